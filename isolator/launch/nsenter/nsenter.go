@@ -24,17 +24,32 @@ func afterFork()
 //go:linkname afterForkInChild syscall.runtime_AfterForkInChild
 func afterForkInChild()
 
-// Call is a system call. The pointers among its arguments belong to the caller, who keeps what
-// they lead to.
+// Call is a system call.
 type Call struct {
 	Number uintptr
 	Args   [6]uintptr
-	At     int // the descriptor that what it opens becomes, here too; 0 for none
+	At     int              // the descriptor that what it opens becomes, here too; 0 for none
+	Keep   []unsafe.Pointer // what the arguments point to
 }
 
 // Setns joins a namespace by its descriptor.
 func Setns(fd, kind int) Call {
 	return Call{Number: unix.SYS_SETNS, Args: [6]uintptr{uintptr(fd), uintptr(kind)}}
+}
+
+// Open opens a file, here too, as the descriptor at, whatever has that number.
+func Open(path *byte, flags, at int) Call {
+	here := unix.AT_FDCWD
+	c := Call{Number: unix.SYS_OPENAT, At: at, Keep: []unsafe.Pointer{unsafe.Pointer(path)}}
+	c.Args = [6]uintptr{uintptr(here), uintptr(c.Keep[0]), uintptr(flags)}
+	return c
+}
+
+// Mount is mount(2).
+func Mount(from, at, kind *byte, flags uintptr, data *byte) Call {
+	c := Call{Number: unix.SYS_MOUNT, Keep: []unsafe.Pointer{unsafe.Pointer(from), unsafe.Pointer(at), unsafe.Pointer(kind), unsafe.Pointer(data)}}
+	c.Args = [6]uintptr{uintptr(c.Keep[0]), uintptr(c.Keep[1]), uintptr(c.Keep[2]), flags, uintptr(c.Keep[3])}
+	return c
 }
 
 // Do has a process of one thread, which shares our descriptors, make the calls in their order up to
@@ -43,6 +58,7 @@ func Do(calls ...Call) error {
 	syscall.ForkLock.Lock()
 	pid, errno := fork(unsafe.SliceData(calls), len(calls))
 	syscall.ForkLock.Unlock()
+	runtime.KeepAlive(calls)
 	if errno != 0 {
 		return fmt.Errorf("fork: %w", errno)
 	}
@@ -85,14 +101,9 @@ func Exec(program string, words []string, files []int, calls ...Call) error {
 		defer unix.Close(above)
 		calls = append(calls, Call{Number: unix.SYS_DUP3, Args: [6]uintptr{uintptr(above), uintptr(i)}})
 	}
-	calls = append(calls, Call{Number: unix.SYS_EXECVE, Args: [6]uintptr{
-		uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(unsafe.SliceData(argv))), uintptr(unsafe.Pointer(unsafe.SliceData(envv))),
-	}})
-	err = Do(calls...)
-	runtime.KeepAlive(path)
-	runtime.KeepAlive(argv)
-	runtime.KeepAlive(envv)
-	return err
+	exec := Call{Number: unix.SYS_EXECVE, Keep: []unsafe.Pointer{unsafe.Pointer(path), unsafe.Pointer(unsafe.SliceData(argv)), unsafe.Pointer(unsafe.SliceData(envv))}}
+	exec.Args = [6]uintptr{uintptr(exec.Keep[0]), uintptr(exec.Keep[1]), uintptr(exec.Keep[2])}
+	return Do(append(calls, exec)...)
 }
 
 // fork returns in the parent alone. The child ends with the error of the call that failed.

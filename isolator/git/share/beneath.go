@@ -1,0 +1,130 @@
+package share
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxFile is how large a file may be that is looked at as a whole: an index of some three million files.
+const maxFile = 512 << 20
+
+// base is the folder that a name lies in.
+func (r *repository) base(name string) int {
+	if r.isOwn(name) {
+		return r.private
+	}
+	return r.root
+}
+
+// folder opens the folder that a name is in, and returns its last part. The caller closes it.
+func (r *repository) folder(name string) (dir int, last string, err error) {
+	dir, err = openBeneath(r.base(name), path.Dir(name), unix.O_PATH|unix.O_DIRECTORY, 0)
+	return dir, path.Base(name), err
+}
+
+// open opens a name for reading or writing, not for making it.
+func (r *repository) open(name string, flags int) (int, error) {
+	return openBeneath(r.base(name), name, flags|unix.O_NONBLOCK, 0)
+}
+
+func openBeneath(dir int, name string, flags int, mode uint64) (int, error) {
+	for {
+		fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW), Mode: mode, Resolve: beneath})
+		if err != unix.EINTR && err != unix.EAGAIN { // the second when something is renamed on the way
+			return fd, err
+		}
+	}
+}
+
+// stat looks at a name, and follows no link.
+func (r *repository) stat(name string, st *unix.Stat_t) error {
+	if name == "" {
+		return unix.Fstat(r.root, st)
+	}
+	if !strings.Contains(name, "/") {
+		return unix.Fstatat(r.base(name), name, st, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	dir, last, err := r.folder(name)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return unix.Fstatat(dir, last, st, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// readAt reads a plain file in a folder.
+func readAt(dir int, name string) ([]byte, error) {
+	fd, err := openBeneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	return readAll(fd)
+}
+
+func readAll(fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxFile {
+		return nil, errors.New("not a plain file, or too large")
+	}
+	data := make([]byte, st.Size)
+	for at := 0; at < len(data); {
+		n, err := unix.Pread(fd, data[at:], int64(at))
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return data[:at], nil
+		}
+		at += n
+	}
+	return data, nil
+}
+
+// ours begins the names of what the server writes before it is renamed into place. They are not served.
+const ours = ".inner-"
+
+var written atomic.Int64
+
+// place writes a file beside a name and renames it there. It is no younger than made: an index that
+// looks younger than it is would hide what was changed in that moment.
+func place(dir int, name string, data []byte, mode uint32, made unix.Timespec) error {
+	temp := fmt.Sprintf("%s%d-%d", ours, os.Getpid(), written.Add(1))
+	fd, err := openBeneath(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+	if err != nil {
+		return err
+	}
+	err = writeAll(fd, data)
+	if err == nil && made.Nano() < time.Now().UnixNano() {
+		err = unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{made, made}, 0)
+	}
+	unix.Close(fd)
+	if err == nil {
+		err = unix.Renameat(dir, temp, dir, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dir, temp, 0)
+	}
+	return err
+}
+
+func writeAll(fd int, data []byte) error {
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}

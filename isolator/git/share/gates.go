@@ -1,0 +1,138 @@
+package share
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// enter decides about what is to take a place that git outside trusts. It returns what is written
+// there, and what is to be done once it is.
+func (r *repository) enter(name string, data, old []byte) (entered []byte, done func(), err error) {
+	switch {
+	case isIndex(name):
+		return r.Index.Enter(name, data, old)
+	case name == "packed-refs":
+		return data, nil, r.packedRefs(string(data), string(old))
+	case isLog(name):
+		return data, nil, r.logLines(string(data), string(old))
+	}
+	if a := r.access(name); a == free { // text, or the box's own
+		return data, nil, nil
+	}
+	return data, nil, r.ref(string(data))
+}
+
+var idLine = regexp.MustCompile(`^[0-9a-f]{40}\n$`)
+
+// ref decides about the text of a ref: the id of a commit, or the name of another ref.
+func (r *repository) ref(data string) error {
+	if idLine.MatchString(data) {
+		return r.Objects.Bring(data[:40])
+	}
+	name, isLink := strings.CutPrefix(data, "ref: ")
+	name, whole := strings.CutSuffix(name, "\n")
+	if !isLink || !whole || !strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, "refs/replace/") || !goodRef(name) {
+		return errors.New("neither an id nor the name of a ref")
+	}
+	return nil
+}
+
+// lines are the lines of a text that another one has not; all of them end.
+func lines(data, old string) (fresh []string, err error) {
+	if data != "" && !strings.HasSuffix(data, "\n") {
+		return nil, errors.New("a part of a line")
+	}
+	had := map[string]bool{}
+	for line := range strings.Lines(old) {
+		had[line] = true
+	}
+	for line := range strings.Lines(data) {
+		if !had[line] {
+			fresh = append(fresh, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return fresh, nil
+}
+
+var logLine = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?$`)
+
+// logLines decides about lines of a log. Git writes whole ones. What they name is looked for by
+// `git gc` and `git fsck` outside.
+func (r *repository) logLines(data, old string) error {
+	fresh, err := lines(data, old)
+	var ids []string
+	for _, line := range fresh {
+		m := logLine.FindStringSubmatch(line)
+		if m == nil {
+			return fmt.Errorf("not a line of a log: %q", line)
+		}
+		ids = append(ids, m[1], m[2])
+	}
+	if err != nil {
+		return err
+	}
+	return r.bring(ids)
+}
+
+var packedLine = regexp.MustCompile(`^([0-9a-f]{40}) (refs/.+)$|^\^([0-9a-f]{40})$`)
+
+// packedRefs decides about packed-refs. A peeled id of another object would show that for a tag: git
+// says which it is.
+func (r *repository) packedRefs(data, old string) error {
+	fresh, err := lines(data, old)
+	var ids []string
+	for _, line := range fresh {
+		m := packedLine.FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "# pack-refs with:") && strings.HasPrefix(data, line):
+		case m == nil || strings.HasPrefix(m[2], "refs/replace/") || m[2] != "" && !goodRef(m[2]):
+			return fmt.Errorf("not a line of packed-refs: %q", line)
+		default:
+			ids = append(ids, m[1]+m[3])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.bring(ids)
+}
+
+// bring brings those of some ids that stand for something.
+func (r *repository) bring(ids []string) error {
+	var named []string
+	for _, id := range ids {
+		if strings.Trim(id, "0") != "" {
+			named = append(named, id)
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	return r.Objects.Bring(named...)
+}
+
+// inPlace decides about what is written in place, by git worktree add: where the folders of a new
+// worktree are, and its HEAD.
+func (r *repository) inPlace(name, data string, offset int64) error {
+	line, whole := strings.CutSuffix(data, "\n")
+	if offset != 0 || !whole || strings.Contains(line, "\n") {
+		return errors.New("not one line")
+	}
+	switch path.Base(name) {
+	case "HEAD":
+		return r.ref(data)
+	case "commondir":
+		if line == "../.." {
+			return nil
+		}
+	case "gitdir":
+		top, isGit := strings.CutSuffix(line, "/.git")
+		if isGit && path.Clean(line) == line && strings.HasPrefix(top, r.Project+"/") && !strings.HasPrefix(top, r.Dir+"/") {
+			return nil
+		}
+	}
+	return errors.New("not a worktree in the project")
+}

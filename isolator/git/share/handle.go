@@ -1,0 +1,219 @@
+package share
+
+import (
+	"context"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// handle is an open file.
+type handle struct {
+	r    *repository
+	name string
+	fd   int
+	view *unix.Stat_t // of a view, which nobody writes
+}
+
+func (h *handle) stat(st *unix.Stat_t) error {
+	if h.view != nil {
+		*st = *h.view
+		return nil
+	}
+	return unix.Fstat(h.fd, st)
+}
+
+// writes reports whether an open with these flags changes something.
+func writes(flags uint32) bool {
+	return flags&unix.O_ACCMODE != unix.O_RDONLY || flags&(unix.O_TRUNC|unix.O_CREAT) != 0
+}
+
+// open opens a plain file, and makes it where the flags say so.
+func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st unix.Stat_t, errno syscall.Errno) {
+	if a := r.access(name); writes(flags) && (a == shown || a == gated) {
+		return nil, st, syscall.EACCES
+	}
+	if isIndex(name) {
+		fd, st, err := r.view(name)
+		return &handle{r: r, name: name, fd: fd, view: &st}, st, fs.ToErrno(err)
+	}
+	fd, fresh, err := r.openOrMake(name, flags, mode)
+	if err != nil {
+		return nil, st, fs.ToErrno(err)
+	}
+	h = &handle{r: r, name: name, fd: fd}
+	err = unix.Fstat(fd, &st)
+	switch {
+	case err != nil:
+	case st.Mode&unix.S_IFMT != unix.S_IFREG, !fresh && writes(flags) && r.locks.foreign(name, &st):
+		err = unix.EACCES
+	case fresh:
+		r.locks.made(name, st.Ino)
+		r.watch.drain() // who holds a lock reads what is true now
+	case flags&unix.O_TRUNC != 0:
+		err = unix.Ftruncate(fd, 0)
+		st.Size = 0
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, st, fs.ToErrno(err)
+	}
+	return h, st, 0
+}
+
+// openOrMake opens a file, never cutting it, and says whether it made it.
+func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh bool, err error) {
+	how := int(flags &^ (unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_DIRECT | fuse.FMODE_EXEC))
+	if flags&unix.O_CREAT == 0 {
+		fd, err = r.open(name, how)
+		return fd, false, err
+	}
+	dir, last, err := r.folder(name)
+	if err != nil {
+		return -1, false, err
+	}
+	defer unix.Close(dir)
+	fd, err = openBeneath(dir, last, how|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+	if err == unix.EEXIST && flags&unix.O_EXCL == 0 {
+		fd, err = openBeneath(dir, last, how|unix.O_NONBLOCK, 0)
+		return fd, false, err
+	}
+	return fd, err == nil, err
+}
+
+// Open opens a file; see node.refs.
+func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	if n.refs {
+		return nil, 0, syscall.ENOSYS
+	}
+	h, st, errno := n.r.openFile(n.name(), flags&^unix.O_CREAT, 0)
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	if st.Ino != n.file {
+		unix.Close(h.fd)
+		return nil, 0, syscall.ESTALE
+	}
+	if n.r.watch.covers(h.name) {
+		return h, fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH, 0
+	}
+	return h, fuse.FOPEN_NOFLUSH, 0
+}
+
+// Create makes a file.
+func (n *node) Create(ctx context.Context, last string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+	name := n.below(last)
+	if !goodRef(name) || strings.HasPrefix(last, ours) {
+		return nil, nil, 0, syscall.EACCES
+	}
+	n.r.names.Lock()
+	h, st, errno := n.r.openFile(name, flags|unix.O_CREAT, mode)
+	n.r.names.Unlock()
+	if errno != 0 {
+		return nil, nil, 0, errno
+	}
+	child := n.tell(ctx, name, &st, out, n.r.watch.generation.Load()-1) // nothing of a new file is kept
+	if n.refs {                                                         // where no file is released either
+		unix.Close(h.fd)
+		return child, unopened{}, fuse.FOPEN_NOFLUSH, 0
+	}
+	return child, h, fuse.FOPEN_NOFLUSH, 0
+}
+
+// unopened stands for a file in the mount of the refs.
+type unopened struct{}
+
+// Read reads an open file, or opens the name for the moment.
+func (n *node) Read(ctx context.Context, f fs.FileHandle, into []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+	if h, opened := f.(*handle); opened {
+		return h.Read(ctx, into, offset)
+	}
+	fd, err := n.r.open(n.name(), unix.O_RDONLY)
+	if err != nil {
+		return nil, fs.ToErrno(err)
+	}
+	defer unix.Close(fd)
+	length, err := unix.Pread(fd, into, offset)
+	if err != nil {
+		return nil, fs.ToErrno(err)
+	}
+	return fuse.ReadResultData(into[:length]), 0
+}
+
+// Write writes an open file, or opens the name for the moment, as that of a lock of a ref.
+func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, offset int64) (uint32, syscall.Errno) {
+	if h, opened := f.(*handle); opened {
+		return h.Write(ctx, data, offset)
+	}
+	h, _, errno := n.r.openFile(n.name(), unix.O_WRONLY, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	defer unix.Close(h.fd)
+	return h.Write(ctx, data, offset)
+}
+
+// Read reads.
+func (h *handle) Read(_ context.Context, into []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+	return fuse.ReadResultFd(uintptr(h.fd), offset, len(into)), 0
+}
+
+// Write writes what may be written in place.
+func (h *handle) Write(_ context.Context, data []byte, offset int64) (uint32, syscall.Errno) {
+	var err error
+	switch {
+	case h.view != nil:
+		return 0, syscall.EACCES
+	case isLog(h.name):
+		err = h.r.logLines(string(data), "")
+	case h.r.access(h.name) == once:
+		err = h.r.inPlace(h.name, string(data), offset)
+	}
+	if err != nil {
+		h.r.refuse(h.name, err)
+		return 0, syscall.EACCES
+	}
+	length, err := unix.Pwrite(h.fd, data, offset) // what was opened to append does so
+	return uint32(max(0, length)), fs.ToErrno(err)
+}
+
+// Fsync writes to the disk.
+func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return fs.ToErrno(unix.Fsync(h.fd)) }
+
+// Release closes.
+func (h *handle) Release(context.Context) syscall.Errno { return fs.ToErrno(unix.Close(h.fd)) }
+
+// list returns what is in a folder, without what the server is about to rename.
+func (r *repository) list(base int, name string, want func(string) bool) ([]fuse.DirEntry, error) {
+	if name == "" {
+		name = "."
+	}
+	fd, err := openBeneath(base, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	var out []fuse.DirEntry
+	for _, e := range entries {
+		if want(e.Name()) && !strings.HasPrefix(e.Name(), ours) {
+			out = append(out, fuse.DirEntry{Name: e.Name(), Mode: modeOf(e)})
+		}
+	}
+	return out, err
+}
+
+func modeOf(e os.DirEntry) uint32 {
+	switch {
+	case e.IsDir():
+		return unix.S_IFDIR
+	case e.Type()&os.ModeSymlink != 0:
+		return unix.S_IFLNK
+	}
+	return unix.S_IFREG
+}

@@ -1,0 +1,222 @@
+package share
+
+import (
+	"context"
+	"hash/fnv"
+	"path"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// node is a name of the file system. Its place in the tree is the library's to know.
+type node struct {
+	fs.Inode
+	r *repository
+	// refs says that this is the mount of the refs, where nothing is opened: the kernel is told so once, and
+	// reads from what it keeps. There a node stands for a name; elsewhere for one file.
+	refs bool
+	file uint64 // the inode of the file, 0 for a name
+}
+
+// name is the node's, relative to the git directory.
+func (n *node) name() string {
+	p := n.Path(n.Root())
+	if n.refs {
+		return path.Join("refs", p)
+	}
+	return p
+}
+
+func (n *node) below(name string) string { return path.Join(n.name(), name) }
+
+// attributes are what the kernel is told of a file. Its owner is who the box is.
+func (n *node) attributes(st *unix.Stat_t, inode uint64, out *fuse.Attr) {
+	out.FromStat((*syscall.Stat_t)(unsafe.Pointer(st))) // the same struct, of two packages
+	out.Ino, out.Uid, out.Gid = inode, n.r.uid, n.r.gid
+}
+
+// stat looks at a name, as the box sees it.
+func (n *node) stat(name string, st *unix.Stat_t) error {
+	if err := n.r.stat(name, st); err != nil || !isIndex(name) || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return err
+	}
+	return n.r.viewStat(name, st)
+}
+
+// number is the inode that the kernel is told: a file that takes another's place is another one, so that
+// what is mapped keeps what it had.
+func number(name string, file uint64) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()>>1 ^ file<<20 ^ file
+}
+
+// lasting is how long the kernel keeps what the watch takes back.
+const lasting = time.Hour
+
+// tell makes the node of a name, and tells the kernel of it. generation is that of the watch before
+// the file was looked at.
+func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse.EntryOut, generation uint64) *fs.Inode {
+	kind := st.Mode & unix.S_IFMT
+	child := &node{r: n.r, refs: n.refs, file: st.Ino}
+	inode := number(name, st.Ino)
+	if n.refs {
+		child.file, inode = 0, number(name, uint64(kind))
+	}
+	n.attributes(st, inode, &out.Attr)
+	if n.r.watch.keeps(name, generation) {
+		out.SetEntryTimeout(lasting)
+		out.SetAttrTimeout(lasting)
+	}
+	return n.NewInode(ctx, child, fs.StableAttr{Mode: kind, Ino: inode})
+}
+
+// Lookup finds a name.
+func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	name := n.below(last)
+	if name == "config" || name == "config.worktree" {
+		n.r.refreshSettings()
+	}
+	generation := n.r.watch.generation.Load()
+	var st unix.Stat_t
+	if err := n.stat(name, &st); err != nil {
+		if err == unix.ENOENT {
+			out.SetEntryTimeout(missing(name)) // see requests.Lookup
+		}
+		return nil, fs.ToErrno(err)
+	}
+	return n.tell(ctx, name, &st, out, generation), 0
+}
+
+// Getattr looks at the node again. Of another file that is at its name by now it says ESTALE: the
+// kernel then asks for the name.
+func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	name := n.name()
+	generation := n.r.watch.generation.Load()
+	var st unix.Stat_t
+	if h, opened := f.(*handle); opened {
+		if err := h.stat(&st); err != nil {
+			return fs.ToErrno(err)
+		}
+	} else if err := n.stat(name, &st); err != nil {
+		return fs.ToErrno(err)
+	} else if n.file != 0 && st.Ino != n.file {
+		return syscall.ESTALE
+	}
+	n.attributes(&st, n.StableAttr().Ino, &out.Attr)
+	if n.r.watch.keeps(name, generation) {
+		out.SetTimeout(lasting)
+	}
+	return 0
+}
+
+// Setattr sets size, permissions and times.
+func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	name := n.name()
+	size, cut := in.GetSize()
+	a := n.r.access(name)
+	if a == shown || a == gated || a == once && size != 0 {
+		return syscall.EACCES
+	}
+	n.r.names.Lock()
+	defer n.r.names.Unlock()
+	flags := unix.O_RDONLY
+	if cut {
+		flags = unix.O_WRONLY
+	}
+	fd, err := n.r.open(name, flags)
+	if err != nil {
+		return fs.ToErrno(err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || n.r.locks.foreign(name, &st) {
+		return syscall.EACCES
+	}
+	if cut {
+		err = unix.Ftruncate(fd, int64(size))
+	}
+	if mode, set := in.GetMode(); set && err == nil {
+		err = unix.Fchmod(fd, mode&0o755)
+	}
+	if err == nil {
+		err = setTimes(fd, in)
+	}
+	if err != nil {
+		return fs.ToErrno(err)
+	}
+	return n.Getattr(ctx, f, out)
+}
+
+func setTimes(fd int, in *fuse.SetAttrIn) error {
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_OMIT}}
+	read, a := in.GetATime()
+	wrote, m := in.GetMTime()
+	if a {
+		times[0] = unix.NsecToTimespec(read.UnixNano())
+	}
+	if m {
+		times[1] = unix.NsecToTimespec(wrote.UnixNano())
+	}
+	if !a && !m {
+		return nil
+	}
+	return unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH)
+}
+
+// Readdir lists a folder: at the top what is the host's and what is the box's own.
+func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
+	name := n.name()
+	list, err := n.r.list(n.r.base(name), name, func(s string) bool { return name != "" || !n.r.isOwn(s) })
+	if name == "" && err == nil {
+		var private []fuse.DirEntry
+		private, err = n.r.list(n.r.private, "", n.r.isOwn)
+		list = append(list, private...)
+	}
+	return fs.NewListDirStream(list), fs.ToErrno(err)
+}
+
+// OpendirHandle has the kernel keep the list of a folder that is watched.
+func (n *node) OpendirHandle(ctx context.Context, _ uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	stream, errno := n.Readdir(ctx)
+	if errno != 0 {
+		return nil, 0, errno
+	}
+	h := &listing{stream.(fs.FileReaddirenter)}
+	if n.r.watch.covers(n.name()) {
+		return h, fuse.FOPEN_CACHE_DIR | fuse.FOPEN_KEEP_CACHE, 0
+	}
+	return h, 0, 0
+}
+
+type listing struct{ fs.FileReaddirenter }
+
+// Readlink reads a link of the host's; the box makes none.
+func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) {
+	dir, last, err := n.r.folder(n.name())
+	if err != nil {
+		return nil, fs.ToErrno(err)
+	}
+	defer unix.Close(dir)
+	target := make([]byte, unix.PathMax)
+	length, err := unix.Readlinkat(dir, last, target)
+	if err != nil {
+		return nil, fs.ToErrno(err)
+	}
+	return target[:length], 0
+}
+
+// Statfs is that of the host's file system.
+func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+	var st syscall.Statfs_t
+	err := syscall.Fstatfs(n.r.root, &st)
+	if err == nil {
+		out.FromStatfsT(&st)
+	}
+	return fs.ToErrno(err)
+}

@@ -1,0 +1,170 @@
+package share
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// access is what a box may do with a name.
+type access int
+
+const (
+	shown access = iota // look at it
+	free                // write it: git outside reads it as text, and follows it nowhere
+	gated               // rename something there, which is looked at
+	once                // write it in place, with the one content it may have
+)
+
+// own are the names at the top that are the box's alone, with all that is below them.
+var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|rebase-merge|rebase-apply|sequencer|bisect_[a-z_]+)$`)
+
+// hosts are what of these, and of everything else that git knows, is the host's.
+var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs)(/.*)?|` +
+	`description|commondir|gitdir|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
+
+// isOwn reports whether a name lies in the private folder: one of these, or one that is neither git's
+// nor the host's, which is the box's until it is renamed to one that is.
+func (r *repository) isOwn(name string) bool {
+	top := firstPart(name)
+	switch {
+	case name == "" || hosts.MatchString(name):
+		return false
+	case own.MatchString(top):
+		return true
+	}
+	l, _ := strings.CutSuffix(top, ".lock")
+	return !text.MatchString(l) && !trusted.MatchString(l) && unix.Faccessat(r.root, top, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
+}
+
+// text are the names at the top that git outside reads, and takes for text or for the id of a commit.
+var text = regexp.MustCompile(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
+	`[A-Z]+_EDITMSG|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
+
+// trusted are the names at the top that git outside follows.
+var trusted = regexp.MustCompile(`^(HEAD|packed-refs|index)$`)
+
+// access returns what the box may do with a name.
+func (r *repository) access(name string) access {
+	if name == "" || r.isOwn(name) {
+		return free
+	}
+	top, rest, deep := strings.Cut(name, "/")
+	switch {
+	case top == "refs":
+		return refAccess(rest)
+	case top == "logs":
+		return free
+	case top == "worktrees":
+		return r.worktreeAccess(rest)
+	case deep:
+		return shown
+	case trusted.MatchString(name):
+		return gated
+	}
+	if l, locked := strings.CutSuffix(name, ".lock"); text.MatchString(l) || locked && trusted.MatchString(l) {
+		return free
+	}
+	return shown
+}
+
+func refAccess(rest string) access {
+	top := firstPart(rest)
+	switch {
+	case rest == "" || top == "replace":
+		return shown
+	case strings.HasSuffix(rest, ".lock"):
+		return free
+	}
+	return gated
+}
+
+// worktreeAccess is about what lies in worktrees: rest begins with the name of one.
+func (r *repository) worktreeAccess(rest string) access {
+	tree, rest, _ := strings.Cut(rest, "/")
+	of, theirs := r.worktrees[tree]
+	lower := strings.ToLower(rest)
+	switch {
+	case rest == "":
+		return free
+	case of.far:
+		return shown
+	case theirs && (lower == "commondir" || lower == "gitdir" || lower == "locked"):
+		return shown
+	case lower == "commondir" || lower == "gitdir" || lower == "head" && !theirs:
+		return once // git worktree add writes them in place
+	case lower == "locked":
+		return free
+	}
+	switch firstPart(lower) {
+	case "config", "config.worktree", "config.lock", "config.worktree.lock", "info", "hooks", "worktrees", "objects", "packed-refs", "packed-refs.lock", "modules":
+		return shown
+	}
+	if own.MatchString(firstPart(rest)) {
+		if !theirs {
+			return free
+		}
+		return shown // a rebase there would be half done outside, too
+	}
+	return r.access(rest)
+}
+
+// kept are the names that are never removed or renamed.
+var kept = regexp.MustCompile(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects|worktrees)$`)
+
+// stays reports whether a name is there for good: git's own, and what makes a worktree of the host.
+func (r *repository) stays(name string) bool {
+	if kept.MatchString(name) {
+		return true
+	}
+	in, _ := strings.CutPrefix(name, "worktrees/")
+	tree, rest, _ := strings.Cut(in, "/")
+	if _, theirs := r.worktrees[tree]; in == name || !theirs {
+		return false
+	}
+	switch rest {
+	case "", "gitdir", "commondir", "HEAD", "index", "logs", "locked":
+		return true
+	}
+	return false
+}
+
+// badRef is what git would not take as the name of a ref (git-check-ref-format(1)).
+var badRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^\.|/\.|//|\.$|\./|^-|/-|^@$`)
+
+// goodRef reports whether a name in refs or logs is that of a ref, or of its lock.
+func goodRef(name string) bool {
+	ref, isRef := strings.CutPrefix(strings.TrimPrefix(name, "logs/"), "refs/")
+	if !isRef {
+		return true
+	}
+	if ref == ".tmp-renamed-log" && strings.HasPrefix(name, "logs/") { // git branch -m has a log there meanwhile
+		return true
+	}
+	ref = strings.TrimSuffix(ref, ".lock")
+	return !badRef.MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
+}
+
+// isLog reports whether a name is that of a log of a ref.
+func isLog(name string) bool {
+	if rest, ok := strings.CutPrefix(name, "worktrees/"); ok {
+		_, name, _ = strings.Cut(rest, "/")
+	}
+	return strings.HasPrefix(name, "logs/") && !strings.HasSuffix(name, ".lock")
+}
+
+// isIndex reports whether a name is that of an index.
+func isIndex(name string) bool {
+	return name == "index" || strings.HasPrefix(name, "worktrees/") && strings.Count(name, "/") == 2 && path.Base(name) == "index"
+}
+
+// passing are files that git makes, fills and renames. Another's (the host's git, another box) is not
+// written, removed or replaced: what the host's git renames into place nobody looks at.
+var passing = regexp.MustCompile(`\.lock$|^index\.stash\.|^packed-refs\.new$|/\.tmp-renamed-log$`)
+
+func firstPart(name string) string {
+	top, _, _ := strings.Cut(name, "/")
+	return top
+}

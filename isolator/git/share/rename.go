@@ -1,0 +1,164 @@
+package share
+
+import (
+	"context"
+	"path"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// Mkdir makes a folder, of refs, of logs, or of the box's own.
+func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	name := n.below(last)
+	a := n.r.access(name)
+	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || !goodRef(name) {
+		return nil, syscall.EACCES
+	}
+	dir, base, err := n.r.folder(name)
+	if err != nil {
+		return nil, fs.ToErrno(err)
+	}
+	defer unix.Close(dir)
+	var st unix.Stat_t
+	if err = unix.Mkdirat(dir, base, mode&0o755); err == nil {
+		err = unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return nil, fs.ToErrno(err)
+	}
+	return n.tell(ctx, name, &st, out, n.r.watch.generation.Load()-1), 0
+}
+
+// Unlink removes a file.
+func (n *node) Unlink(_ context.Context, last string) syscall.Errno { return n.remove(last, 0) }
+
+// Rmdir removes an empty folder.
+func (n *node) Rmdir(_ context.Context, last string) syscall.Errno {
+	return n.remove(last, unix.AT_REMOVEDIR)
+}
+
+func (n *node) remove(last string, flags int) syscall.Errno {
+	name := n.below(last)
+	if n.r.access(name) == shown || n.r.stays(name) {
+		return syscall.EACCES
+	}
+	n.r.names.Lock()
+	defer n.r.names.Unlock()
+	dir, base, err := n.r.folder(name)
+	if err != nil {
+		return fs.ToErrno(err)
+	}
+	defer unix.Close(dir)
+	var st unix.Stat_t
+	if unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && n.r.locks.foreign(name, &st) {
+		return syscall.EACCES
+	}
+	if err = unix.Unlinkat(dir, base, flags); err == nil {
+		n.r.locks.gone(name)
+	}
+	return fs.ToErrno(err)
+}
+
+// move is one rename.
+type move struct {
+	from, to         string
+	fromDir, toDir   int
+	fromLast, toLast string
+	st               unix.Stat_t // of what is renamed
+	flags            uint
+}
+
+// Rename renames. What takes a place that git outside trusts is written anew there, and what the box had goes.
+func (n *node) Rename(_ context.Context, last string, parent fs.InodeEmbedder, newLast string, flags uint32) syscall.Errno {
+	m := move{from: n.below(last), to: parent.(*node).below(newLast), flags: uint(flags)}
+	if !n.r.mayMove(m) {
+		return syscall.EACCES
+	}
+	return fs.ToErrno(n.r.rename(m))
+}
+
+// mayMove decides by the names alone.
+func (r *repository) mayMove(m move) bool {
+	from, to := r.access(m.from), r.access(m.to)
+	switch {
+	case from == shown || to == shown, from == once || to == once && path.Base(m.to) != "HEAD":
+		return false
+	case from == gated && to != gated: // nobody writes what was looked at
+		return false
+	}
+	return m.flags&^unix.RENAME_NOREPLACE == 0 && goodRef(m.to) && !r.stays(m.from)
+}
+
+func (r *repository) rename(m move) (err error) {
+	if m.fromDir, m.fromLast, err = r.folder(m.from); err != nil {
+		return err
+	}
+	defer unix.Close(m.fromDir)
+	if m.toDir, m.toLast, err = r.folder(m.to); err != nil {
+		return err
+	}
+	defer unix.Close(m.toDir)
+	r.names.Lock()
+	defer r.names.Unlock()
+	if err := unix.Fstatat(m.fromDir, m.fromLast, &m.st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	crosses := r.base(m.from) != r.base(m.to)
+	if (crosses || !r.isOwn(m.from)) && (m.st.Mode&unix.S_IFMT != unix.S_IFREG || r.locks.foreign(m.from, &m.st)) {
+		return unix.EACCES
+	}
+	var there unix.Stat_t
+	taken := unix.Fstatat(m.toDir, m.toLast, &there, unix.AT_SYMLINK_NOFOLLOW) == nil
+	switch {
+	case taken && m.flags&unix.RENAME_NOREPLACE != 0:
+		return unix.EEXIST
+	case taken && r.locks.foreign(m.to, &there):
+		return unix.EACCES
+	case !taken && passing.MatchString(m.to):
+		m.flags |= unix.RENAME_NOREPLACE // somebody else may make it meanwhile
+	}
+	if a := r.access(m.to); crosses || a == gated || a == once || isLog(m.to) && !isLog(m.from) {
+		return r.replace(m)
+	}
+	if err := unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags); err != nil {
+		return err
+	}
+	r.locks.gone(m.from)
+	r.locks.made(m.to, m.st.Ino)
+	if m.to == "config" {
+		r.settingsWritten()
+	}
+	return nil
+}
+
+// replace reads what is renamed, decides about it, and writes it anew in its place.
+func (r *repository) replace(m move) error {
+	data, err := readAt(m.fromDir, m.fromLast)
+	if err != nil {
+		return err
+	}
+	old, err := readAt(m.toDir, m.toLast)
+	if err != nil && err != unix.ENOENT {
+		return unix.EACCES // a link, or what else somebody outside has made there
+	}
+	data, done, err := r.enter(m.to, data, old)
+	if err != nil {
+		r.refuse(m.to, err)
+		return unix.EACCES
+	}
+	if err := place(m.toDir, m.toLast, data, m.st.Mode, m.st.Mtim); err != nil {
+		return err
+	}
+	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again
+	r.locks.gone(m.from)
+	if done != nil {
+		done()
+	}
+	return nil
+}
+
+// refuse says why something did not enter. In the box git says that it was not permitted.
+func (r *repository) refuse(name string, why error) { r.Say("git: %s: %v", name, why) }

@@ -1,0 +1,156 @@
+package share
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/nsenter"
+)
+
+// Box is where a box has what is served.
+type Box struct {
+	// User owns the mounts of the box, -1 when that is our own user namespace; Mounts are these.
+	// Both are descriptors.
+	User, Mounts int
+	Objects      string // where the box has its store: it is bound over the folder of the objects
+}
+
+// Server serves one repository to one box.
+type Server struct {
+	r    *repository
+	refs *fuse.Server
+	all  *fuse.Server
+}
+
+// Open opens the repository. What a killed server has left of lock files goes.
+func Open(o Options) (*Server, error) {
+	r := &repository{Options: o, root: -1, private: -1, uid: uint32(os.Getuid()), gid: uint32(os.Getgid()), views: views{byName: map[string]*view{}}}
+	own := filepath.Join(o.Private, "own")
+	err := os.MkdirAll(filepath.Join(own, "info"), 0o700)
+	if err == nil {
+		r.root, err = unix.Open(o.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err == nil {
+		r.private, err = unix.Open(own, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err == nil {
+		r.worktrees, err = r.hostsWorktrees()
+	}
+	if err == nil {
+		r.locks, err = r.openLocks(filepath.Join(o.Private, "locks"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.watch = newWatch(o.Dir)
+	r.refreshSettings()
+	return &Server{r: r}, nil
+}
+
+// hostsWorktrees are the linked worktrees that are there.
+func (r *repository) hostsWorktrees() (map[string]worktree, error) {
+	found := map[string]worktree{}
+	entries, err := os.ReadDir(filepath.Join(r.Dir, "worktrees"))
+	if errors.Is(err, os.ErrNotExist) {
+		return found, nil
+	}
+	for _, e := range entries {
+		at, _ := os.ReadFile(filepath.Join(r.Dir, "worktrees", e.Name(), "gitdir")) // without one it is far
+		found[e.Name()] = worktree{far: !strings.HasPrefix(string(at), r.Project+"/")}
+	}
+	return found, err
+}
+
+// Mount mounts the git directory in a box whose program does not run yet, and begins to serve. The refs
+// are a mount of their own, where the kernel is told once that nothing is opened.
+func (s *Server) Mount(b Box) (err error) {
+	root := &node{r: s.r}
+	if s.all, err = s.r.mount(b, s.r.Dir, root); err != nil {
+		return err
+	}
+	s.r.watch.roots[0] = root
+	if s.r.watch.covers("refs") {
+		refs := &node{r: s.r, refs: true}
+		if s.refs, err = s.r.mount(b, filepath.Join(s.r.Dir, "refs"), refs); err != nil {
+			return err
+		}
+		s.r.watch.roots[1] = refs
+	}
+	go s.r.watch.run()
+	from, at, none := cstring(b.Objects), cstring(filepath.Join(s.r.Dir, "objects")), cstring("")
+	return b.do(nsenter.Mount(from, at, none, unix.MS_BIND, none))
+}
+
+// do makes calls with the rights of who made the box's mounts.
+func (b Box) do(calls ...nsenter.Call) error {
+	calls = append([]nsenter.Call{nsenter.Setns(b.Mounts, unix.CLONE_NEWNS)}, calls...)
+	return b.asOwner(calls...)
+}
+
+func (b Box) asOwner(calls ...nsenter.Call) error {
+	if b.User >= 0 {
+		calls = append([]nsenter.Call{nsenter.Setns(b.User, unix.CLONE_NEWUSER)}, calls...)
+	}
+	return nsenter.Do(calls...)
+}
+
+func cstring(s string) *byte {
+	p, _ := syscall.BytePtrFromString(s) // paths have no zero byte
+	return p
+}
+
+// mount mounts one tree of nodes. /dev/fuse is the host's, so the box needs none.
+func (r *repository) mount(b Box, at string, root *node) (*fuse.Server, error) {
+	var err error
+	for _, owner := range []uint32{r.uid, 0} { // who we are in the box's user namespace
+		var fd int
+		if fd, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil { // its number is taken
+			return nil, err
+		}
+		options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, owner, min(owner, r.gid), transfer)
+		device, name, kind, place, text := cstring("/dev/fuse"), cstring("inner"), cstring("fuse.inner"), cstring(at), cstring(options)
+		err = b.asOwner(nsenter.Open(device, unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
+			nsenter.Mount(name, place, kind, unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, text))
+		if err != nil {
+			unix.Close(fd)
+			continue
+		}
+		if owner == 0 {
+			r.uid, r.gid = 0, 0
+		}
+		return r.serve(fd, root)
+	}
+	return nil, fmt.Errorf("git: the repository cannot be mounted in the sandbox: %w", err)
+}
+
+// transfer is how much one request moves at most.
+const transfer = 1 << 20
+
+func (r *repository) serve(fd int, root *node) (*fuse.Server, error) {
+	var none time.Duration
+	raw := fs.NewNodeFS(root, &fs.Options{EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none})
+	server, err := fuse.NewServer(requests{raw}, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
+		DisableXAttrs: true, MaxWrite: transfer, MaxReadAhead: transfer, IgnoreSecurityLabels: true,
+	})
+	if err == nil {
+		go server.Serve()
+	}
+	return server, err
+}
+
+// Wait returns when the box has no mount of it any more, and removes what is left of locks.
+func (s *Server) Wait() {
+	s.all.Wait()
+	s.r.locks.mu.Lock()
+	defer s.r.locks.mu.Unlock()
+	s.r.removeLocks(s.r.locks.ours)
+}

@@ -1,0 +1,121 @@
+package share
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// settings are those of the box: its own file, made of the host's as far as the box may see them, and
+// of inner's. What the box changes in it stays the box's, but for the settings of branches, which pass
+// to the host's file where they mean nothing but a branch of a remote that the host has.
+type settings struct {
+	mu   sync.Mutex
+	host stamp // of the host's file when base was made
+	base []gitconfig.Entry
+}
+
+// ownSettings is the box's file, in the private folder.
+const ownSettings = "config"
+
+// refreshSettings makes the box's file anew when the host's is another one: the host's changes come, and
+// the box's own stay.
+func (r *repository) refreshSettings() {
+	s := &r.settings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var st unix.Stat_t
+	if unix.Fstatat(r.root, "config", &st, unix.AT_SYMLINK_NOFOLLOW) != nil || s.host == stampOf(&st) {
+		return
+	}
+	list, err := r.Settings()
+	if err != nil {
+		r.refuse("config", fmt.Errorf("what it is outside now does not reach the sandbox: %w", err))
+		return
+	}
+	base := slices.Concat(list, r.Ours)
+	if s.base == nil { // of a run before
+		s.base = base
+	}
+	present, _ := r.boxSettings()
+	added, removed := less(present, s.base), less(s.base, present)
+	if len(present) == 0 {
+		removed = nil
+	}
+	fresh := less(base, removed)
+	fresh = append(fresh, less(added, base)...)
+	if place(r.private, ownSettings, gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh), 0o600, unix.NsecToTimespec(0)) == nil {
+		s.host, s.base = stampOf(&st), base
+	}
+}
+
+func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
+	data, err := readAt(r.private, ownSettings)
+	if err != nil {
+		return nil, err
+	}
+	return gitconfig.Parse(data)
+}
+
+// less returns the entries of a list that another has not.
+func less(list, other []gitconfig.Entry) (out []gitconfig.Entry) {
+	for _, e := range list {
+		if !slices.ContainsFunc(other, func(o gitconfig.Entry) bool { return o.Key == e.Key && o.Value == e.Value && o.Bare == e.Bare }) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+var branchKey = regexp.MustCompile(`^branch\.(.+)\.(remote|merge|rebase|description)$`)
+
+// settingsWritten passes what the box has changed of branches to the host's file. The rest stays, and is named.
+func (r *repository) settingsWritten() {
+	s := &r.settings
+	s.mu.Lock()
+	present, err := r.boxSettings()
+	added, removed := less(present, s.base), less(s.base, present)
+	base := s.base
+	s.mu.Unlock()
+	if err != nil {
+		r.refuse("config", err)
+		return
+	}
+	for _, e := range removed {
+		if branchKey.MatchString(e.Key) && !slices.ContainsFunc(present, func(p gitconfig.Entry) bool { return p.Key == e.Key }) {
+			err = r.Branch(e.Key, nil)
+		}
+		r.notPassed(e.Key, err)
+	}
+	for _, e := range added {
+		if branchKey.MatchString(e.Key) && passes(e, base) {
+			r.notPassed(e.Key, r.Branch(e.Key, &e.Value))
+		}
+	}
+}
+
+func (r *repository) notPassed(key string, err error) {
+	if err != nil {
+		r.refuse("config", fmt.Errorf("%s stays in the sandbox: %w", key, err))
+	}
+}
+
+// passes reports whether a setting of a branch means nothing else: a remote of the host's, a ref, a way to rebase, text.
+func passes(e gitconfig.Entry, base []gitconfig.Entry) bool {
+	_, _, name := e.Parts()
+	switch name {
+	case "remote":
+		return e.Value == "." || slices.ContainsFunc(base, func(b gitconfig.Entry) bool { return strings.HasPrefix(b.Key, "remote."+e.Value+".") })
+	case "merge":
+		return strings.HasPrefix(e.Value, "refs/") && goodRef(e.Value)
+	case "rebase":
+		return slices.Contains([]string{"true", "false", "merges", "interactive"}, e.Value)
+	}
+	return !e.Bare
+}

@@ -1,0 +1,225 @@
+package share
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// plain brings whatever the store has, and looks at nothing: what is decided about is tested where it is.
+type plain struct{ dir, store string }
+
+func (p plain) Bring(...string) error {
+	out, err := exec.Command("cp", "-rn", p.store+"/.", p.dir+"/objects").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w", out, err)
+	}
+	return nil
+}
+
+func (p plain) Enter(_ string, data, _ []byte) ([]byte, func(), error) {
+	return data, nil, p.Bring()
+}
+
+func (plain) Served(_ string, data []byte) ([]byte, error) { return data, nil }
+
+// box is a box with a shared repository, and a shell in it.
+type box struct {
+	t       *testing.T
+	project string
+	in      io.Writer
+	out     *bufio.Reader
+	said    *said
+}
+
+// said is what the server tells the person.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(&s.text, format+"\n", args...)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), identity...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+var identity = []string{"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "HOME=/nowhere", "LC_ALL=C"}
+
+func newBox(t *testing.T) *box {
+	t.Helper()
+	project := t.TempDir()
+	git(t, project, "init", "-q", "-b", "main")
+	if err := os.WriteFile(filepath.Join(project, "a"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	git(t, project, "add", "a")
+	git(t, project, "commit", "-qm", "first")
+	b := &box{t: t, project: project, said: new(said)}
+	b.enter()
+	return b
+}
+
+// enter makes a box of the project and serves its repository there.
+func (b *box) enter() {
+	t, dir, home := b.t, filepath.Join(b.project, ".git"), b.t.TempDir()
+	store, host := filepath.Join(home, "store"), filepath.Join(home, "host")
+	for _, d := range []string{filepath.Join(store, "info"), filepath.Join(store, "pack"), host, filepath.Join(home, "private")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(store, "info/alternates"), []byte(host+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Options{
+		Dir: dir, Project: b.project, Private: filepath.Join(home, "private"), Objects: plain{dir, store}, Index: plain{dir, store},
+		Settings: func() ([]gitconfig.Entry, error) {
+			data, err := os.ReadFile(dir + "/config")
+			if err != nil {
+				return nil, err
+			}
+			return gitconfig.Parse(data)
+		},
+		Ours: []gitconfig.Entry{{Key: "gc.auto", Value: "0"}},
+		Branch: func(key string, value *string) error {
+			args := []string{"config", "--file", dir + "/config", "--unset-all", key}
+			if value != nil {
+				args = []string{"config", "--file", dir + "/config", "--replace-all", key, *value}
+			}
+			return exec.Command("git", args...).Run()
+		},
+		Say: b.said.say,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--bind", b.project, b.project,
+		"--bind", store, store, "--ro-bind", dir+"/objects", host, "--die-with-parent", "--chdir", b.project, "sh", "-c", "echo $(readlink /proc/self); read x; cd \"$PWD\"; exec sh 2>&1")
+	c.Env = append(os.Environ(), identity...)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	b.in, b.out = in, bufio.NewReader(out)
+	if _, err := b.out.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	first, err := exec.Command("pgrep", "-P", fmt.Sprint(c.Process.Pid)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := unix.Open(fmt.Sprintf("/proc/%s/ns/mnt", strings.TrimSpace(string(first))), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := unix.IoctlRetInt(mounts, unix.NS_GET_USERNS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		user = -1
+	}
+	if err := s.Mount(Box{User: user, Mounts: mounts, Objects: store}); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(b.in, "\n")
+}
+
+// run runs a line in the box and returns what it prints.
+func (b *box) run(line string) string {
+	b.t.Helper()
+	fmt.Fprintf(b.in, "%s\necho \"== $?\"\n", line)
+	var text strings.Builder
+	for {
+		got, err := b.out.ReadString('\n')
+		if err != nil {
+			b.t.Fatalf("%s: %v after %q", line, err, text.String())
+		}
+		if code, ok := strings.CutPrefix(got, "== "); ok {
+			if code != "0\n" {
+				fmt.Fprintf(&text, "code %s", code)
+			}
+			return text.String()
+		}
+		text.WriteString(got)
+	}
+}
+
+// Both sides see what the other does at once.
+func TestBothSides(t *testing.T) {
+	b := newBox(t)
+	steps := []struct{ box, outside, want string }{
+		{box: "git status --porcelain", want: ""},
+		{box: "echo two >b; git add b && git commit -qm second; git log --format=%s", want: "second\nfirst\n"},
+		{outside: "log --format=%s", want: "second\nfirst\n"},
+		{outside: "status --porcelain", want: ""},
+		{outside: "commit -q --allow-empty -m third", want: ""},
+		{box: "git log -1 --format=%s", want: "third\n"},
+		{box: "git branch topic && git branch --list", want: "* main\n  topic\n"},
+		{outside: "branch --list", want: "* main\n  topic\n"},
+		{outside: "branch -d topic", want: "Deleted branch topic"},
+		{box: "git branch --list", want: "* main\n"},
+		{box: "git config user.name box; git config user.name", want: "box\n"},
+		{outside: "config --default none user.name", want: "none\n"},
+		{box: "git switch -qc feature; git commit -q --allow-empty -m on; git stash list; git rev-parse --abbrev-ref HEAD", want: "feature\n"},
+		{outside: "rev-parse --abbrev-ref HEAD", want: "feature\n"},
+		{box: "echo x >>a; git stash -q; git stash list | wc -l", want: "1\n"},
+		{outside: "stash pop -q", want: ""},
+		{box: "git status --porcelain", want: " M a\n"},
+		{box: "sed -i s/second/other/ .git/COMMIT_EDITMSG && git pack-refs --all && git fsck --no-dangling 2>&1", want: ""},
+		{outside: "fsck --strict --no-dangling", want: ""},
+	}
+	for _, s := range steps {
+		got := ""
+		if s.box != "" {
+			got = b.run(s.box)
+		} else {
+			got = git(t, b.project, strings.Fields(s.outside)...)
+		}
+		if got != s.want && !(s.outside != "" && strings.HasPrefix(got, s.want) && s.want != "") {
+			t.Errorf("%s%s: %q, want %q\n%s", s.box, s.outside, got, s.want, b.said)
+		}
+	}
+}

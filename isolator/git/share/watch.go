@@ -1,0 +1,201 @@
+package share
+
+import (
+	"encoding/binary"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"golang.org/x/sys/unix"
+)
+
+// watch takes back what the kernel keeps of the files, when somebody outside, or another box, changes
+// one.
+//
+// It is exact where git relies on it. Opening and looking come to the server once something was taken
+// back, and it says ESTALE of a file that is not the one at its name any more. Whoever makes a lock file
+// gets the answer when all changes until then were taken back: the folder's lock in the kernel orders a
+// rename outside, its event, and the lock file. Entries are never taken back, since that message
+// (FUSE_NOTIFY_INVAL_ENTRY) waits for the folder's lock, which a request may hold that waits for the
+// server: one that is killed in that moment leaves a box that hangs. So what is missing is kept only
+// where it cannot come.
+type watch struct {
+	fd         int // of inotify, -1 where the user has no more of them: then nothing is kept
+	top        string
+	roots      [2]*node // the mount of the git directory, and that of the refs
+	mu         sync.Mutex
+	folders    map[int32]string
+	watched    sync.Map // the same, by name
+	generation atomic.Uint64
+}
+
+const changes = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_CREATE | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
+
+// mostFolders is how many folders are watched: the user has a bound for all programs together.
+const mostFolders = 4096
+
+func newWatch(top string) *watch {
+	w := &watch{top: top, folders: map[int32]string{}}
+	var err error
+	if w.fd, err = unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC); err != nil {
+		w.fd = -1
+		return w
+	}
+	w.add("")
+	w.addAll("refs")
+	w.addAll("logs")
+	return w
+}
+
+// add watches a folder; what is in one that cannot be watched is not kept.
+func (w *watch) add(name string) {
+	if len(w.folders) >= mostFolders {
+		return
+	}
+	if wd, err := unix.InotifyAddWatch(w.fd, path.Join(w.top, name), changes); err == nil {
+		w.folders[int32(wd)] = name
+		w.watched.Store(name, true)
+		w.generation.Add(1)
+	}
+}
+
+func (w *watch) addAll(name string) {
+	_ = filepath.WalkDir(path.Join(w.top, name), func(p string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			w.add(strings.TrimPrefix(p, w.top+"/"))
+		}
+		return nil
+	})
+}
+
+// covers reports whether the kernel may keep what it is told of a name.
+func (w *watch) covers(name string) bool {
+	if w.fd < 0 || passing.MatchString(name) {
+		return false
+	}
+	switch name {
+	case "", "HEAD", "packed-refs", "index", "refs", "objects", "hooks":
+		_, ok := w.watched.Load("")
+		return ok
+	}
+	if top := firstPart(name); top == "refs" || top == "logs" {
+		_, ok := w.watched.Load(path.Dir(name))
+		return ok
+	}
+	return false
+}
+
+// keeps reports whether it may, and nothing has changed since a generation.
+func (w *watch) keeps(name string, generation uint64) bool {
+	return w.covers(name) && generation == w.generation.Load()
+}
+
+// missing is how long the kernel may keep that a name is not there.
+func missing(name string) time.Duration {
+	switch name {
+	case "commondir", "gitdir", "refs/HEAD", "refs/remotes/HEAD", "refs/tags/HEAD", "refs/heads/HEAD":
+		return lasting // never there, or never served
+	}
+	return 0
+}
+
+// run takes back what changes, until the descriptor is closed.
+func (w *watch) run() {
+	for w.fd >= 0 {
+		poll := []unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR || poll[0].Revents&unix.POLLNVAL != 0 {
+			return
+		}
+		w.drain()
+	}
+}
+
+// drain takes back what has changed until now.
+func (w *watch) drain() {
+	if w.fd < 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := unix.Read(w.fd, buf)
+		if err != nil || n <= 0 {
+			return
+		}
+		for rest := buf[:n]; len(rest) >= unix.SizeofInotifyEvent; {
+			length := int(binary.NativeEndian.Uint32(rest[12:]))
+			name, _, _ := strings.Cut(string(rest[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+length]), "\x00")
+			w.event(int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), name)
+			rest = rest[unix.SizeofInotifyEvent+length:]
+		}
+	}
+}
+
+func (w *watch) event(wd int32, mask uint32, name string) {
+	folder, known := w.folders[wd]
+	switch {
+	case mask&unix.IN_Q_OVERFLOW != 0:
+		w.generation.Add(1)
+		for _, root := range w.roots {
+			if root != nil {
+				takeBack(root.EmbeddedInode())
+			}
+		}
+	case mask&unix.IN_IGNORED != 0:
+		delete(w.folders, wd)
+		w.watched.Delete(folder)
+	case known && !passing.MatchString(path.Join(folder, name)) && !strings.HasPrefix(name, ours):
+		w.changed(folder, name, mask)
+	}
+}
+
+// takeBack takes back all that is below a node.
+func takeBack(i *gofs.Inode) {
+	_ = i.NotifyContent(0, 0)
+	for _, child := range i.Children() {
+		takeBack(child)
+	}
+}
+
+func (w *watch) changed(folder, last string, mask uint32) {
+	name := path.Join(folder, last)
+	made := mask&unix.IN_ISDIR != 0 && mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0
+	if top := firstPart(name); made && (top == "refs" || top == "logs") {
+		w.addAll(name)
+	}
+	w.generation.Add(1)
+	at := w.find(folder)
+	if at == nil {
+		return
+	}
+	if mask&(unix.IN_MODIFY|unix.IN_ATTRIB) == 0 {
+		_ = at.NotifyContent(0, 0)
+	}
+	if child := at.GetChild(last); child != nil {
+		_ = child.NotifyContent(0, 0)
+	}
+}
+
+// find returns the node of a folder, nil when the kernel was not told of it.
+func (w *watch) find(folder string) *gofs.Inode {
+	root, rest := w.roots[0], folder
+	if below, ok := strings.CutPrefix(folder+"/", "refs/"); ok && w.roots[1] != nil {
+		root, rest = w.roots[1], strings.TrimSuffix(below, "/")
+	}
+	if root == nil {
+		return nil
+	}
+	at := root.EmbeddedInode()
+	for part := range strings.SplitSeq(rest, "/") {
+		if part != "" && at != nil {
+			at = at.GetChild(part)
+		}
+	}
+	return at
+}
