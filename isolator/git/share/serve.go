@@ -26,9 +26,8 @@ type Box struct {
 
 // Server serves one repository to one box.
 type Server struct {
-	r    *repository
-	refs *fuse.Server
-	all  *fuse.Server
+	r      *repository
+	mounts []*fuse.Server
 }
 
 // Open opens the repository. What a killed server has left of lock files goes.
@@ -72,21 +71,27 @@ func (r *repository) hostsWorktrees() (map[string]worktree, error) {
 
 // Mount mounts the git directory in a box whose program does not run yet, and begins to serve. The refs
 // are a mount of their own, where the kernel is told once that nothing is opened.
-func (s *Server) Mount(b Box) (err error) {
-	root := &node{r: s.r}
-	if s.all, err = s.r.mount(b, s.r.Dir, root); err != nil {
-		return err
+func (s *Server) Mount(b Box) error {
+	r := s.r
+	places := []string{r.Dir}
+	if r.watch.covers("refs") {
+		places = append(places, filepath.Join(r.Dir, "refs"))
 	}
-	s.r.watch.roots[0] = root
-	if s.r.watch.covers("refs") {
-		refs := &node{r: s.r, refs: true}
-		if s.refs, err = s.r.mount(b, filepath.Join(s.r.Dir, "refs"), refs); err != nil {
+	for i, at := range places {
+		fd, err := r.mount(b, at)
+		if err != nil {
+			return fmt.Errorf("the repository cannot be mounted in the sandbox: %w", err)
+		}
+		root := &node{r: r, refs: i > 0}
+		r.watch.roots[i] = root
+		server, err := serve(fd, root)
+		if err != nil {
 			return err
 		}
-		s.r.watch.roots[1] = refs
+		s.mounts = append(s.mounts, server)
 	}
-	go s.r.watch.run()
-	from, at, none := cstring(b.Objects), cstring(filepath.Join(s.r.Dir, "objects")), cstring("")
+	go r.watch.run()
+	from, at, none := cstring(b.Objects), cstring(filepath.Join(r.Dir, "objects")), cstring("")
 	return b.do(nsenter.Mount(from, at, none, unix.MS_BIND, none))
 }
 
@@ -108,34 +113,32 @@ func cstring(s string) *byte {
 	return p
 }
 
-// mount mounts one tree of nodes. /dev/fuse is the host's, so the box needs none.
-func (r *repository) mount(b Box, at string, root *node) (*fuse.Server, error) {
-	var err error
-	for _, owner := range []uint32{r.uid, 0} { // who we are in the box's user namespace
-		var fd int
-		if fd, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil { // its number is taken
-			return nil, err
-		}
-		options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, owner, min(owner, r.gid), transfer)
-		device, name, kind, place, text := cstring("/dev/fuse"), cstring("inner"), cstring("fuse.inner"), cstring(at), cstring(options)
-		err = b.asOwner(nsenter.Open(device, unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
-			nsenter.Mount(name, place, kind, unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, text))
-		if err != nil {
-			unix.Close(fd)
-			continue
-		}
-		if owner == 0 {
-			r.uid, r.gid = 0, 0
-		}
-		return r.serve(fd, root)
+// mount makes one mount and returns its descriptor. /dev/fuse is the host's, so the box needs none. Who
+// we are in the box's user namespace shows: we are ourselves, or 0.
+func (r *repository) mount(b Box, at string) (int, error) {
+	fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0) // its number is taken
+	if err != nil {
+		return -1, err
 	}
-	return nil, fmt.Errorf("git: the repository cannot be mounted in the sandbox: %w", err)
+	for range 2 {
+		options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, r.uid, r.gid, transfer)
+		err = b.asOwner(nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
+			nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options)))
+		if err != unix.EINVAL {
+			break
+		}
+		r.uid, r.gid = 0, 0
+	}
+	if err != nil {
+		unix.Close(fd)
+	}
+	return fd, err
 }
 
 // transfer is how much one request moves at most.
 const transfer = 1 << 20
 
-func (r *repository) serve(fd int, root *node) (*fuse.Server, error) {
+func serve(fd int, root *node) (*fuse.Server, error) {
 	var none time.Duration
 	raw := fs.NewNodeFS(root, &fs.Options{EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none})
 	server, err := fuse.NewServer(requests{raw}, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
@@ -149,7 +152,7 @@ func (r *repository) serve(fd int, root *node) (*fuse.Server, error) {
 
 // Wait returns when the box has no mount of it any more, and removes what is left of locks.
 func (s *Server) Wait() {
-	s.all.Wait()
+	s.mounts[0].Wait()
 	s.r.locks.mu.Lock()
 	defer s.r.locks.mu.Unlock()
 	s.r.removeLocks(s.r.locks.ours)
