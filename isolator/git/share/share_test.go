@@ -38,9 +38,24 @@ func (plain) Served(_ string, data []byte) ([]byte, error) { return data, nil }
 type box struct {
 	t       *testing.T
 	project string
+	home    string // of what is kept of it
+	process *os.Process
 	in      io.Writer
 	out     *bufio.Reader
 	said    *said
+}
+
+// command is a command outside, in the project.
+func (b *box) command(name string, args ...string) *exec.Cmd {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = b.project, append(os.Environ(), identity...)
+	return c
+}
+
+// kill ends the box, and with it its server.
+func (b *box) kill() {
+	_ = b.process.Kill()
+	_, _ = b.process.Wait()
 }
 
 // said is what the server tells the person.
@@ -91,7 +106,10 @@ func newBox(t *testing.T) *box {
 
 // enter makes a box of the project and serves its repository there.
 func (b *box) enter() {
-	t, dir, home := b.t, filepath.Join(b.project, ".git"), b.t.TempDir()
+	if b.home == "" {
+		b.home = b.t.TempDir()
+	}
+	t, dir, home := b.t, filepath.Join(b.project, ".git"), b.home
 	store, host := filepath.Join(home, "store"), filepath.Join(home, "host")
 	for _, d := range []string{filepath.Join(store, "info"), filepath.Join(store, "pack"), host, filepath.Join(home, "private")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -138,6 +156,7 @@ func (b *box) enter() {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	b.process = c.Process
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
