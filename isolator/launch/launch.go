@@ -141,6 +141,10 @@ type Options struct {
 	// ran: an editor's save. Its identity is that of files.Identity, "" when another one came since.
 	Saved func(place, identity string)
 
+	// Inside, when not nil, mounts more in the box before the program starts: all of bwrap's mounts are
+	// there. The descriptors are closed when it returns.
+	Inside func(Inside) error
+
 	// Begun, when not nil, is called when the program is about to start.
 	Begun func()
 

@@ -26,6 +26,27 @@ type mounts struct {
 	first      outside.List // before the program starts
 	covered    covered      // made again when the host replaces what is under them, see recover.go
 	supervisor string       // the binary that supervises the box, and mounts in it from outside
+	others     func(Inside) error
+}
+
+// Inside are the namespaces of a box, as descriptors.
+type Inside struct {
+	Mounts int
+	User   int // that of who made the mounts, -1 when it is our own
+}
+
+// inside opens the namespaces of the box of this process.
+func inside(box int, owned *descriptors) (in Inside, err error) {
+	if in.Mounts, err = owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", box), unix.O_RDONLY|unix.O_CLOEXEC, 0)); err != nil {
+		return in, fmt.Errorf("the mounts of the box: %w", err)
+	}
+	if in.User, err = owned.add(unix.IoctlRetInt(in.Mounts, unix.NS_GET_USERNS)); err != nil {
+		return in, fmt.Errorf("the owner of the mounts of the box: %w", err)
+	}
+	if ownNamespace(in.User) {
+		in.User = -1
+	}
+	return in, nil
 }
 
 // complete mounts what is missing in the box of this process, and begins to follow its table.
@@ -33,6 +54,17 @@ func (m *mounts) complete(box int) error {
 	if len(m.first.Pins) > 0 || len(m.first.Masks) > 0 {
 		if err := m.make(box, m.first); err != nil {
 			return err
+		}
+	}
+	if m.others != nil {
+		var owned descriptors
+		defer owned.close()
+		in, err := inside(box, &owned)
+		if err == nil {
+			err = m.others(in)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %w", OutsideFailed, err)
 		}
 	}
 	return m.covered.follow(box)
@@ -46,13 +78,9 @@ func (m *mounts) make(box int, list outside.List) error {
 	if err != nil {
 		return err
 	}
-	table, err := owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", box), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	in, err := inside(box, &owned)
 	if err != nil {
-		return fmt.Errorf("the mounts of the box: %w", err)
-	}
-	user, err := owned.add(unix.IoctlRetInt(table, unix.NS_GET_USERNS))
-	if err != nil {
-		return fmt.Errorf("the owner of the mounts of the box: %w", err)
+		return err
 	}
 	exe, err := owned.add(unix.Open(m.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
@@ -68,11 +96,11 @@ func (m *mounts) make(box int, list outside.List) error {
 	}
 	defer r.Close()
 	calls := []nsenter.Call{}
-	if !ownNamespace(user) {
-		calls = append(calls, nsenter.Setns(user, unix.CLONE_NEWUSER))
+	if in.User >= 0 {
+		calls = append(calls, nsenter.Setns(in.User, unix.CLONE_NEWUSER))
 	}
 	program := fmt.Sprintf("/proc/self/fd/%d", outside.FdExe)
-	err = nsenter.Exec(program, []string{program, outside.Word}, []int{null, null, int(w.Fd()), outside.FdExe: exe, outside.FdMounts: table, outside.FdList: data}, calls...)
+	err = nsenter.Exec(program, []string{program, outside.Word}, []int{null, null, int(w.Fd()), outside.FdExe: exe, outside.FdMounts: in.Mounts, outside.FdList: data}, calls...)
 	w.Close()
 	said, _ := io.ReadAll(io.LimitReader(r, 4096))
 	if err != nil || string(said) != outside.Done {

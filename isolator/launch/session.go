@@ -80,6 +80,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if s.mounts.covered.saved = o.Saved; o.Saved == nil {
 		s.mounts.covered.saved = func(string, string) {}
 	}
+	s.mounts.others = o.Inside
 	s.mounts.first = outside.List{Pins: p.Pins, Masks: p.Masks, Cover: cover}
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
 	s.network = network{taken: len(p.Listen)+len(p.Publish) == 0, Network: Network{Listeners: make([][]net.Listener, len(p.Listen))}}
