@@ -94,7 +94,7 @@ func TestReset(t *testing.T) {
 // A tunnel is cut when nothing moves in either direction, and not while something
 // does in one.
 func TestIdle(t *testing.T) {
-	const idle = 300 * time.Millisecond
+	const idle = 2 * time.Second
 	begun := time.Now()
 	p, proxy := tunnels(t, func(c net.Conn) {
 		b := make([]byte, 1)
