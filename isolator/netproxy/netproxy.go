@@ -136,7 +136,6 @@ type Proxy struct {
 	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
 
 	slots chan struct{} // one for each connection
-	words chan struct{} // one for each further connection that is told that there are too many
 
 	ctx    context.Context
 	cancel context.CancelFunc
