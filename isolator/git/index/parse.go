@@ -39,6 +39,15 @@ func Parse(data []byte) (*Index, error) {
 			return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
 		}
 	}
+	if p.index.Partial { // the entries of a split one may have no names
+		return &p.index, nil
+	}
+	if err := p.index.ordered(); err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	if err := p.index.fileAndFolder(); err != nil {
+		return nil, err
+	}
 	return &p.index, nil
 }
 
@@ -71,19 +80,15 @@ func (p *parser) entries(count int64) error {
 		return errCutOff
 	}
 	p.index.Entries = make([]Entry, count)
-	var before Entry
+	before := ""
 	for i := range p.index.Entries {
 		e := &p.index.Entries[i]
-		if err := p.entry(e, before.Name); err != nil {
+		if err := p.entry(e, before); err != nil {
 			return err
 		}
-		// Git refuses an index that is not in order, and where a path without a conflict comes twice.
-		if i > 0 && (compare(&before, e) >= 0 || before.Name == e.Name && before.Stage() == 0) {
-			return fmt.Errorf("%q is not in order", e.Name)
-		}
-		before = *e
+		before = e.Name
 	}
-	return p.index.fileAndFolder()
+	return nil
 }
 
 func (p *parser) entry(e *Entry, before string) error {
@@ -214,6 +219,17 @@ func (p *parser) extension() error {
 	return nil
 }
 
+// ordered refuses what git refuses: entries in another order, and a path twice but in a conflict.
+func (x *Index) ordered() error {
+	for i := range len(x.Entries) - 1 {
+		a, b := &x.Entries[i], &x.Entries[i+1]
+		if compare(a, b) >= 0 || a.Name == b.Name && a.Stage() == 0 {
+			return fmt.Errorf("%q is not in order", b.Name)
+		}
+	}
+	return nil
+}
+
 // fileAndFolder refuses a path that is a file and a folder. Git does not look (verify_cache looks
 // at neighbours only), and makes a tree of it that nobody can check out.
 func (x *Index) fileAndFolder() error {
@@ -229,7 +245,7 @@ func (x *Index) fileAndFolder() error {
 				continue
 			}
 			if file := x.at(e.Name[:at]); len(file) > 0 && file[0].Stage() == 0 {
-				return fmt.Errorf("%q is a file and a folder", file[0].Name)
+				return fmt.Errorf("index: %q is a file and a folder", file[0].Name)
 			}
 		}
 		before = e.Name
