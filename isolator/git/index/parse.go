@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 const (
@@ -142,14 +143,11 @@ func (p *parser) name(e *Entry, before string) error {
 		}
 		keep = len(before) - drop
 	}
-	start := p.at
-	for p.at < len(p.text) && p.text[p.at] != 0 && p.at-start <= maxName {
-		p.at++
-	}
-	added := p.text[start:p.at]
-	if p.take(1) != "\x00" || keep+len(added) > maxName {
+	end := strings.IndexByte(p.text[p.at:], 0)
+	if end < 0 || keep+end > maxName {
 		return errors.New("a name without an end")
 	}
+	added := p.take(end + 1)[:end]
 	e.Name = added
 	if keep > 0 {
 		e.Name = before[:keep] + added
