@@ -1,7 +1,6 @@
 package index
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -40,7 +39,7 @@ type Change struct {
 // where it is not the host's and not seen to be true. A host without an index has an empty one.
 func Check(box, host *Index, rules Rules) (*Checked, error) {
 	if box.Partial || host.Partial {
-		return nil, errors.New("index: it is split or sparse")
+		return nil, errPartial
 	}
 	c := checker{rules: rules, host: host, named: map[ID]bool{}}
 	c.out.Index = &Index{Version: box.Version, Entries: slices.Clone(box.Entries)}

@@ -623,7 +623,11 @@ func TestProtected(t *testing.T) {
 	rules.Protected = func(path string) bool { return strings.HasPrefix(path, "d/") || path == "new" }
 
 	// As the box sees it, the files may look otherwise.
-	r.write(host.Served(rules.Protected))
+	served, err := host.Served(rules.Protected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(served)
 	if out := r.sh("git ls-files -v"); out != "H a\ns d/b\nS d/e/c\nH l\nH run\nH x-y\n" {
 		t.Errorf("served: %q", out)
 	}

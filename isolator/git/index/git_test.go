@@ -166,6 +166,9 @@ func TestPartial(t *testing.T) {
 		if _, err := Check(whole, x, r.rules()); err == nil {
 			t.Errorf("%s: the host's passes", name)
 		}
+		if _, err := x.Served(r.rules().Protected); err == nil {
+			t.Errorf("%s: it is served", name)
+		}
 		if _, err := Check(whole, whole, r.rules()); err != nil {
 			t.Error(err)
 		}

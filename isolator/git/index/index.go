@@ -23,6 +23,7 @@ package index
 import (
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"slices"
 )
 
@@ -70,6 +71,8 @@ const (
 	modeGitlink    = 0o160000
 	modeFolder     = 0o040000 // of a sparse index
 )
+
+var errPartial = errors.New("index: it is split or sparse, and git has not made it whole")
 
 // Mode returns what the entry is, as git has it in trees.
 func (e *Entry) Mode() uint32 { return binary.BigEndian.Uint32(e.Stat[modeAt:]) }
@@ -206,7 +209,10 @@ func appendOffset(out []byte, n int) []byte {
 
 // Served returns the index as a box sees it: of the files that it may not write, which look
 // otherwise in the box, git there takes no notice.
-func (x *Index) Served(protected func(path string) bool) []byte {
+func (x *Index) Served(protected func(path string) bool) ([]byte, error) {
+	if x.Partial {
+		return nil, errPartial
+	}
 	served := *x
 	served.Entries = slices.Clone(x.Entries)
 	for i := range served.Entries {
@@ -214,5 +220,5 @@ func (x *Index) Served(protected func(path string) bool) []byte {
 			e.Extra |= skipWorktree
 		}
 	}
-	return served.Bytes()
+	return served.Bytes(), nil
 }
