@@ -1,0 +1,168 @@
+package index
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Rules is what Check cannot see in an index. Each must be set.
+type Rules struct {
+	// Sparse says that the host's work tree is a part of the repository (core.sparseCheckout).
+	Sparse bool
+	// Protected reports whether the box may not write or see the file at a path.
+	Protected func(path string) bool
+	// Gitlink reports whether the host, not a box, has a repository of another at a path that is
+	// not in its index now, as a branch that it made has.
+	Gitlink func(path string) bool
+	// True reports whether the file of an entry has its times and its content, as TimesTrue does.
+	True func(e *Entry) bool
+	// Trees reports whether the host has all of these trees, and what is in them, now that those
+	// that the box made came over. Where it does not, the cached trees are left out.
+	Trees func(ids []ID) bool
+}
+
+// Checked is what becomes of an index that a box wrote.
+type Checked struct {
+	Index *Index // what the host's is to be
+	Blobs []ID   // what it names and the host's did not: the host must have these before
+	Away  []Change
+}
+
+// Change is a protected file that is another one in what the box checked out.
+type Change struct {
+	Was, Is *Entry // of stage 0; nil where there was none, and where there is none
+}
+
+// Check makes what a box wrote into what the host's index is to be. An error says what the box may
+// not do. What is only a hint for git (bits, times, cached trees) is taken out without a word
+// where it is not the host's and not seen to be true. A host without an index has an empty one.
+func Check(box, host *Index, rules Rules) (*Checked, error) {
+	if box.Partial || host.Partial {
+		return nil, errPartial
+	}
+	c := checker{rules: rules, host: host, named: map[ID]bool{}}
+	c.out.Index = &Index{Version: box.Version, Entries: slices.Clone(box.Entries)}
+	for is, was := range pairs(c.out.Index.Entries, host.Entries) {
+		if err := c.pair(is, was); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.undo(box.undo); err != nil {
+		return nil, err
+	}
+	if c.treesTrue(box.trees) {
+		c.out.Index.trees = box.trees
+	}
+	return &c.out, nil
+}
+
+type checker struct {
+	rules Rules
+	host  *Index
+	out   Checked
+	named map[ID]bool // what is in out.Blobs
+}
+
+// pairs goes through two lists of entries in their order, with what both have at the same time.
+func pairs(a, b []Entry) iter.Seq2[*Entry, *Entry] {
+	return func(yield func(*Entry, *Entry) bool) {
+		for len(a) > 0 || len(b) > 0 {
+			var left, right *Entry
+			order := len(b) - len(a) // where one is at its end, the other is next
+			if len(a) > 0 && len(b) > 0 {
+				order = compare(&a[0], &b[0])
+			}
+			if order <= 0 && len(a) > 0 {
+				left, a = &a[0], a[1:]
+			}
+			if order >= 0 && len(b) > 0 {
+				right, b = &b[0], b[1:]
+			}
+			if !yield(left, right) {
+				return
+			}
+		}
+	}
+}
+
+// pair checks an entry of the box against the host's at the same path and stage.
+func (c *checker) pair(is, was *Entry) error {
+	if is == nil {
+		if was.Stage() == 0 && c.rules.Protected(was.Name) && len(c.out.Index.at(was.Name)) == 0 {
+			c.out.Away = append(c.out.Away, Change{Was: was})
+		}
+		return nil
+	}
+	same := was != nil && was.Mode() == is.Mode() && was.ID == is.ID
+	if !same {
+		if err := c.comes(is.Name, is.Mode(), is.ID); err != nil {
+			return err
+		}
+	}
+	protected := is.Stage() == 0 && c.rules.Protected(is.Name)
+	if protected && same {
+		*is = *was // the box sees another file there
+		return nil
+	}
+	c.bits(is, was, protected)
+	if protected {
+		c.out.Away = append(c.out.Away, Change{was, is})
+	}
+	hadTimes := same && is.Stat == was.Stat
+	if !hadTimes && is.Stat != is.withoutTimes() && !c.rules.True(is) {
+		is.Stat = is.withoutTimes()
+	}
+	return nil
+}
+
+// comes checks what the host's index did not have, and notes it.
+func (c *checker) comes(name string, mode uint32, id ID) error {
+	switch {
+	case !GoodPath(name, mode):
+		return fmt.Errorf("index: no path of a box: %q", name)
+	case mode == modeGitlink:
+		if !c.host.hasGitlink(name) && !c.rules.Gitlink(name) {
+			return fmt.Errorf("index: %q is a new submodule", name)
+		}
+	case !c.named[id]:
+		c.named[id] = true
+		c.out.Blobs = append(c.out.Blobs, id)
+	}
+	return nil
+}
+
+// bits takes away what keeps git outside from looking at a file, where the host had not set it.
+func (c *checker) bits(is, was *Entry, protected bool) {
+	var flags, extra uint16
+	if was != nil {
+		flags, extra = was.Flags, was.Extra
+	}
+	is.Flags &^= assumeValid &^ flags
+	switch {
+	case protected: // Served has set it
+		is.Extra = is.Extra&^skipWorktree | extra&skipWorktree
+	case !c.rules.Sparse:
+		is.Extra &^= skipWorktree &^ extra
+	}
+}
+
+// treesTrue reports whether cached trees are those of the entries, and the host has them: git gc
+// and git fsck fail where one is missing.
+func (c *checker) treesTrue(content []byte) bool {
+	if content == nil || verifyTrees(content, c.out.Index.Entries) != nil {
+		return false
+	}
+	had := treeNames(c.host.trees)
+	var ask []ID
+	for id := range treeNames(content) {
+		if !had[id] {
+			ask = append(ask, id)
+		}
+	}
+	return len(ask) == 0 || c.rules.Trees(ask)
+}
+
+func (x *Index) hasGitlink(path string) bool {
+	return slices.ContainsFunc(x.at(path), func(e Entry) bool { return e.Mode() == modeGitlink })
+}
