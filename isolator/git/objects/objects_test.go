@@ -111,7 +111,7 @@ func (f *fixture) absent(name string) {
 	}
 }
 
-// makeTree and makeCommit are for what git itself would not write.
+// tools are for what git itself would not write.
 const tools = `
 blob=$(echo x | git hash-object -w --stdin)
 raw() { git hash-object -t "$1" -w --literally --stdin; } # KIND <text
@@ -153,7 +153,7 @@ func TestBring(t *testing.T) {
 		{"gitlink-for-a-file", `commit $({ entry 160000 a $link; entry 40000 d $(git rev-parse HEAD:d); } | raw tree) -p $head`, `brings the repository at "a"`},
 		{"name-git", `commit $(entry 40000 .git $(git rev-parse HEAD:d) | raw tree)`, "the name"},
 		{"name-ntfs", `commit $(entry 100644 'GIT~1' $blob | raw tree)`, "the name"},
-		{"name-hfs", `commit $(entry 100644 $'.g\u200cit' $blob | raw tree)`, "the name"},
+		{"name-hfs", `commit $(entry 100644 $'.g\xe2\x80\x8cit' $blob | raw tree)`, "the name"},
 		{"name-stream", `commit $(entry 100644 '.git::$INDEX_ALLOCATION' $blob | raw tree)`, "the name"},
 		{"name-backslash", `commit $(entry 100644 'a\.git\config' $blob | raw tree)`, "the name"},
 		{"name-up", `commit $(entry 40000 .. $(git rev-parse HEAD:d) | raw tree)`, "the name"},
