@@ -1,0 +1,69 @@
+package objects
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// record writes down which commits a box brings that the host lacks, before they come. Boxes of one repository share the file.
+func (g *Gate) record(commits []id) error {
+	had, err := g.host().kinds(commits...)
+	if err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for i, object := range commits {
+		if had[i] == "" {
+			lines.WriteString(object.String() + "\n")
+		}
+	}
+	if lines.Len() == 0 {
+		return nil
+	}
+	file, err := os.OpenFile(g.Brought, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(lines.String())
+	return errors.Join(err, file.Close())
+}
+
+// HostHad reports whether a commit that no box brought, and that the host's refs lead to, put this file there with this
+// content. path is one of the repository, blob is in hexadecimal.
+func (g *Gate) HostHad(path, blob string) (bool, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	text, err := os.ReadFile(g.Brought)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, err
+	}
+	brought := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		brought[strings.TrimSpace(line)] = true
+	}
+	args := []string{"log", "--all", "--full-history", "-m", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%H"}
+	if head, err := os.ReadFile(filepath.Join(folderOf(g.Host), "HEAD")); err == nil {
+		if object, err := parseID(strings.TrimSpace(string(head))); err == nil {
+			args = append(args, object.String()) // a detached one
+		}
+	}
+	log, err := g.run("", "", nil, append(args, "--", ":(top,literal)"+path)...)
+	return err == nil && added(log, path, blob, brought), err
+}
+
+// added reads a log: a commit's name, and ":MODE MODE OLD NEW STATUS" and the path for each file that it changed.
+func added(log, path, blob string, brought map[string]bool) bool {
+	own, fields := false, strings.Split(log, "\x00")
+	for i, field := range fields {
+		words := strings.Fields(field)
+		switch {
+		case len(words) == 1 && len(words[0]) == 40:
+			own = !brought[words[0]]
+		case len(words) == 5 && words[0][0] == ':' && words[3] == blob && own && i+1 < len(fields) && fields[i+1] == path:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,252 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What was there and is gone is brought again: a gc outside removes what nothing names.
+func TestPrunedOutside(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	blob := f.last("echo staged | git hash-object -w --stdin")
+	commit := f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD")
+	for i, prune := range []string{"git prune --expire=now", "git gc -q --prune=now", "git repack -qad; git prune --expire=now"} {
+		for _, err := range []error{f.gate.BringBlobs(blob), f.gate.Bring(commit)} {
+			if err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		f.run(f.host, "git cat-file -e "+blob+"; git cat-file -e "+commit+"^{tree}")
+		f.run(f.host, prune)
+		f.absent(blob)
+		f.absent(commit)
+	}
+	// In a pack outside while the gate's gits have it open, and then gone.
+	if err := f.gate.Bring(commit); err != nil {
+		t.Fatal(err)
+	}
+	f.run(f.host, "git tag held "+commit+"; git gc -q --prune=now")
+	if has, err := f.gate.Has(commit); !has || err != nil {
+		t.Fatal(has, err)
+	}
+	f.run(f.host, "git tag -d held; git repack -qad; git prune --expire=now")
+	f.absent(commit)
+	f.land(commit)
+}
+
+// An index names files, and nothing else.
+func TestBringBlobs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	for _, c := range []struct{ script, want string }{
+		{"git rev-parse HEAD:a", ""},
+		{"echo x | git hash-object -w --stdin", ""},
+		{"echo x | git hash-object --stdin", ""},
+		{"git rev-parse HEAD", "is a commit"},
+		{"git rev-parse HEAD:d", "is a tree"},
+		{"git commit -q --allow-empty -m x; git rev-parse HEAD", "is a commit"},
+		{"echo nowhere | git hash-object --stdin", "neither in"},
+		{"printf %064d 1", "SHA-256"},
+		{"printf %039d 1", "not the name of an object"},
+		{"printf %039dx 1", "invalid byte"},
+		{"printf %040d 0", ""},
+	} {
+		err := f.gate.BringBlobs(f.last(c.script))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.script, err)
+		}
+	}
+	f.clean()
+}
+
+// The index of a pack says where known objects are, and lies: nobody looks at it.
+func TestPackIndexLies(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	name := f.last(`echo new >c; git add c; git commit -qm c; git repack -qd
+		p=$(echo .git/objects/pack/*.pack); chmod u+w ${p%pack}idx; head -c 500 /dev/urandom >${p%pack}idx; echo ` + "$(cat .git/refs/heads/main)")
+	f.land(name)
+	if out := f.run(f.host, "git show "+name+":c"); out != "new" {
+		t.Errorf("%q", out)
+	}
+	if err := f.gate.Bring(name); err != nil {
+		t.Error(err)
+	}
+}
+
+// A pack that is a link or a FIFO is not there, and one that was refused keeps nothing else from coming.
+func TestOddPacks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	name := f.last(tools + `echo new >c; git add c; git commit -qm c; git repack -qd; rev=$(git rev-parse HEAD)
+		cd .git/objects/pack; p=$(echo *.pack); mv $p ../../../../real; ln -s ../../../../real $p
+		mkfifo pack-${link//1/2}.pack; mkdir pack-${link//1/3}.pack; echo no pack >pack-${link//1/4}.pack; touch pack-x.pack; echo $rev`)
+	if err := f.gate.Bring(name); !errors.Is(err, errMissing) || !strings.Contains(err.Error(), "index-pack") {
+		t.Fatalf("%v", err)
+	}
+	f.run(f.box, "cd .git/objects/pack; p=$(find . -type l); rm $p; cp ../../../../real $p")
+	f.land(name)
+	f.run(f.box, "rm -r .git/objects/pack; mv ../host/.git/objects/pack ../hp; ln -s / .git/objects/pack; mv ../hp ../host/.git/objects/pack")
+	if err := f.gate.Bring(strings.Repeat("2", 40)); !errors.Is(err, errMissing) {
+		t.Errorf("%v", err)
+	}
+	f.clean()
+}
+
+// Many objects at once, and folders as deep as git goes.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("makes 20,000 objects")
+	}
+	f := newFixture(t, "", nil)
+	f.land(f.last(`mkdir many; cd many; for i in $(seq 20000); do echo $i >$i; done; git add .; git commit -qm many; git rev-parse HEAD`))
+	deep := func(levels int) string {
+		return f.last(tools + fmt.Sprintf(`t=$(entry 100644 f $blob | raw tree)
+			exec 5<>../names; for i in $(seq %d); do t=$(printf '40000 tree %%s\td\n' $t | git mktree); done; commit $t -p $head`, levels))
+	}
+	f.land(deep(2000))
+	if err := f.gate.Bring(deep(2100)); err == nil || !strings.Contains(err.Error(), "deeper") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A few trees that can be compared in very many ways are looked at once each.
+func TestManyWays(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	f.land(f.last(tools + `t=$(entry 100644 f $blob | raw tree); for i in $(seq 40); do t=$({ entry 40000 a $t; entry 40000 b $t; } | raw tree); done
+		commit $t -p $head`))
+	f.gate.AllowedLinks = func() (map[string]bool, error) { return map[string]bool{"a/a/a": true}, nil }
+	var link NewLink
+	if err := f.gate.Bring(f.last(tools + `t=$(entry 160000 a $link | raw tree); for i in $(seq 40); do t=$({ entry 40000 a $t; entry 40000 b $t; } | raw tree); done
+		commit $t -p $head`)); !errors.As(err, &link) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A shallow host stays shallow, and its history ends where it ended.
+func TestShallow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "for i in 1 2 3; do echo $i >a; git commit -qam $i; done; cd ..; mv host whole; git clone -q --depth 1 file://$PWD/whole host", nil)
+	f.land(f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD"))
+	f.land(f.last("echo newer >c; git commit -qam c; git repack -qd; git rev-parse HEAD"))
+	if n := f.run(f.host, "git rev-list --all | wc -l"); n != "3" {
+		t.Errorf("%s commits", n)
+	}
+	if err := f.gate.Bring(f.run(f.home+"/whole", "git rev-parse HEAD~2")); !errors.Is(err, errMissing) {
+		t.Errorf("%v", err)
+	}
+}
+
+// In a partial clone what is missing stays missing: nothing is fetched.
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "echo two >a; git commit -qam two; cd ..; mv host whole; git clone -q --filter=blob:none file://$PWD/whole host", func(o *Options) { o.Partial = true })
+	old := f.run(f.home+"/whole", "git rev-parse HEAD~1:a")
+	f.land(f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD"))
+	if err := f.gate.BringBlobs(old); !errors.Is(err, errMissing) {
+		t.Errorf("%v", err)
+	}
+	f.absent(old)
+	// A pack that a fetch made names what is missing as well. Without its marker it lacks something.
+	f.run(f.home+"/whole", "for i in $(seq 40); do mkdir e$i; echo $i >e$i/f; done; git add .; git commit -qm three; echo 3 >a; git commit -qam four")
+	name := f.last(`git remote add origin file://$PWD/../whole; git config remote.origin.promisor true; git config remote.origin.partialclonefilter blob:none
+		git config core.repositoryformatversion 1; git config extensions.partialclone origin; git -c fetch.unpackLimit=1 fetch -q origin main; mkdir ../kept; mv .git/objects/pack/*.promisor ../kept; git rev-parse FETCH_HEAD`)
+	if err := f.gate.Bring(name); err == nil {
+		t.Error("a pack that lacks something came over")
+	}
+	f.run(f.box, "mv ../kept/* .git/objects/pack")
+	f.land(name)
+}
+
+// What the host had is told from what boxes brought, also after another gate brought it.
+func TestHostHad(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "git switch -qc side; echo side >d/b; git commit -qam side; git switch -q main; git merge -q --no-ff -s ours -m merged side; git branch -qD side", nil)
+	had := func(path, content string, want bool) {
+		t.Helper()
+		blob := f.run(f.box, "printf '%s\n' "+content+" | git hash-object --stdin")
+		if got, err := f.gate.HostHad(path, blob); got != want || err != nil {
+			t.Errorf("%s at %s: %v %v", content, path, got, err)
+		}
+	}
+	had("a", "one", true)
+	had("d/b", "two", true)
+	had("d/b", "side", true)
+	had("b", "one", false)
+	had("d", "two", false)
+	had("d/b", "one", false)
+	had(":(glob)*", "one", false)
+	name := f.last("echo evil >a; git commit -qam evil; git rev-parse HEAD")
+	if err := f.gate.Bring(name); err != nil {
+		t.Fatal(err)
+	}
+	f.run(f.host, "git merge -q --ff-only "+name)
+	had("a", "evil", false)
+	f.run(f.host, "echo mine >a; git commit -qam mine")
+	had("a", "mine", true)
+	had("a", "evil", false)
+	f.run(f.host, "git checkout -q --detach; echo evil >a; git commit -qam again; git commit --allow-empty -qm more")
+	had("a", "evil", true)
+}
+
+// Files get the modes that git gives them, those of a shared repository too.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", func(o *Options) {
+		o.Share = func(mode uint32) uint32 { return mode | mode&0o600>>3 }
+	})
+	blob := f.last("echo x | git hash-object -w --stdin")
+	if err := f.gate.BringBlobs(blob); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(f.host + "/.git/objects/" + blob[:2] + "/" + blob[2:]); err != nil || info.Mode().Perm()&0o770 != 0o440 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if info, err := os.Stat(f.host + "/.git/objects/" + blob[:2]); err != nil || info.Mode().Perm()&0o770 != 0o770 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// Settings, hooks and replaced objects of the host's do not reach the git that looks.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `git config core.fsmonitor "touch $PWD/../ran"; git config fsck.gitmodulesUrl ignore; git replace HEAD:a HEAD:d/b; git config core.alternateRefsCommand "touch $PWD/../ran"`, nil)
+	name := f.last(`printf '[submodule "s"]\npath=s\nurl=-u./payload\n' >.gitmodules; git add .gitmodules; git commit -qm m; git rev-parse HEAD`)
+	if err := f.gate.Bring(name); err == nil {
+		t.Error("it came over")
+	}
+	f.land(f.last("git reset -q --hard HEAD~; echo new >c; git add c; git commit -qm c; git repack -qd; git rev-parse HEAD"))
+	if _, err := os.Lstat(f.home + "/ran"); err == nil {
+		t.Error("a command of the host's settings ran")
+	}
+}
+
+func BenchmarkOne(b *testing.B) {
+	f := newFixture(b, "mkdir x; for i in $(seq 300); do echo $i >x/$i; done; git add .; git commit -qm many", nil)
+	for b.Loop() {
+		b.StopTimer()
+		names := strings.Fields(f.run(f.box, "date +%N >x/1; git commit -qam x; git rev-parse HEAD:x/1 HEAD"))
+		b.StartTimer()
+		if err := errors.Join(f.gate.BringBlobs(names[0]), f.gate.Bring(names[1])); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkMany(b *testing.B) {
+	f := newFixture(b, "", nil)
+	for b.Loop() {
+		b.StopTimer()
+		name := f.last("d=$(date +%N); mkdir $d; for i in $(seq 2000); do echo $d $i >$d/$i; done; git add .; git commit -qm x; git rev-parse HEAD")
+		b.StartTimer()
+		if err := f.gate.Bring(name); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
