@@ -6,9 +6,8 @@ answer=$(mktemp -d)
 while IFS= read -r line; do
 	(eval "$line") >"$answer/1" 2>"$answer/2" </dev/null
 	code=$?
-	# The last line of each gets an end where it has none.
-	sed -e 's/^/1 /' -e "\$a\\" "$answer/1"
-	sed -e 's/^/2 /' -e "\$a\\" "$answer/2"
+	awk '{ print "1 " $0 }' "$answer/1"
+	awk '{ print "2 " $0 }' "$answer/2"
 	echo "0 $code"
 done
 rm -rf "$answer"

@@ -14,7 +14,7 @@ one() {
 	git ls-files -t | sed 's/^/index: /'
 	git status --porcelain=v2 --branch --untracked-files=all 2>&1 | sed 's/^/status: /'
 	# The names at the top, and the text of those that say what is going on.
-	find "$dir" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | grep -vxE 'branches|description|gc.log|packed-refs|sharedindex\..*' | sed 's/^/git: /'
+	find "$dir" -mindepth 1 -maxdepth 1 -printf 'git: %f\n' | grep -vE ' (branches|description|gc.log|packed-refs|sharedindex\..*)$' | sort
 	for file in "$dir"/*HEAD "$dir"/MERGE_* "$dir"/*_MSG "$dir"/*EDITMSG "$dir"/BISECT_*; do
 		if [ -f "$file" ]; then sed "s|^|${file##*/}: |" "$file"; fi
 	done
@@ -30,5 +30,8 @@ find "$HOME" \( -name .inner -prune \) -o \( -name .git -o -path '*/remote/*.git
 	case $found in */.git) found=${found%/.git} ;; esac
 	(one "$found" 2>&1) | sed "s|^|$found: |"
 done
-cd "$1" && find . \( -name .git -o -name .inner \) -prune -o -printf '%p %y %m %l\n' | sort
+# While a box is open there are empty folders, where it has something of its own.
+folders=(-true)
+if [ "$2" = open ]; then folders=(! -type d); fi
+cd "$1" && find . \( -name .git -o -name .inner \) -prune -o "${folders[@]}" -printf '%p %y %m %l\n' | sort
 find . \( -name .git -o -name .inner \) -prune -o -type f -print0 | sort -z | xargs -0 -r sha1sum
