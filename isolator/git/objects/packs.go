@@ -42,9 +42,7 @@ func (g *Gate) bringPacks() error {
 		}
 		if err := g.bringPack("pack/" + name); err != nil {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, err))
-			continue
 		}
-		g.packs[name] = true
 	}
 	return refused
 }
@@ -72,7 +70,11 @@ func (g *Gate) bringPack(rel string) error {
 	if err := g.lookAtPack(q); err != nil {
 		return err
 	}
-	return q.releasePack()
+	if err := q.releasePack(); err != nil {
+		return err
+	}
+	g.packs[filepath.Base(rel)] = true
+	return nil
 }
 
 // lookAtPack looks at all commits in a pack of the quarantine, also at those that nothing names yet.
