@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -99,7 +100,10 @@ func (g *Gate) lookAtPack(q *quarantine) error {
 			return err
 		}
 	}
-	return g.record(w.commits)
+	had, err := w.host.kinds(w.commits...)
+	i := -1
+	lacked := slices.DeleteFunc(w.commits, func(id) bool { i++; return err == nil && had[i] != "" })
+	return errors.Join(err, g.record(lacked))
 }
 
 // releasePack gives a pack its place, the index last: without it git does not look at a pack.
