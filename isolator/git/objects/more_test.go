@@ -104,7 +104,7 @@ func TestLarge(t *testing.T) {
 		t.Skip("makes 20,000 objects")
 	}
 	f := newFixture(t, "", nil)
-	f.land(f.last(`mkdir many; cd many; for i in $(seq 20000); do echo $i >$i; done; git add .; git commit -qm many; git rev-parse HEAD`))
+	f.land(f.last(`mkdir many; cd many; seq 20000 | split -l1 -a4; git add .; git commit -qm many; git rev-parse HEAD`))
 	deep := func(levels int) string {
 		return f.last(tools + fmt.Sprintf(`export GIT_INDEX_FILE=$PWD/../index%[1]d; printf '100644 %%s\t%%sf\n' $blob $(printf 'd/%%.0s' $(seq %[1]d)) | git update-index --add --index-info
 			commit $(git write-tree) -p $head`, levels))

@@ -206,7 +206,7 @@ func TestBring(t *testing.T) {
 func TestLinksThatMayCome(t *testing.T) {
 	t.Parallel()
 	allowed := func(o *Options) {
-		o.AllowedLinks = func() (map[string]bool, error) { return map[string]bool{"sub": true}, nil }
+		o.AllowedLinks = func() (map[string]bool, error) { return map[string]bool{"sub": true, "a/sub": true}, nil }
 	}
 	f := newFixture(t, "", allowed)
 	name := f.last(tools + `commit $(entry 160000 sub $link | raw tree) -p $head`)
@@ -216,6 +216,10 @@ func TestLinksThatMayCome(t *testing.T) {
 	var link NewLink
 	if err := f.gate.Bring(other); !errors.As(err, &link) || link != "d/sub" {
 		t.Errorf("%v", err)
+	}
+	other = f.last(tools + `t=$(entry 160000 sub $link | raw tree); commit $({ entry 40000 a $t; entry 40000 b $t; } | raw tree) -p ` + name)
+	if err := f.gate.Bring(other); !errors.As(err, &link) || link != "b/sub" {
+		t.Errorf("what may come at one path came at another: %v", err)
 	}
 	f.gate.AllowedLinks = nil
 	f.land(f.last(tools + `commit $({ entry 100644 g $blob; entry 160000 sub ${link//1/4}; } | raw tree) -p ` + name))

@@ -114,7 +114,8 @@ func (q *quarantine) releasePack() error {
 			return err
 		}
 		for _, path := range found {
-			if err := q.move("pack/" + filepath.Base(path)); err != nil {
+			rel := "pack/" + filepath.Base(path)
+			if err := q.move(rel, rel); err != nil {
 				return err
 			}
 		}
