@@ -155,7 +155,13 @@ type person struct {
 
 func newPerson(t *testing.T) *person {
 	t.Helper()
-	work, err := os.MkdirTemp(os.Getenv("INNER_TEST_DIR"), strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))+".")
+	return personIn(t, strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")))
+}
+
+// personIn has a folder of that name: a long one may be too long for sockets below it.
+func personIn(t *testing.T, name string) *person {
+	t.Helper()
+	work, err := os.MkdirTemp(os.Getenv("INNER_TEST_DIR"), name+".")
 	if err != nil {
 		t.Fatal(err)
 	}
