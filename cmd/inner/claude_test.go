@@ -155,16 +155,16 @@ type person struct {
 
 func newPerson(t *testing.T) *person {
 	t.Helper()
-	return personIn(t, strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")))
-}
-
-// personIn has a folder of that name: a long one may be too long for sockets below it.
-func personIn(t *testing.T, name string) *person {
-	t.Helper()
-	work, err := os.MkdirTemp(os.Getenv("INNER_TEST_DIR"), name+".")
+	work, err := os.MkdirTemp(os.Getenv("INNER_TEST_DIR"), strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))+".")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return personIn(t, work)
+}
+
+// personIn has a home in a folder that is there already.
+func personIn(t *testing.T, work string) *person {
+	t.Helper()
 	p := &person{t: t, home: filepath.Join(work, "home"), app: filepath.Join(work, "home", "app"), env: hostEnv(work)}
 	for _, dir := range []string{p.app, filepath.Join(work, "run")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -71,7 +71,13 @@ func TestTwins(t *testing.T) {
 	tell := func(t *testing.T, s *twinStory) bool {
 		t.Parallel()
 		all.Add(1)
-		first := firstDifference(s.play(t, false), s.play(t, mode != "control"))
+		// In one folder, one after the other: commits may have its name in them. A short
+		// one, for the sockets below it.
+		work, err := os.MkdirTemp(os.Getenv("INNER_TEST_DIR"), "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := firstDifference(s.play(t, work, false), s.play(t, work, mode != "control"))
 		if first == "" {
 			same.Add(1)
 			t.Logf("%s: same", t.Name())
@@ -217,11 +223,11 @@ func (s twinScene) lines() []string {
 	})
 }
 
-// play plays the story in a home of its own.
-func (s *twinStory) play(t *testing.T, boxed bool) []twinScene {
+// play plays the story in a home in a folder, which it removes.
+func (s *twinStory) play(t *testing.T, work string, boxed bool) []twinScene {
 	t.Helper()
-	p := personIn(t, "w")
-	defer removeAll(filepath.Dir(p.home))
+	p := personIn(t, work)
+	defer removeAll(work)
 	p.app = filepath.Join(p.home, s.dir)
 	s.prepare(p, boxed)
 
