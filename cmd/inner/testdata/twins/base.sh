@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # base.sh: the repository that every story begins with, and words for its setup lines.
 set -e
 # commit MESSAGE: everything there is.

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # hand.sh: one hand of a story. It reads a command a line, runs each in a subshell, and answers
 # with the lines of stdout behind "1 ", those of stderr behind "2 ", and the exit code behind "0 ".
 export GIT_EDITOR=true
@@ -5,8 +6,8 @@ answer=$(mktemp -d)
 while IFS= read -r line; do
 	(eval "$line") >"$answer/1" 2>"$answer/2" </dev/null
 	code=$?
-	sed 's/^/1 /;$a\' "$answer/1"
-	sed 's/^/2 /;$a\' "$answer/2"
+	awk '{ print "1 " $0 }' "$answer/1"
+	awk '{ print "2 " $0 }' "$answer/2"
 	echo "0 $code"
 done
 rm -rf "$answer"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # state.sh: what git and the file system say at the end of a story, of every repository in the home.
 export GIT_OPTIONAL_LOCKS=0
 one() {
@@ -13,7 +14,7 @@ one() {
 	git ls-files -t | sed 's/^/index: /'
 	git status --porcelain=v2 --branch --untracked-files=all 2>&1 | sed 's/^/status: /'
 	# The names at the top, and the text of those that say what is going on.
-	ls -A "$dir" | grep -vxE 'branches|description|gc.log|packed-refs|sharedindex\..*' | sed 's/^/git: /'
+	find "$dir" -mindepth 1 -maxdepth 1 -printf 'git: %f\n' | grep -vE ' (branches|description|gc.log|packed-refs|sharedindex\..*)$' | sort
 	for file in "$dir"/*HEAD "$dir"/MERGE_* "$dir"/*_MSG "$dir"/*EDITMSG "$dir"/BISECT_*; do
 		if [ -f "$file" ]; then sed "s|^|${file##*/}: |" "$file"; fi
 	done
