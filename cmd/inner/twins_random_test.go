@@ -20,7 +20,7 @@ var twinWords = []string{
 	"git status", "git status", "git status -sb", "git diff", "git diff --cached", "git log --oneline --all -n 9", "git log --stat -n 2", "git show --stat HEAD",
 	"git reflog -n 5", "git for-each-ref", "git branch -avv", "git ls-files -s", "git describe --all", "git blame F", "git fsck --strict --no-dangling",
 	"git fetch", "git fetch --prune", "git push -q origin HEAD:refs/heads/pushed", "git push -qf origin B", "git pull -q --rebase", "git pull -q --no-rebase --no-edit",
-	"git update-ref refs/heads/uN HEAD", "git symbolic-ref HEAD refs/heads/B", "git notes add -f -m N", "git worktree list", "git clean -fdq -e .inner",
+	"git update-ref refs/heads/uN HEAD", "git symbolic-ref HEAD refs/heads/B", "git notes add -f -m N", "git worktree list",
 }
 
 // Outside only: in a box git keeps its hands off the host's objects.

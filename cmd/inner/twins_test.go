@@ -273,17 +273,17 @@ func (s *twinStory) play(t *testing.T, work string, boxed bool) []twinScene {
 			}
 		}
 	}
-	state := func(title string) {
-		record(title, p.run("bash", filepath.Join(p.home, "state.sh"), p.app), s.end)
+	state := func(title, boxes string) {
+		record(title, p.run("bash", filepath.Join(p.home, "state.sh"), p.app, boxes), s.end)
 	}
 	if boxed {
 		time.Sleep(twinSettle)
 	}
-	state("at the end")
+	state("at the end", "open")
 	for _, h := range hands {
 		h.close()
 	}
-	state("when the boxes have ended")
+	state("when the boxes have ended", "ended")
 	return scenes
 }
 

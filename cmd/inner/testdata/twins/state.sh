@@ -30,5 +30,8 @@ find "$HOME" \( -name .inner -prune \) -o \( -name .git -o -path '*/remote/*.git
 	case $found in */.git) found=${found%/.git} ;; esac
 	(one "$found" 2>&1) | sed "s|^|$found: |"
 done
-cd "$1" && find . \( -name .git -o -name .inner \) -prune -o -printf '%p %y %m %l\n' | sort
+# While a box is open there are empty folders, where it has something of its own.
+folders=(-true)
+if [ "$2" = open ]; then folders=(! -type d); fi
+cd "$1" && find . \( -name .git -o -name .inner \) -prune -o "${folders[@]}" -printf '%p %y %m %l\n' | sort
 find . \( -name .git -o -name .inner \) -prune -o -type f -print0 | sort -z | xargs -0 -r sha1sum
