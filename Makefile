@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online docker mutate frozen check lint fmt generate demo screenshot bench fuzz setup package package-test site install uninstall clean help
+.PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt generate demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
 build: ## build bin/inner, which carries inner-fetch, inner-box and inner-shim, and bin/inner-attack, each one static binary
 	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
@@ -43,6 +43,11 @@ agents: ## install Claude Code, Gemini CLI, Codex and opencode from npm (1 GB) a
 	@$(MAKE) --no-print-directory build
 	@contrib/agents.sh versions
 	@INNER_TEST_AGENTS=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestClaude|TestAgents' $(ARGS)
+
+twins: ## play the stories of two hands in one repository, with and without boxes (INNER_TWINS_CONTROL=1: no boxes)
+	@contrib/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@contrib/twins.sh $(ARGS)
 
 podman: ## install podman (100 MB), show it making containers in its sandbox, and sandboxes that it makes
 	@contrib/setup.sh test podman

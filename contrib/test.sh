@@ -28,6 +28,7 @@ fi
 [ -n "${INNER_TEST_DOCKER-}" ] || printf 'inner: not run here: sandboxes that docker makes (make docker)\n' >&2
 [ -n "${INNER_TEST_ONLINE-}" ] || printf 'inner: not run here: the registries of the world through a list of hosts (make online)\n' >&2
 [ -n "${INNER_TEST_GIT-}" ] || printf 'inner: not run here: all git commands in all layouts, and four fifths of the attacks on a repository (INNER_TEST_GIT=1)\n' >&2
+[ -n "${INNER_TEST_TWINS-}" ] || printf 'inner: not run here: stories of two hands in one repository (make twins)\n' >&2
 [ -n "${INNER_TEST_CALLS-}" ] || printf 'inner: not run here: a thousand calls of the library from fifty goroutines, and ten thousand of one inner exec --serve (INNER_TEST_CALLS=1)\n' >&2
 [ -x /usr/sbin/sshd ] || printf 'inner: not run here: what a real ssh server starts (openssh-server is not installed)\n' >&2
 # The sample profiles are run where their programs are: toolchains are not installed for that.

@@ -159,6 +159,12 @@ func newPerson(t *testing.T) *person {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return personIn(t, work)
+}
+
+// personIn has a home in a folder that is there already.
+func personIn(t *testing.T, work string) *person {
+	t.Helper()
 	p := &person{t: t, home: filepath.Join(work, "home"), app: filepath.Join(work, "home", "app"), env: hostEnv(work)}
 	for _, dir := range []string{p.app, filepath.Join(work, "run")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -25,6 +25,8 @@ func TestClaudeUnasked(t *testing.T) {
 			p.write(".claude/.credentials.json", fmt.Sprintf(
 				`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-none","refreshToken":"sk-ant-ort01-none","expiresAt":%d,"scopes":["user:inference"],"subscriptionType":"pro"}}`,
 				time.Now().Add(24*time.Hour).UnixMilli()))
+			// Without a setting Claude Code decides about most commands itself (2.1.332).
+			p.write(".claude/settings.json", `{"permissions":{"defaultMode":"default"}}`)
 			p.write(".claude.json", `{"hasCompletedOnboarding":true,"theme":"dark"}`)
 			s := p.tmux("bash", "--noprofile", "--rcfile", p.write("rc", "PS1='[ready] '\neval \"$(inner hook bash)\"\n"), "-i")
 			s.want(`\[ready\] $`)

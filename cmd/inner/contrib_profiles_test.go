@@ -22,6 +22,7 @@ func TestFourAgents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPerson(t)
+			p.env = append(p.env, "GOPROXY=off") // a proxy of the machine's own network has a line
 			p.run("inner", "init")
 			for _, agent := range agents {
 				from, to, renamed := strings.Cut(agent, "=")

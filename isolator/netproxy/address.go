@@ -3,7 +3,6 @@ package netproxy
 import (
 	"net/netip"
 	"slices"
-	"sync"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -51,44 +50,16 @@ func NotPublic6() []netip.Prefix {
 // SixTo4 is the range of IPv6 whose addresses carry one of IPv4 (RFC 3056), which may be private.
 func SixTo4() netip.Prefix { return netip.MustParsePrefix("2002::/16") }
 
-// ranges are read when the first address is judged: most runs judge none.
-var ranges = sync.OnceValue(func() (r struct {
-	never4, never6, nobodys         []netip.Prefix
-	public6, nat64, sixTo4, carrier netip.Prefix
-	metadata                        []netip.Addr
-},
-) {
-	r.never4, r.never6 = NotPublic4(), NotPublic6()
-	r.public6 = netip.MustParsePrefix("2000::/3")
-	// The two ranges of IPv6 that carry an IPv4 address and may be public: NAT64 has
-	// it in the last four bytes (RFC 6052), 6to4 after the first two (RFC 3056). The
-	// local NAT64 range, 64:ff9b:1::/48, has no one place for it, and is not public.
-	r.nat64 = netip.MustParsePrefix("64:ff9b::/96")
-	r.sixTo4 = SixTo4()
-	r.nobodys = prefixes("192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24")
-	r.carrier = netip.MustParsePrefix("100.64.0.0/10")
-	// Where clouds give a machine its keys, in private ranges. The other such
-	// addresses are link-local, or in ranges that are never private.
-	r.metadata = []netip.Addr{
-		netip.MustParseAddr("100.100.100.200"),    // Alibaba
-		netip.MustParseAddr("fd00:ec2::254"),      // Amazon
-		netip.MustParseAddr("fd20:ce::254"),       // Google
-		netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle
-	}
-	return r
-})
-
-// plain returns the address that is reached through a: the IPv4 address in one of
-// the forms of IPv6 that carry one, or a itself.
+// plain returns the address that is reached through a: the IPv4 address in one of the two ranges of IPv6
+// that carry one and may be public, or a itself. NAT64 has it in the last four bytes (RFC 6052), 6to4 after
+// the first two. The local NAT64 range, 64:ff9b:1::/48, has no one place for it, and is not public.
 func plain(a netip.Addr) netip.Addr {
 	a = a.Unmap()
 	b := a.As16()
 	switch {
-	case a.Is4():
-		return a
-	case ranges().nat64.Contains(a):
+	case netip.MustParsePrefix("64:ff9b::/96").Contains(a):
 		return netip.AddrFrom4([4]byte(b[12:16]))
-	case ranges().sixTo4.Contains(a):
+	case SixTo4().Contains(a):
 		return netip.AddrFrom4([4]byte(b[2:6]))
 	}
 	return a
@@ -97,13 +68,11 @@ func plain(a netip.Addr) netip.Addr {
 // public reports whether an address is one of the public internet.
 func public(a netip.Addr) bool {
 	a = plain(a)
-	never := ranges().never4
+	never := NotPublic4()
 	if a.Is6() {
-		if never = ranges().never6; !ranges().public6.Contains(a) {
-			return false
-		}
+		never = NotPublic6()
 	}
-	return a.IsValid() && a.Zone() == "" && !within(never, a)
+	return (a.Is4() || netip.MustParsePrefix("2000::/3").Contains(a)) && a.Zone() == "" && !within(never, a)
 }
 
 // within reports whether an address is in one of the ranges.
@@ -118,6 +87,14 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 // own.
 func Private(a netip.Addr) bool {
 	a = plain(a)
-	return (a.IsPrivate() || ranges().carrier.Contains(a) || within(ranges().nobodys, a)) &&
-		a.Zone() == "" && !slices.Contains(ranges().metadata, a)
+	organisations := prefixes("100.64.0.0/10", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24")
+	// Where clouds give a machine its keys, in private ranges. The other such
+	// addresses are link-local, or in ranges that are never private.
+	keys := prefixes(
+		"100.100.100.200/32",     // Alibaba
+		"fd00:ec2::254/128",      // Amazon
+		"fd20:ce::254/128",       // Google
+		"fd00:c1::a9fe:a9fe/128", // Oracle
+	)
+	return (a.IsPrivate() || within(organisations, a)) && a.Zone() == "" && !within(keys, a)
 }

@@ -172,13 +172,11 @@ func sink(b *testing.B) net.Addr {
 }
 
 func benchProxy(b *testing.B, to net.Addr) string {
-	p := New(Options{
-		Policy: NewPolicy(rules(b, "192.0.2.1:22"), nil),
-		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", to.String())
-		},
-	})
+	p := New(Options{Policy: NewPolicy(rules(b, "192.0.2.1:22"), nil)})
+	p.dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", to.String())
+	}
 	l := listener(b)
 	go p.Serve(l)
 	b.Cleanup(p.Close)

@@ -42,46 +42,26 @@ type fault struct {
 	around string // see Refusal.Range
 }
 
+func (f *fault) Error() string { return f.reason }
+
 func refusal(k Kind, reason string) *fault {
 	return &fault{kind: k, status: "403 Forbidden", socks: socksNotAllowed, reason: reason}
-}
-
-// told counts a fault and tells the owner of the proxy about a refusal the first
-// time.
-func (p *Proxy) told(to Target, f *fault) {
-	rec := p.hosts.of(to)
-	if f.kind == "" {
-		rec.fail(f.reason)
-	} else if rec.refuse(f.kind, f.reason) && p.o.Refused != nil {
-		p.o.Refused(Refusal{Target: to, Kind: f.kind, Reason: f.reason, Range: f.around})
-	}
-}
-
-// list names the list of the profile.
-func (p *Proxy) list(key string) string {
-	if p.o.Profile == "" {
-		return key
-	}
-	return fmt.Sprintf("%s of profile %q", key, p.o.Profile)
 }
 
 // connect decides about a place and connects to it.
 func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
 	g, f := p.decide(to)
-	if f != nil {
-		return nil, g, f
-	}
 	addrs := []netip.Addr{to.addr}
-	if to.name != "" {
-		if addrs, f = p.lookUp(to, g); f != nil && f.kind != "" {
-			return nil, g, f
-		}
+	if f == nil && to.name != "" {
+		addrs, f = p.lookUp(to, g)
 	}
-	p.hosts.of(to.target()).from(g.origin)
+	if f == nil || f.kind == "" { // also when no connection comes of it
+		p.record(to.target()).note(func(h *Host) { h.Origin = g.rule.Origin })
+	}
 	if f != nil {
 		return nil, g, f
 	}
-	c, f := p.dial(to, addrs)
+	c, f := p.reach(to, addrs)
 	return c, g, f
 }
 
@@ -89,7 +69,7 @@ func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
 func (p *Proxy) decide(to place) (grant, *fault) {
 	t := to.target()
 	if r := p.o.Policy.denied(to.name, to.addr, to.port); r != nil {
-		return grant{}, refusal(Denied, fmt.Sprintf("%s is in %s (%s)", t, p.list("network_deny"), r.Entry))
+		return grant{}, refusal(Denied, fmt.Sprintf("%s is in network_deny of profile %q (%s)", t, p.o.Profile, r.Entry))
 	}
 	g, ok := p.o.Policy.allowed(to.name, to.addr, to.port)
 	if ok && to.open && p.mustTLS(to, g) {
@@ -98,22 +78,22 @@ func (p *Proxy) decide(to place) (grant, *fault) {
 	if ok {
 		return g, nil
 	}
-	unlisted := fmt.Sprintf("%s is not in %s", t, p.list("network_allow"))
+	unlisted := fmt.Sprintf("%s is not in network_allow of profile %q", t, p.o.Profile)
 	if p.o.Mode == Allowlist {
 		return g, refusal(Unlisted, unlisted)
 	}
 	if to.name == "" { // nobody is asked for a way into a private network
 		if kind, why := p.o.Policy.check("", g, to.addr, to.port, p.own()); kind != "" {
-			return g, refusal(kind, fmt.Sprintf("%s %s, and that address is not in %s", t, why, p.list("network_allow")))
+			return g, refusal(kind, fmt.Sprintf("%s %s, and that address is not in network_allow of profile %q", t, why, p.o.Profile))
 		}
 	}
 	if p.o.Mode == Learn {
-		return grant{origin: OriginLearn}, nil
+		return grant{rule: &Rule{Origin: OriginLearn}}, nil
 	}
 	if yes, why := p.ask(p.ctx, t); !yes {
 		return g, refusal(Unlisted, unlisted+", "+why)
 	}
-	return grant{origin: OriginAsk}, nil
+	return grant{rule: &Rule{Origin: OriginAsk}}, nil
 }
 
 const notTLS = " is not TLS: the entry in network_allow has to name the port"
@@ -128,7 +108,7 @@ func (p *Proxy) mustTLS(to place, g grant) bool {
 func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.times.resolve)
 	defer cancel()
-	found, err := p.o.Resolve(ctx, to.name)
+	found, err := p.resolve(ctx, to.name)
 	if err != nil || len(found) == 0 {
 		why := "has no address"
 		var dns *net.DNSError
@@ -145,7 +125,7 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 	for _, a := range found {
 		a = a.Unmap()
 		kind, why := p.o.Policy.check(to.name, g, a, to.port, own)
-		if kind == Address && g.origin == OriginAsk && Private(a) && !slices.Contains(own, a) {
+		if kind == Address && g.rule.Origin == OriginAsk && Private(a) && !slices.Contains(own, a) {
 			// The person knew the name, and not that it leads into a private network.
 			if yes, no := p.ask(p.ctx, Target{a.String(), to.port}); yes {
 				kind = ""
@@ -163,15 +143,15 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 	return addrs, nil
 }
 
-// dial connects to the first of the addresses that answers. Each has its share of
+// reach connects to the first of the addresses that answers. Each has its share of
 // the time that is left, so that one that swallows packets leaves some.
-func (p *Proxy) dial(to place, addrs []netip.Addr) (net.Conn, *fault) {
+func (p *Proxy) reach(to place, addrs []netip.Addr) (net.Conn, *fault) {
 	end := time.Now().Add(p.times.dial)
 	var first error
 	for i, a := range addrs {
 		share := time.Until(end) / time.Duration(len(addrs)-i)
 		ctx, cancel := context.WithTimeout(p.ctx, share)
-		c, err := p.o.Dial(ctx, netip.AddrPortFrom(a, to.port))
+		c, err := p.dial(ctx, netip.AddrPortFrom(a, to.port))
 		cancel()
 		if err == nil {
 			return c, nil

@@ -294,7 +294,7 @@ func TestNextAddress(t *testing.T) {
 	}
 	_, proxy = w.proxy(Options{Policy: NewPolicy(rules(t, "name.example:22"), nil)}, func(p *Proxy) {
 		p.times.resolve = 50 * time.Millisecond
-		p.o.Resolve = func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		p.resolve = func(ctx context.Context, _ string) ([]netip.Addr, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}

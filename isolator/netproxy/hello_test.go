@@ -61,87 +61,64 @@ func sni(name string) []byte {
 	return ext(0, string([]byte{byte(len(list) >> 8), byte(len(list))})+string(list))
 }
 
-func TestWatch(t *testing.T) {
+type stepReader struct {
+	r    io.Reader
+	step int
+}
+
+func (s stepReader) Read(b []byte) (int, error) { return s.r.Read(b[:min(len(b), s.step)]) }
+
+func TestHello(t *testing.T) {
 	config := func(name string) *tls.Config {
 		return &tls.Config{ServerName: name, InsecureSkipVerify: true} //nolint:gosec // a test's hello
 	}
 	good := recorded(t, config("name.example"))
 	old := recorded(t, &tls.Config{ServerName: "name.example", MaxVersion: tls.VersionTLS12})
 	data := []byte{23, 3, 3, 0, 1, 'x'}
-	cipher := []byte{20, 3, 3, 0, 1, 1}
-	key := []byte{22, 3, 3, 0, 2, 16, 0} // ClientKeyExchange of TLS 1.2
-	early := raw(sni("name.example"), ext(42, ""))
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	big := func(n int) []byte { return raw(sni("name.example"), ext(21, strings.Repeat("\x00", n))) }
 	for name, c := range map[string]struct {
 		in   []byte
-		any  bool // need not be TLS
 		want string
-		open bool // still being watched
 	}{
-		"a client's":             {in: good, open: true},
-		"and data":               {in: join(good, cipher, data)},
-		"TLS 1.2":                {in: join(old, key, cipher, data)},
+		"a client's":             {in: good},
+		"and data":               {in: join(good, data)},
+		"TLS 1.2":                {in: join(old, data)},
 		"upper case":             {in: join(raw(sni("Name.EXAMPLE")), data)},
 		"records of 1":           {in: join(split(good, 1), data)},
 		"records of 7":           {in: join(split(good, 7), data)},
 		"a large one":            {in: join(split(big(20000), 16000), data)},
-		"another name":           {in: recorded(t, config("evil.example")), want: "has a TLS hello for evil.example"},
-		"a name below":           {in: raw(sni("a.name.example")), want: "has a TLS hello for a.name.example"},
-		"another, split":         {in: split(raw(sni("evil.example")), 3), want: "has a TLS hello for evil.example"},
-		"no name":                {in: recorded(t, config("")), want: "has a TLS hello without a server name"},
-		"no extensions":          {in: raw(), want: "has a TLS hello without a server name"},
-		"an address":             {in: raw(sni("127.0.0.1")), want: `has a TLS hello for "127.0.0.1", which ends in a number and is not an address: write it as 192.0.2.7`},
-		"a NUL":                  {in: raw(sni("name.example\x00.evil.example")), want: `has a TLS hello for "name.example\x00.evil.example", which has a control character`},
-		"two names":              {in: raw(sni("name.example"), sni("evil.example")), want: errHello.Error()},
-		"two names, one list":    {in: raw(ext(0, "\x00\x08\x00\x00\x01a\x00\x00\x01b")), want: errHello.Error()},
-		"a name of another kind": {in: raw(ext(0, "\x00\x04\x01\x00\x01a")), want: errHello.Error()},
-		"no TLS":                 {in: []byte("SSH-2.0-x\r\n"), want: "is not TLS"},
-		"no TLS, granted":        {in: []byte("SSH-2.0-x\r\n"), any: true},
-		"almost TLS":             {in: []byte{22, 4, 1}, want: "is not TLS"},
-		"another name, granted":  {in: raw(sni("evil.example")), any: true, want: "has a TLS hello for evil.example"},
-		"not a hello":            {in: []byte{22, 3, 1, 0, 4, 2, 0, 0, 0}, want: "has TLS that does not begin with a hello"},
-		"an empty record":        {in: []byte{22, 3, 1, 0, 0, 1}, want: "has a TLS hello in broken records"},
-		"a record too long":      {in: []byte{22, 3, 1, 0xff, 0xff, 1}, want: "has a TLS hello in broken records"},
-		"too long":               {in: []byte{22, 3, 1, 0, 4, 1, 1, 0, 1}, want: "has a TLS hello that is too long"},
-		"two hellos, one record": {in: []byte{22, 3, 1, 0, 5, 1, 0, 0, 0, 1}, want: "has more than a hello in its first TLS record"},
-		"data within":            {in: join(split(good, 50)[:55], data), want: "has a TLS hello in broken records"},
-		// A second hello, which a server may ask for.
-		"again":               {in: join(good, cipher, raw(sni("name.example")), data)},
-		"again, another name": {in: join(good, cipher, raw(sni("evil.example"))), want: "has a TLS hello for evil.example"},
-		"again, no name":      {in: join(good, raw()), want: "has a TLS hello without a server name"},
-		"after an alert":      {in: join(good, []byte{21, 3, 3, 0, 2, 1, 90}, raw(sni("evil.example"))), want: "has a TLS hello for evil.example"},
-		"after nothing":       {in: join(good, []byte{22, 3, 3, 0, 0}, raw(sni("evil.example"))), want: "has a TLS hello in broken records"},
-		"early data":          {in: join(early, cipher, data, data), open: true},
-		"after early data":    {in: join(early, cipher, data, data, raw(sni("evil.example"))), want: "has a TLS hello for evil.example"},
-		"enough early data":   {in: join(early, bytes.Repeat(join([]byte{23, 3, 3, 0x40, 0}, make([]byte, 0x4000)), 9))},
+		"another name":           {in: recorded(t, config("evil.example")), want: " has a TLS hello for evil.example"},
+		"a name below":           {in: raw(sni("a.name.example")), want: " has a TLS hello for a.name.example"},
+		"another, split":         {in: split(raw(sni("evil.example")), 3), want: " has a TLS hello for evil.example"},
+		"no name":                {in: recorded(t, config("")), want: " has a TLS hello without a server name"},
+		"no extensions":          {in: raw(), want: " has a TLS hello without a server name"},
+		"an address":             {in: raw(sni("127.0.0.1")), want: ` has a TLS hello for "127.0.0.1", which ends in a number and is not an address: write it as 192.0.2.7`},
+		"a NUL":                  {in: raw(sni("name.example\x00.evil.example")), want: ` has a TLS hello for "name.example\x00.evil.example", which has a control character`},
+		"two names":              {in: raw(sni("name.example"), sni("evil.example")), want: unreadable},
+		"two names, one list":    {in: raw(ext(0, "\x00\x08\x00\x00\x01a\x00\x00\x01b")), want: unreadable},
+		"a name of another kind": {in: raw(ext(0, "\x00\x04\x01\x00\x01a")), want: unreadable},
+		"not a hello":            {in: []byte{22, 3, 1, 0, 4, 2, 0, 0, 0}, want: unreadable},
+		"an empty record":        {in: []byte{22, 3, 1, 0, 0, 1}, want: unreadable},
+		"a record too long":      {in: []byte{22, 3, 1, 0xff, 0xff, 1}, want: unreadable},
+		"too long":               {in: []byte{22, 3, 1, 0, 4, 1, 1, 0, 1}, want: unreadable},
+		"two hellos, one record": {in: []byte{22, 3, 1, 0, 5, 1, 0, 0, 0, 1}, want: unreadable},
+		"data within":            {in: join(split(good, 50)[:55], data), want: unreadable},
 	} {
 		for _, step := range []int{1, 2, 5, 1000, 1 << 20} { // however the bytes come
 			if step < 1000 && len(c.in) > 10000 {
 				continue // takes long
 			}
-			l := watch{name: "name.example", must: !c.any}
-			var passed, rest []byte
-			var done bool
-			var err error
-			for part := range slices.Chunk(c.in, step) {
-				rest = append(rest, part...)
-				var n int
-				n, done, err = l.look(rest)
-				passed, rest = append(passed, rest[:n]...), rest[n:]
-				if done || err != nil {
-					break
-				}
+			src := bytes.NewReader(c.in)
+			records, why, err := readHello(stepReader{src, step}, "name.example")
+			if why != c.want || err != nil {
+				t.Errorf("%s, by %d: %q, %v; want %q", name, step, why, err, c.want)
 			}
-			got := ""
-			if err != nil {
-				got = err.Error()
+			if _, _, err := readHello(bytes.NewReader(records[:max(len(records), 1)-1]), "name.example"); why == "" && err == nil {
+				t.Errorf("%s: it is read before all of it is there", name)
 			}
-			if got != c.want || done == (c.open || c.want != "") {
-				t.Errorf("%s, by %d: %q, done %v; want %q", name, step, got, done, c.want)
-			}
-			if !bytes.HasPrefix(c.in, passed) || c.open && len(rest) > 0 || bytes.Contains(passed, []byte("evil.example")) {
-				t.Errorf("%s, by %d: passed on %q and held %q", name, step, passed, rest)
+			if rest := c.in[len(c.in)-src.Len():]; why == "" && !bytes.Equal(append(records, rest...), c.in) {
+				t.Errorf("%s, by %d: read %q and left %q", name, step, records, rest)
 			}
 		}
 	}
@@ -227,10 +204,12 @@ func TestTLSTunnel(t *testing.T) {
 	if line, err := cl.r.ReadString('\n'); line != "SSH-2.0-y\n" {
 		t.Errorf("%q, %v", line, err)
 	}
-	cl, _, _ = connectTo(t, proxy, "name.example:443")
-	io.WriteString(cl, "SSH-2.0-y\n")
-	if b, err := io.ReadAll(cl.r); len(b) > 0 {
-		t.Errorf("%q, %v", b, err)
+	for _, word := range []string{"SSH-2.0-y\n", "\x16\x04\x01"} {
+		cl, _, _ = connectTo(t, proxy, "name.example:443")
+		io.WriteString(cl, word)
+		if b, err := io.ReadAll(cl.r); len(b) > 0 {
+			t.Errorf("%q: %q, %v", word, b, err)
+		}
 	}
 	eventually(t, "the reason", func() bool {
 		for _, h := range p.Report() {
@@ -273,40 +252,31 @@ func TestSlowHello(t *testing.T) {
 	}
 }
 
-// Whatever the bytes and however they come, the verdict is the same, and nothing
-// of a hello goes on before it was judged.
+// Whatever the bytes, what is judged good is a hello for the name, to another reader as well.
 func FuzzClientHello(f *testing.F) {
-	f.Add(recorded(f, &tls.Config{ServerName: "name.example"}), 3, true)
-	f.Add(split(recorded(f, &tls.Config{ServerName: "evil.example"}), 9), 1, false)
-	f.Add(append(raw(sni("name.example"), ext(42, "")), 20, 3, 3, 0, 1, 1, 23, 3, 3, 0, 1, 0), 100, true)
-	f.Add(append(raw(sni("name.example")), raw(sni("evil.example"))...), 7, true)
-	f.Add([]byte("SSH-2.0-x\r\n"), 1, false)
-	f.Fuzz(func(t *testing.T, in []byte, step int, must bool) {
-		if step < 1 || len(in)/step > 4096 {
-			step = 1 + len(in)/7
+	f.Add(recorded(f, &tls.Config{ServerName: "name.example"}))
+	f.Add(split(recorded(f, &tls.Config{ServerName: "evil.example"}), 9))
+	f.Add(raw(sni("name.example"), ext(42, "")))
+	f.Add([]byte("SSH-2.0-x\r\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		records, why, err := readHello(bytes.NewReader(in), "name.example")
+		if err != nil || why != "" {
+			return
 		}
-		run := func(step int) (passed []byte, done bool, err error) {
-			l := watch{name: "name.example", must: must}
-			var rest []byte
-			for part := range slices.Chunk(in, step) {
-				rest = append(rest, part...)
-				n, done, err := l.look(rest)
-				passed, rest = append(passed, rest[:n]...), rest[n:]
-				if done || err != nil {
-					return passed, done, err
-				}
+		if !bytes.HasPrefix(in, records) {
+			t.Errorf("%q is passed on as %q", in, records)
+		}
+		a, z := net.Pipe()
+		defer z.Close()
+		go func() {
+			z.Write(records)
+			z.Close()
+		}()
+		tls.Server(a, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			if !strings.EqualFold(h.ServerName, "name.example") {
+				t.Errorf("%q is for %q", in, h.ServerName)
 			}
-			return passed, false, nil
-		}
-		whole, done1, err1 := run(len(in) + 1)
-		parts, done2, err2 := run(step)
-		if done1 != done2 || (err1 == nil) != (err2 == nil) || !bytes.HasPrefix(in, parts) || !bytes.HasPrefix(whole, parts) {
-			t.Errorf("%q at once: %v %v; by %d: %v %v", in, done1, err1, step, done2, err2)
-		}
-		if err1 == nil && must && len(whole) > 0 {
-			if name, _, err := new(hello).read(in); err != nil || name != "name.example" {
-				t.Errorf("passed %q on: %q, %v", whole, name, err)
-			}
-		}
+			return nil, errors.New("seen")
+		}}).Handshake()
 	})
 }

@@ -40,13 +40,14 @@ func TestPlainHTTP(t *testing.T) {
 		{"GET http://name.example?x HTTP/1.1\r\n\r\n", `web: GET /?x host=name.example body="" <nil> Connection=close`},
 		{"GET HTTP://NAME.example.:80/ HTTP/1.1\r\nHost: x\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
 		{"GET http://name.example:8080/ HTTP/1.1\r\n\r\n", `web8080: GET / host=name.example:8080 body="" <nil> Connection=close`},
-		{"OPTIONS http://name.example HTTP/1.1\r\n\r\n", ``}, // of the server, not of a page: "*"
 		{"GET http://name.example/ HTTP/1.0\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
-		{"GET http://name.example/ HTTP/1.1\r\nProxy-Authorization: s\r\nX-Hop: 1\r\nConnection: x-hop, keep-alive\r\nX-Kept: a\r\nX-Kept: b\r\nTE: x\r\nUpgrade: h2c\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close X-Kept=a|b`},
-		// A Host that is of another place is not believed.
+		{"GET http://name.example/ HTTP/1.1\r\nProxy-Authorization: s\r\nConnection: upgrade, keep-alive\r\nX-Kept: a\r\nX-Kept: b\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close X-Kept=a|b`},
+		// A Host that is of another place is not believed, nor are two.
+		{"GET http://name.example/ HTTP/1.1\r\nHost: a.example\r\nhost: b.example\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
 		{"GET http://name.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
 		{"POST http://name.example/ HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", `web: POST / host=name.example body="abc" <nil> Connection=close`},
 		{"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n0A\r\n0123456789\r\n0\r\nT: x\r\n\r\n", `web: POST / host=name.example body="abc0123456789" <nil> Connection=close`},
+		{"POST http://name.example/ HTTP/1.1\r\nContent-Length: 20000\r\n\r\n" + strings.Repeat("a", 20000), `web: POST / host=name.example body="` + strings.Repeat("a", 20000) + `" <nil> Connection=close`},
 		{"POST http://name.example/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", `web: POST / host=name.example body="abc" <nil> Connection=close`},
 	} {
 		cl := open(t, proxy)
@@ -106,23 +107,20 @@ func TestStrictHTTP(t *testing.T) {
 	const get = "GET http://name.example/ HTTP/1.1\r\n"
 	const post = "POST http://name.example/ HTTP/1.1\r\n"
 	for _, c := range []struct{ request, want string }{
-		{"\r\n" + get + "\r\n", "is empty"},
+		{"\r\n" + get + "\r\n", "is not HTTP"},
 		{"GET http://name.example/\r\n\r\n", "is not HTTP"},
 		{"GET  http://name.example/ HTTP/1.1\r\n\r\n", "is not HTTP"},
-		{"G(T http://name.example/ HTTP/1.1\r\n\r\n", "is not HTTP"},
 		{"GET http://name.example/ HTTP/1.1 \r\n\r\n", "is not HTTP"},
-		{"GET http://name.example/ HTTP/2.0\r\n\r\n", `is of "HTTP/2.0"`},
+		{"GET http://name.example/ HTTP/2.0\r\n\r\n", "is not HTTP"},
 		{"GET / HTTP/1.1\r\nHost: name.example\r\n\r\n", `is for "/", and this is a proxy`},
-		{"GET https://name.example/ HTTP/1.1\r\n\r\n", "is for https without CONNECT"},
-		{"GET ftp://name.example/ HTTP/1.1\r\n\r\n", `is for "ftp", not http`},
-		{"GET http://name.example/#x HTTP/1.1\r\n\r\n", "has a fragment"},
+		{"GET https://name.example/ HTTP/1.1\r\n\r\n", "and this is a proxy for http:// and CONNECT"},
+		{"GET ftp://name.example/ HTTP/1.1\r\n\r\n", "and this is a proxy for http:// and CONNECT"},
 		{"GET http://a@name.example/ HTTP/1.1\r\n\r\n", "has a user"},
 		{"GET http://name.example:/ HTTP/1.1\r\n\r\n", "has a colon and no port"},
 		{"GET http://name.example:0/ HTTP/1.1\r\n\r\n", "a port is 1 to 65535"},
 		{"GET http:///x HTTP/1.1\r\n\r\n", "has no host"},
 		{"GET http://evil.example\\@name.example/ HTTP/1.1\r\n\r\n", `'\\', which no host has`},
-		{"GET http://name.example/\x01 HTTP/1.1\r\n\r\n", "in its first line"},
-		{"GET http://name.example/\xff HTTP/1.1\r\n\r\n", "in its first line"},
+		{"GET http://name.example/\x01 HTTP/1.1\r\n\r\n", "control character"},
 		{"GET http://name.example/ HTTP/1.1\n\n", "does not end in CR LF"},
 		{get + "A: b\nC: d\r\n\r\n", "does not end in CR LF"},
 		{get + "A: b\rC: d\r\n\r\n", "control character"},
@@ -132,11 +130,8 @@ func TestStrictHTTP(t *testing.T) {
 		{get + "A : b\r\n\r\n", "is not NAME: VALUE"},
 		{get + ": b\r\n\r\n", "is not NAME: VALUE"},
 		{get + "A\r\n\r\n", "is not NAME: VALUE"},
-		{get + "Host: a\r\nhost: a\r\n\r\n", "two Host lines"},
-		{get + "Expect: wonders\r\n\r\n", `expects "wonders"`},
 		{get + "A: " + strings.Repeat("b", maxHead) + "\r\n\r\n", "a head of more than 16384 bytes"},
 		{get + strings.Repeat("b", 2*maxHead), "a head of more than 16384 bytes"},
-		{get + "Connection: " + strings.Repeat("a,", 200) + "\r\n\r\n", "words in Connection"},
 		{post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "is not NAME: VALUE"},
 		{"CONNECT name.example HTTP/1.1\r\n\r\n", "has no port"},
 		{"CONNECT http://name.example:80 HTTP/1.1\r\n\r\n", `"http://name.example:80"`},
@@ -157,7 +152,7 @@ func TestStrictHTTP(t *testing.T) {
 	}
 	cl = open(t, proxy) // SOCKS4
 	cl.Write([]byte{4, 1, 0, 80, 1, 1, 1, 1, 0})
-	if b, err := io.ReadAll(cl.r); len(b) != 8 || b[1] != 91 {
+	if b, err := io.ReadAll(cl.r); len(b) != 10 || b[0] != 5 || b[1] != socksFailure {
 		t.Errorf("SOCKS4: % x, %v", b, err)
 	}
 }
@@ -239,37 +234,26 @@ func FuzzHead(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, z := net.Pipe()
-		z.Close()
-		defer a.Close()
-		in := &input{w: newWire(a, &activity{idle: time.Hour}), b: b}
-		lines, err := readHead(in)
+		r, err := readHTTP(bufio.NewReader(bytes.NewReader(b)), nil)
 		if err != nil {
-			return
-		}
-		req, err := parseRequest(lines)
-		if err != nil {
-			var bad badHead
-			if !errors.As(err, &bad) || strings.ContainsAny(err.Error(), "\r\n\x00") {
+			if strings.ContainsAny(err.Error(), "\r\n\x00") {
 				t.Errorf("%q: %q", b, err)
 			}
 			return
 		}
-		if req.connect {
+		if r.begin == nil {
 			return
 		}
-		list := append([]field{{"Host", req.host}}, req.fields...)
-		text := headText(fmt.Sprintf("%s %s HTTP/1.%d", req.method, req.path, req.minor), list)
 		// What another reader of HTTP makes of it.
-		got, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+		got, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.begin)))
 		if err != nil {
 			if strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "bad ") || strings.Contains(err.Error(), "unsupported") { // of the path, or of a length: that is for the server to say
 				return
 			}
-			t.Fatalf("%q was written as %q: %v", b, text, err)
+			t.Fatalf("%q was written as %q: %v", b, r.begin, err)
 		}
-		if got.Host != req.host || got.Method != req.method || got.RequestURI != req.path {
-			t.Errorf("%q was written as %q: host %q", b, text, got.Host)
+		if to, err := parseAuthority(got.Host, 80); err != nil || to.target() != r.to.target() || !got.Close {
+			t.Errorf("%q was written as %q: host %q", b, r.begin, got.Host)
 		}
 	})
 }

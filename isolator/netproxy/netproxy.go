@@ -8,8 +8,7 @@
 //
 // The order of a decision, which is the whole of its safety:
 //
-//  1. The request is read strictly (profile/hosts for the host): what has two
-//     readings is refused.
+//  1. The host is read strictly (profile/hosts): what has two readings is refused.
 //  2. What network_deny names is refused.
 //  3. What network_allow does not name is refused, before any look-up: the name
 //     of a refused host does not leave as a question to a DNS server.
@@ -19,7 +18,7 @@
 //     gets is chance.
 //  6. Those very addresses are dialled, in their order. There is no second
 //     look-up whose answer could be another.
-//  7. If a tunnel to a name speaks TLS, the server name of its hello must be that
+//  7. If a tunnel to a name speaks TLS, the server name of its first hello must be that
 //     name: else one name of a large front opens all that are behind it.
 //
 // TLS is not opened, so what is said to an allowed host is not known here, and an
@@ -30,6 +29,7 @@ package netproxy
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strconv"
@@ -107,10 +107,6 @@ type Options struct {
 	// Refused is told of a refusal, once for each target and kind, before the
 	// program is. It is called from many goroutines.
 	Refused func(Refusal)
-	// Resolve returns the addresses of a name. Nil asks the host's resolver.
-	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to an address that was checked. Nil is TCP.
-	Dial func(context.Context, netip.AddrPort) (net.Conn, error)
 }
 
 // Host is what became of the requests to one target.
@@ -133,20 +129,22 @@ type Host struct {
 type Proxy struct {
 	o     Options
 	times times
-	own   func() []netip.Addr // the host's own addresses
-	slots chan struct{}       // one for each connection
-	words chan struct{}       // one for each further connection that is told that there are too many
+
+	// The network of the host. Tests have their own.
+	own     func() []netip.Addr
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
+
+	slots chan struct{} // one for each connection
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	kept   sync.WaitGroup // what is in open, or was when Close began
 
-	mu        sync.Mutex
-	closed    bool
-	listeners map[net.Listener]struct{}
-	conns     map[net.Conn]struct{}
+	mu    sync.Mutex
+	open  map[io.Closer]struct{} // listeners and connections; nil after Close
+	hosts map[Target]*record
 
-	hosts   table
 	answers answers
 }
 
@@ -157,35 +155,28 @@ type times struct {
 	dial    time.Duration // all addresses of a name
 	hello   time.Duration // the rest of a TLS hello, from its first byte
 	idle    time.Duration // a tunnel without a byte in either direction
-	linger  time.Duration // what a refused program may still send
 }
 
 // An agent's stream of events may be silent for minutes, and a debugger's for
 // longer. An hour without a byte is a connection that was forgotten.
 var defaultTimes = times{
 	head: 30 * time.Second, resolve: 10 * time.Second, dial: 30 * time.Second,
-	hello: 10 * time.Second, idle: time.Hour, linger: time.Second,
+	hello: 10 * time.Second, idle: time.Hour,
 }
 
-// maxConns is how many connections there may be at once. Each has two
-// descriptors, and the limit on those may be lower.
-const maxConns = 4096
+// maxConns is how many connections there may be at once. Each has two descriptors, and the limit on
+// those may be lower; and two buffers of 32 KB.
+const maxConns = 1024
 
 // New returns a proxy that serves nothing yet.
 func New(o Options) *Proxy {
 	if o.Policy == nil {
 		o.Policy = NewPolicy(nil, nil)
 	}
-	if o.Resolve == nil {
-		o.Resolve = resolve
-	}
-	if o.Dial == nil {
-		o.Dial = dial
-	}
 	p := &Proxy{
-		o: o, times: defaultTimes, own: ownAddrs,
-		slots: make(chan struct{}, room()), words: make(chan struct{}, 64),
-		listeners: map[net.Listener]struct{}{}, conns: map[net.Conn]struct{}{},
+		o: o, times: defaultTimes, own: ownAddrs, resolve: resolve, dial: dial,
+		slots: make(chan struct{}, room()),
+		open:  map[io.Closer]struct{}{}, hosts: map[Target]*record{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
@@ -231,29 +222,17 @@ func ownAddrs() []netip.Addr {
 // Serve answers the connections of a listener until the proxy is closed, which
 // is no error, or the listener fails. It closes the listener.
 func (p *Proxy) Serve(l net.Listener) error {
-	defer l.Close()
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
+	if !p.keep(l) {
 		return nil
 	}
-	p.listeners[l] = struct{}{}
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		delete(p.listeners, l)
-		p.mu.Unlock()
-	}()
+	defer p.drop(l)
 	for {
 		c, err := l.Accept()
 		switch {
-		case p.ctx.Err() != nil:
-			if err == nil {
-				c.Close()
-			}
-			return nil
 		case err == nil:
 			p.take(c)
+		case p.ctx.Err() != nil:
+			return nil
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS),
 			errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ECONNABORTED):
 			// accept(2): these pass. The connections wait in the listener's queue.
@@ -269,58 +248,43 @@ func (p *Proxy) Serve(l net.Listener) error {
 
 // take answers a connection, or tells the program that there are too many.
 func (p *Proxy) take(c net.Conn) {
-	if !p.begin() {
-		c.Close()
+	if !p.keep(c) {
 		return
 	}
-	defer p.wg.Done()
-	p.keep(c)
 	select {
 	case p.slots <- struct{}{}:
-		p.wg.Go(func() { p.handle(c) })
-		return
-	default:
-	}
-	select {
-	case p.words <- struct{}{}:
-		p.wg.Go(func() {
-			p.tooMany(c)
+		go func() {
+			p.handle(c)
 			p.drop(c)
-			<-p.words
-		})
-	default:
+			<-p.slots
+		}()
+	default: // others wait in the listener's queue meanwhile
+		p.tooMany(c)
 		p.drop(c)
 	}
 }
 
-// begin makes Close wait for one more p.wg.Done, and reports whether the proxy is still open.
-func (p *Proxy) begin() bool {
+// keep makes a listener or a connection one that Close ends and waits for, until it is dropped. After
+// Close it is closed at once.
+func (p *Proxy) keep(c io.Closer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.wg.Add(1)
-	}
-	return !p.closed
-}
-
-// keep makes a connection one that Close ends, and closes it when it is too late for that.
-func (p *Proxy) keep(c net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	if p.open == nil {
 		c.Close()
 		return false
 	}
-	p.conns[c] = struct{}{}
+	p.open[c] = struct{}{}
+	p.kept.Add(1)
 	return true
 }
 
-// drop closes a connection that keep took.
-func (p *Proxy) drop(c net.Conn) {
+// drop closes what keep took.
+func (p *Proxy) drop(c io.Closer) {
 	p.mu.Lock()
-	delete(p.conns, c)
+	delete(p.open, c)
 	p.mu.Unlock()
 	c.Close()
+	p.kept.Done()
 }
 
 // Close ends every connection and Serve, and returns when nothing of them is
@@ -328,13 +292,10 @@ func (p *Proxy) drop(c net.Conn) {
 func (p *Proxy) Close() {
 	p.cancel()
 	p.mu.Lock()
-	p.closed = true
-	for l := range p.listeners {
-		l.Close()
-	}
-	for c := range p.conns {
+	for c := range p.open {
 		c.Close()
 	}
+	p.open = nil
 	p.mu.Unlock()
-	p.wg.Wait()
+	p.kept.Wait()
 }

@@ -45,10 +45,9 @@ func copied(rules []Rule) []Rule {
 
 // grant is what the rules for one target allow together.
 type grant struct {
-	origin  string
-	private bool // a private address will do
-	literal bool // the address itself was granted
-	stated  bool // a rule names the port
+	rule    *Rule // the first of them
+	private bool  // a private address will do
+	stated  bool  // a rule names the port
 }
 
 // denied returns the rule that denies a target, or nil. An address is also
@@ -67,21 +66,18 @@ func (p *Policy) denied(name string, addr netip.Addr, port uint16) *Rule {
 // allowed returns what the list grants of a target.
 func (p *Policy) allowed(name string, addr netip.Addr, port uint16) (grant, bool) {
 	var g grant
-	found := false
 	for i := range p.allow {
 		r := &p.allow[i]
 		if !r.Matches(name, addr) || !slices.Contains(r.Ports, port) {
 			continue
 		}
-		if !found {
-			g.origin = r.Origin
+		if g.rule == nil {
+			g.rule = r
 		}
-		found = true
 		g.private = g.private || r.Private
 		g.stated = g.stated || r.Stated()
-		g.literal = g.literal || r.Addr.IsValid()
 	}
-	return g, found
+	return g, g.rule != nil
 }
 
 // check says why an address that a name was looked up as is refused, or "".
@@ -89,7 +85,7 @@ func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own [
 	if r := p.denied("", addr, port); r != nil {
 		return Denied, fmt.Sprintf("is at %s, which network_deny names", addr)
 	}
-	if lit, ok := p.allowed("", addr.Unmap(), port); ok && lit.literal {
+	if _, ok := p.allowed("", addr.Unmap(), port); ok { // the address itself was granted
 		return "", ""
 	}
 	self := slices.Contains(own, plain(addr)) || slices.Contains(own, addr.Unmap())
@@ -146,10 +142,6 @@ func (p *Policy) Listed(name string, addr netip.Addr, port uint16) (allowed, den
 	if r := p.denied(name, addr, port); r != nil {
 		return nil, r
 	}
-	for i := range p.allow {
-		if r := &p.allow[i]; r.Matches(name, addr) && slices.Contains(r.Ports, port) {
-			return r, nil
-		}
-	}
-	return nil, nil
+	g, _ := p.allowed(name, addr, port)
+	return g.rule, nil
 }

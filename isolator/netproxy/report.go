@@ -13,90 +13,66 @@ import (
 // new names. What is beyond shares one entry.
 const maxHosts = 4096
 
-// table is what is known of each target.
-type table struct {
-	mu    sync.Mutex
-	hosts map[Target]*record
-}
-
+// record is what is known of a target.
 type record struct {
-	allowed, refused, failed, up, down atomic.Int64
+	up, down atomic.Int64
 
-	mu     sync.Mutex
-	origin string
-	reason string
-	plain  bool
-	told   []Kind
-	first  time.Time // of the refusals
+	mu   sync.Mutex
+	host Host // but for its name and the bytes
+	told []Kind
 }
 
-// of returns the record of a target.
-func (t *table) of(to Target) *record {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.hosts == nil {
-		t.hosts = map[Target]*record{}
-	}
-	r := t.hosts[to]
-	if r == nil && len(t.hosts) >= maxHosts {
+// record returns what is known of a target.
+func (p *Proxy) record(to Target) *record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hosts[to] == nil && len(p.hosts) >= maxHosts {
 		to = Target{}
-		r = t.hosts[to]
 	}
-	if r == nil {
-		r = &record{}
-		t.hosts[to] = r
+	if p.hosts[to] == nil {
+		p.hosts[to] = &record{}
 	}
-	return r
+	return p.hosts[to]
 }
 
-// from notes what allowed a target, also when no connection comes of it.
-func (r *record) from(origin string) {
-	r.mu.Lock()
-	r.origin = origin
-	r.mu.Unlock()
-}
-
-func (r *record) fail(reason string) {
-	r.failed.Add(1)
-	r.mu.Lock()
-	r.reason = reason
-	r.mu.Unlock()
-}
-
-// refuse counts a refusal and reports whether it is the first of its kind.
-func (r *record) refuse(k Kind, reason string) bool {
-	r.refused.Add(1)
+// note changes what is known.
+func (r *record) note(change func(*Host)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reason = reason
-	if r.first.IsZero() {
-		r.first = time.Now()
-	}
-	if slices.Contains(r.told, k) {
-		return false
-	}
-	r.told = append(r.told, k)
-	return true
+	change(&r.host)
 }
 
-func (r *record) setPlain() {
-	r.mu.Lock()
-	r.plain = true
-	r.mu.Unlock()
+// told counts a fault and tells the owner of the proxy about a refusal the first
+// time.
+func (p *Proxy) told(to Target, f *fault) {
+	r, first := p.record(to), false
+	r.note(func(h *Host) {
+		if h.Reason = f.reason; f.kind == "" {
+			h.Failed++
+			return
+		}
+		if h.Refused++; h.Refused == 1 {
+			h.FirstRefused = time.Now()
+		}
+		if first = !slices.Contains(r.told, f.kind); first {
+			r.told = append(r.told, f.kind)
+		}
+	})
+	if first && p.o.Refused != nil {
+		p.o.Refused(Refusal{Target: to, Kind: f.kind, Reason: f.reason, Range: f.around})
+	}
 }
 
 // Report returns what became of the requests until now, sorted by host and port.
 func (p *Proxy) Report() []Host {
-	p.hosts.mu.Lock()
-	defer p.hosts.mu.Unlock()
-	list := make([]Host, 0, len(p.hosts.hosts))
-	for to, r := range p.hosts.hosts {
-		r.mu.Lock()
-		list = append(list, Host{
-			Host: to.Host, Port: to.Port, Origin: r.origin, Allowed: r.allowed.Load(), Refused: r.refused.Load(),
-			Failed: r.failed.Load(), Up: r.up.Load(), Down: r.down.Load(), Plain: r.plain, Reason: r.reason, FirstRefused: r.first,
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := make([]Host, 0, len(p.hosts))
+	for to, r := range p.hosts {
+		r.note(func(h *Host) {
+			h.Host, h.Port, h.Up, h.Down = to.Host, to.Port, r.up.Load(), r.down.Load()
+			list = append(list, *h)
 		})
-		r.mu.Unlock()
 	}
 	slices.SortFunc(list, func(a, b Host) int {
 		return cmp.Or(strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))

@@ -1,11 +1,11 @@
 package netproxy
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"net"
 	"testing"
-	"time"
 )
 
 func TestSocks(t *testing.T) {
@@ -73,19 +73,12 @@ func FuzzSocks(f *testing.F) {
 	f.Add([]byte("\x05\x02\x00\x02\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50rest"))
 	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x7f\x00\x00\x01\x01\xbb"))
 	f.Add([]byte("\x05\x01\x00\x05\x01\x00\x03\x04a\x00b.\x00\x50"))
-	p := New(Options{})
-	f.Cleanup(p.Close)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, z := net.Pipe()
-		go io.Copy(io.Discard, z)
-		defer z.Close()
-		defer a.Close()
-		w := newWire(a, &activity{idle: time.Hour})
-		w.until(time.Millisecond) // what is not in b does not come
-		to, fault, ok := p.socksRequest(w, &input{w: w, b: b})
-		if !ok || fault != nil {
+		r, err := readSocks(bufio.NewReader(bytes.NewReader(b)), io.Discard)
+		if err != nil {
 			return
 		}
+		to := r.to
 		if (to.name == "") != to.addr.IsValid() || to.port == 0 {
 			t.Errorf("%q: %+v", b, to)
 		}

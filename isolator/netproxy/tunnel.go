@@ -1,133 +1,132 @@
 package netproxy
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
+	"time"
 )
 
 // tunnel is a connection through which bytes are passed as they are.
 type tunnel struct {
 	p              *Proxy
-	client, server *wire
+	client, server net.Conn
 	to             place
 	rec            *record
-	left           atomic.Int32 // directions that are not at their end
+	idle           *time.Timer // aborts it when nothing moves for too long
 }
 
-// tunnel joins a program and a server; rest is what the program has sent already. It returns at
-// once: two goroutines do the work, and release the slot of the connection.
-func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (handed bool) {
-	if !p.keep(s) {
-		return false
+// tunnel passes bytes both ways until both ends are through. What the server sends is not held up
+// while the program's first bytes are looked at.
+func (p *Proxy) tunnel(c, s net.Conn, in *bufio.Reader, r request, g grant) {
+	t := &tunnel{p: p, client: c, server: s, to: r.to, rec: p.record(r.to.target())}
+	t.rec.note(func(h *Host) { h.Allowed++ })
+	t.idle = time.AfterFunc(p.times.idle, t.abort)
+	defer t.idle.Stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.pass(way{t, c, &t.rec.down}, s)
+	}()
+	up := way{t, s, &t.rec.up}
+	_, err := up.Write(r.begin)
+	if err == nil && r.to.name != "" && !r.to.open {
+		err = t.check(up, in, g)
 	}
-	t := &tunnel{p: p, client: w, server: newWire(s, w.act), to: to, rec: p.hosts.of(to.target())}
-	t.rec.allowed.Add(1)
-	t.left.Store(2)
-	t.client.relax()
-	t.server.relax()
-	up := &input{w: t.client, b: rest}
-	if len(rest) == 0 {
-		up.b = nil // what the head was read into
+	if err == nil {
+		t.pass(up, in)
+	} else {
+		t.abort()
 	}
-	p.wg.Go(func() {
-		if to.name != "" && !to.open && !t.watched(up, g) {
-			t.done(false)
-			return
+	<-done
+}
+
+// check holds the program's first bytes against the name that was asked for. A hello that has begun
+// must be finished; a tunnel that is silent may stay.
+func (t *tunnel) check(up io.Writer, in *bufio.Reader, g grant) error {
+	first, err := in.Peek(1)
+	if err != nil {
+		return nil // it sends nothing, and the server may
+	}
+	_ = t.client.SetReadDeadline(time.Now().Add(t.p.times.hello))
+	if first[0] == recordHandshake {
+		if first, err = in.Peek(2); err != nil {
+			return err
 		}
-		t.done(t.pass(up, t.server, &t.rec.up))
-	})
-	p.wg.Go(func() { t.done(t.pass(&input{w: t.server}, t.client, &t.rec.down)) })
-	return true
-}
-
-// pass copies one direction to its end, and reports whether it ended well.
-func (t *tunnel) pass(src *input, dst *wire, count *atomic.Int64) bool {
-	if src.copyTo(dst, count) != nil {
-		return false
 	}
-	dst.closeWrite()
-	return true
-}
-
-// done ends one direction. One that ended badly ends the other, too: what a side has got must not
-// look complete. The last of the two releases everything.
-func (t *tunnel) done(well bool) {
-	if !well {
-		t.client.abort()
-		t.server.abort()
-	}
-	if t.left.Add(-1) == 0 {
-		t.p.drop(t.client.Conn)
-		t.p.drop(t.server.Conn)
-		<-t.p.slots
-	}
-}
-
-// alert is a fatal alert of TLS, access_denied (RFC 8446 section 6.2): what a
-// program can be told when it has its tunnel.
-var alert = [...]byte{21, 3, 1, 0, 2, 2, 49}
-
-// refuse ends a tunnel in which something is not as it must be: plain says that it is not TLS.
-func (t *tunnel) refuse(plain bool, err error) {
-	reason := " " + err.Error()
-	if plain {
-		reason = notTLS
-	}
-	t.p.told(t.to.target(), refusal(TLS, t.to.target().String()+reason))
-	if !plain {
-		t.client.Write(alert[:])
-	}
-	t.client.part(t.p.times.linger)
-}
-
-// hurry sets the time limit of a hello that has begun, or lifts that of one that is whole, and reports
-// whether a limit is set.
-func (t *tunnel) hurry(runs, whole, some bool) bool {
+	isTLS, why := len(first) == 2 && first[1] == 3, ""
+	var hello []byte
 	switch {
-	case !whole && !runs && some:
-		t.client.until(t.p.times.hello)
-		return true
-	case whole && runs:
-		t.client.relax()
-		return false
+	case isTLS:
+		hello, why, err = readHello(in, t.to.name)
+	case t.p.mustTLS(t.to, g):
+		why = notTLS
+	case t.to.port == 443:
+		t.rec.note(func(h *Host) { h.Plain = true })
 	}
-	return runs
+	if err == nil && why == "" {
+		_ = t.client.SetReadDeadline(time.Time{})
+		_, err = up.Write(hello)
+	}
+	if err != nil || why == "" {
+		return err
+	}
+	t.p.told(t.to.target(), refusal(TLS, t.to.target().String()+why))
+	if isTLS { // all that it can be told: access_denied (RFC 8446 section 6.2)
+		_, _ = t.client.Write([]byte{21, 3, 1, 0, 2, 2, 49})
+	}
+	part(t.client)
+	return errors.New(why)
 }
 
-// watched passes on what the program sends until it is certain that the tunnel
-// may go on unwatched. What the server sends is not held up meanwhile.
-func (t *tunnel) watched(in *input, g grant) bool {
-	l := watch{name: t.to.name, must: t.p.mustTLS(t.to, g)}
-	begun := false
-	for {
-		n, done, err := l.look(in.b)
-		if err == nil && len(in.b)-n > maxHello {
-			err = errHello
-		}
-		if err != nil {
-			t.refuse(l.plain, err)
-			return false // which ends the server's side, too
-		}
-		if l.plain && t.to.port == 443 {
-			t.rec.setPlain()
-		}
-		if n > 0 {
-			wrote, err := t.server.Write(in.take(n))
-			t.rec.up.Add(int64(wrote))
-			if err != nil {
-				return false
-			}
-		}
-		if done {
-			t.client.relax()
-			return true
-		}
-		begun = t.hurry(begun, l.hello, len(in.b) > 0)
-		if err := in.more(); err == io.EOF {
-			return len(in.b) == 0 || l.hello // otherwise not all of a hello came
-		} else if err != nil {
-			return false
-		}
+// pass copies one direction to its end. One that ends badly ends the other, too.
+func (t *tunnel) pass(w way, from io.Reader) {
+	if _, err := io.Copy(w, from); err != nil {
+		t.abort()
+		return
 	}
+	closeWrite(w.to)
+}
+
+// abort resets both connections: what a side has got must not look complete.
+func (t *tunnel) abort() {
+	for _, c := range []net.Conn{t.client, t.server} {
+		if s, ok := c.(interface{ SetLinger(int) error }); ok {
+			_ = s.SetLinger(0)
+		}
+		c.Close()
+	}
+}
+
+// way is one direction: what is written is counted, and shows that the tunnel is in use.
+type way struct {
+	t     *tunnel
+	to    net.Conn
+	count *atomic.Int64
+}
+
+func (w way) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.count.Add(int64(n))
+	w.t.idle.Reset(w.t.p.times.idle)
+	return n, err
+}
+
+// closeWrite tells the other end that nothing follows.
+func closeWrite(c net.Conn) {
+	if s, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = s.CloseWrite()
+		return
+	}
+	c.Close()
+}
+
+// part ends a connection whose last word must arrive: a close with unread bytes is a reset, and
+// takes what was sent with it.
+func part(c net.Conn) {
+	closeWrite(c)
+	_ = c.SetReadDeadline(time.Now().Add(time.Second))
+	_, _ = io.Copy(io.Discard, c)
 }

@@ -94,7 +94,7 @@ func TestReset(t *testing.T) {
 // A tunnel is cut when nothing moves in either direction, and not while something
 // does in one.
 func TestIdle(t *testing.T) {
-	const idle = 300 * time.Millisecond
+	const idle = 2 * time.Second
 	begun := time.Now()
 	p, proxy := tunnels(t, func(c net.Conn) {
 		b := make([]byte, 1)
@@ -126,18 +126,14 @@ func TestIdle(t *testing.T) {
 	eventually(t, "all slots back", func() bool { return len(p.slots) == 0 })
 }
 
-// A receiver that does not read holds up its own tunnel alone, and when many do
-// the buffers are small ones.
+// A receiver that does not read holds up its own tunnel alone.
 func TestReceiverThatDoesNotRead(t *testing.T) {
-	bigInUse.Add(maxBig - 2)
-	defer bigInUse.Add(2 - maxBig)
 	_, proxy := tunnels(t, func(c net.Conn) {
 		io.Copy(c, zeroes{}) // without end
 	})
 	for range 4 {
-		tunnelTo(t, proxy)
+		tunnelTo(t, proxy).r.Peek(1)
 	}
-	eventually(t, "all large buffers held", func() bool { return bigInUse.Load() >= maxBig })
 	c := tunnelTo(t, proxy)
 	if n, err := io.CopyN(io.Discard, c.r, 4<<20); err != nil {
 		t.Errorf("%d, %v", n, err)

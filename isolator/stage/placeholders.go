@@ -393,19 +393,17 @@ func writeOver(journal string, data []byte) bool {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 || int(st.Uid) != os.Getuid() ||
-		max(st.Size, int64(len(data))) > onePage {
+		len(data) > 0 && max(st.Size, int64(len(data))) > onePage {
 		return false
+	}
+	if len(data) == 0 {
+		return unix.Ftruncate(fd, 0) == nil // there is nothing in it to look at, see isEmpty
 	}
 	if more := int(st.Size) - len(data); more > 0 {
 		data = append(data, bytes.Repeat([]byte("\n"), more)...)
 	}
-	if n, err := unix.Pwrite(fd, data, 0); err != nil || n < len(data) {
-		return false
-	}
-	if len(bytes.TrimRight(data, "\n")) == 0 { // there is nothing in it to look at, see isEmpty
-		_ = unix.Ftruncate(fd, 0)
-	}
-	return true
+	n, err := unix.Pwrite(fd, data, 0)
+	return err == nil && n == len(data)
 }
 
 // Pending reports whether a journal names something that a living run needs. It does when
