@@ -158,7 +158,7 @@ func (c *cats) read(object id, kind string) (text []byte, err error) {
 	case err == nil && found == "":
 		return nil, fmt.Errorf("%s %w", object, errMissing)
 	case err == nil && (found != kind || size > maxText):
-		err = fmt.Errorf("%s is not a %s that can be read", object, kind)
+		err = fmt.Errorf("%s is named as a %s and is a %s of %d bytes", object, kind, found, size)
 	case err == nil:
 		text = make([]byte, size+1) // and a line feed
 		_, err = io.ReadFull(c.text.out, text)

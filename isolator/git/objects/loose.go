@@ -23,6 +23,7 @@ const (
 	maxText  = 64 << 20  // bytes of one commit, tree or tag
 	maxHeld  = 512 << 20 // bytes of all of these, which are held in memory
 	maxBytes = 16 << 30  // bytes of everything
+	maxKnown = 2000      // objects that are remembered
 )
 
 // object is an object of the store. The text of a blob is not held.

@@ -104,10 +104,10 @@ func TestLarge(t *testing.T) {
 		t.Skip("makes 20,000 objects")
 	}
 	f := newFixture(t, "", nil)
-	f.land(f.last(`mkdir many; cd many; for i in $(seq 20000); do echo $i >$i; done; git add .; git commit -qm many; git rev-parse HEAD`))
+	f.land(f.last(`mkdir many; cd many; seq 20000 | split -l1 -a4; git add .; git commit -qm many; git rev-parse HEAD`))
 	deep := func(levels int) string {
-		return f.last(tools + fmt.Sprintf(`t=$(entry 100644 f $blob | raw tree)
-			exec 5<>../names; for i in $(seq %d); do t=$(printf '40000 tree %%s\td\n' $t | git mktree); done; commit $t -p $head`, levels))
+		return f.last(tools + fmt.Sprintf(`export GIT_INDEX_FILE=$PWD/../index%[1]d; printf '100644 %%s\t%%sf\n' $blob $(printf 'd/%%.0s' $(seq %[1]d)) | git update-index --add --index-info
+			commit $(git write-tree) -p $head`, levels))
 	}
 	f.land(deep(2000))
 	if err := f.gate.Bring(deep(2100)); err == nil || !strings.Contains(err.Error(), "deeper") {
@@ -146,7 +146,7 @@ func TestShallow(t *testing.T) {
 // In a partial clone what is missing stays missing: nothing is fetched.
 func TestPartial(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "echo two >a; git commit -qam two; cd ..; mv host whole; git clone -q --filter=blob:none file://$PWD/whole host", func(o *Options) { o.Partial = true })
+	f := newFixture(t, "echo two >a; git commit -qam two; cd ..; mv host whole; git -C whole config uploadpack.allowFilter true; git clone -q --filter=blob:none file://$PWD/whole host", func(o *Options) { o.Partial = true })
 	old := f.run(f.home+"/whole", "git rev-parse HEAD~1:a")
 	f.land(f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD"))
 	if err := f.gate.BringBlobs(old); !errors.Is(err, errMissing) {
@@ -221,7 +221,13 @@ func TestSettings(t *testing.T) {
 	if err := f.gate.Bring(name); err == nil {
 		t.Error("it came over")
 	}
-	f.land(f.last("git reset -q --hard HEAD~; echo new >c; git add c; git commit -qm c; git repack -qd; git rev-parse HEAD"))
+	name = f.last("git reset -q --hard HEAD~; git reflog expire --expire=now --all; echo new >c; git add c; git commit -qm c; git repack -qd; git rev-parse HEAD")
+	if err := f.gate.Bring(name); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.gate.HostHad("a", name); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Lstat(f.home + "/ran"); err == nil {
 		t.Error("a command of the host's settings ran")
 	}

@@ -59,6 +59,7 @@ type Gate struct {
 	objects *os.File // the host's folder of objects
 	asked   *cats
 	packs   map[string]bool // those of the store that came over
+	known   map[id]*object  // commits and trees that were read lately
 }
 
 // NewLink is the error for a commit or tree that brings a gitlink. It holds the path, which the box chose.
@@ -72,7 +73,7 @@ func New(o Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{Options: o, objects: objects, packs: map[string]bool{}}
+	g := &Gate{Options: o, objects: objects, packs: map[string]bool{}, known: map[id]*object{}}
 	if err := g.makeOwn(); err != nil {
 		objects.Close()
 		return nil, err
@@ -153,10 +154,23 @@ func (g *Gate) bringLoose(list []id, look func(*walk, []id) error) error {
 			return err
 		}
 	}
-	if err := g.record(w.commits); err != nil {
+	if err := g.record(w.commits); err != nil { // before they come
 		return err
 	}
+	for name, o := range w.fresh {
+		g.remember(name, o)
+	}
 	return w.quarantine.release(w.order)
+}
+
+// remember keeps the text of a small object: the next commit is compared with it.
+func (g *Gate) remember(name id, o *object) {
+	if len(g.known) == maxKnown {
+		clear(g.known)
+	}
+	if o.kind != "blob" && len(o.text) <= 1<<14 {
+		g.known[name] = o
+	}
 }
 
 // hasLoose reports whether the host has an object as a file of its own.

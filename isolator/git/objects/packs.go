@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,9 +43,7 @@ func (g *Gate) bringPacks() error {
 		}
 		if err := g.bringPack("pack/" + name); err != nil {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, err))
-			continue
 		}
-		g.packs[name] = true
 	}
 	return refused
 }
@@ -72,7 +71,11 @@ func (g *Gate) bringPack(rel string) error {
 	if err := g.lookAtPack(q); err != nil {
 		return err
 	}
-	return q.releasePack()
+	if err := q.releasePack(); err != nil {
+		return err
+	}
+	g.packs[filepath.Base(rel)] = true
+	return nil
 }
 
 // lookAtPack looks at all commits in a pack of the quarantine, also at those that nothing names yet.
@@ -97,7 +100,10 @@ func (g *Gate) lookAtPack(q *quarantine) error {
 			return err
 		}
 	}
-	return g.record(w.commits)
+	had, err := w.host.kinds(w.commits...)
+	i := -1
+	lacked := slices.DeleteFunc(w.commits, func(id) bool { i++; return err == nil && had[i] != "" })
+	return errors.Join(err, g.record(lacked))
 }
 
 // releasePack gives a pack its place, the index last: without it git does not look at a pack.
@@ -108,7 +114,8 @@ func (q *quarantine) releasePack() error {
 			return err
 		}
 		for _, path := range found {
-			if err := q.move("pack/" + filepath.Base(path)); err != nil {
+			rel := "pack/" + filepath.Base(path)
+			if err := q.move(rel, rel); err != nil {
 				return err
 			}
 		}

@@ -83,11 +83,7 @@ func (q *quarantine) copy(name id, most int64) (*object, error) {
 	if err := q.make(); err != nil {
 		return nil, err
 	}
-	rel := q.name + "/" + name.file()
-	if err := q.folder(filepath.Dir(rel), 0o700); err != nil {
-		return nil, err
-	}
-	to, err := os.OpenFile(q.gate.path(rel), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	to, err := os.OpenFile(q.gate.path(q.name+"/"+name.String()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +100,13 @@ func (q *quarantine) judge(list []id) error {
 	var names strings.Builder
 	for _, object := range list {
 		names.WriteString(object.String() + "\n")
+		rel := q.name + "/" + object.file()
+		if err := q.folder(filepath.Dir(rel), 0o700); err != nil {
+			return err
+		}
+		if err := os.Symlink("../"+object.String(), q.gate.path(rel)); err != nil {
+			return err
+		}
 	}
 	base := objectsFD + "/" + q.name + "/judged"
 	hash, err := q.gate.run(q.name, objectsFD, strings.NewReader(names.String()), "pack-objects", "-q", base)
@@ -116,22 +119,22 @@ func (q *quarantine) judge(list []id) error {
 // release gives objects their places, in that order. They reach the disk when the system writes them, as git's own do.
 func (q *quarantine) release(list []id) error {
 	for _, object := range list {
-		if err := q.move(object.file()); err != nil {
+		if err := q.move(object.String(), object.file()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// move gives a file its place. One that is there stays: its name says what is in it.
-func (q *quarantine) move(rel string) error {
-	if err := q.folder(filepath.Dir(rel), 0o777); err != nil {
+// move gives a file of the quarantine its place. One that is there stays: its name says what is in it.
+func (q *quarantine) move(rel, place string) error {
+	if err := q.folder(filepath.Dir(place), 0o777); err != nil {
 		return err
 	}
 	if err := q.gate.share(q.name + "/" + rel); err != nil {
 		return err
 	}
-	from, to := q.gate.path(q.name+"/"+rel), q.gate.path(rel)
+	from, to := q.gate.path(q.name+"/"+rel), q.gate.path(place)
 	switch err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE); {
 	case errors.Is(err, unix.EEXIST):
 		return nil

@@ -94,12 +94,26 @@ func (w *walk) need(kind string, list ...id) error {
 	return nil
 }
 
-// read returns the text of a commit, tree or tag.
+// read returns the text of a commit, tree or tag. What was read lately is in memory, but is looked for all the same.
 func (w *walk) read(name id, kind string) ([]byte, error) {
-	if o := w.fresh[name]; o != nil && o.kind == kind {
+	o, err := w.load(name)
+	if err != nil {
+		return nil, err
+	}
+	if known := w.gate.known[name]; o == nil && known != nil && w.gate.hasLoose(name) {
+		o = known
+	}
+	if o != nil {
+		if o.kind != kind {
+			return nil, fmt.Errorf("%s is named as a %s and is a %s", name, kind, o.kind)
+		}
 		return o.text, nil
 	}
-	return w.git.read(name, kind)
+	text, err := w.git.read(name, kind)
+	if err == nil {
+		w.gate.remember(name, &object{kind: kind, text: text})
+	}
+	return text, err
 }
 
 // finish puts an object in order, once all that it names is.
@@ -113,20 +127,20 @@ func (w *walk) finish(name id) {
 // named looks at what a ref names. A commit that the host has is the host's own, or was looked at when it came; a tree
 // is always looked at, since it may have come as a part of another.
 func (w *walk) named(name id, depth int) error {
-	kinds, err := w.host.kinds(name)
-	if err != nil {
+	kind := ""
+	switch o, err := w.load(name); {
+	case err != nil:
 		return err
-	}
-	kind := kinds[0]
-	if kind == "" {
-		o, err := w.load(name)
+	case o != nil:
+		kind = o.kind
+	default:
+		kinds, err := w.host.kinds(name)
 		if err != nil {
 			return err
 		}
-		if o == nil {
+		if kind = kinds[0]; kind == "" {
 			return fmt.Errorf("%s %w", name, errMissing)
 		}
-		kind = o.kind
 	}
 	switch {
 	case kind == "commit" && w.fresh[name] != nil:
@@ -181,26 +195,6 @@ func (w *walk) commit(name id, depth int) error {
 	if err != nil {
 		return err
 	}
-	if err := w.need("commit", c.parents...); err != nil {
-		return err
-	}
-	for _, parent := range c.parents {
-		if w.fresh[parent] != nil {
-			if err := w.commit(parent, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	if err := w.commitTree(name, c); err != nil {
-		return err
-	}
-	w.finish(name)
-	w.commits = append(w.commits, name)
-	return nil
-}
-
-// commitTree compares the tree of a commit with those of its parents. What the host's own commit brings is not new.
-func (w *walk) commitTree(name id, c commit) error {
 	var olds []id
 	for _, parent := range c.parents {
 		text, err := w.read(parent, "commit")
@@ -212,11 +206,23 @@ func (w *walk) commitTree(name id, c commit) error {
 			return err
 		}
 		olds = append(olds, p.tree)
+		if w.fresh[parent] != nil {
+			if err := w.commit(parent, depth+1); err != nil {
+				return err
+			}
+		}
 	}
-	if err := w.need("tree", c.tree); err != nil {
+	if err := w.commitTree(name, c.tree, olds); err != nil {
 		return err
 	}
-	err := w.tree(c.tree, olds, "", 0)
+	w.finish(name)
+	w.commits = append(w.commits, name)
+	return nil
+}
+
+// commitTree compares the tree of a commit with those of its parents. What the host's own commit brings is not new.
+func (w *walk) commitTree(name, tree id, olds []id) error {
+	err := w.tree(tree, olds, "", 0)
 	if errors.As(err, new(NewLink)) {
 		if kinds, kerr := w.host.kinds(name); kerr == nil && kinds[0] != "" {
 			return nil
@@ -296,16 +302,14 @@ func (w *walk) changed(list []entry, olds []id) (changed []entry, was map[string
 
 // look looks at entries of a tree that are new.
 func (w *walk) look(changed []entry, was map[string][]entry, at string, depth int) error {
-	for _, kind := range []string{"blob", "tree"} {
-		var list []id
-		for _, e := range changed {
-			if e.kind() == kind {
-				list = append(list, e.object)
-			}
+	var blobs []id
+	for _, e := range changed {
+		if e.kind() == "blob" {
+			blobs = append(blobs, e.object)
 		}
-		if err := w.need(kind, list...); err != nil {
-			return err
-		}
+	}
+	if err := w.need("blob", blobs...); err != nil {
+		return err
 	}
 	for _, e := range changed {
 		w.odd = w.odd || e.settings()
