@@ -133,6 +133,9 @@ func (n *networkOf) connect(box launch.Network) error {
 
 // close ends what is left of the network of a run.
 func (n *networkOf) close() {
+	if n.direct != nil {
+		n.direct.Close()
+	}
 	if n.proxy != nil {
 		n.proxy.Close()
 	}
