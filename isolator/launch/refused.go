@@ -93,8 +93,11 @@ func (r *Refusals) read(fd uintptr) bool {
 }
 
 // Close ends the watch, and returns how often each port was refused at which something listens on
-// the host.
+// the host. It may be called twice, and on nil.
 func (r *Refusals) Close() map[uint16]int {
+	if r == nil {
+		return nil
+	}
 	if raw, err := r.packets.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { r.read(fd) })
 	}
