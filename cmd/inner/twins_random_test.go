@@ -18,7 +18,7 @@ var twinWords = []string{
 	"git merge -q -m N B", "git merge --no-ff -m N B", "git merge --squash B", "git merge --abort", "git cherry-pick B", "git cherry-pick --abort", "git cherry-pick --skip",
 	"git revert --no-edit HEAD", "git revert --abort", "git rebase -q B || git rebase --abort", "git tag T", "git tag -f T", "git tag -d T", "git tag -a -m N T B",
 	"git status", "git status", "git status -sb", "git diff", "git diff --cached", "git log --oneline --all -n 9", "git log --stat -n 2", "git show --stat HEAD",
-	"git reflog -n 5", "git for-each-ref", "git branch -avv", "git ls-files -s", "git describe --all", "git blame F", "git fsck --strict --no-dangling",
+	"git reflog -n 5", "git for-each-ref", "git branch -avv", "git ls-files -s", "git describe --all", "git blame -s F", "git fsck --strict --no-dangling",
 	"git fetch", "git fetch --prune", "git push -q origin HEAD:refs/heads/pushed", "git push -qf origin B", "git pull -q --rebase", "git pull -q --no-rebase --no-edit",
 	"git update-ref refs/heads/uN HEAD", "git symbolic-ref HEAD refs/heads/B", "git notes add -f -m N", "git worktree list",
 }

@@ -84,18 +84,27 @@ func refuseUnshare(t *testing.T) {
 
 // It ends with its context, and what it started in its session as well.
 func TestEndsWhole(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	file := filepath.Join(t.TempDir(), "pids")
-	cmd := exec.CommandContext(ctx, "sh", "-c", `sleep 100 & echo $$ $! >"$0"; wait`, file)
+	fifo := filepath.Join(t.TempDir(), "pids")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	go func() {
+		text, _ = os.ReadFile(fifo) // until the program's descriptor is closed
+		cancel()
+	}()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `sleep 100 & echo $$ $! >"$0"; wait`, fifo)
 	if err := Run(cmd); err == nil {
 		t.Fatal("it ended by itself")
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	<-ctx.Done()
+	pids := strings.Fields(string(text))
+	if len(pids) != 2 {
+		t.Fatalf("%q", text)
 	}
-	for _, pid := range strings.Fields(string(text)) {
+	for _, pid := range pids {
 		end := time.Now().Add(2 * time.Minute)
 		for running(pid) {
 			if time.Now().After(end) {

@@ -133,6 +133,7 @@ func (n *networkOf) connect(box launch.Network) error {
 
 // close ends what is left of the network of a run.
 func (n *networkOf) close() {
+	n.direct.Close()
 	if n.proxy != nil {
 		n.proxy.Close()
 	}
@@ -243,17 +244,13 @@ func (n *networkOf) since(o *Outcome) {
 // ownLoopback tells of connections that the program made itself to ports of its loopback, where this
 // computer has a service and the box has none.
 func (n *networkOf) ownLoopback(o *Outcome, counts map[netproxy.Target]int64) {
-	if n.direct == nil {
-		return
-	}
 	key := "network_allow"
 	if n.proxy == nil {
 		key = "host_ports"
 	}
 	refused := n.direct.Close()
 	for _, port := range slices.Sorted(maps.Keys(refused)) {
-		ours := slices.ContainsFunc(n.run.Spec.Publish, func(p profile.Port) bool { return p.Box == port })
-		if ours {
+		if slices.ContainsFunc(n.run.Spec.Publish, func(p profile.Port) bool { return p.Box == port }) {
 			continue
 		}
 		to := netproxy.Target{Host: "127.0.0.1", Port: port}

@@ -181,8 +181,8 @@ type Result struct {
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
 	// Recovered and Replaced are hidden and protected places of the box that the host has
-	// replaced while the box ran, and that were covered again; Uncovered is why one could not be covered, and the box was
-	// ended.
+	// replaced while something in the box ran, and that were covered again; Uncovered is why
+	// one could not be covered, and the box was ended.
 	Recovered, Replaced []string
 	Uncovered           string
 }

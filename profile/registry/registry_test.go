@@ -357,8 +357,8 @@ func TestPatience(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.client("npm", "sleep 600 & echo $! >\""+m.bin+"/../pid\"; wait")
-	m.host.Patience = 2 * time.Second
-	if a := Ask(context.Background(), "npm", m.host); a.Why != "npm: config: it did not end within 2s" {
+	m.host.Patience = 5 * time.Second
+	if a := Ask(context.Background(), "npm", m.host); a.Why != "npm: config: it did not end within 5s" {
 		t.Error(a.Why)
 	}
 	data, err := os.ReadFile(filepath.Join(m.bin, "../pid"))
