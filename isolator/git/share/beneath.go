@@ -25,7 +25,11 @@ func (r *repository) base(name string) int {
 
 // folder opens the folder that a name is in, and returns its last part. The caller closes it.
 func (r *repository) folder(name string) (dir int, last string, err error) {
-	dir, err = openBeneath(r.base(name), path.Dir(name), unix.O_PATH|unix.O_DIRECTORY, 0)
+	base, at := r.base(name), path.Dir(name)
+	if base == r.private && at != "." && mixed(at) { // the host's lies elsewhere
+		_, _ = unix.Mkdirat(base, path.Dir(at), 0o700), unix.Mkdirat(base, at, 0o700)
+	}
+	dir, err = openBeneath(base, at, unix.O_PATH|unix.O_DIRECTORY, 0)
 	return dir, path.Base(name), err
 }
 

@@ -129,8 +129,9 @@ func (r *repository) inPlace(name, data string, offset int64) error {
 			return nil
 		}
 	case "gitdir":
-		top, isGit := strings.CutSuffix(line, "/.git")
-		if isGit && path.Clean(line) == line && strings.HasPrefix(top, r.Project+"/") && !strings.HasPrefix(top, r.Dir+"/") {
+		tree, _ := inTree(name)
+		top := r.topOf(tree, line)
+		if path.Base(line) == ".git" && path.Clean(line) == line && strings.HasPrefix(top, r.Project+"/") && !strings.HasPrefix(top, r.Dir+"/") {
 			return nil
 		}
 	}

@@ -56,6 +56,9 @@ func (n *node) remove(last string, flags int) syscall.Errno {
 	if unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && n.r.locks.foreign(name, &st) {
 		return syscall.EACCES
 	}
+	if mixed(name) {
+		_ = unix.Unlinkat(n.r.private, name, flags) // the box's own of a worktree, if empty
+	}
 	if err = unix.Unlinkat(dir, base, flags); err == nil {
 		n.r.locks.gone(name)
 	}
