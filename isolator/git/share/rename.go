@@ -59,8 +59,10 @@ func (n *node) remove(last string, flags int) syscall.Errno {
 	if mixed(name) {
 		_ = unix.Unlinkat(n.r.private, name, flags) // the box's own of a worktree, if empty
 	}
+	changed := n.r.watchRefs(name)
 	if err = unix.Unlinkat(dir, base, flags); err == nil {
 		n.r.locks.gone(name)
+		changed()
 	}
 	return fs.ToErrno(err)
 }
@@ -152,11 +154,13 @@ func (r *repository) replace(m move) error {
 		r.refuse(m.to, err)
 		return unix.EACCES
 	}
+	changed := r.watchRefs(m.from, m.to)
 	if err := place(m.toDir, m.toLast, data, m.st.Mode, m.st.Mtim); err != nil {
 		return err
 	}
 	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again
 	r.locks.gone(m.from)
+	changed()
 	if done != nil {
 		done()
 	}

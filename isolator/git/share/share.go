@@ -37,6 +37,10 @@ type Options struct {
 	// Branch sets, or with value nil removes, a setting of a branch in the host's file.
 	Branch func(key string, value *string) error
 
+	// Moved is told of a ref in refs that the box has moved or, with now "", removed. The values are ids in hex,
+	// or "ref: " and a name. It may be nil.
+	Moved func(ref, old, now string)
+
 	// Say tells the person what was refused or passed.
 	Say func(format string, args ...any)
 }
@@ -67,6 +71,10 @@ type repository struct {
 	views         views
 	settings      settings
 	names         sync.Mutex // one name is made, renamed or removed at a time
+	packed        struct {   // of packed-refs
+		of   stamp
+		refs map[string]string
+	}
 }
 
 // treeDir is the folder of the work tree that the box works in, "" for the main one.

@@ -45,6 +45,7 @@ type box struct {
 	in      io.Writer
 	out     *bufio.Reader
 	said    *said
+	moved   said
 }
 
 // command is a command outside, in the project.
@@ -149,7 +150,8 @@ func (b *box) enter() {
 			}
 			return exec.Command("git", args...).Run()
 		},
-		Say: b.said.say,
+		Moved: func(ref, old, now string) { b.moved.say("%s %.7s %.7s", ref, old, now) },
+		Say:   b.said.say,
 	})
 	if err != nil {
 		t.Fatal(err)
