@@ -155,7 +155,7 @@ func (r *repository) replace(m move) error {
 		return unix.EACCES
 	}
 	changed := r.watchRefs(m.from, m.to)
-	if err := place(m.toDir, m.toLast, data, m.st.Mode, m.st.Mtim); err != nil {
+	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(fd int) error { return writeFor(fd, data, &m.st) }); err != nil {
 		return err
 	}
 	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again

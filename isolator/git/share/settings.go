@@ -57,7 +57,8 @@ func (r *repository) refreshSettings() {
 	}
 	fresh := less(base, removed)
 	fresh = append(fresh, less(added, base)...)
-	if place(r.private, ownSettings, gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh), 0o600, unix.NsecToTimespec(0)) == nil {
+	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
+	if place(r.private, ownSettings, 0o600, 0, func(fd int) error { return writeAll(fd, file) }) == nil {
 		s.host, s.base = now, base
 	}
 }
