@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +24,11 @@ func (r *repository) base(name string) int {
 
 // folder opens the folder that a name is in, and returns its last part. The caller closes it.
 func (r *repository) folder(name string) (dir int, last string, err error) {
-	dir, err = openBeneath(r.base(name), path.Dir(name), unix.O_PATH|unix.O_DIRECTORY, 0)
+	base, at := r.base(name), path.Dir(name)
+	if base == r.private && at != "." && mixed(at) { // the host's lies elsewhere
+		_, _ = unix.Mkdirat(base, path.Dir(at), 0o700), unix.Mkdirat(base, at, 0o700)
+	}
+	dir, err = openBeneath(base, at, unix.O_PATH|unix.O_DIRECTORY, 0)
 	return dir, path.Base(name), err
 }
 
@@ -96,26 +99,39 @@ const ours = ".inner-"
 
 var written atomic.Int64
 
-// place writes a file beside a name and renames it there. It is no younger than made: an index that
-// looks younger than it is would hide what was changed in that moment.
-func place(dir int, name string, data []byte, mode uint32, made unix.Timespec) error {
+// place writes a file beside a name and renames it there.
+func place(dir int, name string, mode uint32, flags uint, fill func(fd int) error) error {
 	temp := fmt.Sprintf("%s%d-%d", ours, os.Getpid(), written.Add(1))
 	fd, err := openBeneath(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
 	if err != nil {
 		return err
 	}
-	err = writeAll(fd, data)
-	if err == nil && made.Nano() < time.Now().UnixNano() {
-		err = unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{made, made}, 0)
-	}
+	err = fill(fd)
 	unix.Close(fd)
 	if err == nil {
-		err = unix.Renameat(dir, temp, dir, name)
+		err = unix.Renameat2(dir, temp, dir, name, flags)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temp, 0)
 	}
 	return err
+}
+
+// writeFor writes what takes the place of a box's file. It is no younger than the box wrote that by the
+// clock of the kernel: an index that looks younger than it is would hide what was changed in that moment.
+// So would one of no time at all, or of one before that: git would take it for none, or for a late one.
+func writeFor(fd int, data []byte, st *unix.Stat_t) error {
+	made := st.Mtim
+	if made.Nano() > st.Ctim.Nano() {
+		made = st.Ctim
+	}
+	if made.Sec < 1 {
+		made = unix.Timespec{Sec: 1}
+	}
+	if err := writeAll(fd, data); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(fd, "", []unix.Timespec{made, made}, unix.AT_EMPTY_PATH)
 }
 
 func writeAll(fd int, data []byte) error {

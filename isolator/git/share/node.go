@@ -169,13 +169,13 @@ func setTimes(fd int, in *fuse.SetAttrIn) error {
 	return unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH)
 }
 
-// Readdir lists a folder: at the top what is the host's and what is the box's own.
+// Readdir lists a folder: where both have names, what is the host's and what is the box's own.
 func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	name := n.name()
-	list, err := n.r.list(n.r.base(name), name, func(s string) bool { return name != "" || !n.r.isOwn(s) })
-	if name == "" && err == nil {
-		var private []fuse.DirEntry
-		private, err = n.r.list(n.r.private, "", n.r.isOwn)
+	of := n.r.base(name)
+	list, err := n.r.list(of, name, func(s string) bool { return n.r.base(path.Join(name, s)) == of })
+	if mixed(name) && err == nil {
+		private, _ := n.r.list(n.r.private, name, func(s string) bool { return n.r.isOwn(path.Join(name, s)) })
 		list = append(list, private...)
 	}
 	return fs.NewListDirStream(list), fs.ToErrno(err)

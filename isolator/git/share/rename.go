@@ -56,8 +56,13 @@ func (n *node) remove(last string, flags int) syscall.Errno {
 	if unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && n.r.locks.foreign(name, &st) {
 		return syscall.EACCES
 	}
+	if mixed(name) {
+		_ = unix.Unlinkat(n.r.private, name, flags) // the box's own of a worktree, if empty
+	}
+	changed := n.r.watchRefs(name)
 	if err = unix.Unlinkat(dir, base, flags); err == nil {
 		n.r.locks.gone(name)
+		changed()
 	}
 	return fs.ToErrno(err)
 }
@@ -149,11 +154,13 @@ func (r *repository) replace(m move) error {
 		r.refuse(m.to, err)
 		return unix.EACCES
 	}
-	if err := place(m.toDir, m.toLast, data, m.st.Mode, m.st.Mtim); err != nil {
+	changed := r.watchRefs(m.from, m.to)
+	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(fd int) error { return writeFor(fd, data, &m.st) }); err != nil {
 		return err
 	}
 	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again
 	r.locks.gone(m.from)
+	changed()
 	if done != nil {
 		done()
 	}

@@ -44,13 +44,16 @@ func Open(o Options) (*Server, error) {
 	if err == nil {
 		r.worktrees, err = r.hostsWorktrees()
 	}
+	if _, there := r.worktrees[o.Tree]; err == nil && o.Tree != "" && !there {
+		err = fmt.Errorf("%s: no worktree %s", o.Dir, o.Tree)
+	}
 	if err == nil {
 		r.locks, err = r.openLocks(filepath.Join(o.Private, "locks"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.watch = newWatch(o.Dir)
+	r.watch = newWatch(o.Dir, r.treeDir())
 	r.refreshSettings()
 	return &Server{r: r}, nil
 }
@@ -64,9 +67,18 @@ func (r *repository) hostsWorktrees() (map[string]worktree, error) {
 	}
 	for _, e := range entries {
 		at, _ := os.ReadFile(filepath.Join(r.Dir, "worktrees", e.Name(), "gitdir")) // without one it is far
-		found[e.Name()] = worktree{far: !strings.HasPrefix(string(at), r.Project+"/")}
+		top := r.topOf(e.Name(), strings.TrimSuffix(string(at), "\n"))
+		found[e.Name()] = worktree{far: e.Name() != r.Tree && !strings.HasPrefix(top, r.Project+"/")}
 	}
 	return found, err
+}
+
+// topOf is the folder of a worktree by the line of its gitdir, which may be relative.
+func (r *repository) topOf(tree, line string) string {
+	if !filepath.IsAbs(line) {
+		line = filepath.Join(r.Dir, "worktrees", tree, line)
+	}
+	return filepath.Dir(line)
 }
 
 // Mount mounts the git directory in a box whose program does not run yet, and begins to serve. The refs

@@ -2,6 +2,7 @@ package share
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // to the host's file where they mean nothing but a branch of a remote that the host has.
 type settings struct {
 	mu   sync.Mutex
-	host stamp // of the host's file when base was made
+	host [2]stamp // of the host's files when base was made
 	base []gitconfig.Entry
 }
 
@@ -30,8 +31,14 @@ func (r *repository) refreshSettings() {
 	s := &r.settings
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var st unix.Stat_t
-	if unix.Fstatat(r.root, "config", &st, unix.AT_SYMLINK_NOFOLLOW) != nil || s.host == stampOf(&st) {
+	var now [2]stamp
+	for i, name := range []string{"config", path.Join(r.treeDir(), "config.worktree")} {
+		var st unix.Stat_t
+		if unix.Fstatat(r.root, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			now[i] = stampOf(&st)
+		}
+	}
+	if s.host == now {
 		return
 	}
 	list, err := r.Settings()
@@ -50,8 +57,9 @@ func (r *repository) refreshSettings() {
 	}
 	fresh := less(base, removed)
 	fresh = append(fresh, less(added, base)...)
-	if place(r.private, ownSettings, gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh), 0o600, unix.NsecToTimespec(0)) == nil {
-		s.host, s.base = stampOf(&st), base
+	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
+	if place(r.private, ownSettings, 0o600, 0, func(fd int) error { return writeAll(fd, file) }) == nil {
+		s.host, s.base = now, base
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 // server: one that is killed in that moment leaves a box that hangs. So what is missing is kept only
 // where it cannot come.
 type watch struct {
-	fd         int // of inotify, -1 where the user has no more of them: then nothing is kept
-	top        string
+	fd         int      // of inotify, -1 where the user has no more of them: then nothing is kept
+	top, tree  string   // the git directory, and in it the folder of a linked worktree
 	roots      [2]*node // the mount of the git directory, and that of the refs
 	mu         sync.Mutex
 	folders    map[int32]string
@@ -39,8 +39,8 @@ const changes = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_M
 // mostFolders is how many folders are watched: the user has a bound for all programs together.
 const mostFolders = 4096
 
-func newWatch(top string) *watch {
-	w := &watch{top: top, folders: map[int32]string{}}
+func newWatch(top, tree string) *watch {
+	w := &watch{top: top, tree: tree, folders: map[int32]string{}}
 	var err error
 	if w.fd, err = unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC); err != nil {
 		w.fd = -1
@@ -49,6 +49,10 @@ func newWatch(top string) *watch {
 	w.add("")
 	w.addAll("refs")
 	w.addAll("logs")
+	if tree != "" {
+		w.add(tree)
+		w.addAll(tree + "/logs")
+	}
 	return w
 }
 
@@ -82,8 +86,11 @@ func (w *watch) covers(name string) bool {
 	case "", "HEAD", "packed-refs", "index", "refs", "objects", "hooks":
 		_, ok := w.watched.Load("")
 		return ok
+	case w.tree, w.tree + "/HEAD", w.tree + "/index":
+		_, ok := w.watched.Load(w.tree)
+		return ok
 	}
-	if top := firstPart(name); top == "refs" || top == "logs" {
+	if top := firstPart(name); top == "refs" || top == "logs" || strings.HasPrefix(name, w.tree+"/logs/") {
 		_, ok := w.watched.Load(path.Dir(name))
 		return ok
 	}
