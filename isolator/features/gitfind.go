@@ -202,4 +202,3 @@ func seesTop(home string, rc profile.RunConfig, top string) bool {
 	}
 	return rc.Base != "minimal" && !(rc.HidesHome() && paths.Below(files.Real(home), top)) && !paths.Below("/tmp", top) && !paths.Below("/var/tmp", top)
 }
-
