@@ -38,9 +38,10 @@ func (plain) Served(_ string, data []byte) ([]byte, error) { return data, nil }
 type box struct {
 	t       *testing.T
 	project string
-	dir     string // the git directory, .git in the project unless it is said
-	tree    string // see Options
-	home    string // of what is kept of it
+	dir     string   // the git directory, .git in the project unless it is said
+	tree    string   // see Options
+	modules []string // submodules that are served as well, by the names of their git directories in dir
+	home    string   // of what is kept of it
 	process *os.Process
 	in      io.Writer
 	out     *bufio.Reader
@@ -123,7 +124,26 @@ func (b *box) enter() {
 	if b.dir == "" {
 		b.dir = filepath.Join(b.project, ".git")
 	}
-	t, dir, home := b.t, b.dir, b.home
+	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--bind", b.project, b.project, "--bind", b.dir, b.dir}
+	s, store, binds := b.open(b.dir, b.project, b.tree, b.home)
+	servers, stores := []*Server{s}, []string{store}
+	args = append(args, binds...)
+	for i, name := range b.modules {
+		s, store, binds := b.open(filepath.Join(b.dir, name), filepath.Join(b.project, filepath.Base(name)), "", filepath.Join(b.home, fmt.Sprint(i)))
+		servers, stores, args = append(servers, s), append(stores, store), append(args, binds...)
+	}
+	b.start(args, func(user, mounts int) {
+		for i, s := range servers {
+			if err := s.Mount(Box{User: user, Mounts: mounts, Objects: stores[i]}); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	})
+}
+
+// open opens a repository, and returns what bwrap has to bind for its store.
+func (b *box) open(dir, project, tree, home string) (s *Server, store string, binds []string) {
+	t := b.t
 	store, host := filepath.Join(home, "store"), filepath.Join(home, "host")
 	for _, d := range []string{filepath.Join(store, "info"), filepath.Join(store, "pack"), host, filepath.Join(home, "private")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -134,7 +154,7 @@ func (b *box) enter() {
 		t.Fatal(err)
 	}
 	s, err := Open(Options{
-		Dir: dir, Project: b.project, Tree: b.tree, Private: filepath.Join(home, "private"), Objects: plain{dir, store}, Index: plain{dir, store},
+		Dir: dir, Project: project, Tree: tree, Private: filepath.Join(home, "private"), Objects: plain{dir, store}, Index: plain{dir, store},
 		Settings: func() ([]gitconfig.Entry, error) {
 			data, err := os.ReadFile(dir + "/config")
 			if err != nil {
@@ -156,9 +176,14 @@ func (b *box) enter() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--bind", b.project, b.project,
-		"--bind", dir, dir, "--bind", store, store, "--ro-bind", dir+"/objects", host, "--die-with-parent", "--chdir", b.project, "sh", "-c", "echo $(readlink /proc/self); read x; cd \"$PWD\"; exec sh 2>&1")
-	c.Env = append(append(os.Environ(), identity...), "D="+dir)
+	return s, store, []string{"--bind", store, store, "--ro-bind", dir + "/objects", host}
+}
+
+// start starts the box, and its program once what is served is mounted.
+func (b *box) start(args []string, mount func(user, mounts int)) {
+	t := b.t
+	c := exec.Command("bwrap", append(args, "--die-with-parent", "--chdir", b.project, "sh", "-c", "echo $(readlink /proc/self); read x; cd \"$PWD\"; exec sh 2>&1")...)
+	c.Env = append(append(os.Environ(), identity...), "D="+b.dir)
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -195,9 +220,7 @@ func (b *box) enter() {
 	if os.Geteuid() == 0 {
 		user = -1
 	}
-	if err := s.Mount(Box{User: user, Mounts: mounts, Objects: store}); err != nil {
-		t.Fatal(err)
-	}
+	mount(user, mounts)
 	_, _ = io.WriteString(b.in, "\n")
 }
 

@@ -76,3 +76,45 @@ func TestLinkedWorktreeAttacks(t *testing.T) {
 		t.Error("the main work tree has a merge")
 	}
 }
+
+// Submodules are repositories that are served on top of the one that they lie in.
+func TestModules(t *testing.T) {
+	b := newRepository(t)
+	sub := newRepository(t).project
+	git(t, b.project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "sub")
+	git(t, b.project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "other")
+	git(t, b.project, "commit", "-qm", "submodules")
+	b.modules = []string{"modules/sub"}
+	b.enter()
+	b.steps([]step{
+		{box: "git status --porcelain; git -C sub log --format=%s; git -C sub rev-parse --git-dir | sed s,^$PWD,.,", want: "first\n./.git/modules/sub\n"},
+		{box: "cd sub; echo two >b; git add b && git commit -qm second; cd ..; git status --porcelain", want: " M sub\n"},
+		{outside: "git status --porcelain; git -C sub log --format=%s; git -C sub status --porcelain", want: " M sub\nsecond\nfirst\n"},
+		{outside: "git -C sub commit -q --allow-empty -m third; touch .git/modules/x", want: ""},
+		{box: "git -C sub log -1 --format=%s; git -C sub switch -qc new; git -C sub config x.y z; ls .git/modules", want: "third\nother\nsub\nx\n"},
+		{outside: "git -C sub rev-parse --abbrev-ref HEAD; git -C sub config x.y; git -C sub fsck --strict --no-dangling", want: "new\n"},
+		// one that is not served is not written
+		{box: "git -C other log --format=%s; git -C other commit -q --allow-empty -m no 2>/dev/null; git -C other config x.y z 2>/dev/null; mkdir .git/modules/y 2>/dev/null || echo no", want: "first\nno\n"},
+		{box: "mv .git/modules/sub .git/x 2>/dev/null || echo no; rmdir .git/modules/sub 2>/dev/null || echo no", want: "no\nno\n"},
+		{outside: "git -C other log --format=%s; git -C other config x.y; ls .git/modules", want: "first\nother\nsub\nx\n"},
+	})
+}
+
+// A submodule of a linked worktree as well.
+func TestModulesOfLinkedWorktree(t *testing.T) {
+	b := newRepository(t)
+	sub := newRepository(t).project
+	git(t, b.project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "sub")
+	git(t, b.project, "commit", "-qm", "submodule")
+	tree := filepath.Join(t.TempDir(), "linked")
+	git(t, b.project, "worktree", "add", "-q", tree)
+	git(t, tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	b.dir, b.tree, b.project = filepath.Join(b.project, ".git"), "linked", tree
+	b.modules = []string{"worktrees/linked/modules/sub"}
+	b.enter()
+	b.steps([]step{
+		{box: "git -C sub commit -q --allow-empty -m second; git status --porcelain; ls $D/worktrees/linked/modules", want: " M sub\nsub\n"},
+		{outside: "git -C sub log --format=%s; git status --porcelain", want: "second\nfirst\n M sub\n"},
+		{box: "{ echo >$D/worktrees/linked/modules/x; } 2>/dev/null || echo no; git --git-dir=$D/modules/sub commit --allow-empty -qm no 2>/dev/null || echo no", want: "no\nno\n"},
+	})
+}
