@@ -151,7 +151,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 				Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
 				Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
 			},
-			Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: oursInGit,
+			Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: ignored(run),
 		})
 		run.watchDisk("the box's git objects", s.store(), s.used, o)
 	}

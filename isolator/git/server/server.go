@@ -40,6 +40,8 @@ type Repository struct {
 	Policy *gitconfig.Policy
 	Logins bool
 	Ours   []gitconfig.Entry
+	// Ignored are patterns of files that the box's git ignores, besides those of the host's info/exclude.
+	Ignored []string
 }
 
 // word is the argument that makes a binary of inner a server, and exe the name it is started under.
@@ -280,6 +282,9 @@ func serve(told *teller) error {
 func open(r Repository, told *teller) (*share.Server, error) {
 	g, err := gate.Open(r.Repository, told.say)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.own(); err != nil {
 		return nil, err
 	}
 	return share.Open(share.Options{

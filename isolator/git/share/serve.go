@@ -53,6 +53,7 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
 	r.watch = newWatch(o.Dir, r.treeDir())
 	r.refreshSettings()
 	return &Server{r: r}, nil
