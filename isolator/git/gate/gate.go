@@ -154,6 +154,12 @@ func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 	return x.Served(g.Covers)
 }
 
+// HostHad reports whether a commit that no box brought has this file, by its name in hexadecimal, at a path.
+func (g *Gate) HostHad(path, blob string) bool {
+	had, err := g.objects.HostHad(path, blob)
+	return err == nil && had
+}
+
 func names(ids []index.ID) (out []string) {
 	for _, id := range ids {
 		out = append(out, hex.EncodeToString(id[:]))

@@ -65,7 +65,7 @@ type repository struct {
 	Options
 	root, private int // folders
 	uid, gid      uint32
-	exclude       bool // the box has an info/exclude of its own
+	exclude       bool                // the box has an info/exclude of its own
 	worktrees     map[string]worktree // those that were there at the start
 	locks         *locks
 	watch         *watch
