@@ -147,7 +147,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 	var list []server.Repository
 	for i, s := range b.served {
 		list = append(list, server.Repository{
-			Repository: s.described(run), Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: ignored(run),
+			Repository: s.described(run), Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: s.ignored(run),
 		})
 		run.watchDisk("the box's git objects", s.store(), s.used, o)
 	}

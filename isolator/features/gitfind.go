@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -14,6 +17,7 @@ import (
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
 
@@ -46,6 +50,10 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		case isZone(rc, root) && !whole:
 			// The work tree is not the box's to write, and so are commits not its to make.
 		case whole || seesTop(c.Home, rc, r.Top):
+			if r.Led && newer(filepath.Join(r.Top, ".git"), f.StageBase) {
+				r.Reason = "its .git leads elsewhere and is younger than a sandbox that runs, which may have made it"
+			}
+			r.Led = false
 			add(r)
 		case rc.GitDir == "checked":
 			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
@@ -73,12 +81,23 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 			continue
 		}
 		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) } // the submodule or worktree of one
-		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && !slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, r.Common) }) {
+		inside := slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, r.Common) })
+		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && (!inside || r.Led) {
 			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
 		}
 		add(r)
 		linked(r)
 	}
+}
+
+// newer reports whether a .git may have been made by a box that lives. What other boxes made was looked at when they ended.
+func newer(dotGit, stageBase string) bool {
+	var st unix.Stat_t
+	live, err := stage.Running(stageBase)
+	if err != nil || unix.Lstat(dotGit, &st) != nil {
+		return true
+	}
+	return slices.ContainsFunc(live, func(l stage.Live) bool { return !l.Begun.IsZero() && l.Begun.Before(time.Unix(st.Ctim.Unix())) })
 }
 
 // allHidden reports whether a repository and each link on the ways to it lie in hidden folders.

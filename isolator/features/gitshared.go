@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/share"
@@ -76,6 +77,17 @@ func (s *sharedGit) described(run *Run) gate.Repository {
 		Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
 		Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
 	}
+}
+
+// ignored are patterns of what inner puts into the work tree.
+func (s *sharedGit) ignored(run *Run) []string {
+	out := ignored(run)
+	for _, p := range Placeholders(run) {
+		if rest, ok := paths.Rest(s.repo.Top, p); ok {
+			out = append(out, "/"+rest)
+		}
+	}
+	return out
 }
 
 // fill makes the store of the box, which reads the host's objects at a place of the box.

@@ -33,6 +33,7 @@ type Repo struct {
 	Common   string // the one with the objects and refs; Dir, but for a linked worktree
 	Worktree string // the name of the linked worktree, "" for the main one
 	Digits   int    // of the name of an object: 40, or 64 for sha256
+	Led      bool   // .git leads to Dir, which does not say that this is its work tree
 	Partial  bool   // objects may be missing, which a remote has
 	Sparse   bool   // only some of the files are in the work tree
 	Shallow  bool   // history ends somewhere
@@ -140,7 +141,7 @@ func (r *Repo) linked() error {
 		}
 	}
 	r.Common = r.Dir
-	return unfit(".git is a link")
+	return r.separate()
 }
 
 // target follows the content of a .git file.
@@ -186,8 +187,12 @@ func (r *Repo) separate() error {
 	if err := r.fill(); err != nil {
 		return err
 	}
-	if tree := r.setting("core.worktree"); tree == "" || !sameFile(absolute(r.Dir, tree), r.Top) {
-		return unfit("the repository that .git leads to does not say that this is its work tree")
+	tree := r.setting("core.worktree")
+	if r.Led = tree == ""; !r.Led && !sameFile(absolute(r.Dir, tree), r.Top) {
+		return unfit("the repository that .git leads to has another work tree")
+	}
+	if filepath.Base(r.Dir) == ".git" && r.Led {
+		return unfit("the repository that .git leads to is that of the folder it lies in")
 	}
 	return nil
 }
