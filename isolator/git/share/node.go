@@ -119,8 +119,7 @@ func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) sy
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	name := n.name()
 	size, cut := in.GetSize()
-	a := n.r.access(name)
-	if a == shown || a == gated || a == once && size != 0 {
+	if a := n.r.access(name); !a.inPlace() || a == once && size != 0 {
 		return syscall.EACCES
 	}
 	n.r.names.Lock()
