@@ -35,7 +35,7 @@ func (r *repository) isOwn(name string) bool {
 	tree, rest := inTree(name)
 	top := firstPart(rest)
 	switch {
-	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree].far:
+	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
 		return false
 	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):
 		return tree == r.Tree || tree == "" || !ofTree.MatchString(top)
@@ -126,12 +126,12 @@ func refAccess(rest string) access {
 // worktreeAccess is about what lies in worktrees: rest begins with the name of one.
 func (r *repository) worktreeAccess(rest string) access {
 	tree, rest, _ := strings.Cut(rest, "/")
-	of, theirs := r.worktrees[tree]
+	far, theirs := r.worktrees[tree]
 	lower := strings.ToLower(rest)
 	switch {
 	case rest == "":
 		return free
-	case of.far:
+	case far:
 		return shown
 	case theirs && (lower == "commondir" || lower == "gitdir" || lower == "locked"):
 		return shown

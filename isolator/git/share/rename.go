@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
+	"os"
 	"path"
 	"syscall"
 
@@ -161,7 +163,7 @@ func (r *repository) replace(m move) error {
 		return unix.EACCES
 	}
 	changed := r.watchRefs(m.from, m.to)
-	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(fd int) error { return writeFor(fd, data, &m.st) }); err != nil {
+	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, data, &m.st) }); err != nil {
 		return err
 	}
 	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again
@@ -175,27 +177,20 @@ func (r *repository) replace(m move) error {
 
 // add writes an object of git-lfs anew, which may be larger than what is looked at as a whole.
 func (r *repository) add(m move) error {
-	from, err := openBeneath(m.fromDir, m.fromLast, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	fd, err := openBeneath(m.fromDir, m.fromLast, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(from)
+	from := os.NewFile(uintptr(fd), m.from)
+	defer from.Close()
 	var disk unix.Statfs_t
 	if unix.Fstatfs(m.toDir, &disk) != nil || uint64(m.st.Size) > disk.Bavail*uint64(disk.Bsize) {
 		return unix.ENOSPC
 	}
-	err = place(m.toDir, m.toLast, m.st.Mode, unix.RENAME_NOREPLACE, func(fd int) error {
-		sum, buf := sha256.New(), make([]byte, transfer)
-		for left := m.st.Size; left > 0; {
-			n, err := unix.Read(from, buf[:min(left, transfer)])
-			if err != nil || n == 0 {
-				return unix.EIO
-			}
-			_, _ = sum.Write(buf[:n])
-			if err := writeAll(fd, buf[:n]); err != nil {
-				return err
-			}
-			left -= int64(n)
+	err = place(m.toDir, m.toLast, m.st.Mode, unix.RENAME_NOREPLACE, func(f *os.File) error {
+		sum := sha256.New()
+		if _, err := io.CopyN(io.MultiWriter(f, sum), from, m.st.Size); err != nil {
+			return unix.EIO
 		}
 		if id := hex.EncodeToString(sum.Sum(nil)); m.to != path.Join("lfs/objects", id[:2], id[2:4], id) {
 			r.refuse(m.to, errors.New("not the hash of its content"))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -53,14 +54,14 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.watch = newWatch(o.Dir, r.treeDir())
+	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree))
 	r.refreshSettings()
 	return &Server{r: r}, nil
 }
 
 // hostsWorktrees are the linked worktrees that are there.
-func (r *repository) hostsWorktrees() (map[string]worktree, error) {
-	found := map[string]worktree{}
+func (r *repository) hostsWorktrees() (map[string]bool, error) {
+	found := map[string]bool{}
 	entries, err := os.ReadDir(filepath.Join(r.Dir, "worktrees"))
 	if errors.Is(err, os.ErrNotExist) {
 		return found, nil
@@ -68,7 +69,7 @@ func (r *repository) hostsWorktrees() (map[string]worktree, error) {
 	for _, e := range entries {
 		at, _ := os.ReadFile(filepath.Join(r.Dir, "worktrees", e.Name(), "gitdir")) // without one it is far
 		top := r.topOf(e.Name(), strings.TrimSuffix(string(at), "\n"))
-		found[e.Name()] = worktree{far: e.Name() != r.Tree && !strings.HasPrefix(top, r.Project+"/")}
+		found[e.Name()] = e.Name() != r.Tree && !strings.HasPrefix(top, r.Project+"/")
 	}
 	return found, err
 }

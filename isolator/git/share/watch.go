@@ -49,10 +49,8 @@ func newWatch(top, tree string) *watch {
 	w.add("")
 	w.addAll("refs")
 	w.addAll("logs")
-	if tree != "" {
-		w.add(tree)
-		w.addAll(tree + "/logs")
-	}
+	w.add(tree)
+	w.addAll(tree + "/logs")
 	return w
 }
 
