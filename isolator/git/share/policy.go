@@ -35,6 +35,8 @@ func (r *repository) isOwn(name string) bool {
 	tree, rest := inTree(name)
 	top := firstPart(rest)
 	switch {
+	case name == "info/exclude" && r.exclude:
+		return true
 	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
 		return false
 	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):

@@ -54,6 +54,7 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
 	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree))
 	r.refreshSettings()
 	return &Server{r: r}, nil

@@ -65,6 +65,7 @@ type repository struct {
 	Options
 	root, private int // folders
 	uid, gid      uint32
+	exclude       bool            // the box has an info/exclude of its own
 	worktrees     map[string]bool // those that were there at the start; true: outside the project
 	locks         *locks
 	watch         *watch
