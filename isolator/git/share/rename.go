@@ -123,7 +123,7 @@ func (r *repository) rename(m move) (err error) {
 	var there unix.Stat_t
 	taken := unix.Fstatat(m.toDir, m.toLast, &there, unix.AT_SYMLINK_NOFOLLOW) == nil
 	switch {
-	case taken && (m.flags&unix.RENAME_NOREPLACE != 0 || r.access(m.to) == added):
+	case taken && m.flags&unix.RENAME_NOREPLACE != 0:
 		return unix.EEXIST
 	case taken && r.locks.foreign(m.to, &there):
 		return unix.EACCES

@@ -61,6 +61,7 @@ func TestLinkedWorktreeAttacks(t *testing.T) {
 		"echo /tmp/EVIL >$D/worktrees/linked/commondir",
 		"echo EVIL >$D/worktrees/linked/HEAD.lock; mv $D/worktrees/linked/HEAD.lock $D/worktrees/linked/HEAD",
 		"mkdir -p $D/worktrees/linked/refs/replace",
+		"mkdir -p \"$D/worktrees/linked/refs/bisect/a b\"",
 		"mkdir -p $D/worktrees/linked/refs/bisect; echo EVIL >$D/worktrees/linked/refs/bisect/bad.lock; mv $D/worktrees/linked/refs/bisect/bad.lock $D/worktrees/linked/refs/bisect/bad",
 		"mv $D/worktrees/linked $D/worktrees/other",
 	} {
