@@ -53,7 +53,7 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 		err = unix.EACCES
 	case fresh:
 		r.locks.made(name, st.Ino)
-		r.watch.drain() // who holds a lock reads what is true now
+		kernel.drain() // who holds a lock reads what is true now
 	case flags&unix.O_TRUNC != 0:
 		err = unix.Ftruncate(fd, 0)
 		st.Size = 0

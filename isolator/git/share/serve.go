@@ -97,14 +97,15 @@ func (s *Server) Mount(b Box) error {
 			return fmt.Errorf("the repository cannot be mounted in the sandbox: %w", err)
 		}
 		root := &node{r: r, refs: i > 0}
-		r.watch.roots[i] = root
 		server, err := serve(fd, root)
 		if err != nil {
 			return err
 		}
+		kernel.mu.Lock()
+		r.watch.roots[i] = root
+		kernel.mu.Unlock()
 		s.mounts = append(s.mounts, server)
 	}
-	go r.watch.run()
 	from, at, none := cstring(b.Objects), cstring(filepath.Join(r.Dir, "objects")), cstring("")
 	return b.do(nsenter.Mount(from, at, none, unix.MS_BIND, none))
 }

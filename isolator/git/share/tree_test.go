@@ -3,8 +3,11 @@ package share
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // newTreeBox makes a repository with a linked worktree, and a box that works in that.
@@ -99,6 +102,19 @@ func TestModules(t *testing.T) {
 		{box: "mv .git/modules/sub .git/x 2>/dev/null || echo no; rmdir .git/modules/sub 2>/dev/null || echo no", want: "no\nno\n"},
 		{outside: "git -C other log --format=%s; git -C other config x.y; ls .git/modules", want: "first\nother\nsub\nx\n"},
 	})
+	// all are watched together, and all is taken back when the kernel has lost what changed
+	found, _ := filepath.Glob("/proc/self/fd/*")
+	found = slices.DeleteFunc(found, func(fd string) bool {
+		what, _ := os.Readlink(fd)
+		return what != "anon_inode:inotify"
+	})
+	if len(found) != 1 {
+		t.Errorf("%d are used to watch", len(found))
+	}
+	kernel.mu.Lock()
+	kernel.event(-1, unix.IN_Q_OVERFLOW, "")
+	kernel.mu.Unlock()
+	b.steps([]step{{box: "git -C sub rev-parse --abbrev-ref HEAD; git rev-parse --abbrev-ref HEAD", want: "new\nmain\n"}})
 }
 
 // A submodule of a linked worktree as well.
