@@ -6,9 +6,9 @@ package features
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
@@ -39,7 +39,6 @@ type boxGits struct {
 	stays  []string    // all git directories, and what leads to them
 	served []*sharedGit
 	server *server.Server
-	moved  bool // a ref of the host has, or had, a value of the box's
 }
 
 // feature shares repositories with the box.
@@ -103,8 +102,10 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, store string) {
 	repo := plan.Repo{Dir: r.Common, Binds: []plan.Bind{
 		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
 		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
-		{Host: r.Common, Box: r.Common, Reason: gitShared},
 	}}
+	if !slices.ContainsFunc(b.repos[:i], func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }) { // else it is mounted in that one
+		repo.Binds = append(repo.Binds, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared})
+	}
 	if r.Pointer {
 		p := filepath.Join(r.Top, ".git")
 		repo.Binds = append(repo.Binds, plan.Bind{Host: p, Box: p, Reason: gitPointer})
@@ -145,13 +146,8 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 	}
 	var list []server.Repository
 	for i, s := range b.served {
-		r := s.repo
 		list = append(list, server.Repository{
-			Repository: gate.Repository{
-				Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
-				Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
-			},
-			Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: ignored(run),
+			Repository: s.described(run), Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: ignored(run),
 		})
 		run.watchDisk("the box's git objects", s.store(), s.used, o)
 	}
@@ -202,7 +198,6 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	if len(lines) > most {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
-	b.moved = b.moved || len(moved) > 0
 	for _, m := range moved {
 		o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
 	}
@@ -220,10 +215,22 @@ func (b *boxGits) repositories() (out []string) {
 	return out
 }
 
-// brought reports whether a ref of the host may have a value of the box's.
-func (b *boxGits) brought() bool {
-	return slices.ContainsFunc(b.served, func(s *sharedGit) bool {
-		fi, err := os.Stat(s.brought)
-		return err == nil && fi.Size() > s.had
-	})
+// tracked returns what the host's git has at places of a work tree, without what a box brought there.
+func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
+	t := git.TrackedAt(gitProgram(run), top, places)
+	for _, s := range b.served {
+		if s.repo.Top != top {
+			continue
+		}
+		g, err := gate.Open(s.described(run), run.Warn)
+		if err != nil {
+			return nil
+		}
+		defer g.Close()
+		for at, entries := range t {
+			rest, _ := paths.Rest(top, at)
+			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
+		}
+	}
+	return t
 }

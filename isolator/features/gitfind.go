@@ -21,20 +21,6 @@ import (
 // read-only.
 const maxBoxGits = 64
 
-// findBoxGits finds the repositories of a run, and says which do not get a git directory
-// of their own. program is git outside, "" where there is none. It changes nothing.
-func findBoxGits(c *caller.Caller, rc profile.RunConfig, f host.Facts, program string) boxGits {
-	var b boxGits
-	if rc.GitDir == "rw" {
-		return b
-	}
-	b.find(c, rc, f)
-	if rc.GitDir == "checked" {
-		b.choose(c, program)
-	}
-	return b
-}
-
 // line adds a line for the person, once.
 func (b *boxGits) line(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(b.lines, text) {
@@ -86,14 +72,9 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 			b.passed = append(b.passed, filepath.Join(top, ".git"))
 			continue
 		}
-		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }
-		in := slices.IndexFunc(roots, func(root string) bool { return paths.Below(root, r.Common) })
-		switch {
-		case r.Reason != "" || slices.ContainsFunc(b.found, known): // the submodule or worktree of one
-		case in < 0:
+		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) } // the submodule or worktree of one
+		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && !slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, r.Common) }) {
 			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
-		case host.Packaged(strings.TrimPrefix(top, roots[in])):
-			r.Reason = "among packages or build results it is the host's alone"
 		}
 		add(r)
 		linked(r)
@@ -114,14 +95,14 @@ func allHidden(r *git.Repo, hidden []string) bool {
 	return true
 }
 
-// choose chooses those that get a git directory of their own, and says why others do not.
+// choose chooses those that are shared, and says why others are not.
 func (b *boxGits) choose(c *caller.Caller, program string) {
 	for _, r := range b.found {
-		if r.Reason == "" && program != "" && !b.own(r.Common) {
-			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return paths.Below(r.Common, x.Common) })
+		if r.Reason == "" && program != "" && !b.shares(r.Common) {
 			b.repos = append(b.repos, r)
 		}
 	}
+	slices.SortStableFunc(b.repos, func(x, y *git.Repo) int { return strings.Compare(x.Common, y.Common) }) // submodules lie in others
 	var reasons []string
 	names := map[string][]string{} // of the repositories that have a reason
 	readOnly := func(r *git.Repo, why string) {
@@ -148,12 +129,17 @@ func (b *boxGits) choose(c *caller.Caller, program string) {
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
 }
 
-// own reports whether a path is in a git directory that the box has its own in the place of.
+// shares reports whether the box shares a git directory.
+func (b *boxGits) shares(dir string) bool {
+	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return x.Common == dir })
+}
+
+// own reports whether a path is in a git directory that the box shares.
 func (b *boxGits) own(p string) bool {
 	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return paths.Below(x.Common, p) })
 }
 
-// stay puts into the plan what of repositories stays as it is: those that are not staged, and
+// stay puts into the plan what of repositories stays as it is: those that are not shared, and
 // the ways to all of them.
 func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) error {
 	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
@@ -164,15 +150,13 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 		}
 	}
 	for _, r := range b.found {
-		if !b.own(r.Common) { // git outside would enter what is made there
-			vacant, _, err := git.Gitlinks(r)
-			if err != nil && r.Digits > 0 {
-				return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
-			}
-			for _, p := range vacant {
-				if at := host.Look(filepath.Join(r.Top, p)); at.Kind == host.Dir || at.Kind == host.File {
-					add(at.Real, at)
-				}
+		vacant, _, err := git.Gitlinks(r) // git outside would enter what is made there
+		if err != nil && r.Digits > 0 {
+			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
+		}
+		for _, p := range vacant {
+			if at := host.Look(filepath.Join(r.Top, p)); at.Kind == host.Dir || at.Kind == host.File {
+				add(at.Real, at)
 			}
 		}
 		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {

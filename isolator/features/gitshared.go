@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/share"
 )
 
@@ -28,7 +29,6 @@ type sharedGit struct {
 	dir     string // the folder
 	lock    *os.File
 	brought string // the file of the repository with the commits that boxes brought
-	had     int64  // its size at the start
 }
 
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
@@ -41,9 +41,6 @@ func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
 		return nil, err
 	}
 	s := &sharedGit{repo: r, brought: filepath.Join(base, "brought")}
-	if fi, err := os.Stat(s.brought); err == nil {
-		s.had = fi.Size()
-	}
 	for n := range maxBoxes {
 		s.dir = filepath.Join(base, fmt.Sprintf("%s-%d", digest(run.Spec.Name, run.Spec.Path), n))
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -71,6 +68,15 @@ func digest(words ...string) string {
 }
 
 func (s *sharedGit) store() string { return filepath.Join(s.dir, "store") }
+
+// described is the repository as its gate knows it, once there is a plan.
+func (s *sharedGit) described(run *Run) gate.Repository {
+	r := s.repo
+	return gate.Repository{
+		Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
+		Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
+	}
+}
 
 // fill makes the store of the box, which reads the host's objects at a place of the box.
 func (s *sharedGit) fill(objects string) error {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/objects"
@@ -123,11 +125,13 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		}
 	}
 	own := name == g.Index()
+	tree := g.treeOf(name)
+	defer tree.Close()
 	checked, err := index.Check(box, host, index.Rules{
 		Sparse:    g.Sparse || !own,
 		Protected: func(path string) bool { return own && g.Covers(path) },
 		Gitlink:   func(path string) bool { had, err := g.objects.HostHadLink(path); return err == nil && had },
-		True:      func(e *index.Entry) bool { return own && index.TimesTrue(int(g.tree.Fd()), e) },
+		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
 		Trees:     func(ids []index.ID) bool { return g.objects.Bring(names(ids)...) == nil },
 	})
 	if err != nil {
@@ -142,6 +146,25 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	return checked.Index.Bytes(), done, nil
 }
 
+// treeOf opens the work tree of an index, nil when it is not in the one that the box has.
+func (g *Gate) treeOf(name string) *os.File {
+	rest := "."
+	if name != g.Index() {
+		line, err := os.ReadFile(filepath.Join(g.Dir, filepath.Dir(name), "gitdir"))
+		if err != nil {
+			return nil
+		}
+		if rest, _ = paths.Rest(g.Top, filepath.Dir(strings.TrimSpace(string(line)))); rest == "" {
+			return nil
+		}
+	}
+	fd, err := unix.Openat2(int(g.tree.Fd()), rest, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_DIRECTORY, Resolve: beneath})
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), rest)
+}
+
 // Served returns an index as the box sees it.
 func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 	if name != g.Index() || len(g.Covered) == 0 {
@@ -152,6 +175,12 @@ func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return x.Served(g.Covers)
+}
+
+// HostHad reports whether a commit that no box brought has this file, by its name in hexadecimal, at a path.
+func (g *Gate) HostHad(path, blob string) bool {
+	had, err := g.objects.HostHad(path, blob)
+	return err == nil && had
 }
 
 func names(ids []index.ID) (out []string) {

@@ -74,10 +74,29 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 // maxSettled is how large a file may be that is brought.
 const maxSettled = 16 << 20
 
-// openTree opens a file of the work tree, through no link. A fresh one is made where its folder is.
+// makeFolders makes the folders that a file is to lie in, through no link. What cannot be made is seen when the file is.
+func (g *Gate) makeFolders(name string) {
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		dir, base := path.Split(name[:i])
+		fd, err := unix.Openat2(int(g.tree.Fd()), path.Clean("./"+dir), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_DIRECTORY, Resolve: beneath})
+		if err != nil {
+			return
+		}
+		_ = unix.Mkdirat(fd, base, 0o777)
+		unix.Close(fd)
+	}
+}
+
+const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+
+// openTree opens a file of the work tree, through no link. A fresh one is made, with its folders.
 func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK, Resolve: beneath}
 	if fresh {
+		g.makeFolders(name)
 		how.Flags |= unix.O_CREAT | unix.O_EXCL
 		how.Mode = 0o666
 	}

@@ -45,11 +45,8 @@ func confine(repos []Repository) error {
 	allow(landlockRead, "/usr", "/bin", "/lib", "/lib64", "/etc", "/proc", "/nix", "/opt")
 	allow(landlockRead|landlockWrite, "/dev/null")
 	for _, r := range repos {
-		allow(landlockRead, r.Top, filepath.Dir(r.Git))
-		allow(landlockRead|landlockWrite|landlockMove, r.Dir, r.Private, r.Store, filepath.Dir(r.Brought))
-		for _, name := range r.Covered {
-			allow(landlockRead|landlockWrite, filepath.Join(r.Top, name))
-		}
+		allow(landlockRead, filepath.Dir(r.Git))
+		allow(landlockRead|landlockWrite|landlockMove, r.Top, r.Dir, r.Private, r.Store, filepath.Dir(r.Brought))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

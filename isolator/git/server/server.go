@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/isolator/launch/wire"
@@ -317,7 +318,9 @@ func (r Repository) settings() (list []gitconfig.Entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool { return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) })
+		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool {
+			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) && (e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
+		})
 	}
 	if !r.Logins {
 		list = gitconfig.WithoutLogins(list)

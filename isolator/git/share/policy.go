@@ -69,7 +69,7 @@ func mixed(name string) bool {
 
 // text are the names at the top that git outside reads, and takes for text or for the id of a commit.
 var text = regexp.MustCompile(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
-	`[A-Z]+_EDITMSG|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
+	`[A-Z]+_EDITMSG|EDIT_DESCRIPTION|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
 
 // trusted are the names at the top that git outside follows.
 var trusted = regexp.MustCompile(`^(HEAD|packed-refs|index)$`)
@@ -152,7 +152,7 @@ func (r *repository) worktreeAccess(rest string) access {
 }
 
 // kept are the names that are never removed or renamed.
-var kept = regexp.MustCompile(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects|worktrees)$`)
+var kept = regexp.MustCompile(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects)$`)
 
 // stays reports whether a name is there for good: git's own, and what makes a worktree of the host.
 func (r *repository) stays(name string) bool {
