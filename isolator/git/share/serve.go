@@ -54,6 +54,12 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept, _ := filepath.Glob(filepath.Join(own, "worktrees/*"))
+	for _, dir := range kept { // of one that is gone outside
+		if _, there := r.worktrees[filepath.Base(dir)]; !there {
+			_ = os.RemoveAll(dir)
+		}
+	}
 	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
 	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree))
 	r.refreshSettings()

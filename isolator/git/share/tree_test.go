@@ -52,6 +52,19 @@ func TestLinkedWorktree(t *testing.T) {
 	})
 }
 
+// What was half done in a worktree that is gone is not half done in the next one of that name.
+func TestWorktreeGone(t *testing.T) {
+	b := newTreeBox(t)
+	b.run("mkdir $D/worktrees/linked/rebase-merge; git worktree add -q sub 2>/dev/null; mkdir $D/worktrees/sub/rebase-merge")
+	b.kill()
+	b.outside("rm -r sub; git worktree prune")
+	b.enter()
+	b.outside("git worktree add -q -f sub sub")
+	if got := b.run("ls -d $D/worktrees/*/rebase-merge | sed s,.*trees/,,"); got != "linked/rebase-merge\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The main work tree is one that the box does not see: what is checked out there is not its to move.
 func TestLinkedWorktreeAttacks(t *testing.T) {
 	b := newTreeBox(t)
