@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,41 +41,27 @@ func (r *repository) ref(data string) error {
 	return nil
 }
 
-// lines are the lines of a text that another one has not; all of them end.
-func lines(data, old string) (fresh []string, err error) {
-	if data != "" && !strings.HasSuffix(data, "\n") {
-		return nil, errors.New("a part of a line")
-	}
+var logLine = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?\n$`)
+
+// logLines decides about the lines of a log that an old one has not. Git writes whole ones. What they
+// name is looked for by `git gc` and `git fsck` outside.
+func (r *repository) logLines(data, old string) error {
 	had := map[string]bool{}
 	for line := range strings.Lines(old) {
 		had[line] = true
 	}
-	for line := range strings.Lines(data) {
-		if !had[line] {
-			fresh = append(fresh, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return fresh, nil
-}
-
-var logLine = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?$`)
-
-// logLines decides about lines of a log. Git writes whole ones. What they name is looked for by
-// `git gc` and `git fsck` outside.
-func (r *repository) logLines(data, old string) error {
-	fresh, err := lines(data, old)
 	var ids []string
-	for _, line := range fresh {
+	for line := range strings.Lines(data) {
 		m := logLine.FindStringSubmatch(line)
-		if m == nil {
+		if m == nil && !had[line] {
 			return fmt.Errorf("not a line of a log: %q", line)
 		}
-		ids = append(ids, m[1], m[2])
+		if !had[line] {
+			ids = append(ids, m[1], m[2])
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return r.bring(ids)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return strings.Trim(id, "0") == "" })
+	return r.Objects.Bring(ids...)
 }
 
 // packedRef is a line of packed-refs, with the line after it that says what a tag is of.
@@ -124,21 +111,7 @@ func (r *repository) packedRefs(data, old string) (entered []byte, done func(), 
 			}
 		}
 	}
-	return []byte(head + "\n" + out.String()), done, r.bring(ids)
-}
-
-// bring brings those of some ids that stand for something.
-func (r *repository) bring(ids []string) error {
-	var named []string
-	for _, id := range ids {
-		if strings.Trim(id, "0") != "" {
-			named = append(named, id)
-		}
-	}
-	if len(named) == 0 {
-		return nil
-	}
-	return r.Objects.Bring(named...)
+	return []byte(head + "\n" + out.String()), done, r.Objects.Bring(ids...)
 }
 
 // inPlace decides about what is written in place, by git worktree add: where the folders of a new

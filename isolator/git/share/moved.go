@@ -30,7 +30,7 @@ func (r *repository) value(ref string) string {
 func (r *repository) watchRefs(names ...string) (changed func()) {
 	was := map[string]string{}
 	for _, name := range names {
-		if strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
+		if r.Moved != nil && strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
 			was[name] = r.value(name)
 		}
 	}

@@ -16,13 +16,17 @@ const (
 	free                // write it: git outside reads it as text, and follows it nowhere
 	gated               // rename something there, which is looked at
 	once                // write it in place, with the one content it may have
+	added               // rename something new there, whose name is the hash of its content
 )
+
+// inPlace reports whether the box writes there.
+func (a access) inPlace() bool { return a == free || a == once }
 
 // own are the names at the top, and in a worktree, that are the box's alone, with all that is below them.
 var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|rebase-merge|rebase-apply|sequencer|bisect_[a-z_]+)$`)
 
 // hosts are what of these, and of everything else that git knows, is the host's.
-var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs)(/.*)?|` +
+var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
 	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
 
 // isOwn reports whether a name lies in the private folder: one of these, or one that is neither git's
@@ -33,9 +37,9 @@ func (r *repository) isOwn(name string) bool {
 	switch {
 	case name == "info/exclude" && r.exclude:
 		return true
-	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree].far:
+	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
 		return false
-	case own.MatchString(top):
+	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):
 		return tree == r.Tree || tree == "" || !ofTree.MatchString(top)
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
@@ -60,7 +64,7 @@ func inTree(name string) (tree, rest string) {
 // mixed reports whether a folder has names of the host and of the box.
 func mixed(name string) bool {
 	_, rest := inTree(path.Join(name, "x"))
-	return rest == "x"
+	return rest == "x" || name == "lfs"
 }
 
 // text are the names at the top that git outside reads, and takes for text or for the id of a commit.
@@ -94,6 +98,8 @@ func (r *repository) shared(name string) access {
 		return free
 	case top == "worktrees":
 		return r.worktreeAccess(rest)
+	case large.MatchString(name):
+		return added
 	case deep:
 		return shown
 	case trusted.MatchString(name):
@@ -104,6 +110,9 @@ func (r *repository) shared(name string) access {
 	}
 	return shown
 }
+
+// large are the objects of git-lfs, and their folders.
+var large = regexp.MustCompile(`^lfs(/objects(/[0-9a-f]{2}){0,2}(/[0-9a-f]{64})?)?$`)
 
 func refAccess(rest string) access {
 	top := firstPart(rest)
@@ -119,12 +128,12 @@ func refAccess(rest string) access {
 // worktreeAccess is about what lies in worktrees: rest begins with the name of one.
 func (r *repository) worktreeAccess(rest string) access {
 	tree, rest, _ := strings.Cut(rest, "/")
-	of, theirs := r.worktrees[tree]
+	far, theirs := r.worktrees[tree]
 	lower := strings.ToLower(rest)
 	switch {
 	case rest == "":
 		return free
-	case of.far:
+	case far:
 		return shown
 	case theirs && (lower == "commondir" || lower == "gitdir" || lower == "locked"):
 		return shown
@@ -136,7 +145,7 @@ func (r *repository) worktreeAccess(rest string) access {
 		return gated
 	}
 	switch firstPart(lower) {
-	case "worktrees", "packed-refs", "packed-refs.lock":
+	case "worktrees", "packed-refs", "packed-refs.lock", "lfs":
 		return shown
 	}
 	return r.shared(rest)

@@ -12,22 +12,22 @@ func TestPeeled(t *testing.T) {
 	write := func(sed string) string {
 		b.run("sed '" + sed + "' .git/packed-refs >.git/packed-refs.lock && mv .git/packed-refs.lock .git/packed-refs || rm .git/packed-refs.lock")
 		defer b.outside("cp packed .git/packed-refs")
-		return b.outside("git for-each-ref --format='%(refname:short) %(*subject)' refs/tags; head -1 .git/packed-refs; grep -c ^^ .git/packed-refs || :")
+		return b.outside("git for-each-ref --format='%(refname:short) %(*subject)' refs/tags; head -1 .git/packed-refs; grep -c ^^ .git/packed-refs; grep -n heads .git/packed-refs | cut -d: -f1")
 	}
 	const peeled, sorted = "# pack-refs with: peeled fully-peeled sorted \n", "# pack-refs with: sorted \n"
 	const tags = "v0 first\nv1 second\n"
 	first := strings.TrimSpace(b.outside("git rev-parse HEAD~"))
 	for _, c := range []struct{ sed, want string }{
-		{"", tags + peeled + "2\n"},                      // all of it is the host's
-		{"/main$/d", tags + peeled + "2\n"},              // and what is left is
-		{"$s/.*/^" + first + "/", tags + sorted + "1\n"}, // another commit
-		{"$d", tags + sorted + "1\n"},                    // none
-		{"s/ fully-peeled//", tags + sorted + "2\n"},     // another header is not the host's
-		{"s/v1$/v2/", strings.Replace(tags, "v1", "v2", 1) + sorted + "1\n"},
-		{"2{h;d};$G", tags + peeled + "2\n"}, // not sorted: it does not enter
-		{"s/$/ /", tags + peeled + "2\n"},
-		{"2s/^./g/", tags + peeled + "2\n"},
-		{"s,refs/tags/v0,refs/replace/" + first + ",", tags + peeled + "2\n"},
+		{"", tags + peeled + "2\n2\n"},                      // all of it is the host's
+		{"/main$/d", tags + peeled + "2\n"},                 // and what is left is
+		{"$s/.*/^" + first + "/", tags + sorted + "1\n2\n"}, // another commit
+		{"$d", tags + sorted + "1\n2\n"},                    // none
+		{"s/ fully-peeled//", tags + sorted + "2\n2\n"},     // another header is not the host's
+		{"s/v1$/v2/", strings.Replace(tags, "v1", "v2", 1) + sorted + "1\n2\n"},
+		{"2{h;d};$G", tags + peeled + "2\n2\n"}, // not sorted: it does not enter
+		{"s/$/ /", tags + peeled + "2\n2\n"},
+		{"2s/^./g/", tags + peeled + "2\n2\n"},
+		{"s,refs/tags/v0,refs/replace/" + first + ",", tags + peeled + "2\n2\n"},
 	} {
 		if got := write(c.sed); got != c.want {
 			t.Errorf("%q: %q, want %q", c.sed, got, c.want)

@@ -2,6 +2,7 @@ package share
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -18,7 +19,7 @@ import (
 // to the host's file where they mean nothing but a branch of a remote that the host has.
 type settings struct {
 	mu   sync.Mutex
-	host [2]stamp // of the host's files when base was made
+	host [3]stamp // of the host's files when base was made
 	base []gitconfig.Entry
 }
 
@@ -31,8 +32,8 @@ func (r *repository) refreshSettings() {
 	s := &r.settings
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var now [2]stamp
-	for i, name := range []string{"config", path.Join(r.treeDir(), "config.worktree")} {
+	var now [3]stamp
+	for i, name := range []string{"config", "config.worktree", path.Join("worktrees", r.Tree, "config.worktree")} {
 		var st unix.Stat_t
 		if unix.Fstatat(r.root, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			now[i] = stampOf(&st)
@@ -58,7 +59,7 @@ func (r *repository) refreshSettings() {
 	fresh := less(base, removed)
 	fresh = append(fresh, less(added, base)...)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
-	if place(r.private, ownSettings, 0o600, 0, func(fd int) error { return writeAll(fd, file) }) == nil {
+	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		s.host, s.base = now, base
 	}
 }

@@ -65,8 +65,8 @@ type repository struct {
 	Options
 	root, private int // folders
 	uid, gid      uint32
-	exclude       bool                // the box has an info/exclude of its own
-	worktrees     map[string]worktree // those that were there at the start
+	exclude       bool            // the box has an info/exclude of its own
+	worktrees     map[string]bool // those that were there at the start; true: outside the project
 	locks         *locks
 	watch         *watch
 	views         views
@@ -76,19 +76,6 @@ type repository struct {
 		of   stamp
 		refs map[string]string
 	}
-}
-
-// treeDir is the folder of the work tree that the box works in, "" for the main one.
-func (r *repository) treeDir() string {
-	if r.Tree == "" {
-		return ""
-	}
-	return "worktrees/" + r.Tree
-}
-
-// worktree is a linked one of the host.
-type worktree struct {
-	far bool // it lies outside the project, where the box does not see it
 }
 
 // beneath is how everything is opened: below a folder, through no link.

@@ -3,8 +3,11 @@ package share
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // newTreeBox makes a repository with a linked worktree, and a box that works in that.
@@ -49,6 +52,19 @@ func TestLinkedWorktree(t *testing.T) {
 	})
 }
 
+// What was half done in a worktree that is gone is not half done in the next one of that name.
+func TestWorktreeGone(t *testing.T) {
+	b := newTreeBox(t)
+	b.run("mkdir $D/worktrees/linked/rebase-merge; git worktree add -q sub 2>/dev/null; mkdir $D/worktrees/sub/rebase-merge")
+	b.kill()
+	b.outside("rm -r sub; git worktree prune")
+	b.enter()
+	b.outside("git worktree add -q -f sub sub")
+	if got := b.run("ls -d $D/worktrees/*/rebase-merge | sed s,.*trees/,,"); got != "linked/rebase-merge\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The main work tree is one that the box does not see: what is checked out there is not its to move.
 func TestLinkedWorktreeAttacks(t *testing.T) {
 	b := newTreeBox(t)
@@ -61,6 +77,7 @@ func TestLinkedWorktreeAttacks(t *testing.T) {
 		"echo /tmp/EVIL >$D/worktrees/linked/commondir",
 		"echo EVIL >$D/worktrees/linked/HEAD.lock; mv $D/worktrees/linked/HEAD.lock $D/worktrees/linked/HEAD",
 		"mkdir -p $D/worktrees/linked/refs/replace",
+		"mkdir -p \"$D/worktrees/linked/refs/bisect/a b\"",
 		"mkdir -p $D/worktrees/linked/refs/bisect; echo EVIL >$D/worktrees/linked/refs/bisect/bad.lock; mv $D/worktrees/linked/refs/bisect/bad.lock $D/worktrees/linked/refs/bisect/bad",
 		"mv $D/worktrees/linked $D/worktrees/other",
 	} {
@@ -98,6 +115,19 @@ func TestModules(t *testing.T) {
 		{box: "mv .git/modules/sub .git/x 2>/dev/null || echo no; rmdir .git/modules/sub 2>/dev/null || echo no", want: "no\nno\n"},
 		{outside: "git -C other log --format=%s; git -C other config x.y; ls .git/modules", want: "first\nother\nsub\nx\n"},
 	})
+	// all are watched together, and all is taken back when the kernel has lost what changed
+	found, _ := filepath.Glob("/proc/self/fd/*")
+	found = slices.DeleteFunc(found, func(fd string) bool {
+		what, _ := os.Readlink(fd)
+		return what != "anon_inode:inotify"
+	})
+	if len(found) != 1 {
+		t.Errorf("%d are used to watch", len(found))
+	}
+	kernel.mu.Lock()
+	kernel.event(-1, unix.IN_Q_OVERFLOW, "")
+	kernel.mu.Unlock()
+	b.steps([]step{{box: "git -C sub rev-parse --abbrev-ref HEAD; git rev-parse --abbrev-ref HEAD", want: "new\nmain\n"}})
 }
 
 // A submodule of a linked worktree as well.
