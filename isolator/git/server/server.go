@@ -290,6 +290,7 @@ func open(r Repository, told *teller) (*share.Server, error) {
 	}
 	return share.Open(share.Options{
 		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Objects: g, Index: g, Settings: r.settings, Ours: r.Ours, Branch: r.branch, Say: told.say,
+		Moved: func(ref, old, now string) { told.send(message{Moved: &Moved{r.Dir, ref, old, now}}) },
 	})
 }
 
