@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,13 @@ func (r *Repository) own() error {
 
 // exclude writes the patterns of what the box's git ignores.
 func (r *Repository) exclude(name string) error {
-	if len(r.Ignored) == 0 {
+	patterns := r.Ignored
+	for _, p := range r.Covered { // places that inner, for this box or another, has made
+		if empty(filepath.Join(r.Top, p)) {
+			patterns = append(patterns, "/"+pattern(p))
+		}
+	}
+	if len(patterns) == 0 {
 		return removed(name)
 	}
 	text, err := os.ReadFile(filepath.Join(r.Dir, "info", "exclude"))
@@ -40,7 +47,17 @@ func (r *Repository) exclude(name string) error {
 	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 		text = append(text, '\n')
 	}
-	return os.WriteFile(name, append(text, strings.Join(r.Ignored, "\n")+"\n"...), 0o600)
+	return os.WriteFile(name, append(text, strings.Join(patterns, "\n")+"\n"...), 0o600)
+}
+
+// empty reports whether there is a folder without files: git takes no notice of it, and cannot remove it.
+func empty(dir string) bool {
+	return filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			err = fs.ErrExist
+		}
+		return err
+	}) == nil
 }
 
 // sparse has git leave the files that the box may not write, where it knows such files: it takes them for those
