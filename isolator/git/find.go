@@ -3,8 +3,11 @@ package git
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -19,12 +22,6 @@ const (
 	maxPointer = 4096
 )
 
-// Most worktrees and submodules of a repository that a box gets.
-const (
-	maxWorktrees = 1000
-	maxModules   = 200
-)
-
 // Repo is a repository of the host as Find found it.
 type Repo struct {
 	Top      string // the folder that its .git is in; the top of the work tree
@@ -36,8 +33,7 @@ type Repo struct {
 	Led      bool   // .git leads to Dir, which does not say that this is its work tree
 	Partial  bool   // objects may be missing, which a remote has
 	Sparse   bool   // only some of the files are in the work tree
-	Shallow  bool   // history ends somewhere
-	// Reason says why the box cannot have a git directory of its own, in words that follow
+	// Reason says why the box cannot share it, in words that follow
 	// "git is read-only here: ". Then only Dir and Common can be relied upon.
 	Reason string
 	// Ways are the paths by which git gets from Top to Dir and Common, as they are written: where
@@ -50,7 +46,7 @@ type Repo struct {
 // ErrNone says that a folder is in no repository.
 var ErrNone = errors.New("no git repository")
 
-// unfit is a reason why a repository cannot be staged, or why something of a box cannot cross.
+// unfit is a reason why a repository cannot be shared.
 type unfit string
 
 func (u unfit) Error() string { return string(u) }
@@ -73,22 +69,19 @@ func Find(dir string) (*Repo, error) {
 func FindAt(dir string) (*Repo, error) { return findAt(filepath.Clean(dir)) }
 
 func findAt(top string) (*Repo, error) {
-	d, err := openPath(top, unix.O_PATH)
-	if err != nil {
-		return nil, err
-	}
-	defer d.close()
-	st, err := d.stat(".git")
+	dotGit := filepath.Join(top, ".git")
+	kind := typeOf(dotGit)
 	switch {
-	case err == nil:
-	case d.has("HEAD") && d.isDir("objects") && d.isDir("refs"):
+	case kind != 0:
+	case typeOf(top) == 0:
+		return nil, fmt.Errorf("%s: %w", top, os.ErrNotExist)
+	case typeOf(top+"/HEAD") != 0 && typeOf(top+"/objects") == unix.S_IFDIR && typeOf(top+"/refs") == unix.S_IFDIR:
 		return &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}, nil
 	default:
 		return nil, fmt.Errorf("%s: %w", top, ErrNone)
 	}
-	r := &Repo{Top: top, Dir: filepath.Join(top, ".git"), Common: filepath.Join(top, ".git")}
-	r.Ways = []string{r.Dir}
-	err = r.read(d, st.Mode&unix.S_IFMT)
+	r := &Repo{Top: top, Dir: dotGit, Common: dotGit, Ways: []string{dotGit}}
+	err := r.read(kind)
 	if errors.Is(err, errNowhere) {
 		return nil, fmt.Errorf("%s: %w", top, ErrNone)
 	}
@@ -100,12 +93,12 @@ func findAt(top string) (*Repo, error) {
 var errNowhere = errors.New(".git leads nowhere")
 
 // read reads the repository that a .git of that type is or leads to.
-func (r *Repo) read(top *folder, kind uint32) error {
+func (r *Repo) read(kind uint32) error {
 	switch kind {
 	case unix.S_IFDIR:
 		return r.fill()
 	case unix.S_IFREG:
-		return r.follow(top)
+		return r.follow()
 	case unix.S_IFLNK:
 		return r.linked()
 	}
@@ -131,13 +124,10 @@ func (r *Repo) linked() error {
 		return errNowhere
 	}
 	r.Dir = real
-	if at, err := openPath(filepath.Dir(real), unix.O_PATH); err == nil {
-		defer at.close()
-		if line, err := at.line(filepath.Base(real)); err == nil {
-			r.Ways = append(r.Ways, real)
-			if err := r.target(line); err != nil {
-				return err
-			}
+	if typeOf(real) == unix.S_IFREG {
+		r.Ways = append(r.Ways, real)
+		if err := r.target(real); err != nil {
+			return err
 		}
 	}
 	r.Common = r.Dir
@@ -145,7 +135,11 @@ func (r *Repo) linked() error {
 }
 
 // target follows the content of a .git file.
-func (r *Repo) target(line string) error {
+func (r *Repo) target(file string) error {
+	line, err := line(file)
+	if err != nil {
+		return err
+	}
 	target, ok := strings.CutPrefix(line, "gitdir: ")
 	if !ok || strings.ContainsAny(target, "\n\x00") {
 		return unfit(".git is a file that is not git's")
@@ -161,25 +155,16 @@ func (r *Repo) target(line string) error {
 }
 
 // follow reads a .git file, and checks that the repository it leads to agrees.
-func (r *Repo) follow(top *folder) error {
+func (r *Repo) follow() error {
 	r.Pointer = true
-	line, err := top.line(".git")
-	if err != nil {
-		return err
-	}
-	if err := r.target(line); err != nil {
+	if err := r.target(filepath.Join(r.Top, ".git")); err != nil {
 		return err
 	}
 	r.Common = r.Dir
-	dir, err := openFolder(r.Dir)
-	if err != nil {
-		return err
-	}
-	defer dir.close()
-	if !dir.has("commondir") {
+	if typeOf(filepath.Join(r.Dir, "commondir")) == 0 {
 		return r.separate()
 	}
-	return r.linkedTree(dir)
+	return r.linkedTree()
 }
 
 // separate reads the git directory of a submodule, or one that `git init --separate-git-dir` made.
@@ -197,9 +182,9 @@ func (r *Repo) separate() error {
 	return nil
 }
 
-// linkedTree reads the repository of a linked worktree, whose own git directory is dir.
-func (r *Repo) linkedTree(dir *folder) error {
-	if common, err := dir.line("commondir"); err == nil {
+// linkedTree reads the repository of a linked worktree.
+func (r *Repo) linkedTree() error {
+	if common, err := line(filepath.Join(r.Dir, "commondir")); err == nil {
 		r.Ways = append(r.Ways, absolute(r.Dir, common))
 	}
 	tree := worktree.At(r.Top)
@@ -226,18 +211,13 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// fill reads the properties of a repository, and refuses one that cannot be staged.
+// fill reads the properties of a repository, and refuses one that cannot be shared.
 func (r *Repo) fill() error {
-	common, err := openFolder(r.Common)
-	if err != nil {
+	if err := r.isPlain(); err != nil {
 		return err
 	}
-	defer common.close()
-	if err := r.isPlain(common); err != nil {
-		return err
-	}
-	data, err := common.read("config", maxConfig)
-	if err := unlessMissing(err); err != nil {
+	data, err := readBound(filepath.Join(r.Common, "config"), maxConfig)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if r.config, err = gitconfig.Parse(data); err != nil {
@@ -247,40 +227,64 @@ func (r *Repo) fill() error {
 		return err
 	}
 	// Whoever can write that file names any folder of the host.
-	if common.has("objects/info/alternates") {
+	if typeOf(filepath.Join(r.Common, "objects/info/alternates")) != 0 {
 		return unfit("it borrows objects from another repository (objects/info/alternates)")
 	}
-	r.Shallow = common.has("shallow")
-	if dir, err := openFolder(r.Dir); err == nil {
-		r.Sparse = r.Sparse || sparseTree(dir)
-		dir.close()
-	}
+	r.Sparse = r.Sparse || sparseTree(r.Dir)
 	return nil
 }
 
 // isPlain refuses a git directory that is not the user's own, or in which links lead elsewhere.
-func (r *Repo) isPlain(common *folder) error {
+func (r *Repo) isPlain() error {
 	var st unix.Stat_t
-	if err := unix.Fstat(common.fd, &st); err != nil {
+	if err := unix.Stat(r.Common, &st); err != nil {
 		return err
 	}
 	if int(st.Uid) != os.Getuid() {
 		return unfit("the repository is somebody else's")
 	}
 	for _, name := range []string{"objects", "refs"} {
-		if !common.isDir(name) {
+		if typeOf(filepath.Join(r.Common, name)) != unix.S_IFDIR {
 			return unfit(name + " is no folder of the repository's own")
 		}
 	}
 	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
-		if common.isLink(name) {
+		if typeOf(filepath.Join(r.Common, name)) == unix.S_IFLNK {
 			return unfit(name + " is a link")
 		}
 	}
-	if line, err := common.line("commondir"); err == nil && !sameFile(absolute(r.Common, line), r.Common) {
+	if line, err := line(filepath.Join(r.Common, "commondir")); err == nil && !sameFile(absolute(r.Common, line), r.Common) {
 		return unfit("it shares the objects and refs of another (commondir)")
 	}
 	return nil
+}
+
+// typeOf returns the type of what is at a path, without following a link there: unix.S_IFDIR and so on, 0 for nothing.
+func typeOf(p string) uint32 {
+	var st unix.Stat_t
+	if unix.Lstat(p, &st) != nil {
+		return 0
+	}
+	return st.Mode & unix.S_IFMT
+}
+
+// readBound reads a plain file of at most so many bytes.
+func readBound(p string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
+		return nil, fmt.Errorf("%s is no plain file of at most %d bytes", p, most)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// line reads a file of one line.
+func line(p string) (string, error) {
+	data, err := readBound(p, maxPointer)
+	return strings.TrimRight(string(data), "\r\n"), err
 }
 
 // formats reads which storage formats a repository uses. One that is unknown here may mean
@@ -309,7 +313,7 @@ func (r *Repo) formats() error {
 	return nil
 }
 
-// format says why a setting makes the repository one that cannot be staged, or "".
+// format says why a setting makes the repository one that cannot be shared, or "".
 func (r *Repo) format(e gitconfig.Entry) string {
 	section, name, _ := strings.Cut(e.Key, ".")
 	if section == "extensions" {
@@ -325,7 +329,7 @@ func (r *Repo) extension(name, value string) string {
 		return ""
 	case "refstorage":
 		if value != "files" {
-			return "its refs are kept as " + plainText(value, 20)
+			return "its refs are kept as " + quoted(value)
 		}
 		return ""
 	case "objectformat":
@@ -337,12 +341,15 @@ func (r *Repo) extension(name, value string) string {
 			return ""
 		}
 	}
-	return "it has an extension that is not known: " + plainText(name, 40)
+	return "it has an extension that is not known: " + quoted(name)
 }
 
+// quoted makes what a file says fit for a line.
+func quoted(s string) string { return strconv.Quote(s[:min(len(s), 40)]) }
+
 // sparseTree reports whether the settings of one worktree say that it is sparse.
-func sparseTree(dir *folder) bool {
-	data, err := dir.read("config.worktree", maxConfig)
+func sparseTree(dir string) bool {
+	data, err := readBound(filepath.Join(dir, "config.worktree"), maxConfig)
 	if err != nil {
 		return false
 	}

@@ -1,12 +1,12 @@
 package git
 
 import (
-	"bytes"
 	"encoding/hex"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/enr/inner/isolator/git/index"
 )
 
 // Tracked is what the host's git has for files of a work tree: by the path of each, "MODE OBJECT".
@@ -45,11 +45,8 @@ func TrackedAt(program, top string, places []string) Tracked {
 func (t Tracked) Has(path string, data []byte, executable bool) bool {
 	for _, entry := range t[path] {
 		mode, object, _ := strings.Cut(entry, " ")
-		raw, err := hex.DecodeString(object)
-		h := newHash(len(raw))
-		fmt.Fprintf(h, "blob %d\x00", len(data))
-		h.Write(data)
-		if err == nil && bytes.Equal(h.Sum(nil), raw) && (mode == "100755" || mode == "100644" && !executable) {
+		id := index.BlobID(data)
+		if object == hex.EncodeToString(id[:]) && (mode == "100755" || mode == "100644" && !executable) {
 			return true
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"sync"
 
 	"github.com/enr/inner/isolator/changes"
-	"github.com/enr/inner/isolator/git"
+	gitindex "github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/objects"
 )
 
 // maxText is the most bytes of files that one branch may change.
@@ -62,7 +63,7 @@ func (g Git) Fetch(ctx context.Context, dir, from, fleet string) (_ *Branches, e
 	}
 	person := g
 	person.Person = true
-	fetch := append(git.Fsck(), "fetch", "--quiet", "--no-tags", "--", from, "refs/heads/inner/"+fleet+"/*:refs/result/*")
+	fetch := append(objects.Fsck(), "fetch", "--quiet", "--no-tags", "--", from, "refs/heads/inner/"+fleet+"/*:refs/result/*")
 	if _, err = person.run(ctx, b.repo, fetch...); err != nil {
 		return nil, err
 	}
@@ -113,8 +114,8 @@ func (b *Branches) Versions(ctx context.Context, of Fetched) ([]changes.Version,
 			return nil, fmt.Errorf("git diff-tree says %q", fields[i])
 		}
 		v := changes.Version{Path: fields[i+1]}
-		if why := git.BadPath(v.Path); why != "" {
-			return nil, fmt.Errorf("%s: the path %q %s", of.Ref, v.Path, why)
+		if !gitindex.GoodPath(v.Path, 0o100644) {
+			return nil, fmt.Errorf("%s: the path %q may be in no work tree", of.Ref, v.Path)
 		}
 		if v.BaseMode, v.Base, err = b.blob(ctx, part[0], part[2], &left); err == nil {
 			v.Mode, v.Data, err = b.blob(ctx, part[1], part[3], &left)

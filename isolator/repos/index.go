@@ -33,7 +33,7 @@ func gitlinks(repo string) (out []string, ok bool) {
 	case err != nil:
 		return nil, !exists(p)
 	case x.Shared == "":
-		return out, x.Whole
+		return out, x.Whole && !x.Sparse
 	}
 	// A split index: the rest is in the file that it names, and an entry without a name
 	// replaces one of those, nobody here knows which.
@@ -42,7 +42,7 @@ func gitlinks(repo string) (out []string, ok bool) {
 			out = append(out, string(name))
 		}
 	})
-	return out, x.Whole && err == nil && y.Whole
+	return out, x.Whole && !x.Sparse && err == nil && y.Whole && !y.Sparse
 }
 
 // readIndex reads the index at p with the kind of hash that git reads it with.

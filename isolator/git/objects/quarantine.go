@@ -95,6 +95,15 @@ func (q *quarantine) copy(name id, most int64) (*object, error) {
 // links, and a .gitmodules that cannot be parsed.
 const severities = "--strict=gitattributesSymlink=error,gitignoreSymlink=error,mailmapSymlink=error,gitmodulesParse=error"
 
+// Fsck returns the flags with which git fetch checks objects as this package does.
+func Fsck() []string {
+	words := []string{"-c", "fetch.fsckObjects=true"}
+	for kv := range strings.SplitSeq(strings.TrimPrefix(severities, "--strict="), ",") {
+		words = append(words, "-c", "fetch.fsck."+kv)
+	}
+	return words
+}
+
 // judge lets git check the objects in the quarantine, as it does when somebody pushes them.
 func (q *quarantine) judge(list []id) error {
 	var names strings.Builder

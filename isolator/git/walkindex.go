@@ -29,6 +29,18 @@ type rawEntry struct {
 	nameAt       int64  // where it begins in the file, but for version 4
 }
 
+// What of the bytes of an entry is used here (gitformat-index(5)).
+const (
+	statBytes      = 40
+	flagExtended   = 0x4000
+	flagName       = 0x0fff
+	modeFile       = 0o100644
+	modeExecutable = 0o100755
+	modeLink       = 0o120000
+	modeGitlink    = 0o160000
+	maxPathName    = 4095
+)
+
 // maxEntryName is the longest name that is read. Git reads longer ones, and nothing can be at
 // one.
 const maxEntryName = 4 << 20
@@ -36,6 +48,8 @@ const maxEntryName = 4 << 20
 var (
 	errNoIndex = errors.New("not an index that git 2.39 writes")
 	errCutOff  = errors.New("it is cut off")
+	errFolder  = errors.New("it has folders in the place of files")
+	errTooMany = errors.New("too many extensions")
 )
 
 // newIndexReader reads the header of an index, and returns how many entries it announces.
@@ -52,7 +66,7 @@ func newIndexReader(from io.Reader, hashLen int) (r *indexReader, count int, err
 	return r, int(binary.BigEndian.Uint32(head[8:])), nil
 }
 
-// next reads an entry. One that stands for a whole folder comes with errIndexForm.
+// next reads an entry. One that stands for a whole folder comes with errFolder.
 func (r *indexReader) next() (e rawEntry, err error) {
 	start := r.at
 	fixed := r.take(statBytes + r.hash + 2)
@@ -84,7 +98,7 @@ func (r *indexReader) next() (e rawEntry, err error) {
 	case modeFile, modeExecutable, modeLink, modeGitlink:
 		return e, nil
 	case 0o040000:
-		return e, errIndexForm
+		return e, errFolder
 	}
 	return e, errors.New("an unknown mode")
 }
@@ -164,6 +178,7 @@ func eachExtension(f io.ReaderAt, at, size int64, found func(name string, at int
 // Indexed is what is known of an index besides its entries.
 type Indexed struct {
 	Whole  bool   // it was read as git reads it, to its end
+	Sparse bool   // folders stand for what is in them
 	Shared string // what the name of the file with the rest ends with (a split index), "" when there is none
 }
 
@@ -177,7 +192,7 @@ func WalkIndex(f *io.SectionReader, hashLen int, found func(gitlink bool, name [
 	}
 	for range count {
 		e, err := r.next()
-		if err != nil {
+		if x.Sparse = x.Sparse || errors.Is(err, errFolder); err != nil && !errors.Is(err, errFolder) {
 			return x
 		}
 		if len(e.name) <= maxPathName {
@@ -195,7 +210,7 @@ func WalkIndex(f *io.SectionReader, hashLen int, found func(gitlink bool, name [
 				x.Shared = "" // git takes it for no split index
 			}
 		case "sdir": // a folder stands for what is in it
-			return errIndexForm
+			x.Sparse = true
 		}
 		return nil
 	})
