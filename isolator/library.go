@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/connect"
+	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/procfs"
@@ -32,6 +33,8 @@ func Main() {
 	switch {
 	case supervisor.Is(os.Args):
 		os.Exit(supervisor.Run())
+	case server.Is(os.Args):
+		os.Exit(server.Run())
 	case isServer(os.Args):
 		os.Exit(serveBox())
 	case supervisor.IsContainer(os.Args):

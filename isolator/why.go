@@ -7,7 +7,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/why"
@@ -62,11 +61,6 @@ func (b *Prepared) original(source string) (string, bool) {
 		}
 		return b.Facts.Paths[b.Spec.Mounts[i].Source].Real, true
 	}
-	for _, g := range b.Assets.BoxGit {
-		if g.Write && g.Host == source {
-			return g.Box, true
-		}
-	}
 	if source == b.Assets.Kept && source != "" {
 		return b.Facts.Paths[b.Spec.Workdir].Real, true
 	}
@@ -86,11 +80,6 @@ func (b *Prepared) copied(at, rest string) bool {
 	if b.Assets.Kept != "" && at == b.Facts.Paths[b.Spec.Workdir].Real {
 		link := func(c host.Child) bool { return c.Name == rest && c.Kind == host.Link }
 		return slices.Contains(b.Assets.KeptFiles, rest) || slices.ContainsFunc(b.Facts.Entries, link)
-	}
-	for _, g := range b.Assets.BoxGit {
-		if g.Write && g.Box == at {
-			return git.Staged(rest)
-		}
 	}
 	hidden := plan.Hidden(b.Spec, b.Facts, b.Assets)
 	return !slices.ContainsFunc(hidden, func(p string) bool { return paths.Below(p, filepath.Join(at, rest)) })

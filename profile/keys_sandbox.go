@@ -226,14 +226,14 @@ func sandboxRules() []keyRule {
 			key:   "sandbox.git_dir",
 			check: oneWord(func(s *source) *strict.String { return &s.Sandbox.GitDir }, gitDirs),
 			take: func(r *resolver) {
-				if r.rc.GitDir = or(r.s.Sandbox.GitDir, "own"); r.rc.GitDir == "protected" {
-					r.rc.GitDir = "own" // its old name
+				if r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked"); r.rc.GitDir == "protected" || r.rc.GitDir == "own" {
+					r.rc.GitDir = "checked" // their new name
 				}
 			},
 			grants: "layer",
 			say:    (*granter).layers, // of all keys that are about one
 			forbid: forbid("git-rw", when("the git directory that your own git obeys", func(rc *RunConfig) bool { return rc.GitDir == "rw" })),
-			remote: reset("it gets a git directory of its own", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
+			remote: reset("what it changes in git is checked", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
 			export: Export{}.orNative(refused("git works on the clone itself", "ro"), partly("git works on the clone itself; what leaves it is the bundle, which is checked")),
 		},
 		{

@@ -82,7 +82,7 @@ type RunConfig struct {
 	Devices       []string // names of DeviceSets
 	Allow         []string // allow keys, validated against AllowKeys
 	PIDNamespace  bool
-	GitDir        string // "own", "ro", "rw"
+	GitDir        string // "checked", "ro", "rw"
 	Proc          string // "auto", "fresh", "bind", "empty"
 	Seccomp       string // "default", "strict", "off"
 	Landlock      string // "auto", "required", "off"

@@ -138,7 +138,7 @@ func networkModes() []string { return []string{"off", "full", "allowlist", "ask"
 func bases() []string        { return []string{"host", "minimal"} }
 func workdirModes() []string { return []string{"rw", "ro", "keep", "none"} }
 func homes() []string        { return []string{"host", "own", "isolated"} }
-func gitDirs() []string      { return []string{"own", "ro", "rw", "protected"} } // the last is the old name of the first
+func gitDirs() []string      { return []string{"checked", "ro", "rw", "own", "protected"} } // the last two are old names of the first
 func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
 func seccomps() []string     { return []string{"default", "strict", "off"} }
 func landlocks() []string    { return []string{"auto", "required", "off"} }

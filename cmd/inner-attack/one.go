@@ -284,7 +284,6 @@ func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Fixture) (leak st
 	if !res.Started {
 		return "", errors.New(isolator.StartFailure(res).Error()) // no refusal: it was to start
 	}
-	box.HandOver()
 	// What a box does to its own end, and to inner's, is no answer; the host tells.
 	return at.Leak(s, answer.Said, cmp.Or(err, said(answer))), err
 }

@@ -20,6 +20,9 @@ import (
 
 // What did not cross is kept, said, and tried again by the next call of inner.
 
+// gitEndMost is how long the last exchanges may take.
+const gitEndMost = time.Minute
+
 // gitWaits is a file beside a copy that is kept, with why.
 const gitWaits = ".waits"
 

@@ -64,13 +64,7 @@ func leftovers(git *boxGits) Feature {
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
 	if program := gitProgram(run); program != "" && !s.NoGit {
-		s.Tracked = func(top string, places []string) git.Tracked {
-			t := git.TrackedAt(program, top, places)
-			if l.git.brought() { // what git has may be the box's
-				return nil
-			}
-			return t
-		}
+		s.Tracked = func(top string, places []string) git.Tracked { return l.git.tracked(run, top, places) }
 	}
 	l.mu.Lock()
 	s.Stood = maps.Clone(l.stood)

@@ -33,6 +33,8 @@ type Repo struct {
 	Common   string // the one with the objects and refs; Dir, but for a linked worktree
 	Worktree string // the name of the linked worktree, "" for the main one
 	Digits   int    // of the name of an object: 40, or 64 for sha256
+	Led      bool   // .git leads to Dir, which does not say that this is its work tree
+	Partial  bool   // objects may be missing, which a remote has
 	Sparse   bool   // only some of the files are in the work tree
 	Shallow  bool   // history ends somewhere
 	// Reason says why the box cannot have a git directory of its own, in words that follow
@@ -139,7 +141,7 @@ func (r *Repo) linked() error {
 		}
 	}
 	r.Common = r.Dir
-	return unfit(".git is a link")
+	return r.separate()
 }
 
 // target follows the content of a .git file.
@@ -185,8 +187,12 @@ func (r *Repo) separate() error {
 	if err := r.fill(); err != nil {
 		return err
 	}
-	if tree := r.setting("core.worktree"); tree == "" || !sameFile(absolute(r.Dir, tree), r.Top) {
-		return unfit("the repository that .git leads to does not say that this is its work tree")
+	tree := r.setting("core.worktree")
+	if r.Led = tree == ""; !r.Led && !sameFile(absolute(r.Dir, tree), r.Top) {
+		return unfit("the repository that .git leads to has another work tree")
+	}
+	if filepath.Base(r.Dir) == ".git" && r.Led {
+		return unfit("the repository that .git leads to is that of the folder it lies in")
 	}
 	return nil
 }
@@ -291,6 +297,8 @@ func (r *Repo) formats() error {
 		r.Sparse = gitconfig.True(e)
 	}
 	for _, e := range r.config {
+		name := e.Key[strings.LastIndexByte(e.Key, '.')+1:]
+		r.Partial = r.Partial || e.Key == "extensions.partialclone" || strings.HasPrefix(e.Key, "remote.") && (name == "promisor" || name == "partialclonefilter")
 		if why := r.format(e); why != "" {
 			return unfit(why)
 		}
@@ -304,24 +312,17 @@ func (r *Repo) formats() error {
 // format says why a setting makes the repository one that cannot be staged, or "".
 func (r *Repo) format(e gitconfig.Entry) string {
 	section, name, _ := strings.Cut(e.Key, ".")
-	switch {
-	case section == "extensions":
+	if section == "extensions" {
 		return r.extension(name, e.Value)
-	case section == "remote" && (strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter")):
-		return partialClone
 	}
 	return ""
 }
 
-const partialClone = "it is a partial clone, whose missing objects cannot be fetched in the box"
-
 // extension takes one of git's extensions of the storage format, or says why it cannot.
 func (r *Repo) extension(name, value string) string {
 	switch name {
-	case "noop", "preciousobjects", "worktreeconfig", "relativeworktrees":
+	case "noop", "partialclone", "preciousobjects", "worktreeconfig", "relativeworktrees":
 		return ""
-	case "partialclone":
-		return partialClone
 	case "refstorage":
 		if value != "files" {
 			return "its refs are kept as " + plainText(value, 20)

@@ -145,6 +145,9 @@ type Options struct {
 	// there. The descriptors are closed when it returns.
 	Inside func(Inside) error
 
+	// Ending, when not nil, is called before the box is killed, and when its program has ended.
+	Ending func()
+
 	// Begun, when not nil, is called when the program is about to start.
 	Begun func()
 

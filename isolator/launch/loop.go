@@ -110,8 +110,17 @@ func (s *session) killAfter(d time.Duration) {
 	}
 }
 
+// ending says, once, that the box is about to end.
+func (s *session) ending() {
+	if s.o.Ending != nil {
+		s.o.Ending()
+		s.o.Ending = nil
+	}
+}
+
 // killBox kills bwrap, and with it every process of the box.
 func (s *session) killBox() {
+	s.ending()
 	switch {
 	case !s.child.there():
 	case s.contained != nil && s.contained.hangUp():

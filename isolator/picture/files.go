@@ -128,8 +128,8 @@ func (s Subject) bound(m plan.Op, overWritable, itself bool) access {
 	switch {
 	case s.copied(m):
 		return toCopy
-	case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
-		return toClone
+	case slices.ContainsFunc(s.Staged.Repos, func(r plan.Repo) bool { return r.Dir == m.Dest }):
+		return toChange
 	case itself && m.Writable() && overWritable: // mounted so that the box cannot move it away
 		return noRow
 	case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):

@@ -434,7 +434,7 @@ func (s Subject) later() []Row {
 	run = append(run, words("whatever it writes that you build, test, open or start: Makefile, package.json scripts, sources")...)
 	if rc.GitDir == "rw" {
 		run = append(run, words("git hooks and settings of repositories (git_dir = \"rw\")")...)
-	} else if rc.GitDir == "own" {
+	} else if rc.GitDir == "checked" {
 		kept = append(kept, words("git hooks and settings (the box has a git directory of its own)")...)
 	} else {
 		kept = append(kept, words("git hooks and settings")...)

@@ -55,46 +55,45 @@ func (b *builder) worksIn(real string) bool {
 	return slices.ContainsFunc(b.rc.WritableRoots(), func(root string) bool { return paths.Below(b.canon(root), real) })
 }
 
-// boxGit puts the box's own git directories over the host's, at every place where the box
-// sees those. A repository that lies elsewhere, as that of a linked worktree does, appears at its
-// own path, for which bwrap makes folders on a tmpfs of the box only.
+// boxGit puts the host's git directories into the box, read-only, wherever it sees them or at their own path, for
+// which bwrap makes folders on a tmpfs of the box only. Over those the launcher mounts what is served.
 func (b *builder) boxGit() error {
 	b.because("sandbox.git_dir")
-	var shown []layer // git directories of the box, at each of their places
-	hidden := false   // what follows a git directory belongs to it
-	for _, g := range b.s.BoxGit {
-		if g.Write {
-			hidden = b.hides(g.Box)
-		}
-		if hidden {
+	for _, r := range b.s.Repos {
+		if b.hides(r.Dir) {
 			continue
 		}
-		if paths.Below(paths.BoxDir, g.Box) {
-			b.bind(g.Reason, g.Host, g.Box, g.Write)
-			continue
-		}
-		places := b.view.where(g.Box)
-		for _, l := range shown {
-			if rest, ok := paths.Rest(l.original, g.Box); ok {
-				places = append(places, filepath.Join(l.dest, rest))
+		for _, g := range r.Binds {
+			if paths.Below(paths.BoxDir, g.Box) {
+				b.bind(g.Reason, g.Host, g.Box, g.Write)
+				continue
 			}
-		}
-		if !g.Write { // a file that leads to the repository, or a part of it
+			places := b.view.where(g.Box)
+			if !slices.Contains(places, g.Box) && g.Box == r.Dir && b.mountPoint(g.Box, g.Reason) == nil {
+				places = append(places, g.Box)
+			}
 			for _, at := range places {
-				if l, _ := b.view.at(at); l.write {
-					b.bind(g.Reason, g.Host, at, false)
-				}
+				b.bindLayer(g.Reason, layer{source: g.Host, original: g.Box, dest: at})
 			}
-			continue
-		}
-		if !slices.Contains(places, g.Box) && b.mountPoint(g.Box, g.Reason) == nil {
-			places = append(places, g.Box)
-		}
-		for _, at := range places {
-			l := layer{source: g.Host, original: g.Box, dest: at, write: true}
-			b.bindLayer(g.Reason, l)
-			shown = append(shown, l)
 		}
 	}
 	return nil
+}
+
+// Covered are the places in a folder that the box may not write, or does not see, relative to it.
+func (p Plan) Covered(dir string) (out []string) {
+	add := func(at string) {
+		if rest, ok := paths.Rest(dir, at); ok && rest != "" && !paths.Below(".git", rest) && !slices.Contains(out, rest) {
+			out = append(out, rest)
+		}
+	}
+	for _, o := range p.Ops {
+		if o.Mounts() && !o.Writable() {
+			add(o.Dest)
+		}
+	}
+	for _, m := range p.Masks {
+		add(m.Path)
+	}
+	return out
 }

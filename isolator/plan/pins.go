@@ -101,14 +101,10 @@ func (b *builder) fixedIn(m layer) (places []string) {
 	for _, h := range b.hops() {
 		inside(h.Path)
 	}
-	repo := "" // what lies in a git directory cannot be moved out of the box's own
-	for _, g := range b.s.BoxGit {
-		if g.Write {
-			repo = g.Box
-		} else if paths.Below(repo, g.Box) {
-			continue
+	for _, r := range b.s.Repos {
+		for _, g := range r.Binds {
+			inside(g.Box)
 		}
-		inside(g.Box)
 	}
 	for _, t := range b.protected() {
 		if b.kind(t).Seen() || b.made(t) || b.isSecondName(t) {

@@ -9,6 +9,12 @@ import (
 	"github.com/enr/inner/profile"
 )
 
+// Repo is a repository that the box shares.
+type Repo struct {
+	Dir   string // its git directory
+	Binds []Bind // what it is made of; places outside of paths.BoxDir are those of the host
+}
+
 // Bind is something staged on the host that appears in the box.
 type Bind struct {
 	Host   string
@@ -78,11 +84,10 @@ type Staged struct {
 	// OwnFiles are files of folders that are protected, of which the box has a copy of its own.
 	OwnFiles []Bind
 
-	// BoxGit is what the box's own git directories are made of, see package git, in the
-	// order of their mounting. Places outside of paths.BoxDir are those of the host.
-	BoxGit []Bind
-	// GitStays are the paths of repositories that have no git directory of the box's own, which
-	// git outside obeys, and GitLinks the links on the way to any repository.
+	// Repos are the repositories that the box shares, see package git/server.
+	Repos []Repo
+	// GitStays are the paths of repositories that the box does not share, which git outside obeys, and GitLinks
+	// the links on the way to any repository.
 	GitStays []string
 	GitLinks []host.Hop
 

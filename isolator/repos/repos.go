@@ -107,7 +107,8 @@ type sweep struct {
 	trees   map[string][]string // the work trees that repositories name
 	timed   map[uint64]bool     // devices, and whether the time of a change can be relied on
 	more    []string            // folders that were moved aside, and are still to be looked into
-	tracked git.Tracked         // see askGit
+	tracked git.Tracked         // see ask
+	asked   []string
 	Found
 	errs []error
 }
@@ -132,7 +133,6 @@ func (s Search) Hold() (Found, error) {
 		_, _ = w.lstat(p) // opens the folders on the way, which the box may have closed
 	}
 	w.Search = s.real() // of what lies in the roots, which are open now
-	w.askGit(s.Before)
 	if !s.NoGit {
 		for _, g := range s.Guarded {
 			w.top(g)

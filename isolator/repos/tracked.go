@@ -1,44 +1,32 @@
 package repos
 
 import (
+	"maps"
 	"path/filepath"
-	"slices"
 
 	"github.com/enr/inner/internal/paths"
 )
 
-// What the host puts into the place of something protected may have been written by the box: it
-// is protected again a moment later, and nobody sees whether the box was quicker. So it stays
-// when git outside has the same bytes for it, as after `git switch`.
+// What a person's git checks out while a box lives, or inner brings there, stays.
 
-// askGit asks git for what it has at the places where something else is than before the run.
-func (w *sweep) askGit(before []string) {
-	if w.Search.Tracked == nil {
+// ask asks what the host's git has at a place, and below it.
+func (w *sweep) ask(p string) {
+	if w.Search.Tracked == nil || lies(p, w.asked) {
 		return
 	}
-	places := map[string][]string{}
-	for _, p := range before {
-		if slices.Contains(w.Before, p) {
-			continue
-		}
-		top := filepath.Dir(p)
-		for top != "/" && !exists(top+"/.git") {
-			top = filepath.Dir(top)
-		}
-		if rest, _ := paths.Rest(top, p); lies(top+"/.git", w.Guarded) {
-			places[top] = append(places[top], rest)
-		}
+	w.asked = append(w.asked, p)
+	top := filepath.Dir(p)
+	for top != "/" && !exists(top+"/.git") {
+		top = filepath.Dir(top)
 	}
-	for top, list := range places {
-		for p, entries := range w.Search.Tracked(top, list) {
-			w.tracked[p] = entries
-		}
+	if rest, _ := paths.Rest(top, p); lies(top+"/.git", w.Guarded) {
+		maps.Copy(w.tracked, w.Search.Tracked(top, []string{rest}))
 	}
 }
 
 // isTracked reports whether a file is as git outside has it.
 func (w *sweep) isTracked(p string) bool {
-	if w.tracked[p] == nil {
+	if w.ask(p); w.tracked[p] == nil {
 		return false
 	}
 	fi, err := w.lstat(p)
@@ -51,6 +39,7 @@ func (w *sweep) isTracked(p string) bool {
 
 // tracks reports whether git outside has something in a folder.
 func (w *sweep) tracks(dir string) bool {
+	w.ask(dir)
 	for p := range w.tracked {
 		if paths.Inside(dir, p) {
 			return true

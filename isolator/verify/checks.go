@@ -226,7 +226,7 @@ func (c *checker) writable() []Place {
 			add(m.Dest)
 		}
 	}
-	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.BoxGit, c.Staged.OwnFiles) {
+	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.OwnFiles) {
 		if b.Write {
 			add(b.Box)
 		}

@@ -93,10 +93,8 @@ func (c *checker) guarded() (out []string) {
 			out = append(out, dir)
 		}
 	}
-	for _, b := range c.Staged.BoxGit {
-		if b.Write {
-			out = append(out, b.Box)
-		}
+	for _, r := range c.Staged.Repos {
+		out = append(out, r.Dir)
 	}
 	return out
 }
@@ -117,18 +115,18 @@ func (c *checker) areas() []area {
 	return out
 }
 
-// git wants the git directories that the box writes to be others than those git outside
-// obeys, and everything of the latter that the box sees unwritable.
+// git wants the git directories that the box writes to be served, and everything of the latter that the box sees unwritable.
 func (c *checker) git() {
-	own := Check{ID: "git-own", Severity: Critical, Probe: "not-the-hosts", What: "git in the box works on git directories of the box's own"}
+	own := Check{ID: "git-own", Severity: Critical, Probe: "not-the-hosts", What: "git in the box works on git directories that are served to it"}
 	host := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
 	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
-	for _, b := range c.Staged.BoxGit {
-		if b.Write {
-			own.Places = append(own.Places, Place{Path: b.Box, ID: c.Facts.Paths[b.Box].ID})
-			pinned.Places = append(pinned.Places, Place{Path: b.Box})
-		} else {
-			host.Places = append(host.Places, Place{Path: b.Box})
+	for _, r := range c.Staged.Repos {
+		own.Places = append(own.Places, Place{Path: r.Dir, ID: c.Facts.Paths[r.Dir].ID})
+		pinned.Places = append(pinned.Places, Place{Path: r.Dir})
+		for _, b := range r.Binds {
+			if !b.Write && b.Box != r.Dir {
+				host.Places = append(host.Places, Place{Path: b.Box})
+			}
 		}
 	}
 	for _, p := range c.Staged.GitStays {

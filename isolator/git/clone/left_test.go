@@ -13,7 +13,7 @@ func TestLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, "cd ..; rm -rf host; tar xzf "+data+"; mv p host; sed -i \"s,@HOME@/p,$PWD/host,g\" 0/state/copy.json")
+	f := newFixture(t, "cd ..; rm -rf host; tar --no-same-owner -xzf "+data+"; mv p host; sed -i \"s,@HOME@/p,$PWD/host,g\" 0/state/copy.json")
 	left := func() *Clone {
 		list, err := Left(f.home+"/0", func(gitDir, common, top string) Options {
 			if gitDir != f.gitDir || common != f.common || top != f.top {

@@ -165,3 +165,6 @@ func objectID(kind string, content []byte) ID {
 	h.Write(content)
 	return ID(h.Sum(nil))
 }
+
+// BlobID is the name of a file with this content.
+func BlobID(content []byte) ID { return objectID("blob", content) }

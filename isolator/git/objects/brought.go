@@ -27,6 +27,15 @@ func (g *Gate) record(commits []id) error {
 // HostHad reports whether a commit that no box brought, and that the host's refs lead to, put this file there with this
 // content. path is one of the repository, blob is in hexadecimal.
 func (g *Gate) HostHad(path, blob string) (bool, error) {
+	return g.hostHad(path, func(mode, object string) bool { return object == blob })
+}
+
+// HostHadLink reports whether such a commit has a gitlink at a path.
+func (g *Gate) HostHadLink(path string) (bool, error) {
+	return g.hostHad(path, func(mode, object string) bool { return mode == "160000" })
+}
+
+func (g *Gate) hostHad(path string, meant func(mode, object string) bool) (bool, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	text, err := os.ReadFile(g.Brought)
@@ -44,18 +53,18 @@ func (g *Gate) HostHad(path, blob string) (bool, error) {
 		}
 	}
 	log, err := g.run("", "", nil, append(args, "--", ":(top,literal)"+path)...)
-	return err == nil && added(log, path, blob, brought), err
+	return err == nil && added(log, path, brought, meant), err
 }
 
 // added reads a log: a commit's name, and ":MODE MODE OLD NEW STATUS" and the path for each file that it changed.
-func added(log, path, blob string, brought map[string]bool) bool {
+func added(log, path string, brought map[string]bool, meant func(mode, object string) bool) bool {
 	own, fields := false, strings.Split(log, "\x00")
 	for i, field := range fields {
 		words := strings.Fields(field)
 		switch {
 		case len(words) == 1 && len(words[0]) == 40:
 			own = !brought[words[0]]
-		case len(words) == 5 && words[0][0] == ':' && words[3] == blob && own && i+1 < len(fields) && fields[i+1] == path:
+		case len(words) == 5 && words[0][0] == ':' && meant(words[1], words[3]) && own && i+1 < len(fields) && fields[i+1] == path:
 			return true
 		}
 	}

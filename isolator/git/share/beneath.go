@@ -3,11 +3,11 @@ package share
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +25,11 @@ func (r *repository) base(name string) int {
 
 // folder opens the folder that a name is in, and returns its last part. The caller closes it.
 func (r *repository) folder(name string) (dir int, last string, err error) {
-	dir, err = openBeneath(r.base(name), path.Dir(name), unix.O_PATH|unix.O_DIRECTORY, 0)
+	base, at := r.base(name), path.Dir(name)
+	if base == r.private && at != "." && mixed(at) { // the host's lies elsewhere
+		_, _ = unix.Mkdirat(base, path.Dir(at), 0o700), unix.Mkdirat(base, at, 0o700)
+	}
+	dir, err = openBeneath(base, at, unix.O_PATH|unix.O_DIRECTORY, 0)
 	return dir, path.Base(name), err
 }
 
@@ -65,30 +69,25 @@ func readAt(dir int, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
-	return readAll(fd)
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return readAll(f)
 }
 
-func readAll(fd int) ([]byte, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+func readAll(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxFile {
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
 		return nil, errors.New("not a plain file, or too large")
 	}
-	data := make([]byte, st.Size)
-	for at := 0; at < len(data); {
-		n, err := unix.Pread(fd, data[at:], int64(at))
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return data[:at], nil
-		}
-		at += n
+	data := make([]byte, info.Size())
+	n, err := f.ReadAt(data, 0)
+	if err == io.EOF { // it is shorter by now
+		err = nil
 	}
-	return data, nil
+	return data[:n], err
 }
 
 // ours begins the names of what the server writes before it is renamed into place. They are not served.
@@ -96,21 +95,18 @@ const ours = ".inner-"
 
 var written atomic.Int64
 
-// place writes a file beside a name and renames it there. It is no younger than made: an index that
-// looks younger than it is would hide what was changed in that moment.
-func place(dir int, name string, data []byte, mode uint32, made unix.Timespec) error {
+// place writes a file beside a name and renames it there.
+func place(dir int, name string, mode uint32, flags uint, fill func(*os.File) error) error {
 	temp := fmt.Sprintf("%s%d-%d", ours, os.Getpid(), written.Add(1))
 	fd, err := openBeneath(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
 	if err != nil {
 		return err
 	}
-	err = writeAll(fd, data)
-	if err == nil && made.Nano() < time.Now().UnixNano() {
-		err = unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{made, made}, 0)
-	}
-	unix.Close(fd)
+	f := os.NewFile(uintptr(fd), temp)
+	err = fill(f)
+	f.Close()
 	if err == nil {
-		err = unix.Renameat(dir, temp, dir, name)
+		err = unix.Renameat2(dir, temp, dir, name, flags)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temp, 0)
@@ -118,13 +114,19 @@ func place(dir int, name string, data []byte, mode uint32, made unix.Timespec) e
 	return err
 }
 
-func writeAll(fd int, data []byte) error {
-	for len(data) > 0 {
-		n, err := unix.Write(fd, data)
-		if err != nil {
-			return err
-		}
-		data = data[n:]
+// writeFor writes what takes the place of a box's file. It is no younger than the box wrote that by the
+// clock of the kernel: an index that looks younger than it is would hide what was changed in that moment.
+// So would one of no time at all, or of one before that: git would take it for none, or for a late one.
+func writeFor(f *os.File, data []byte, st *unix.Stat_t) error {
+	made := st.Mtim
+	if made.Nano() > st.Ctim.Nano() {
+		made = st.Ctim
 	}
-	return nil
+	if made.Sec < 1 {
+		made = unix.Timespec{Sec: 1}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(int(f.Fd()), "", []unix.Timespec{made, made}, unix.AT_EMPTY_PATH)
 }

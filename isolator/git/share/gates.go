@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ func (r *repository) enter(name string, data, old []byte) (entered []byte, done 
 	case isIndex(name):
 		return r.Index.Enter(name, data, old)
 	case name == "packed-refs":
-		return data, nil, r.packedRefs(string(data), string(old))
+		return r.packedRefs(string(data), string(old))
 	case isLog(name):
 		return data, nil, r.logLines(string(data), string(old))
 	}
@@ -40,78 +41,77 @@ func (r *repository) ref(data string) error {
 	return nil
 }
 
-// lines are the lines of a text that another one has not; all of them end.
-func lines(data, old string) (fresh []string, err error) {
-	if data != "" && !strings.HasSuffix(data, "\n") {
-		return nil, errors.New("a part of a line")
-	}
+var logLine = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?\n$`)
+
+// logLines decides about the lines of a log that an old one has not. Git writes whole ones. What they
+// name is looked for by `git gc` and `git fsck` outside.
+func (r *repository) logLines(data, old string) error {
 	had := map[string]bool{}
 	for line := range strings.Lines(old) {
 		had[line] = true
 	}
-	for line := range strings.Lines(data) {
-		if !had[line] {
-			fresh = append(fresh, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return fresh, nil
-}
-
-var logLine = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?$`)
-
-// logLines decides about lines of a log. Git writes whole ones. What they name is looked for by
-// `git gc` and `git fsck` outside.
-func (r *repository) logLines(data, old string) error {
-	fresh, err := lines(data, old)
 	var ids []string
-	for _, line := range fresh {
+	for line := range strings.Lines(data) {
 		m := logLine.FindStringSubmatch(line)
-		if m == nil {
+		if m == nil && !had[line] {
 			return fmt.Errorf("not a line of a log: %q", line)
 		}
-		ids = append(ids, m[1], m[2])
-	}
-	if err != nil {
-		return err
-	}
-	return r.bring(ids)
-}
-
-var packedLine = regexp.MustCompile(`^([0-9a-f]{40}) (refs/.+)$|^\^([0-9a-f]{40})$`)
-
-// packedRefs decides about packed-refs. A peeled id of another object would show that for a tag: git
-// says which it is.
-func (r *repository) packedRefs(data, old string) error {
-	fresh, err := lines(data, old)
-	var ids []string
-	for _, line := range fresh {
-		m := packedLine.FindStringSubmatch(line)
-		switch {
-		case strings.HasPrefix(line, "# pack-refs with:") && strings.HasPrefix(data, line):
-		case m == nil || strings.HasPrefix(m[2], "refs/replace/") || m[2] != "" && !goodRef(m[2]):
-			return fmt.Errorf("not a line of packed-refs: %q", line)
-		default:
-			ids = append(ids, m[1]+m[3])
+		if !had[line] {
+			ids = append(ids, m[1], m[2])
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return r.bring(ids)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return strings.Trim(id, "0") == "" })
+	return r.Objects.Bring(ids...)
 }
 
-// bring brings those of some ids that stand for something.
-func (r *repository) bring(ids []string) error {
-	var named []string
-	for _, id := range ids {
-		if strings.Trim(id, "0") != "" {
-			named = append(named, id)
+// packedRef is a line of packed-refs, with the line after it that says what a tag is of.
+var packedRef = regexp.MustCompile(`([0-9a-f]{40}) (refs/.+)\n(\^[0-9a-f]{40}\n)?`)
+
+// packed are these lines of a text, by the name of the ref.
+func packed(text string) map[string]string {
+	refs := map[string]string{}
+	for _, m := range packedRef.FindAllStringSubmatch(text, -1) {
+		refs[m[2]] = m[0]
+	}
+	return refs
+}
+
+// packedRefs decides about packed-refs. What a tag is of, or that a ref is of nothing, git would believe:
+// only what the host's own file says stays, of the rest git finds it out. It would believe as well that
+// they are sorted.
+func (r *repository) packedRefs(data, old string) (entered []byte, done func(), err error) {
+	was, last, ids := packed(old), "", []string(nil)
+	head, body, fresh := "", data, false
+	if strings.HasPrefix(data, "#") {
+		head, body, _ = strings.Cut(data, "\n")
+	}
+	var out strings.Builder
+	for body != "" {
+		m := packedRef.FindStringSubmatch(body)
+		if m == nil || !strings.HasPrefix(body, m[0]) || m[2] <= last || strings.HasPrefix(m[2], "refs/replace/") || !goodRef(m[2]) {
+			line, _, _ := strings.Cut(body, "\n")
+			return nil, nil, fmt.Errorf("not a line of packed-refs, or not in its place: %q", line)
+		}
+		body, last = body[len(m[0]):], m[2]
+		if was[last] == m[0] {
+			delete(was, last)
+		} else {
+			ids, fresh = append(ids, m[1]), true
+			m[0] = strings.TrimSuffix(m[0], m[3])
+		}
+		out.WriteString(m[0])
+	}
+	if fresh || !strings.HasPrefix(old, head+"\n") {
+		head = "# pack-refs with: sorted "
+	}
+	done = func() {
+		for ref, line := range was {
+			if _, err := readAt(r.root, ref); err != nil { // else that is what counts
+				r.tellMoved(ref, line[:40])
+			}
 		}
 	}
-	if len(named) == 0 {
-		return nil
-	}
-	return r.Objects.Bring(named...)
+	return []byte(head + "\n" + out.String()), done, r.Objects.Bring(ids...)
 }
 
 // inPlace decides about what is written in place, by git worktree add: where the folders of a new
@@ -129,8 +129,9 @@ func (r *repository) inPlace(name, data string, offset int64) error {
 			return nil
 		}
 	case "gitdir":
-		top, isGit := strings.CutSuffix(line, "/.git")
-		if isGit && path.Clean(line) == line && strings.HasPrefix(top, r.Project+"/") && !strings.HasPrefix(top, r.Dir+"/") {
+		tree, _ := inTree(name)
+		top := r.topOf(tree, line)
+		if path.Base(line) == ".git" && path.Clean(line) == line && strings.HasPrefix(top, r.Project+"/") && !strings.HasPrefix(top, r.Dir+"/") {
 			return nil
 		}
 	}

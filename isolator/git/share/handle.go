@@ -34,7 +34,7 @@ func writes(flags uint32) bool {
 
 // open opens a plain file, and makes it where the flags say so.
 func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st unix.Stat_t, errno syscall.Errno) {
-	if a := r.access(name); writes(flags) && (a == shown || a == gated) {
+	if writes(flags) && !r.access(name).inPlace() {
 		return nil, st, syscall.EACCES
 	}
 	if isIndex(name) {
@@ -53,7 +53,7 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 		err = unix.EACCES
 	case fresh:
 		r.locks.made(name, st.Ino)
-		r.watch.drain() // who holds a lock reads what is true now
+		kernel.drain() // who holds a lock reads what is true now
 	case flags&unix.O_TRUNC != 0:
 		err = unix.Ftruncate(fd, 0)
 		st.Size = 0

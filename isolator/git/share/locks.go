@@ -1,7 +1,6 @@
 package share
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -99,7 +98,5 @@ func (l *locks) gone(name string) {
 
 func (l *locks) note(inode uint64, name string) {
 	l.lines++
-	w := bufio.NewWriter(l.notes) // a line is one write
-	fmt.Fprintf(w, "%d %s\n", inode, name)
-	_ = w.Flush()
+	fmt.Fprintf(l.notes, "%d %s\n", inode, name) // one write
 }

@@ -45,7 +45,12 @@ func (n *node) stat(name string, st *unix.Stat_t) error {
 	if err := n.r.stat(name, st); err != nil || !isIndex(name) || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return err
 	}
-	return n.r.viewStat(name, st)
+	fd, view, err := n.r.view(name)
+	if err == nil {
+		unix.Close(fd)
+		*st = view
+	}
+	return err
 }
 
 // number is the inode that the kernel is told: a file that takes another's place is another one, so that
@@ -119,8 +124,7 @@ func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) sy
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	name := n.name()
 	size, cut := in.GetSize()
-	a := n.r.access(name)
-	if a == shown || a == gated || a == once && size != 0 {
+	if a := n.r.access(name); !a.inPlace() || a == once && size != 0 {
 		return syscall.EACCES
 	}
 	n.r.names.Lock()
@@ -144,8 +148,9 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 	if mode, set := in.GetMode(); set && err == nil {
 		err = unix.Fchmod(fd, mode&0o755)
 	}
-	if err == nil {
-		err = setTimes(fd, in)
+	if wrote, set := in.GetMTime(); set && err == nil {
+		t := unix.NsecToTimespec(wrote.UnixNano())
+		err = unix.UtimesNanoAt(fd, "", []unix.Timespec{t, t}, unix.AT_EMPTY_PATH)
 	}
 	if err != nil {
 		return fs.ToErrno(err)
@@ -153,29 +158,13 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 	return n.Getattr(ctx, f, out)
 }
 
-func setTimes(fd int, in *fuse.SetAttrIn) error {
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_OMIT}}
-	read, a := in.GetATime()
-	wrote, m := in.GetMTime()
-	if a {
-		times[0] = unix.NsecToTimespec(read.UnixNano())
-	}
-	if m {
-		times[1] = unix.NsecToTimespec(wrote.UnixNano())
-	}
-	if !a && !m {
-		return nil
-	}
-	return unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH)
-}
-
-// Readdir lists a folder: at the top what is the host's and what is the box's own.
+// Readdir lists a folder: where both have names, what is the host's and what is the box's own.
 func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	name := n.name()
-	list, err := n.r.list(n.r.base(name), name, func(s string) bool { return name != "" || !n.r.isOwn(s) })
-	if name == "" && err == nil {
-		var private []fuse.DirEntry
-		private, err = n.r.list(n.r.private, "", n.r.isOwn)
+	of := n.r.base(name)
+	list, err := n.r.list(of, name, func(s string) bool { return n.r.base(path.Join(name, s)) == of })
+	if mixed(name) && err == nil {
+		private, _ := n.r.list(n.r.private, name, func(s string) bool { return n.r.isOwn(path.Join(name, s)) })
 		list = append(list, private...)
 	}
 	return fs.NewListDirStream(list), fs.ToErrno(err)

@@ -16,41 +16,80 @@ const (
 	free                // write it: git outside reads it as text, and follows it nowhere
 	gated               // rename something there, which is looked at
 	once                // write it in place, with the one content it may have
+	added               // rename something new there, whose name is the hash of its content
 )
 
-// own are the names at the top that are the box's alone, with all that is below them.
+// inPlace reports whether the box writes there.
+func (a access) inPlace() bool { return a == free || a == once }
+
+// own are the names at the top, and in a worktree, that are the box's alone, with all that is below them.
 var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|rebase-merge|rebase-apply|sequencer|bisect_[a-z_]+)$`)
 
 // hosts are what of these, and of everything else that git knows, is the host's.
-var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs)(/.*)?|` +
-	`description|commondir|gitdir|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
+var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
+	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
 
 // isOwn reports whether a name lies in the private folder: one of these, or one that is neither git's
 // nor the host's, which is the box's until it is renamed to one that is.
 func (r *repository) isOwn(name string) bool {
-	top := firstPart(name)
+	tree, rest := inTree(name)
+	top := firstPart(rest)
 	switch {
-	case name == "" || hosts.MatchString(name):
-		return false
-	case own.MatchString(top):
+	case name == "info/exclude" && r.exclude:
 		return true
+	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
+		return false
+	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):
+		return tree == r.Tree || tree == "" || !ofTree.MatchString(top)
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
-	return !text.MatchString(l) && !trusted.MatchString(l) && unix.Faccessat(r.root, top, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
+	at := path.Join(strings.TrimSuffix(name, rest), top)
+	return !text.MatchString(l) && !trusted.MatchString(l) && unix.Faccessat(r.root, at, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
+}
+
+// ofTree are those that another worktree has of the host: they say what is checked out there.
+var ofTree = regexp.MustCompile(`(?i)^(config|info)`)
+
+// inTree splits the name of what is in a worktree into that of the worktree and the rest. Elsewhere the
+// rest is the name.
+func inTree(name string) (tree, rest string) {
+	if in, ok := strings.CutPrefix(name, "worktrees/"); ok {
+		if tree, rest, ok = strings.Cut(in, "/"); ok {
+			return tree, rest
+		}
+	}
+	return "", name
+}
+
+// mixed reports whether a folder has names of the host and of the box.
+func mixed(name string) bool {
+	_, rest := inTree(path.Join(name, "x"))
+	return rest == "x" || name == "lfs"
 }
 
 // text are the names at the top that git outside reads, and takes for text or for the id of a commit.
 var text = regexp.MustCompile(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
-	`[A-Z]+_EDITMSG|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
+	`[A-Z]+_EDITMSG|EDIT_DESCRIPTION|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
 
 // trusted are the names at the top that git outside follows.
 var trusted = regexp.MustCompile(`^(HEAD|packed-refs|index)$`)
 
 // access returns what the box may do with a name.
 func (r *repository) access(name string) access {
-	if name == "" || r.isOwn(name) {
+	switch {
+	case name == "" || r.isOwn(name):
 		return free
+	case r.Tree != "" && mains.MatchString(name): // the box does not see that work tree
+		return shown
 	}
+	return r.shared(name)
+}
+
+// mains are the names of the main work tree.
+var mains = regexp.MustCompile(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
+
+// shared is about a name of the host.
+func (r *repository) shared(name string) access {
 	top, rest, deep := strings.Cut(name, "/")
 	switch {
 	case top == "refs":
@@ -59,6 +98,8 @@ func (r *repository) access(name string) access {
 		return free
 	case top == "worktrees":
 		return r.worktreeAccess(rest)
+	case large.MatchString(name):
+		return added
 	case deep:
 		return shown
 	case trusted.MatchString(name):
@@ -69,6 +110,9 @@ func (r *repository) access(name string) access {
 	}
 	return shown
 }
+
+// large are the objects of git-lfs, and their folders.
+var large = regexp.MustCompile(`^lfs(/objects(/[0-9a-f]{2}){0,2}(/[0-9a-f]{64})?)?$`)
 
 func refAccess(rest string) access {
 	top := firstPart(rest)
@@ -84,12 +128,12 @@ func refAccess(rest string) access {
 // worktreeAccess is about what lies in worktrees: rest begins with the name of one.
 func (r *repository) worktreeAccess(rest string) access {
 	tree, rest, _ := strings.Cut(rest, "/")
-	of, theirs := r.worktrees[tree]
+	far, theirs := r.worktrees[tree]
 	lower := strings.ToLower(rest)
 	switch {
 	case rest == "":
 		return free
-	case of.far:
+	case far:
 		return shown
 	case theirs && (lower == "commondir" || lower == "gitdir" || lower == "locked"):
 		return shown
@@ -97,35 +141,30 @@ func (r *repository) worktreeAccess(rest string) access {
 		return once // git worktree add writes them in place
 	case lower == "locked":
 		return free
+	case rest == "refs": // git bisect makes it
+		return gated
 	}
 	switch firstPart(lower) {
-	case "config", "config.worktree", "config.lock", "config.worktree.lock", "info", "hooks", "worktrees", "objects", "packed-refs", "packed-refs.lock", "modules":
+	case "worktrees", "packed-refs", "packed-refs.lock", "lfs":
 		return shown
 	}
-	if own.MatchString(firstPart(rest)) {
-		if !theirs {
-			return free
-		}
-		return shown // a rebase there would be half done outside, too
-	}
-	return r.access(rest)
+	return r.shared(rest)
 }
 
 // kept are the names that are never removed or renamed.
-var kept = regexp.MustCompile(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects|worktrees)$`)
+var kept = regexp.MustCompile(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects)$`)
 
 // stays reports whether a name is there for good: git's own, and what makes a worktree of the host.
 func (r *repository) stays(name string) bool {
 	if kept.MatchString(name) {
 		return true
 	}
-	in, _ := strings.CutPrefix(name, "worktrees/")
-	tree, rest, _ := strings.Cut(in, "/")
-	if _, theirs := r.worktrees[tree]; in == name || !theirs {
+	tree, rest := inTree(name + "/")
+	if _, theirs := r.worktrees[tree]; !theirs {
 		return false
 	}
 	switch rest {
-	case "", "gitdir", "commondir", "HEAD", "index", "logs", "locked":
+	case "", "gitdir/", "commondir/", "HEAD/", "index/", "logs/", "locked/":
 		return true
 	}
 	return false
@@ -136,6 +175,7 @@ var badRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^\.|/\.|//|\.
 
 // goodRef reports whether a name in refs or logs is that of a ref, or of its lock.
 func goodRef(name string) bool {
+	_, name = inTree(name)
 	ref, isRef := strings.CutPrefix(strings.TrimPrefix(name, "logs/"), "refs/")
 	if !isRef {
 		return true
@@ -149,20 +189,19 @@ func goodRef(name string) bool {
 
 // isLog reports whether a name is that of a log of a ref.
 func isLog(name string) bool {
-	if rest, ok := strings.CutPrefix(name, "worktrees/"); ok {
-		_, name, _ = strings.Cut(rest, "/")
-	}
+	_, name = inTree(name)
 	return strings.HasPrefix(name, "logs/") && !strings.HasSuffix(name, ".lock")
 }
 
 // isIndex reports whether a name is that of an index.
 func isIndex(name string) bool {
-	return name == "index" || strings.HasPrefix(name, "worktrees/") && strings.Count(name, "/") == 2 && path.Base(name) == "index"
+	_, name = inTree(name)
+	return name == "index"
 }
 
 // passing are files that git makes, fills and renames. Another's (the host's git, another box) is not
 // written, removed or replaced: what the host's git renames into place nobody looks at.
-var passing = regexp.MustCompile(`\.lock$|^index\.stash\.|^packed-refs\.new$|/\.tmp-renamed-log$`)
+var passing = regexp.MustCompile(`\.lock$|^(worktrees/[^/]+/)?index\.stash\.|^packed-refs\.new$|/\.tmp-renamed-log$`)
 
 func firstPart(name string) string {
 	top, _, _ := strings.Cut(name, "/")

@@ -2,6 +2,11 @@ package share
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
 	"path"
 	"syscall"
 
@@ -14,7 +19,7 @@ import (
 func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
 	a := n.r.access(name)
-	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || !goodRef(name) {
+	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || a == added && len(last) == 64 || !goodRef(name) {
 		return nil, syscall.EACCES
 	}
 	dir, base, err := n.r.folder(name)
@@ -42,7 +47,7 @@ func (n *node) Rmdir(_ context.Context, last string) syscall.Errno {
 
 func (n *node) remove(last string, flags int) syscall.Errno {
 	name := n.below(last)
-	if n.r.access(name) == shown || n.r.stays(name) {
+	if a := n.r.access(name); a == shown || a == added || n.r.stays(name) {
 		return syscall.EACCES
 	}
 	n.r.names.Lock()
@@ -56,8 +61,13 @@ func (n *node) remove(last string, flags int) syscall.Errno {
 	if unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && n.r.locks.foreign(name, &st) {
 		return syscall.EACCES
 	}
+	if mixed(name) {
+		_ = unix.Unlinkat(n.r.private, name, flags) // the box's own of a worktree, if empty
+	}
+	changed := n.r.watchRefs(name)
 	if err = unix.Unlinkat(dir, base, flags); err == nil {
 		n.r.locks.gone(name)
+		changed()
 	}
 	return fs.ToErrno(err)
 }
@@ -84,7 +94,7 @@ func (n *node) Rename(_ context.Context, last string, parent fs.InodeEmbedder, n
 func (r *repository) mayMove(m move) bool {
 	from, to := r.access(m.from), r.access(m.to)
 	switch {
-	case from == shown || to == shown, from == once || to == once && path.Base(m.to) != "HEAD":
+	case from == shown || to == shown, from == added, from == once || to == once && path.Base(m.to) != "HEAD":
 		return false
 	case from == gated && to != gated: // nobody writes what was looked at
 		return false
@@ -120,6 +130,9 @@ func (r *repository) rename(m move) (err error) {
 	case !taken && passing.MatchString(m.to):
 		m.flags |= unix.RENAME_NOREPLACE // somebody else may make it meanwhile
 	}
+	if r.access(m.to) == added {
+		return r.add(m)
+	}
 	if a := r.access(m.to); crosses || a == gated || a == once || isLog(m.to) && !isLog(m.from) {
 		return r.replace(m)
 	}
@@ -149,15 +162,47 @@ func (r *repository) replace(m move) error {
 		r.refuse(m.to, err)
 		return unix.EACCES
 	}
-	if err := place(m.toDir, m.toLast, data, m.st.Mode, m.st.Mtim); err != nil {
+	changed := r.watchRefs(m.from, m.to)
+	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, data, &m.st) }); err != nil {
 		return err
 	}
 	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again
 	r.locks.gone(m.from)
+	changed()
 	if done != nil {
 		done()
 	}
 	return nil
+}
+
+// add writes an object of git-lfs anew, which may be larger than what is looked at as a whole.
+func (r *repository) add(m move) error {
+	fd, err := openBeneath(m.fromDir, m.fromLast, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	from := os.NewFile(uintptr(fd), m.from)
+	defer from.Close()
+	var disk unix.Statfs_t
+	if unix.Fstatfs(m.toDir, &disk) != nil || uint64(m.st.Size) > disk.Bavail*uint64(disk.Bsize) {
+		return unix.ENOSPC
+	}
+	err = place(m.toDir, m.toLast, m.st.Mode, unix.RENAME_NOREPLACE, func(f *os.File) error {
+		sum := sha256.New()
+		if _, err := io.CopyN(io.MultiWriter(f, sum), from, m.st.Size); err != nil {
+			return unix.EIO
+		}
+		if id := hex.EncodeToString(sum.Sum(nil)); m.to != path.Join("lfs/objects", id[:2], id[2:4], id) {
+			r.refuse(m.to, errors.New("not the hash of its content"))
+			return unix.EACCES
+		}
+		return nil
+	})
+	if err == nil {
+		_ = unix.Unlinkat(m.fromDir, m.fromLast, 0)
+		r.locks.gone(m.from)
+	}
+	return err
 }
 
 // refuse says why something did not enter. In the box git says that it was not permitted.

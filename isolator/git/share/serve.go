@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -44,29 +45,48 @@ func Open(o Options) (*Server, error) {
 	if err == nil {
 		r.worktrees, err = r.hostsWorktrees()
 	}
+	if _, there := r.worktrees[o.Tree]; err == nil && o.Tree != "" && !there {
+		err = fmt.Errorf("%s: no worktree %s", o.Dir, o.Tree)
+	}
 	if err == nil {
 		r.locks, err = r.openLocks(filepath.Join(o.Private, "locks"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.watch = newWatch(o.Dir)
+	kept, _ := filepath.Glob(filepath.Join(own, "worktrees/*"))
+	for _, dir := range kept { // of one that is gone outside
+		if _, there := r.worktrees[filepath.Base(dir)]; !there {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
+	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree))
 	r.refreshSettings()
 	return &Server{r: r}, nil
 }
 
 // hostsWorktrees are the linked worktrees that are there.
-func (r *repository) hostsWorktrees() (map[string]worktree, error) {
-	found := map[string]worktree{}
+func (r *repository) hostsWorktrees() (map[string]bool, error) {
+	found := map[string]bool{}
 	entries, err := os.ReadDir(filepath.Join(r.Dir, "worktrees"))
 	if errors.Is(err, os.ErrNotExist) {
 		return found, nil
 	}
 	for _, e := range entries {
 		at, _ := os.ReadFile(filepath.Join(r.Dir, "worktrees", e.Name(), "gitdir")) // without one it is far
-		found[e.Name()] = worktree{far: !strings.HasPrefix(string(at), r.Project+"/")}
+		top := r.topOf(e.Name(), strings.TrimSuffix(string(at), "\n"))
+		found[e.Name()] = e.Name() != r.Tree && !strings.HasPrefix(top, r.Project+"/")
 	}
 	return found, err
+}
+
+// topOf is the folder of a worktree by the line of its gitdir, which may be relative.
+func (r *repository) topOf(tree, line string) string {
+	if !filepath.IsAbs(line) {
+		line = filepath.Join(r.Dir, "worktrees", tree, line)
+	}
+	return filepath.Dir(line)
 }
 
 // Mount mounts the git directory in a box whose program does not run yet, and begins to serve. The refs
@@ -83,14 +103,15 @@ func (s *Server) Mount(b Box) error {
 			return fmt.Errorf("the repository cannot be mounted in the sandbox: %w", err)
 		}
 		root := &node{r: r, refs: i > 0}
-		r.watch.roots[i] = root
 		server, err := serve(fd, root)
 		if err != nil {
 			return err
 		}
+		kernel.mu.Lock()
+		r.watch.roots[i] = root
+		kernel.mu.Unlock()
 		s.mounts = append(s.mounts, server)
 	}
-	go r.watch.run()
 	from, at, none := cstring(b.Objects), cstring(filepath.Join(r.Dir, "objects")), cstring("")
 	return b.do(nsenter.Mount(from, at, none, unix.MS_BIND, none))
 }

@@ -2,6 +2,8 @@ package share
 
 import (
 	"fmt"
+	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +19,7 @@ import (
 // to the host's file where they mean nothing but a branch of a remote that the host has.
 type settings struct {
 	mu   sync.Mutex
-	host stamp // of the host's file when base was made
+	host [3]stamp // of the host's files when base was made
 	base []gitconfig.Entry
 }
 
@@ -30,8 +32,14 @@ func (r *repository) refreshSettings() {
 	s := &r.settings
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var st unix.Stat_t
-	if unix.Fstatat(r.root, "config", &st, unix.AT_SYMLINK_NOFOLLOW) != nil || s.host == stampOf(&st) {
+	var now [3]stamp
+	for i, name := range []string{"config", "config.worktree", path.Join("worktrees", r.Tree, "config.worktree")} {
+		var st unix.Stat_t
+		if unix.Fstatat(r.root, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			now[i] = stampOf(&st)
+		}
+	}
+	if s.host == now {
 		return
 	}
 	list, err := r.Settings()
@@ -50,8 +58,9 @@ func (r *repository) refreshSettings() {
 	}
 	fresh := less(base, removed)
 	fresh = append(fresh, less(added, base)...)
-	if place(r.private, ownSettings, gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh), 0o600, unix.NsecToTimespec(0)) == nil {
-		s.host, s.base = stampOf(&st), base
+	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
+	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
+		s.host, s.base = now, base
 	}
 }
 

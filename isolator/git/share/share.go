@@ -23,17 +23,23 @@ import (
 // Options are what is shared, and how.
 type Options struct {
 	Dir     string // the git directory
-	Project string // its work tree
+	Project string // the work tree that the box works in
+	Tree    string // of a linked one its name in worktrees, "" for the main one
 	Private string // a folder of what is the box's own, kept between runs
 
 	Objects Objects
 	Index   Index
 
-	// Settings are those of the host's that the box sees, and Ours come after them.
+	// Settings are those of the host's that the box sees, of the work tree's config.worktree as well, and
+	// Ours come after them.
 	Settings func() ([]gitconfig.Entry, error)
 	Ours     []gitconfig.Entry
 	// Branch sets, or with value nil removes, a setting of a branch in the host's file.
 	Branch func(key string, value *string) error
+
+	// Moved is told of a ref in refs that the box has moved or, with now "", removed. The values are ids in hex,
+	// or "ref: " and a name. It may be nil.
+	Moved func(ref, old, now string)
 
 	// Say tells the person what was refused or passed.
 	Say func(format string, args ...any)
@@ -59,17 +65,17 @@ type repository struct {
 	Options
 	root, private int // folders
 	uid, gid      uint32
-	worktrees     map[string]worktree // those that were there at the start
+	exclude       bool            // the box has an info/exclude of its own
+	worktrees     map[string]bool // those that were there at the start; true: outside the project
 	locks         *locks
 	watch         *watch
 	views         views
 	settings      settings
 	names         sync.Mutex // one name is made, renamed or removed at a time
-}
-
-// worktree is a linked one of the host.
-type worktree struct {
-	far bool // it lies outside the project, where the box does not see it
+	packed        struct {   // of packed-refs
+		of   stamp
+		refs map[string]string
+	}
 }
 
 // beneath is how everything is opened: below a folder, through no link.

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -9,7 +10,7 @@ import (
 // A view is an index as the box reads it, where that is not what the host has, in memory.
 type view struct {
 	of stamp
-	fd int
+	f  *os.File
 	st unix.Stat_t // of the host's, with the size of the view
 }
 
@@ -37,30 +38,20 @@ func (r *repository) view(name string) (fd int, st unix.Stat_t, err error) {
 	if err != nil {
 		return -1, st, err
 	}
-	fd, err = unix.FcntlInt(uintptr(v.fd), unix.F_DUPFD_CLOEXEC, 3)
+	fd, err = unix.FcntlInt(v.f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	return fd, v.st, err
-}
-
-// viewStat is what stat says of the view of an index.
-func (r *repository) viewStat(name string, st *unix.Stat_t) error {
-	r.views.mu.Lock()
-	defer r.views.mu.Unlock()
-	v, err := r.present(name)
-	if err == nil {
-		*st = v.st
-	}
-	return err
 }
 
 // present makes the view anew when the host's index is another one.
 func (r *repository) present(name string) (*view, error) {
-	host, err := r.open(name, unix.O_RDONLY)
+	fd, err := r.open(name, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(host)
+	host := os.NewFile(uintptr(fd), name)
+	defer host.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(host, &st); err != nil {
+	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
 	old := r.views.byName[name]
@@ -74,18 +65,19 @@ func (r *repository) present(name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("index", unix.MFD_CLOEXEC)
+	fd, err = unix.MemfdCreate("index", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	if err := writeAll(fd, data); err != nil {
-		unix.Close(fd)
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.Write(data); err != nil {
+		f.Close()
 		return nil, err
 	}
 	if old != nil {
-		unix.Close(old.fd)
+		old.f.Close()
 	}
-	v := &view{of: stampOf(&st), fd: fd, st: st}
+	v := &view{of: stampOf(&st), f: f, st: st}
 	v.st.Size = int64(len(data))
 	r.views.byName[name] = v
 	return v, nil

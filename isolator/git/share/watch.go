@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,13 +26,34 @@ import (
 // server: one that is killed in that moment leaves a box that hangs. So what is missing is kept only
 // where it cannot come.
 type watch struct {
-	fd         int // of inotify, -1 where the user has no more of them: then nothing is kept
-	top        string
+	top, tree  string   // the git directory, and in it the folder of the linked worktree, or of all
 	roots      [2]*node // the mount of the git directory, and that of the refs
-	mu         sync.Mutex
-	folders    map[int32]string
-	watched    sync.Map // the same, by name
+	watched    sync.Map // the names of the folders that are watched
 	generation atomic.Uint64
+}
+
+// inotify is the one of this process, for all repositories that it serves: a user has few.
+type inotify struct {
+	once    sync.Once
+	fd      int // -1 where the user has no more of them: then nothing is kept
+	mu      sync.Mutex
+	folders map[int32][]folder
+}
+
+// folder is one that is watched.
+type folder struct {
+	of   *watch
+	name string
+}
+
+var kernel inotify
+
+func (k *inotify) open() {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	k.fd, k.folders = fd, map[int32][]folder{}
+	if err == nil {
+		go k.run()
+	}
 }
 
 const changes = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_CREATE | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
@@ -39,26 +61,29 @@ const changes = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_M
 // mostFolders is how many folders are watched: the user has a bound for all programs together.
 const mostFolders = 4096
 
-func newWatch(top string) *watch {
-	w := &watch{top: top, folders: map[int32]string{}}
-	var err error
-	if w.fd, err = unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC); err != nil {
-		w.fd = -1
-		return w
-	}
+func newWatch(top, tree string) *watch {
+	w := &watch{top: top, tree: tree}
+	kernel.once.Do(kernel.open)
+	kernel.mu.Lock()
+	defer kernel.mu.Unlock()
 	w.add("")
 	w.addAll("refs")
 	w.addAll("logs")
+	w.add(tree)
+	w.addAll(tree + "/logs")
 	return w
 }
 
 // add watches a folder; what is in one that cannot be watched is not kept.
 func (w *watch) add(name string) {
-	if len(w.folders) >= mostFolders {
+	if len(kernel.folders) >= mostFolders {
 		return
 	}
-	if wd, err := unix.InotifyAddWatch(w.fd, path.Join(w.top, name), changes); err == nil {
-		w.folders[int32(wd)] = name
+	at := folder{w, name}
+	if wd, err := unix.InotifyAddWatch(kernel.fd, path.Join(w.top, name), changes); err == nil {
+		if of := kernel.folders[int32(wd)]; !slices.Contains(of, at) {
+			kernel.folders[int32(wd)] = append(of, at)
+		}
 		w.watched.Store(name, true)
 		w.generation.Add(1)
 	}
@@ -75,15 +100,18 @@ func (w *watch) addAll(name string) {
 
 // covers reports whether the kernel may keep what it is told of a name.
 func (w *watch) covers(name string) bool {
-	if w.fd < 0 || passing.MatchString(name) {
+	if passing.MatchString(name) {
 		return false
 	}
 	switch name {
 	case "", "HEAD", "packed-refs", "index", "refs", "objects", "hooks":
 		_, ok := w.watched.Load("")
 		return ok
+	case w.tree, w.tree + "/HEAD", w.tree + "/index":
+		_, ok := w.watched.Load(w.tree)
+		return ok
 	}
-	if top := firstPart(name); top == "refs" || top == "logs" {
+	if top := firstPart(name); top == "refs" || top == "logs" || strings.HasPrefix(name, w.tree+"/logs/") {
 		_, ok := w.watched.Load(path.Dir(name))
 		return ok
 	}
@@ -104,62 +132,63 @@ func missing(name string) time.Duration {
 	return 0
 }
 
-// run takes back what changes, until the descriptor is closed.
-func (w *watch) run() {
-	for w.fd >= 0 {
-		poll := []unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
-		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR || poll[0].Revents&unix.POLLNVAL != 0 {
+// run takes back what changes.
+func (k *inotify) run() {
+	for {
+		poll := []unix.PollFd{{Fd: int32(k.fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
 			return
 		}
-		w.drain()
+		k.drain()
 	}
 }
 
 // drain takes back what has changed until now.
-func (w *watch) drain() {
-	if w.fd < 0 {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (k *inotify) drain() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := unix.Read(w.fd, buf)
+		n, err := unix.Read(k.fd, buf)
 		if err != nil || n <= 0 {
 			return
 		}
 		for rest := buf[:n]; len(rest) >= unix.SizeofInotifyEvent; {
 			length := int(binary.NativeEndian.Uint32(rest[12:]))
 			name, _, _ := strings.Cut(string(rest[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+length]), "\x00")
-			w.event(int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), name)
+			k.event(int32(binary.NativeEndian.Uint32(rest)), binary.NativeEndian.Uint32(rest[4:]), name)
 			rest = rest[unix.SizeofInotifyEvent+length:]
 		}
 	}
 }
 
-func (w *watch) event(wd int32, mask uint32, name string) {
-	folder, known := w.folders[wd]
-	switch {
-	case mask&unix.IN_Q_OVERFLOW != 0:
-		w.generation.Add(1)
-		for _, root := range w.roots {
-			if root != nil {
-				takeBack(root.EmbeddedInode())
+func (k *inotify) event(wd int32, mask uint32, name string) {
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		for _, list := range k.folders {
+			for _, f := range list {
+				f.of.changedAll(f.name)
 			}
 		}
-	case mask&unix.IN_IGNORED != 0:
-		delete(w.folders, wd)
-		w.watched.Delete(folder)
-	case known && !passing.MatchString(path.Join(folder, name)) && !strings.HasPrefix(name, ours):
-		w.changed(folder, name, mask)
+	}
+	for _, f := range k.folders[wd] {
+		switch {
+		case mask&unix.IN_IGNORED != 0:
+			delete(k.folders, wd)
+			f.of.watched.Delete(f.name)
+		case !passing.MatchString(path.Join(f.name, name)) && !strings.HasPrefix(name, ours):
+			f.of.changed(f.name, name, mask)
+		}
 	}
 }
 
-// takeBack takes back all that is below a node.
-func takeBack(i *gofs.Inode) {
-	_ = i.NotifyContent(0, 0)
-	for _, child := range i.Children() {
-		takeBack(child)
+// changedAll takes back all that is in a folder.
+func (w *watch) changedAll(folder string) {
+	w.generation.Add(1)
+	if at := w.find(folder); at != nil {
+		_ = at.NotifyContent(0, 0)
+		for _, child := range at.Children() {
+			_ = child.NotifyContent(0, 0)
+		}
 	}
 }
 

@@ -1,0 +1,236 @@
+package features
+
+// git_dir = "checked": each repository that the box can write, and the one its working folder lies in, is shared
+// with the box: a server of its own serves the git directory there, and decides about all that enters (package
+// git/server). What only this box has, and the objects that it stores, lie in a folder of INNER_HOME.
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// Reasons of mounts, as explain and --dry-run print them.
+const (
+	gitShared  = "the project's git directory, served: every change of the box is checked before it counts"
+	gitStore   = "where the box's git stores objects"
+	gitHost    = "objects of the host's repository, to read"
+	gitPointer = "it leads to the git directory, and stays as it is"
+)
+
+// boxGits are the repositories of a run.
+type boxGits struct {
+	found  []*git.Repo // all of them
+	repos  []*git.Repo // those that are shared
+	lines  []string    // what is read-only, and why
+	passed []string    // each .git that leads to none, or is hidden
+	stays  []string    // all git directories, and what leads to them
+	served []*sharedGit
+	server *server.Server
+}
+
+// feature shares repositories with the box.
+func (b *boxGits) feature() Feature {
+	return Feature{
+		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
+		Show: func(run *Run) error {
+			b.look(run)
+			for i, r := range b.repos {
+				b.bind(run, i, r, DryStage+"objects of "+r.Common)
+			}
+			return b.stay(run.Spec, &run.Facts, &run.Assets)
+		},
+		Refresh: func(run *Run) error { return b.stay(run.Spec, &run.Facts, &run.Assets) },
+		Start:   b.start,
+		Between: b.tell,
+		Finish: func(run *Run, o *Outcome) error {
+			if b.server != nil {
+				b.server.End()
+			}
+			return b.tell(run, o)
+		},
+	}
+}
+
+func heldGit(run *Run) []Held {
+	text := "git works on the repository's own git directory; what the sandbox changes in it is checked before it counts"
+	switch {
+	case run.Spec.GitDir == "rw":
+		text = "nothing holds it (git_dir = \"rw\"): the sandbox writes to the repository's own git directory"
+	case run.Spec.GitDir == "ro":
+		text = "the repository's git directory is mounted read-only"
+	case len(run.Assets.Repos) == 0:
+		text = "there is no repository that the sandbox could write to"
+	}
+	return []Held{held("git_dir", "%s", text)}
+}
+
+// gitProgram is git on the host, or "".
+func gitProgram(run *Run) string {
+	path, _ := host.FindHelper("git", run.Getenv("PATH"))
+	return path
+}
+
+// look finds the repositories.
+func (b *boxGits) look(run *Run) {
+	*b = boxGits{}
+	if run.Spec.GitDir == "rw" {
+		return
+	}
+	b.find(run.Caller, run.Spec, run.Facts)
+	if run.Spec.GitDir == "checked" {
+		b.choose(run.Caller, gitProgram(run))
+	}
+}
+
+// bind puts what a shared repository is made of into the plan.
+func (b *boxGits) bind(run *Run, i int, r *git.Repo, store string) {
+	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
+	run.Facts.Paths[r.Common] = host.Look(r.Common)
+	repo := plan.Repo{Dir: r.Common, Binds: []plan.Bind{
+		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
+		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
+	}}
+	if !slices.ContainsFunc(b.repos[:i], func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }) { // else it is mounted in that one
+		repo.Binds = append(repo.Binds, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared})
+	}
+	if r.Pointer {
+		p := filepath.Join(r.Top, ".git")
+		repo.Binds = append(repo.Binds, plan.Bind{Host: p, Box: p, Reason: gitPointer})
+	}
+	run.Assets.Repos = append(run.Assets.Repos, repo)
+}
+
+// make makes what the box has of its own for each repository.
+func (b *boxGits) make(run *Run) error {
+	b.look(run)
+	for _, line := range b.lines {
+		run.Warn("%s", line)
+	}
+	for i, r := range b.repos {
+		s, err := openShared(run, r)
+		if err != nil {
+			return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(r.Top) + ": " + err.Error(), Hint: "inner doctor"}
+		}
+		b.served = append(b.served, s)
+		run.Undo(func() { s.close(run) })
+		if err := s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
+			return err
+		}
+		b.bind(run, i, r, s.store())
+	}
+	return b.stay(run.Spec, &run.Facts, &run.Assets)
+}
+
+// start starts the server, and has it mount what it serves before the program starts.
+func (b *boxGits) start(run *Run, o *launch.Options) {
+	if b.server != nil {
+		b.server.End() // of a try that failed
+		b.server.Close()
+		b.server = nil
+	}
+	if len(b.served) == 0 {
+		return
+	}
+	var list []server.Repository
+	for i, s := range b.served {
+		list = append(list, server.Repository{
+			Repository: s.described(run), Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: s.ignored(run),
+		})
+		run.watchDisk("the box's git objects", s.store(), s.used, o)
+	}
+	var err error
+	if b.server, err = server.Start("/proc/self/exe", list); err == nil {
+		run.Undo(b.server.Close)
+		run.Undo(b.server.End)
+	}
+	o.Inside = func(in launch.Inside) error {
+		if err != nil {
+			return err
+		}
+		return b.server.Mount(in.User, in.Mounts)
+	}
+	o.Ending = func() {
+		if b.server != nil {
+			b.server.End()
+		}
+	}
+}
+
+// repoPolicy says what of a repository's own settings the box sees, nil for all.
+func repoPolicy(run *Run) *gitconfig.Policy {
+	if run.Spec.Git == nil {
+		return nil
+	}
+	p := gitPolicy(run.Spec)
+	return &p
+}
+
+// oursInGit come after the settings of each repository: git in the box leaves to the host what rewrites whole files, and
+// writes an index that can be looked at.
+var oursInGit = []gitconfig.Entry{
+	{Key: "gc.auto", Value: "0"}, {Key: "maintenance.auto", Value: "false"}, {Key: "gc.worktreepruneexpire", Value: "never"},
+	{Key: "core.splitindex", Value: "false"}, {Key: "index.sparse", Value: "false"}, {Key: "core.fsmonitor", Value: "false"}, {Key: "core.untrackedcache", Value: "false"},
+}
+
+// tell tells what the server has told.
+func (b *boxGits) tell(run *Run, o *Outcome) error {
+	if b.server == nil {
+		return nil
+	}
+	lines, moved := b.server.Told()
+	const most = 20 // lines: a box can make as many as it likes
+	for _, line := range lines[:min(len(lines), most)] {
+		run.Warn("%s", line)
+	}
+	if len(lines) > most {
+		run.Warn("git: and %d more of that kind", len(lines)-most)
+	}
+	for _, m := range moved {
+		o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
+	}
+	return nil
+}
+
+// known is what was there of git's before the run, and the box cannot write.
+func (b *boxGits) known() []string { return append(b.repositories(), b.stays...) }
+
+// repositories are the git directories that are shared.
+func (b *boxGits) repositories() (out []string) {
+	for _, r := range b.repos {
+		out = append(out, r.Common)
+	}
+	return out
+}
+
+// tracked returns what the host's git has at places of a work tree, without what a box brought there.
+func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
+	t := git.TrackedAt(gitProgram(run), top, places)
+	for _, s := range b.served {
+		if s.repo.Top != top {
+			continue
+		}
+		g, err := gate.Open(s.described(run), run.Warn)
+		if err != nil {
+			return nil
+		}
+		defer g.Close()
+		for at, entries := range t {
+			rest, _ := paths.Rest(top, at)
+			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
+		}
+	}
+	return t
+}

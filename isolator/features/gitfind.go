@@ -1,0 +1,207 @@
+package features
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+)
+
+// maxBoxGits is how many repositories a box shares: each costs its start some milliseconds. In the others git is
+// read-only.
+const maxBoxGits = 64
+
+// line adds a line for the person, once.
+func (b *boxGits) line(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.lines, text) {
+		b.lines = append(b.lines, text)
+	}
+}
+
+// find finds the repositories of the folders that the box writes, and of the others named.
+func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
+	add := func(r *git.Repo) {
+		if !slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
+			b.found = append(b.found, r)
+		}
+	}
+	roots := realRoots(rc)
+	for _, root := range roots {
+		r, err := git.Find(root)
+		if err != nil { // in none
+			continue
+		}
+		whole := slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) })
+		switch {
+		case isZone(rc, root) && !whole:
+			// The work tree is not the box's to write, and so are commits not its to make.
+		case whole || seesTop(c.Home, rc, r.Top):
+			if r.Led && newer(filepath.Join(r.Top, ".git"), f.StageBase) {
+				r.Reason = "its .git leads elsewhere and is younger than a sandbox that runs, which may have made it"
+			}
+			r.Led = false
+			add(r)
+		case rc.GitDir == "checked":
+			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
+		}
+	}
+	hidden := plan.HiddenFolders(rc, f)
+	tops := slices.Clone(f.Repositories)
+	linked := func(r *git.Repo) { // what git enters by itself counts however deep it lies
+		_, there, _ := git.Gitlinks(r) // stay refuses an index that cannot be read
+		for _, p := range there {
+			top := filepath.Join(r.Top, p)
+			if slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, top) }) && !slices.Contains(tops, top) {
+				tops = append(tops, top)
+			}
+		}
+	}
+	for _, r := range b.found {
+		linked(r)
+	}
+	for i := 0; i < len(tops); i++ { // linked adds to them
+		top := tops[i]
+		r, err := git.FindAt(top)
+		if err != nil || allHidden(r, hidden) {
+			b.passed = append(b.passed, filepath.Join(top, ".git"))
+			continue
+		}
+		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) } // the submodule or worktree of one
+		inside := slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, r.Common) })
+		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && (!inside || r.Led) {
+			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
+		}
+		add(r)
+		linked(r)
+	}
+}
+
+// newer reports whether a .git may have been made by a box that lives. What other boxes made was looked at when they ended.
+func newer(dotGit, stageBase string) bool {
+	var st unix.Stat_t
+	live, err := stage.Running(stageBase)
+	if err != nil || unix.Lstat(dotGit, &st) != nil {
+		return true
+	}
+	return slices.ContainsFunc(live, func(l stage.Live) bool { return !l.Begun.IsZero() && l.Begun.Before(time.Unix(st.Ctim.Unix())) })
+}
+
+// allHidden reports whether a repository and each link on the ways to it lie in hidden folders.
+func allHidden(r *git.Repo, hidden []string) bool {
+	seen := func(p string) bool {
+		return !slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, p) })
+	}
+	for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+		at := host.Look(way)
+		if seen(at.Real) || slices.ContainsFunc(at.Hops, func(h host.Hop) bool { return seen(h.Path) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// choose chooses those that are shared, and says why others are not.
+func (b *boxGits) choose(c *caller.Caller, program string) {
+	for _, r := range b.found {
+		if r.Reason == "" && program != "" && !b.shares(r.Common) {
+			b.repos = append(b.repos, r)
+		}
+	}
+	slices.SortStableFunc(b.repos, func(x, y *git.Repo) int { return strings.Compare(x.Common, y.Common) }) // submodules lie in others
+	var reasons []string
+	names := map[string][]string{} // of the repositories that have a reason
+	readOnly := func(r *git.Repo, why string) {
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], c.Short(r.Top))
+	}
+	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
+		readOnly(r, fmt.Sprintf("only %d repositories of a box are writable", maxBoxGits))
+	}
+	for _, r := range b.found {
+		switch {
+		case b.own(r.Common): // also by another way
+		case program == "":
+			readOnly(r, "git is not installed outside")
+		default:
+			readOnly(r, r.Reason)
+		}
+	}
+	for _, why := range reasons {
+		b.line("git is read-only in %s: %s", strings.Join(visible.Some(names[why], 4), ", "), why)
+	}
+	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
+}
+
+// shares reports whether the box shares a git directory.
+func (b *boxGits) shares(dir string) bool {
+	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return x.Common == dir })
+}
+
+// own reports whether a path is in a git directory that the box shares.
+func (b *boxGits) own(p string) bool {
+	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return paths.Below(x.Common, p) })
+}
+
+// stay puts into the plan what of repositories stays as it is: those that are not shared, and
+// the ways to all of them.
+func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) error {
+	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
+	roots := realRoots(rc)
+	add := func(p string, info host.Path) {
+		if !slices.Contains(s.GitStays, p) {
+			f.Paths[p], s.GitStays = info, append(s.GitStays, p)
+		}
+	}
+	for _, r := range b.found {
+		vacant, _, err := git.Gitlinks(r) // git outside would enter what is made there
+		if err != nil && r.Digits > 0 {
+			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
+		}
+		for _, p := range vacant {
+			if at := host.Look(filepath.Join(r.Top, p)); at.Kind == host.Dir || at.Kind == host.File {
+				add(at.Real, at)
+			}
+		}
+		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+			info := host.Look(way)
+			s.GitLinks = append(s.GitLinks, info.Hops...)
+			if b.own(info.Real) || info.Kind != host.File && info.Kind != host.Dir {
+				continue
+			}
+			add(info.Real, info)
+			for _, root := range roots {
+				if paths.Below(info.Real, root) { // the working folder of a bare one, or a part of it
+					add(root, host.Look(root))
+				}
+			}
+		}
+		b.stays = append(b.stays, filepath.Join(r.Top, ".git"), r.Dir, r.Common)
+	}
+	return nil
+}
+
+// seesTop reports whether the box sees a folder above its working folder.
+func seesTop(home string, rc profile.RunConfig, top string) bool {
+	if slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool {
+		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && paths.Below(files.Real(m.Source), top) && m.Source == m.Dest
+	}) {
+		return true
+	}
+	return rc.Base != "minimal" && !(rc.HidesHome() && paths.Below(files.Real(home), top)) && !paths.Below("/tmp", top) && !paths.Below("/var/tmp", top)
+}

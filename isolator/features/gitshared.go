@@ -1,0 +1,121 @@
+package features
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/share"
+)
+
+// sharedGit is what a box has of its own of a shared repository: a folder of
+//
+//	INNER_HOME/repositories/REPOSITORY/BOX-N
+//
+// BOX stands for the profile, and N lets several boxes of one profile live at the same time. The folder stays, with
+// the box's settings, and a rebase that is half done goes on in the next run.
+type sharedGit struct {
+	repo    *git.Repo
+	dir     string // the folder
+	lock    *os.File
+	brought string // the file of the repository with the commits that boxes brought
+}
+
+// maxBoxes is how many boxes of one profile may share one repository at the same time.
+const maxBoxes = 1000
+
+// openShared finds the first folder that no living run has, and locks it.
+func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
+	base := filepath.Join(run.InnerHome, "repositories", digest(r.Common))
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, err
+	}
+	s := &sharedGit{repo: r, brought: filepath.Join(base, "brought")}
+	for n := range maxBoxes {
+		s.dir = filepath.Join(base, fmt.Sprintf("%s-%d", digest(run.Spec.Name, run.Spec.Path), n))
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+			return nil, err
+		}
+		f, err := os.Open(s.dir)
+		if err != nil {
+			return nil, err
+		}
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			s.lock = f
+			return s, nil
+		}
+		f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%d boxes have it", maxBoxes)
+}
+
+func digest(words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s *sharedGit) store() string { return filepath.Join(s.dir, "store") }
+
+// described is the repository as its gate knows it, once there is a plan.
+func (s *sharedGit) described(run *Run) gate.Repository {
+	r := s.repo
+	return gate.Repository{
+		Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
+		Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
+	}
+}
+
+// ignored are patterns of what inner puts into the work tree.
+func (s *sharedGit) ignored(run *Run) []string {
+	out := ignored(run)
+	for _, p := range Placeholders(run) {
+		if rest, ok := paths.Rest(s.repo.Top, p); ok {
+			out = append(out, "/"+rest)
+		}
+	}
+	return out
+}
+
+// fill makes the store of the box, which reads the host's objects at a place of the box.
+func (s *sharedGit) fill(objects string) error {
+	info := filepath.Join(s.store(), "info") // an earlier box may have made a link there
+	return errors.Join(os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
+}
+
+// used is what the store takes on the disk.
+func (s *sharedGit) used() (n uint64) {
+	_ = filepath.WalkDir(s.store(), func(_ string, e fs.DirEntry, err error) error {
+		if err == nil {
+			if fi, err := e.Info(); err == nil {
+				n += uint64(fi.Sys().(*syscall.Stat_t).Blocks) * 512
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// close lets the next box have the folder. The objects go, unless something that is half done names some.
+func (s *sharedGit) close(run *Run) {
+	what := share.HalfDone(s.dir)
+	if what == "" {
+		_ = os.RemoveAll(s.store())
+	} else {
+		run.Say("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
+	}
+	s.lock.Close()
+}

@@ -1,0 +1,130 @@
+package gate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/index"
+)
+
+// settle brings to the work tree what a box has checked out of files that it may not write. Git in the box
+// leaves them, and the index says so.
+func (g *Gate) settle(list []index.Change) {
+	g.settling.Lock()
+	defer g.settling.Unlock()
+	for _, c := range list {
+		name := cmp.Or(c.Is, c.Was).Name
+		err := g.settleFile(name, c)
+		if err == nil {
+			delete(g.unsettled, name)
+		} else if g.unsettled[name] != err.Error() {
+			g.unsettled[name] = err.Error()
+			g.say("git: %s stays as it was, though the sandbox checked out another: %v", name, err)
+		}
+	}
+}
+
+// settleFile writes one, or says why it stays.
+func (g *Gate) settleFile(name string, c index.Change) error {
+	if c.Is == nil {
+		return errors.New("it removed it")
+	}
+	blob := hex.EncodeToString(c.Is.ID[:])
+	if c.Is.Mode() != 0o100644 && c.Is.Mode() != 0o100755 {
+		return errors.New("it is no plain file")
+	}
+	if had, err := g.objects.HostHad(name, blob); err != nil || !had {
+		return errors.Join(errors.New("no commit of yours has that"), err)
+	}
+	if err := g.unfiltered(name); err != nil {
+		return err
+	}
+	f, err := g.openTree(name, c.Was == nil)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	was, err := io.ReadAll(io.LimitReader(f, maxSettled+1))
+	if err != nil || len(was) > maxSettled {
+		return errors.Join(errors.New("it is too large"), err)
+	}
+	if c.Was != nil && index.BlobID(was) != c.Was.ID {
+		return errors.New("it is not what git had there")
+	}
+	data, err := g.git(g.Dir, "cat-file", "blob", blob).Output()
+	if err != nil || bytes.Equal(data, was) {
+		return err
+	}
+	// In place: another file of that name would not be under what the box has over it.
+	if _, err = f.WriteAt(data, 0); err == nil {
+		err = f.Truncate(int64(len(data)))
+	}
+	return err
+}
+
+// maxSettled is how large a file may be that is brought.
+const maxSettled = 16 << 20
+
+// makeFolders makes the folders that a file is to lie in, through no link. What cannot be made is seen when the file is.
+func (g *Gate) makeFolders(name string) {
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		dir, base := path.Split(name[:i])
+		fd, err := unix.Openat2(int(g.tree.Fd()), path.Clean("./"+dir), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_DIRECTORY, Resolve: beneath})
+		if err != nil {
+			return
+		}
+		_ = unix.Mkdirat(fd, base, 0o777)
+		unix.Close(fd)
+	}
+}
+
+const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+
+// openTree opens a file of the work tree, through no link. A fresh one is made, with its folders.
+func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
+	how := unix.OpenHow{Flags: unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK, Resolve: beneath}
+	if fresh {
+		g.makeFolders(name)
+		how.Flags |= unix.O_CREAT | unix.O_EXCL
+		how.Mode = 0o666
+	}
+	fd, err := unix.Openat2(int(g.tree.Fd()), name, &how)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path.Base(name))
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.New("it is no plain file")
+	}
+	return f, nil
+}
+
+// unfiltered returns an error when git would write other bytes than those of the commit.
+func (g *Gate) unfiltered(name string) error {
+	out, err := g.git(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
+	if err != nil {
+		return err
+	}
+	for fields := strings.Split(string(out), "\x00"); len(fields) >= 3; fields = fields[3:] {
+		if fields[2] != "unspecified" && fields[2] != "unset" {
+			return fmt.Errorf("the attribute %s is set for it", fields[1])
+		}
+	}
+	if out, _ := g.git(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
+		return errors.New("core.autocrlf is set")
+	}
+	return nil
+}

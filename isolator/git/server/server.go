@@ -1,0 +1,365 @@
+// Package server serves the git directories of a project to its box, in a process of its own.
+//
+// The process is started beside what makes the box, and ended before it: whoever waits for an answer
+// of a server that is stopped cannot be killed. It reads what a hostile box wrote, so Landlock leaves it the
+// repositories and git alone. Killed at any moment it leaves lock files in the repository at most,
+// which the launcher removes by the journal.
+//
+//	s, err := server.Start(exe, repositories)
+//	err = s.Mount(namespaces)     // all are in the box, and it may start
+//	s.End()                       // before the box ends
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/share"
+	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// Repository is one that is served.
+type Repository struct {
+	gate.Repository
+	Box string // where the box has its store of objects
+
+	// Policy says what of the repository's settings the box sees: what remains of them, without logins when Logins
+	// is not set. Ours come after them.
+	Policy *gitconfig.Policy
+	Logins bool
+	Ours   []gitconfig.Entry
+	// Ignored are patterns of files that the box's git ignores, besides those of the host's info/exclude.
+	Ignored []string
+}
+
+// word is the argument that makes a binary of inner a server, and exe the name it is started under.
+const (
+	word = "__git"
+	exe  = "inner: git"
+)
+
+// Is reports whether this process was started as a server.
+func Is(args []string) bool { return len(args) == 2 && args[0] == exe && args[1] == word }
+
+// message is what a server tells.
+type message struct {
+	Failed string // it cannot serve
+	Line   string // for the person
+	Moved  *Moved
+}
+
+// Moved is a ref whose value a box replaced or removed.
+type Moved struct{ Repo, Ref, Old, New string }
+
+// Server is a process that serves.
+type Server struct {
+	socket int
+	pid    int
+	over   chan struct{}
+	repos  []Repository
+
+	mu    sync.Mutex
+	lines []string
+	moved []Moved
+}
+
+// The descriptors of a server.
+const (
+	socketFD = 3
+	specFD   = 4
+)
+
+// maxLines is how many lines of one box are kept, and moved refs: it can make as many as it likes.
+const maxLines = 1000
+
+// Start starts a server, without waiting for it. program is a binary of inner.
+func Start(program string, repos []Repository) (*Server, error) {
+	text, err := json.Marshal(repos)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := wire.Memfd(text)
+	if err != nil {
+		return nil, err
+	}
+	specFile := os.NewFile(uintptr(spec), "spec")
+	defer specFile.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "server")
+	defer theirs.Close()
+	s := &Server{socket: pair[0], over: make(chan struct{}), repos: repos}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
+		cmd := &exec.Cmd{
+			Path: program, Args: []string{exe, word}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile},
+			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
+		}
+		err := cmd.Start()
+		if err == nil {
+			s.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+		close(s.over)
+	}()
+	if err := <-started; err != nil {
+		unix.Close(s.socket)
+		return nil, err
+	}
+	return s, nil
+}
+
+// Mount has the server mount all repositories in a box, whose namespaces these are (share.Box), and returns
+// when it serves them.
+func (s *Server) Mount(user, mounts int) error {
+	files := []int{mounts}
+	if user >= 0 {
+		files = append(files, user)
+	}
+	if err := unix.Sendmsg(s.socket, []byte{'M'}, unix.UnixRights(files...), nil, 0); err != nil {
+		return err
+	}
+	m, err := s.receive()
+	switch {
+	case err != nil:
+		return fmt.Errorf("the server of the repository: %w", err)
+	case m.Failed != "":
+		return errors.New(m.Failed)
+	}
+	go s.listen()
+	return nil
+}
+
+func (s *Server) receive() (m message, err error) {
+	buf := make([]byte, 64<<10)
+	n, err := recv(s.socket, buf, nil)
+	if err == nil && n == 0 {
+		err = errors.New("it ended")
+	}
+	if err == nil {
+		err = json.Unmarshal(buf[:n], &m)
+	}
+	return m, err
+}
+
+func recv(socket int, buf, oob []byte) (n int, err error) {
+	for {
+		n, _, _, _, err := unix.Recvmsg(socket, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// listen takes what the server tells.
+func (s *Server) listen() {
+	for {
+		m, err := s.receive()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if m.Line != "" && len(s.lines) < maxLines && !slices.Contains(s.lines, m.Line) {
+			s.lines = append(s.lines, m.Line)
+		}
+		if m.Moved != nil && len(s.moved) < maxLines {
+			s.moved = append(s.moved, *m.Moved)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Told returns what the server has told since the last call.
+func (s *Server) Told() (lines []string, moved []Moved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines, moved = s.lines, s.moved
+	s.lines, s.moved = nil, nil
+	return lines, moved
+}
+
+// End ends the server: what the box asks for from now on fails. It may be called again.
+func (s *Server) End() {
+	select {
+	case <-s.over:
+		return
+	default:
+	}
+	_ = unix.Kill(s.pid, unix.SIGKILL)
+	<-s.over
+	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR)
+	for _, r := range s.repos {
+		_ = share.Sweep(r.Dir, r.Private) // else the next run does
+	}
+}
+
+// Close lets go of what is left, after End.
+func (s *Server) Close() { unix.Close(s.socket) }
+
+// Run is the server. It returns when the launcher is gone, or with what it could not do.
+func Run() int {
+	unix.CloseOnExec(socketFD)
+	unix.CloseOnExec(specFD)
+	runtime.GOMAXPROCS(2)
+	told := teller{}
+	if err := serve(&told); err != nil {
+		told.send(message{Failed: err.Error()})
+		return 1
+	}
+	buf := make([]byte, 1)
+	for {
+		if n, err := recv(socketFD, buf, nil); n <= 0 || err != nil {
+			return 0
+		}
+	}
+}
+
+// serve opens the repositories, waits for the namespaces of the box, and mounts them there.
+func serve(told *teller) error {
+	var repos []Repository
+	if err := json.NewDecoder(os.NewFile(specFD, "spec")).Decode(&repos); err != nil {
+		return err
+	}
+	var servers []*share.Server
+	for _, r := range repos {
+		s, err := open(r, told)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Dir, err)
+		}
+		servers = append(servers, s)
+	}
+	box := share.Box{User: -1, Mounts: -1}
+	oob := make([]byte, unix.CmsgSpace(2*4))
+	if n, err := recv(socketFD, make([]byte, 1), oob); n <= 0 || err != nil {
+		return errors.Join(errors.New("no box"), err)
+	}
+	list, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(list) == 0 {
+		return errors.Join(errors.New("no box"), err)
+	}
+	fds, err := unix.ParseUnixRights(&list[0])
+	if err != nil {
+		return err
+	}
+	if box.Mounts = fds[0]; len(fds) > 1 {
+		box.User = fds[1]
+	}
+	for i, s := range servers {
+		box.Objects = repos[i].Box
+		if err := s.Mount(box); err != nil {
+			return err
+		}
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	if err := confine(repos); err != nil {
+		return err
+	}
+	told.send(message{})
+	return nil
+}
+
+// open opens a repository and its gate.
+func open(r Repository, told *teller) (*share.Server, error) {
+	g, err := gate.Open(r.Repository, told.say)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.own(); err != nil {
+		return nil, err
+	}
+	return share.Open(share.Options{
+		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Objects: g, Index: g, Settings: r.settings, Ours: r.Ours, Branch: r.branch, Say: told.say,
+		Moved: func(ref, old, now string) { told.send(message{Moved: &Moved{r.Dir, ref, old, now}}) },
+	})
+}
+
+// settings are those of the repository that the box sees.
+func (r Repository) settings() (list []gitconfig.Entry, err error) {
+	places := []string{filepath.Join(r.Dir, "config"), filepath.Join(r.Dir, "config.worktree")}
+	if r.Tree != "" {
+		places[1] = filepath.Join(r.Dir, "worktrees", r.Tree, "config.worktree")
+	}
+	for i, p := range places {
+		if e, _ := gitconfig.Last(list, "extensions.worktreeconfig"); i == 1 && !gitconfig.True(e) {
+			break
+		}
+		data, err := os.ReadFile(p)
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		more, err := gitconfig.Parse(data)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	if r.Policy != nil {
+		clean, err := gitconfig.Clean(list, *r.Policy)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool {
+			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) && (e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
+		})
+	}
+	if !r.Logins {
+		list = gitconfig.WithoutLogins(list)
+	}
+	return list, nil
+}
+
+// branch sets, or with nil removes, a setting of a branch in the host's file.
+func (r Repository) branch(key string, value *string) error {
+	args := []string{"config", "--file", filepath.Join(r.Dir, "config"), "--unset-all", key}
+	if value != nil {
+		args = []string{"config", "--file", filepath.Join(r.Dir, "config"), "--replace-all", "--", key, *value}
+	}
+	c := exec.Command(r.Git, args...)
+	c.Dir, c.Env = "/", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// teller tells the launcher.
+type teller struct{ mu sync.Mutex }
+
+func (t *teller) say(format string, args ...any) {
+	t.send(message{Line: fmt.Sprintf(format, args...)})
+}
+
+// maxLine is the longest line that is told: a box chooses some of its words.
+const maxLine = 2000
+
+func (t *teller) send(m message) {
+	m.Line = m.Line[:min(len(m.Line), maxLine)]
+	text, err := json.Marshal(m)
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = unix.Sendmsg(socketFD, text, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) // what is told is no reason to wait
+}

@@ -1,0 +1,49 @@
+package share
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// value returns the value of a ref of the host: an id, the name of another ref after "ref: ", or "".
+func (r *repository) value(ref string) string {
+	if data, err := readAt(r.root, ref); err == nil {
+		return strings.TrimSuffix(string(data), "\n")
+	}
+	var st unix.Stat_t
+	if r.stat("packed-refs", &st) != nil {
+		return ""
+	}
+	if now := stampOf(&st); now != r.packed.of {
+		data, err := readAt(r.root, "packed-refs")
+		if err != nil {
+			return ""
+		}
+		r.packed.of, r.packed.refs = now, packed(string(data))
+	}
+	id, _, _ := strings.Cut(r.packed.refs[ref], " ")
+	return id
+}
+
+// watchRefs looks at those of some names that are refs. The caller calls back when it has changed them.
+func (r *repository) watchRefs(names ...string) (changed func()) {
+	was := map[string]string{}
+	for _, name := range names {
+		if r.Moved != nil && strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
+			was[name] = r.value(name)
+		}
+	}
+	return func() {
+		for ref, old := range was {
+			r.tellMoved(ref, old)
+		}
+	}
+}
+
+// tellMoved tells of a ref that has another value now.
+func (r *repository) tellMoved(ref, old string) {
+	if now := r.value(ref); r.Moved != nil && old != "" && now != old {
+		r.Moved(ref, old, now)
+	}
+}

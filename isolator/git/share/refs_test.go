@@ -1,0 +1,93 @@
+package share
+
+import (
+	"strings"
+	"testing"
+)
+
+// A tag shows what it is of, and not what a box wrote beside it.
+func TestPeeled(t *testing.T) {
+	b := newBox(t)
+	b.outside("git commit -q --allow-empty -m second; git tag -am words v1; git tag -am words v0 HEAD~; git pack-refs --all; cat .git/packed-refs >packed")
+	write := func(sed string) string {
+		b.run("sed '" + sed + "' .git/packed-refs >.git/packed-refs.lock && mv .git/packed-refs.lock .git/packed-refs || rm .git/packed-refs.lock")
+		defer b.outside("cp packed .git/packed-refs")
+		return b.outside("git for-each-ref --format='%(refname:short) %(*subject)' refs/tags; head -1 .git/packed-refs; grep -c ^^ .git/packed-refs; grep -n heads .git/packed-refs | cut -d: -f1")
+	}
+	const peeled, sorted = "# pack-refs with: peeled fully-peeled sorted \n", "# pack-refs with: sorted \n"
+	const tags = "v0 first\nv1 second\n"
+	first := strings.TrimSpace(b.outside("git rev-parse HEAD~"))
+	for _, c := range []struct{ sed, want string }{
+		{"", tags + peeled + "2\n2\n"},                      // all of it is the host's
+		{"/main$/d", tags + peeled + "2\n"},                 // and what is left is
+		{"$s/.*/^" + first + "/", tags + sorted + "1\n2\n"}, // another commit
+		{"$d", tags + sorted + "1\n2\n"},                    // none
+		{"s/ fully-peeled//", tags + sorted + "2\n2\n"},     // another header is not the host's
+		{"s/v1$/v2/", strings.Replace(tags, "v1", "v2", 1) + sorted + "1\n2\n"},
+		{"2{h;d};$G", tags + peeled + "2\n2\n"}, // not sorted: it does not enter
+		{"s/$/ /", tags + peeled + "2\n2\n"},
+		{"2s/^./g/", tags + peeled + "2\n2\n"},
+		{"s,refs/tags/v0,refs/replace/" + first + ",", tags + peeled + "2\n2\n"},
+	} {
+		if got := write(c.sed); got != c.want {
+			t.Errorf("%q: %q, want %q", c.sed, got, c.want)
+		}
+	}
+	if got := b.run("git tag -am w v3 && git pack-refs --all && git fsck --no-dangling 2>&1"); got != "" {
+		t.Errorf("git in the box: %q", got)
+	}
+	if got := b.outside("git fsck --strict --no-dangling; git for-each-ref --format='%(refname:short) %(*subject)' refs/tags"); got != tags+"v3 second\n" {
+		t.Errorf("outside: %q", got)
+	}
+}
+
+// What a ref had is told when a box moves or removes it.
+func TestMoved(t *testing.T) {
+	b := newBox(t)
+	one := b.outside("git rev-parse HEAD")[:7]
+	b.outside("git branch loose; git branch packed; git branch both; git pack-refs --all; rm packed-refs 2>/dev/null; git update-ref refs/heads/loose HEAD; git commit -q --allow-empty -m second; git update-ref refs/heads/both HEAD")
+	two := b.outside("git rev-parse HEAD")[:7]
+	for _, c := range []struct{ box, want string }{
+		{"git branch new", ""},
+		{"git branch -q -D new", "refs/heads/new " + two + " \n"},
+		{"git branch -q -D packed", "refs/heads/packed " + one + " \n"},
+		{"git pack-refs --all --prune", ""},
+		{"git branch -q -f both " + one, "refs/heads/both " + two + " " + one + "\n"},
+		{"git branch -m both other", "refs/heads/both " + one + " \n"},
+		{"git update-ref refs/heads/main HEAD~", "refs/heads/main " + two + " " + one + "\n"},
+		{"git symbolic-ref refs/heads/loose refs/heads/main", "refs/heads/loose " + one + " ref: re\n"},
+		{"git symbolic-ref -d refs/heads/loose", "refs/heads/loose ref: re \n"},
+		{"mv .git/refs/heads/main .git/refs/heads/moved", "refs/heads/main " + one + " " + two + "\n"},
+		{"git switch -q moved; echo x >>a; git stash -q; git stash drop -q", "refs/stash"},
+		{"grep -v moved .git/packed-refs >.git/packed-refs.lock; mv .git/packed-refs.lock .git/packed-refs", ""},
+		{"grep -v main .git/packed-refs >.git/packed-refs.lock; mv .git/packed-refs.lock .git/packed-refs", "refs/heads/main " + two + " \n"},
+	} {
+		from := len(b.moved.String())
+		out := b.run(c.box)
+		if got := b.moved.String()[from:]; got != c.want && !(c.want == "refs/stash" && strings.HasPrefix(got, c.want) && strings.Count(got, "\n") == 1) {
+			t.Errorf("%s: %q, want %q; %s", c.box, got, c.want, out)
+		}
+	}
+}
+
+// An index is never younger than the box wrote it, nor of a time that git takes for none.
+func TestTimeOfIndex(t *testing.T) {
+	b := newBox(t)
+	for _, c := range []struct{ set, want string }{
+		{"@1000", "1000\n"},
+		{"2100-01-01", "true\n"},
+		{"@5000000000", "true\n"}, // 705032704 in 32 bits
+		{"@0", "1\n"},
+		{"@0.5", "1\n"},
+		{"@-1", "1\n"}, // 4294967295 in 32 bits
+	} {
+		b.run("cp .git/index .git/index.lock && touch -d " + c.set + " .git/index.lock && stat -c %z .git/index.lock >z && mv .git/index.lock .git/index")
+		got := b.outside("stat -c %Y .git/index")
+		if c.want == "true\n" {
+			got = b.outside("[ \"$(stat -c %y .git/index)\" = \"$(cat z)\" ] && echo true")
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
