@@ -25,6 +25,7 @@ import (
 // Reasons of mounts, as explain and --dry-run print them.
 const (
 	gitShared  = "the project's git directory, served: every change of the box is checked before it counts"
+	gitClone   = "a clone of the project's repository: what the box does in it is checked and comes when it has ended"
 	gitStore   = "where the box's git stores objects"
 	gitHost    = "objects of the host's repository, to read"
 	gitPointer = "it leads to the git directory, and stays as it is"
@@ -48,11 +49,19 @@ func (b *boxGits) feature() Feature {
 		Show: func(run *Run) error {
 			b.look(run)
 			for i, r := range b.repos {
-				b.bind(run, i, r, DryStage+"objects of "+r.Common)
+				b.bind(run, i, r, nil)
 			}
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
 		Refresh: func(run *Run) error { return b.stay(run.Spec, &run.Facts, &run.Assets) },
+		Planned: func(run *Run) (err error) {
+			for i, s := range b.served {
+				if s.clone != nil && err == nil {
+					err = s.makeClone(run, s.described(run, i))
+				}
+			}
+			return err
+		},
 		Start:   b.start,
 		Between: b.tell,
 		Finish: func(run *Run, o *Outcome) error {
@@ -63,6 +72,21 @@ func (b *boxGits) feature() Feature {
 		},
 	}
 }
+
+// last brings what the box did in clones, after what the run left was looked at.
+func (b *boxGits) last() Feature {
+	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
+		for _, s := range b.served {
+			if s.clone != nil && o.Started {
+				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run))...)
+			}
+		}
+		return nil
+	}}
+}
+
+// LastExchange is the name of the feature that brings what the box did in clones.
+const LastExchange = "clones of repositories"
 
 func heldGit(run *Run) []Held {
 	text := "git works on the repository's own git directory; what the sandbox changes in it is checked before it counts"
@@ -96,15 +120,22 @@ func (b *boxGits) look(run *Run) {
 }
 
 // bind puts what a shared repository is made of into the plan.
-func (b *boxGits) bind(run *Run, i int, r *git.Repo, store string) {
+func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
+	store, dir := DryStage+"objects of "+r.Common, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
+	switch {
+	case s != nil && s.clone != nil:
+		store, dir = s.store(), plan.Bind{Host: s.clone.Dir, Box: r.Common, Write: true, Reason: gitClone}
+	case s != nil:
+		store = s.store()
+	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	run.Facts.Paths[r.Common] = host.Look(r.Common)
 	repo := plan.Repo{Dir: r.Common, Binds: []plan.Bind{
 		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
 		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
 	}}
-	if !slices.ContainsFunc(b.repos[:i], func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }) { // else it is mounted in that one
-		repo.Binds = append(repo.Binds, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared})
+	if dir.Write || !slices.ContainsFunc(b.repos[:i], func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }) { // else it is mounted in that one
+		repo.Binds = append(repo.Binds, dir)
 	}
 	if r.Pointer {
 		p := filepath.Join(r.Top, ".git")
@@ -126,10 +157,19 @@ func (b *boxGits) make(run *Run) error {
 		}
 		b.served = append(b.served, s)
 		run.Undo(func() { s.close(run) })
-		if err := s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
+		objects := fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)
+		if canServe() {
+			err = s.fill(objects)
+		} else {
+			err = s.openClone(run.Caller, gitProgram(run), run.ID(), objects)
+		}
+		if err != nil {
 			return err
 		}
-		b.bind(run, i, r, s.store())
+		b.bind(run, i, r, s)
+	}
+	if len(b.served) > 0 && !canServe() {
+		run.Warn("git: /dev/fuse cannot be opened, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends")
 	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
 }
@@ -141,15 +181,15 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		b.server.Close()
 		b.server = nil
 	}
-	if len(b.served) == 0 {
-		return
-	}
 	var list []server.Repository
 	for i, s := range b.served {
-		list = append(list, server.Repository{
-			Repository: s.described(run), Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: s.ignored(run),
-		})
+		if s.clone == nil {
+			list = append(list, s.described(run, i))
+		}
 		run.watchDisk("the box's git objects", s.store(), s.used, o)
+	}
+	if len(list) == 0 {
+		return
 	}
 	var err error
 	if b.server, err = server.Start("/proc/self/exe", list); err == nil {
@@ -222,7 +262,7 @@ func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
 		if s.repo.Top != top {
 			continue
 		}
-		g, err := gate.Open(s.described(run), run.Warn)
+		g, err := gate.Open(s.described(run, 0).Repository, run.Warn)
 		if err != nil {
 			return nil
 		}

@@ -8,14 +8,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/git/share"
 )
 
@@ -29,7 +33,8 @@ type sharedGit struct {
 	repo    *git.Repo
 	dir     string // the folder
 	lock    *os.File
-	brought string // the file of the repository with the commits that boxes brought
+	clone   *clone.Clone // where the repository cannot be served
+	brought string       // the file of the repository with the commits that boxes brought
 }
 
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
@@ -37,7 +42,7 @@ const maxBoxes = 1000
 
 // openShared finds the first folder that no living run has, and locks it.
 func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
-	base := filepath.Join(run.InnerHome, "repositories", digest(r.Common))
+	base := repositoryFolder(run.Caller, r.Common)
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, err
 	}
@@ -47,20 +52,28 @@ func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
 			return nil, err
 		}
-		f, err := os.Open(s.dir)
-		if err != nil {
-			return nil, err
-		}
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-			s.lock = f
+		if s.locked() {
 			return s, nil
-		}
-		f.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("%d boxes have it", maxBoxes)
+}
+
+// locked locks the folder, and reports whether no other run had it.
+func (s *sharedGit) locked() bool {
+	f, err := os.Open(s.dir)
+	if err == nil {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			f.Close()
+		}
+	}
+	s.lock = f
+	return err == nil
+}
+
+// repositoryFolder is the folder of INNER_HOME for a repository.
+func repositoryFolder(c *caller.Caller, common string) string {
+	return filepath.Join(c.InnerHome, "repositories", digest(common))
 }
 
 func digest(words ...string) string {
@@ -68,14 +81,22 @@ func digest(words ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (s *sharedGit) store() string { return filepath.Join(s.dir, "store") }
+func (s *sharedGit) store() string {
+	if s.clone != nil {
+		return filepath.Join(s.clone.Dir, "objects")
+	}
+	return filepath.Join(s.dir, "store")
+}
 
-// described is the repository as its gate knows it, once there is a plan.
-func (s *sharedGit) described(run *Run) gate.Repository {
+// described is the repository as its server knows it, once there is a plan; i is its number in the box.
+func (s *sharedGit) described(run *Run, i int) server.Repository {
 	r := s.repo
-	return gate.Repository{
-		Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
-		Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
+	return server.Repository{
+		Repository: gate.Repository{
+			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
+			Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
+		},
+		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: s.ignored(run),
 	}
 }
 
@@ -111,6 +132,7 @@ func (s *sharedGit) used() (n uint64) {
 
 // close lets the next box have the folder. The objects go, unless something that is half done names some.
 func (s *sharedGit) close(run *Run) {
+	s.endClone()
 	what := share.HalfDone(s.dir)
 	if what == "" {
 		_ = os.RemoveAll(s.store())

@@ -73,7 +73,7 @@ func (b *builder) boxGit() error {
 				places = append(places, g.Box)
 			}
 			for _, at := range places {
-				b.bindLayer(g.Reason, layer{source: g.Host, original: g.Box, dest: at})
+				b.bindLayer(g.Reason, layer{source: g.Host, original: g.Box, dest: at, write: g.Write})
 			}
 		}
 	}

@@ -225,9 +225,32 @@ func (c *Clone) halfDone() (list []string) {
 	return list
 }
 
-// Left opens what an inner left that had an exchange with each box, in a folder below git/RUN of its home: a clone for
-// each work tree, to be brought as others are.
-func Left(dir string, options func(gitDir, common, top string) Options) (list []*Clone, err error) {
+// RunOf returns the run of the clone in a folder of a box, "" for none.
+func RunOf(folder string) string {
+	s, _ := readState(folder)
+	return s.Run
+}
+
+// Left reports whether a run has ended without that what it did was brought.
+func Left(folder string) bool {
+	s, _ := readState(folder)
+	return s.Left
+}
+
+func readState(folder string) (s state, err error) {
+	data, err := os.ReadFile(filepath.Join(folder, "clone", "state.json"))
+	if err == nil {
+		return s, json.Unmarshal(data, &s)
+	}
+	if data, err = os.ReadFile(filepath.Join(folder, "state", "copy.json")); err == nil { // of the last version
+		err = json.Unmarshal(data, &s)
+	}
+	return s, err
+}
+
+// OfLastVersion opens what an inner left that had an exchange with each box, in a folder below git/RUN of its home: a clone
+// for each work tree, to be brought as others are.
+func OfLastVersion(dir string, options func(gitDir, common, top string) Options) (list []*Clone, err error) {
 	var meta struct {
 		Run   string
 		Units []struct {

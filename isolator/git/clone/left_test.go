@@ -15,7 +15,7 @@ func TestLeft(t *testing.T) {
 	}
 	f := newFixture(t, "cd ..; rm -rf host; tar --no-same-owner -xzf "+data+"; mv p host; sed -i \"s,@HOME@/p,$PWD/host,g\" 0/state/copy.json")
 	left := func() *Clone {
-		list, err := Left(f.home+"/0", func(gitDir, common, top string) Options {
+		list, err := OfLastVersion(f.home+"/0", func(gitDir, common, top string) Options {
 			if gitDir != f.gitDir || common != f.common || top != f.top {
 				t.Errorf("%s %s %s", gitDir, common, top)
 			}

@@ -74,7 +74,7 @@ func Open(r Repository, say func(format string, args ...any)) (g *Gate, err erro
 	if g.host, err = os.Open(r.Dir); err != nil {
 		return nil, err
 	}
-	if g.store, err = os.Open(r.Store); err != nil {
+	if g.store, err = os.OpenFile(r.Store, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0); err != nil { // a box may have made a link there
 		return nil, err
 	}
 	if g.tree, err = os.Open(r.Top); err != nil {

@@ -11,9 +11,18 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// own makes what the box's git has of its own: what it ignores, and which files it leaves as they are.
-func (r *Repository) own() error {
-	info := filepath.Join(r.Private, "own", "info")
+// Leave adds to Ours what has git leave the files that the box may not write, where it knows such files: it takes them for
+// those outside of a sparse checkout.
+func (r *Repository) Leave() {
+	if r.leaves = r.knowsCovered(); r.leaves {
+		r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
+			gitconfig.Entry{Key: "sparse.expectfilesoutsideofpatterns", Value: "true"})
+	}
+}
+
+// Fill makes files of the box's own in its git directory: what git there ignores, and which files it leaves as they are.
+func (r *Repository) Fill(dir string) error {
+	info := filepath.Join(dir, "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
 		return err
 	}
@@ -21,7 +30,7 @@ func (r *Repository) own() error {
 		return err
 	}
 	if r.Tree != "" {
-		info = filepath.Join(r.Private, "own", "worktrees", r.Tree, "info")
+		info = filepath.Join(dir, "worktrees", r.Tree, "info")
 		if err := os.MkdirAll(info, 0o700); err != nil {
 			return err
 		}
@@ -60,10 +69,9 @@ func empty(dir string) bool {
 	}) == nil
 }
 
-// sparse has git leave the files that the box may not write, where it knows such files: it takes them for those
-// outside of a sparse checkout.
+// sparse writes which files are in the work tree.
 func (r *Repository) sparse(name string) error {
-	if !r.knowsCovered() {
+	if !r.leaves {
 		return removed(name)
 	}
 	patterns := []byte("/*\n")
@@ -81,8 +89,6 @@ func (r *Repository) sparse(name string) error {
 	for _, p := range r.Covered {
 		text += "!/" + pattern(p) + "\n"
 	}
-	r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
-		gitconfig.Entry{Key: "sparse.expectfilesoutsideofpatterns", Value: "true"})
 	return os.WriteFile(name, []byte(text), 0o600)
 }
 

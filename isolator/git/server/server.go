@@ -43,6 +43,7 @@ type Repository struct {
 	Ours   []gitconfig.Entry
 	// Ignored are patterns of files that the box's git ignores, besides those of the host's info/exclude.
 	Ignored []string
+	leaves  bool // there are files that the box's git leaves as they are
 }
 
 // word is the argument that makes a binary of inner a server, and exe the name it is started under.
@@ -285,17 +286,18 @@ func open(r Repository, told *teller) (*share.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.own(); err != nil {
+	r.Leave()
+	if err := r.Fill(filepath.Join(r.Private, "own")); err != nil {
 		return nil, err
 	}
 	return share.Open(share.Options{
-		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Objects: g, Index: g, Settings: r.settings, Ours: r.Ours, Branch: r.branch, Say: told.say,
+		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Objects: g, Index: g, Settings: r.Visible, Ours: r.Ours, Branch: r.Branch, Say: told.say,
 		Moved: func(ref, old, now string) { told.send(message{Moved: &Moved{r.Dir, ref, old, now}}) },
 	})
 }
 
-// settings are those of the repository that the box sees.
-func (r Repository) settings() (list []gitconfig.Entry, err error) {
+// Visible are the settings of the repository that the box sees.
+func (r Repository) Visible() (list []gitconfig.Entry, err error) {
 	places := []string{filepath.Join(r.Dir, "config"), filepath.Join(r.Dir, "config.worktree")}
 	if r.Tree != "" {
 		places[1] = filepath.Join(r.Dir, "worktrees", r.Tree, "config.worktree")
@@ -329,8 +331,8 @@ func (r Repository) settings() (list []gitconfig.Entry, err error) {
 	return list, nil
 }
 
-// branch sets, or with nil removes, a setting of a branch in the host's file.
-func (r Repository) branch(key string, value *string) error {
+// Branch sets, or with nil removes, a setting of a branch in the host's file.
+func (r Repository) Branch(key string, value *string) error {
 	args := []string{"config", "--file", filepath.Join(r.Dir, "config"), "--unset-all", key}
 	if value != nil {
 		args = []string{"config", "--file", filepath.Join(r.Dir, "config"), "--replace-all", "--", key, *value}
