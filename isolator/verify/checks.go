@@ -226,7 +226,11 @@ func (c *checker) writable() []Place {
 			add(m.Dest)
 		}
 	}
-	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.OwnFiles) {
+	binds := slices.Concat(c.Staged.Binds, c.Staged.OwnFiles)
+	for _, r := range c.Staged.Repos {
+		binds = append(binds, r.Binds...)
+	}
+	for _, b := range binds {
 		if b.Write {
 			add(b.Box)
 		}
