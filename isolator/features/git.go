@@ -171,7 +171,30 @@ func (b *boxGits) make(run *Run) error {
 	if len(b.served) > 0 && !canServe() {
 		run.Warn("git: /dev/fuse cannot be opened, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends")
 	}
+	if err := b.heads(run); err != nil {
+		return err
+	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
+}
+
+// heads has hidden files of the repositories show what the last commit has of them: an empty one would be taken for a
+// change. What is in the work tree may be more, as what git-crypt has filled in.
+func (b *boxGits) heads(run *Run) error {
+	run.Assets.Heads = map[string]string{}
+	for _, r := range b.repos {
+		list := plan.HiddenFiles(run.Spec, run.Facts, r.Top)
+		if len(list) == 0 {
+			continue
+		}
+		for p, data := range git.Heads(gitProgram(run), r.Top, list) {
+			name, err := run.Folder.File(fmt.Sprintf("head-%d", len(run.Assets.Heads)), data, 0o444)
+			if err != nil {
+				return err
+			}
+			run.Assets.Heads[p] = name
+		}
+	}
+	return nil
 }
 
 // start starts the server, and has it mount what it serves before the program starts.
