@@ -39,6 +39,7 @@ type boxGits struct {
 	passed []string    // each .git that leads to none, or is hidden
 	stays  []string    // all git directories, and what leads to them
 	served []*sharedGit
+	place  *sharedGit // of a repository that the box may make, nil where there is one
 	server *server.Server
 }
 
@@ -48,6 +49,7 @@ func (b *boxGits) feature() Feature {
 		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
 		Show: func(run *Run) error {
 			b.look(run)
+			b.showVacant(run)
 			for i, r := range b.repos {
 				b.bind(run, i, r, nil)
 			}
@@ -80,6 +82,9 @@ func (b *boxGits) last() Feature {
 			if s.clone != nil && o.Started {
 				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run))...)
 			}
+		}
+		if b.place != nil {
+			b.bringVacant(run)
 		}
 		return nil
 	}}
@@ -146,7 +151,12 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 
 // make makes what the box has of its own for each repository.
 func (b *boxGits) make(run *Run) error {
+	if err := b.makeVacant(run); err != nil {
+		return &fault.Refusal{Code: 125, Msg: "the place for a repository that the sandbox makes: " + err.Error(), Hint: "inner doctor"}
+	}
+	place := b.place
 	b.look(run)
+	b.place = place
 	for _, line := range b.lines {
 		run.Warn("%s", line)
 	}
