@@ -80,7 +80,8 @@ func (b *boxGits) last() Feature {
 	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
 		for _, s := range b.served {
 			if s.clone != nil && o.Started {
-				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run))...)
+				covered, _ := run.Plan.Covered(s.repo.Top)
+				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run), covered...)...)
 			}
 		}
 		if b.place != nil {
@@ -240,6 +241,24 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 			b.server.End()
 		}
 	}
+}
+
+// notCarried are settings for the filters of the user that the box does not have: nothing that they are for is staged there
+// as it lies in the work tree.
+func notCarried(run *Run) (out []gitconfig.Entry) {
+	if run.Spec.Git != nil || run.Spec.Home != "own" {
+		return nil
+	}
+	list, _ := host.UserGit(run.Getenv).Load()
+	for _, e := range list {
+		section, name, _ := e.Parts()
+		if section == "filter" && !slices.ContainsFunc(out, func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
+			why := "echo >&2 'inner: the filter of your git settings is not in the sandbox: stage this file outside'; false"
+			out = append(out, gitconfig.Entry{Key: "filter." + name + ".required", Value: "true"}, gitconfig.Entry{Key: "filter." + name + ".clean", Value: why},
+				gitconfig.Entry{Key: "filter." + name + ".smudge", Value: "cat"})
+		}
+	}
+	return out
 }
 
 // repoPolicy says what of a repository's own settings the box sees, nil for all.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -97,7 +96,7 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
 			Covered: covered, Sparse: r.Sparse,
 		},
-		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: ignored(run), Hidden: hidden,
+		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden,
 	}
 }
 

@@ -45,6 +45,12 @@ func Heads(program, top string, list []string) map[string][]byte {
 	return out
 }
 
+// Head returns the commit of HEAD in the work tree at top, "" for none.
+func Head(program, top string) string {
+	out, _ := plainGit(program, top, "rev-parse", "--verify", "-q", "HEAD").Output()
+	return strings.TrimSpace(string(out))
+}
+
 // plainGit is a git in a work tree that runs nothing that a repository's configuration names.
 func plainGit(program, top string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, append([]string{"-C", top, "--literal-pathspecs", "-c", "core.fsmonitor=false"}, args...)...)
