@@ -124,11 +124,16 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 			return nil, nil, err
 		}
 	}
+	var written int64
+	if fi, err := os.Stat(filepath.Join(g.Dir, name)); err == nil {
+		written = fi.ModTime().UnixNano()
+	}
 	own := name == g.Index()
 	tree := g.treeOf(name)
 	defer tree.Close()
 	checked, err := index.Check(box, host, index.Rules{
 		Sparse:    g.Sparse || !own,
+		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
 		Gitlink:   func(path string) bool { had, err := g.objects.HostHadLink(path); return err == nil && had },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },

@@ -6,15 +6,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Leave adds to Ours what has git leave the files that the box may not write, where it knows such files: it takes them for
 // those outside of a sparse checkout.
 func (r *Repository) Leave() {
-	if r.leaves = r.knowsCovered(); r.leaves {
+	if r.leaves = r.tracked(); len(r.leaves) > 0 {
 		r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
 			gitconfig.Entry{Key: "sparse.expectfilesoutsideofpatterns", Value: "true"})
 	}
@@ -40,7 +42,10 @@ func (r *Repository) Fill(dir string) error {
 
 // exclude writes the patterns of what the box's git ignores.
 func (r *Repository) exclude(name string) error {
-	patterns := r.Ignored
+	patterns := slices.Clone(r.Ignored)
+	for _, p := range r.Hidden {
+		patterns = append(patterns, "/"+pattern(p))
+	}
 	for _, p := range r.Covered { // places that inner, for this box or another, has made
 		if empty(filepath.Join(r.Top, p)) {
 			patterns = append(patterns, "/"+pattern(p))
@@ -71,7 +76,7 @@ func empty(dir string) bool {
 
 // sparse writes which files are in the work tree.
 func (r *Repository) sparse(name string) error {
-	if !r.leaves {
+	if len(r.leaves) == 0 {
 		return removed(name)
 	}
 	patterns := []byte("/*\n")
@@ -86,7 +91,7 @@ func (r *Repository) sparse(name string) error {
 		}
 	}
 	text := strings.TrimSuffix(string(patterns), "\n") + "\n"
-	for _, p := range r.Covered {
+	for _, p := range r.leaves {
 		text += "!/" + pattern(p) + "\n"
 	}
 	return os.WriteFile(name, []byte(text), 0o600)
@@ -107,10 +112,11 @@ func removed(name string) error {
 // maxTips is how many refs are looked at, the latest first.
 const maxTips = "200"
 
-// knowsCovered reports whether the index, or what a ref leads to, has a file that the box may not write. When in doubt it has.
-func (r *Repository) knowsCovered() bool {
+// tracked returns those of the places that the box may not write of which the index, or what a ref leads to, has something.
+// When in doubt it is all.
+func (r *Repository) tracked() (found []string) {
 	if len(r.Covered) == 0 {
-		return false
+		return nil
 	}
 	dir := r.Dir
 	if r.Tree != "" {
@@ -124,26 +130,38 @@ func (r *Repository) knowsCovered() bool {
 		return string(out), err
 	}
 	staged, err := git("", append([]string{"ls-files", "-z", "--"}, r.Covered...)...)
-	if err != nil || staged != "" {
-		return true
+	tips, errTips := git("", "for-each-ref", "--count="+maxTips, "--sort=-committerdate", "--format=%(objectname)")
+	if err != nil || errTips != nil {
+		return r.Covered
 	}
-	tips, err := git("", "for-each-ref", "--count="+maxTips, "--sort=-committerdate", "--format=%(objectname)")
-	if err != nil {
-		return true
+	known := map[string]bool{}
+	for file := range strings.SplitSeq(staged, "\x00") {
+		for _, p := range r.Covered {
+			known[p] = known[p] || paths.Below(p, file)
+		}
 	}
 	var ask strings.Builder
+	var asked []string
 	for tip := range strings.Lines("HEAD\n" + tips) {
 		for _, p := range r.Covered {
-			if !strings.Contains(p, "\n") {
+			if !known[p] && !strings.Contains(p, "\n") {
 				ask.WriteString(strings.TrimSuffix(tip, "\n") + ":" + p + "\n")
+				asked = append(asked, p)
 			}
 		}
 	}
 	there, err := git(ask.String(), "cat-file", "--batch-check=%(objectname)")
-	for line := range strings.Lines(there) {
-		if !strings.HasSuffix(line, " missing\n") {
-			return true
+	answers := strings.SplitAfter(there, "\n")
+	if err != nil || len(answers) != len(asked)+1 {
+		return r.Covered
+	}
+	for i, p := range asked {
+		known[p] = known[p] || !strings.HasSuffix(answers[i], " missing\n")
+	}
+	for _, p := range r.Covered {
+		if known[p] {
+			found = append(found, p)
 		}
 	}
-	return err != nil
+	return found
 }

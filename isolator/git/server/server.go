@@ -43,7 +43,8 @@ type Repository struct {
 	Ours   []gitconfig.Entry
 	// Ignored are patterns of files that the box's git ignores, besides those of the host's info/exclude.
 	Ignored []string
-	leaves  bool // there are files that the box's git leaves as they are
+	Hidden  []string // those of Covered that the box does not see: its git takes no notice of them, unless they are tracked
+	leaves  []string // those of Covered that are tracked: its git leaves them as they are
 }
 
 // word is the argument that makes a binary of inner a server, and exe the name it is started under.

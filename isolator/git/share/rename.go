@@ -19,6 +19,9 @@ import (
 func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
 	a := n.r.access(name)
+	if firstPart(name) == "modules" {
+		n.r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
+	}
 	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || a == added && len(last) == 64 || !goodRef(name) {
 		return nil, syscall.EACCES
 	}
