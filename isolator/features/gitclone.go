@@ -63,6 +63,7 @@ func (s *sharedGit) makeClone(run *Run, r server.Repository) error {
 	}
 	defer g.Close()
 	r.Leave()
+	r.LeaveOfRefs()
 	list, err := r.Visible()
 	if err != nil {
 		return err

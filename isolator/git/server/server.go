@@ -242,7 +242,8 @@ func serve(told *teller) error {
 		return err
 	}
 	var servers []*share.Server
-	for _, r := range repos {
+	for i := range repos {
+		r := &repos[i]
 		s, err := open(r, told)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Dir, err)
@@ -278,11 +279,16 @@ func serve(told *teller) error {
 		return err
 	}
 	told.send(message{})
+	for i := range repos { // the box may run meanwhile
+		if more := repos[i].LeaveOfRefs(); repos[i].Fill(filepath.Join(repos[i].Private, "own")) == nil {
+			servers[i].Add(more...)
+		}
+	}
 	return nil
 }
 
 // open opens a repository and its gate.
-func open(r Repository, told *teller) (*share.Server, error) {
+func open(r *Repository, told *teller) (*share.Server, error) {
 	g, err := gate.Open(r.Repository, told.say)
 	if err != nil {
 		return nil, err
