@@ -70,7 +70,8 @@ type Moved struct{ Repo, Ref, Old, New string }
 type Server struct {
 	socket int
 	pid    int
-	over   chan struct{}
+	over   chan struct{} // closed when the process is gone
+	heard  chan struct{} // closed when all that it told was taken; nil before it serves
 	repos  []Repository
 
 	mu    sync.Mutex
@@ -147,6 +148,7 @@ func (s *Server) Mount(user, mounts int) error {
 	case m.Failed != "":
 		return errors.New(m.Failed)
 	}
+	s.heard = make(chan struct{})
 	go s.listen()
 	return nil
 }
@@ -174,6 +176,7 @@ func recv(socket int, buf, oob []byte) (n int, err error) {
 
 // listen takes what the server tells.
 func (s *Server) listen() {
+	defer close(s.heard)
 	for {
 		m, err := s.receive()
 		if err != nil {
@@ -207,10 +210,15 @@ func (s *Server) End() {
 	default:
 	}
 	_ = unix.Kill(s.pid, unix.SIGKILL)
-	<-s.over
-	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR)
+	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // what is on its way comes still
+	if s.heard != nil {
+		<-s.heard
+	}
 	for _, r := range s.repos {
-		_ = share.Sweep(r.Dir, r.Private) // else the next run does
+		if share.Locks(r.Private) {
+			<-s.over                          // the kernel takes some 15 ms to end a process that has an inotify
+			_ = share.Sweep(r.Dir, r.Private) // else the next run does
+		}
 	}
 }
 
