@@ -59,8 +59,8 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Is.Mode() != 0o100644 && c.Is.Mode() != 0o100755 {
 		return errors.New("it is no plain file")
 	}
-	if had, err := g.objects.HostHad(name, blob); err != nil || !had {
-		return errors.Join(errors.New("no commit of yours has that"), err)
+	if !g.HostHad(name, blob) {
+		return errors.New("no commit of yours has that")
 	}
 	if err := g.unfiltered(name); err != nil {
 		return err

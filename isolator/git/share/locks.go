@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -22,8 +23,14 @@ type locks struct {
 // maxNotes is how many lines the file may have before it is emptied when nothing is locked.
 const maxNotes = 1000
 
-// openLocks removes what a killed server has left, and begins anew.
-func (r *repository) openLocks(at string) (*locks, error) {
+// Locks reports whether a server that was killed may have left lock files.
+func Locks(private string) bool {
+	left, err := leftLocks(filepath.Join(private, "locks"))
+	return err != nil || len(left) > 0
+}
+
+// leftLocks reads the file of notes.
+func leftLocks(at string) (map[string]uint64, error) {
 	data, err := os.ReadFile(at)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -33,8 +40,19 @@ func (r *repository) openLocks(at string) (*locks, error) {
 		number, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
 		var inode uint64
 		if _, err := fmt.Sscan(number, &inode); ok && err == nil {
-			left[name] = inode
+			if left[name] = inode; inode == 0 {
+				delete(left, name)
+			}
 		}
+	}
+	return left, nil
+}
+
+// openLocks removes what a killed server has left, and begins anew.
+func (r *repository) openLocks(at string) (*locks, error) {
+	left, err := leftLocks(at)
+	if err != nil {
+		return nil, err
 	}
 	r.removeLocks(left)
 	f, err := os.OpenFile(at, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -44,7 +62,7 @@ func (r *repository) openLocks(at string) (*locks, error) {
 // removeLocks removes lock files that are still the same.
 func (r *repository) removeLocks(left map[string]uint64) {
 	for name, inode := range left {
-		if inode == 0 || !strings.HasSuffix(name, ".lock") {
+		if !strings.HasSuffix(name, ".lock") {
 			continue
 		}
 		dir, last, err := r.folder(name)

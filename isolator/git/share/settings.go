@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,8 +51,8 @@ func (r *repository) refreshSettings() {
 		return
 	}
 	base := slices.Concat(list, r.Ours)
-	if s.base == nil { // of a run before
-		s.base = base
+	if data, err := os.ReadFile(r.baseFile()); s.base == nil && err == nil { // of a run before
+		s.base, _ = gitconfig.Parse(data)
 	}
 	present, _ := r.boxSettings()
 	added, removed := less(present, s.base), less(s.base, present)
@@ -62,8 +63,20 @@ func (r *repository) refreshSettings() {
 	fresh = append(fresh, less(added, base)...)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
 	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
+		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
 		s.host, s.base, s.last = now, base, fresh
 	}
+}
+
+// baseFile is in the private folder, but nothing of the box's.
+func (r *repository) baseFile() string { return filepath.Join(r.Private, "base") }
+
+// Add adds settings of inner's.
+func (s *Server) Add(list ...gitconfig.Entry) {
+	s.r.settings.mu.Lock()
+	s.r.Ours, s.r.settings.host = append(slices.Clone(s.r.Ours), list...), [3]stamp{}
+	s.r.settings.mu.Unlock()
+	s.r.refreshSettings()
 }
 
 func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
