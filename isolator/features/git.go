@@ -41,6 +41,7 @@ type boxGits struct {
 	served []*sharedGit
 	place  *sharedGit // of a repository that the box may make, nil where there is one
 	server *server.Server
+	values map[string]bool // that refs of the host have, or had, of the box
 }
 
 // feature shares repositories with the box.
@@ -115,7 +116,7 @@ func gitProgram(run *Run) string {
 
 // look finds the repositories.
 func (b *boxGits) look(run *Run) {
-	*b = boxGits{}
+	*b = boxGits{values: map[string]bool{}}
 	if run.Spec.GitDir == "rw" {
 		return
 	}
@@ -291,7 +292,14 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
 	for _, m := range moved {
-		o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
+		if m.New != "" {
+			b.values[m.New] = true
+		}
+	}
+	for _, m := range moved {
+		if !b.values[m.Old] && m.Lost(gitProgram(run)) {
+			o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
+		}
 	}
 	return nil
 }
