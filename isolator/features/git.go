@@ -293,11 +293,11 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	}
 	for _, m := range moved {
 		if m.New != "" {
-			b.values[m.New] = true
+			b.values[m.Repo+m.Ref+m.New] = true
 		}
 	}
 	for _, m := range moved {
-		if !b.values[m.Old] && m.Lost(gitProgram(run)) {
+		if !b.values[m.Repo+m.Ref+m.Old] && m.Lost(gitProgram(run)) {
 			o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
 		}
 	}
