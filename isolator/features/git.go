@@ -41,7 +41,6 @@ type boxGits struct {
 	served []*sharedGit
 	place  *sharedGit // of a repository that the box may make, nil where there is one
 	server *server.Server
-	values map[string]bool // that refs of the host have, or had, of the box
 }
 
 // feature shares repositories with the box.
@@ -116,7 +115,7 @@ func gitProgram(run *Run) string {
 
 // look finds the repositories.
 func (b *boxGits) look(run *Run) {
-	*b = boxGits{values: map[string]bool{}}
+	*b = boxGits{}
 	if run.Spec.GitDir == "rw" {
 		return
 	}
@@ -291,16 +290,11 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	if len(lines) > most {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
+	var list []runlog.Ref
 	for _, m := range moved {
-		if m.New != "" {
-			b.values[m.Repo+m.Ref+m.New] = true
-		}
+		list = append(list, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
 	}
-	for _, m := range moved {
-		if !b.values[m.Repo+m.Ref+m.Old] && m.Lost(gitProgram(run)) {
-			o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
-		}
-	}
+	o.Rewound = append(o.Rewound, rewound(gitProgram(run), list)...)
 	return nil
 }
 

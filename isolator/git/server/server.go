@@ -66,16 +66,6 @@ type message struct {
 // Moved is a ref whose value a box replaced or removed.
 type Moved struct{ Repo, Ref, Old, New string }
 
-// Lost reports whether the old value is no part of the new one. When in doubt it is.
-func (m Moved) Lost(git string) bool {
-	if m.New == "" {
-		return true
-	}
-	c := exec.Command(git, "-c", "core.fsmonitor=false", "merge-base", "--is-ancestor", m.Old, m.New)
-	c.Dir, c.Env = "/", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GIT_DIR=" + m.Repo, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_NO_LAZY_FETCH=1"}
-	return c.Run() != nil
-}
-
 // Server is a process that serves.
 type Server struct {
 	socket int

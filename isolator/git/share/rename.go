@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -209,4 +210,6 @@ func (r *repository) add(m move) error {
 }
 
 // refuse says why something did not enter. In the box git says that it was not permitted.
-func (r *repository) refuse(name string, why error) { r.Say("git: %s: %v", name, why) }
+func (r *repository) refuse(name string, why error) {
+	r.Say("git: %s: %s", name, strings.TrimPrefix(why.Error(), name+": "))
+}
