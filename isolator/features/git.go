@@ -136,7 +136,7 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	run.Facts.Paths[r.Common] = host.Look(r.Common)
-	repo := plan.Repo{Dir: r.Common, Binds: []plan.Bind{
+	repo := plan.Repo{Dir: r.Common, Served: !dir.Write, Binds: []plan.Bind{
 		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
 		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
 	}}
