@@ -24,7 +24,7 @@ func lines(list []Grant) string {
 func TestGrants(t *testing.T) {
 	shell := RunConfig{
 		HomeDir: "/home/u", Home: "host", Workdir: "/home/u/src/app", WorkdirMode: RW, Network: NetOff, PIDNamespace: true,
-		GitDir: "own", Proc: "auto", Seccomp: "default", Entrypoint: Entrypoint{Cmd: "bash"},
+		GitDir: "checked", Proc: "auto", Seccomp: "default", Entrypoint: Entrypoint{Cmd: "bash"},
 	}
 	if diff := cmp.Diff(`runs	runs bash
 writes	can change files in: ~/src/app
@@ -175,7 +175,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
 		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "Dropped": "takes away", "AskedHide": "of Hide", "AskedLimits": "of Limits", "AskedTimeout": "of Output.Timeout", "Organisation": "takes away", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
 	}
-	base := RunConfig{Home: "own", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "own", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
+	base := RunConfig{Home: "own", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "checked", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))
 	var walk func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value)
 	walk = func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value) {

@@ -86,7 +86,7 @@ func TestHarden(t *testing.T) {
 		`sandbox.home_allow: "$GOPATH/bin" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`sandbox.hide: "!secret" is dropped: what is hidden stays hidden`,
 		`sandbox.pid_namespace = false is ignored: it does not see your other processes`,
-		`sandbox.git_dir = "rw" is ignored: it gets a git directory of its own`,
+		`sandbox.git_dir = "rw" is ignored: what it changes in git is checked`,
 		`sandbox.proc = "bind" is ignored: it gets a /proc of its own`,
 		`sandbox.seccomp = "off" is ignored: the system call filter stays on`,
 		`sandbox.landlock = "off" is ignored: the second layer stays on`,

@@ -31,7 +31,7 @@ func TestNarrower(t *testing.T) {
 		{"a new limit", func(*RunConfig) {}, func(c *RunConfig) { c.Limits.Pids = "9" }, "processes 9"},
 		{"more time", func(c *RunConfig) { c.Output.Timeout = time.Minute }, func(c *RunConfig) { c.Output.Timeout = time.Hour }, ""},
 		{"less time", func(*RunConfig) {}, func(c *RunConfig) { c.Output.Timeout = time.Hour }, "time 1h"},
-		{"git written", func(*RunConfig) {}, func(c *RunConfig) { c.GitDir = "own" }, ""},
+		{"git written", func(*RunConfig) {}, func(c *RunConfig) { c.GitDir = "checked" }, ""},
 		{"another program", func(c *RunConfig) { c.Entrypoint.Written = []string{"a"} }, func(c *RunConfig) { c.Entrypoint.Written = []string{"b"} }, ""},
 	} {
 		from, to := base, base

@@ -43,7 +43,7 @@ func TestResolveDefaults(t *testing.T) {
 	must(t, err)
 	want := RunConfig{
 		Name: "p", Path: p.Path, Files: []string{p.Path}, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
-		WorkdirMode: RW, Base: "host", Etc: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "own", Proc: "auto",
+		WorkdirMode: RW, Base: "host", Etc: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "checked", Proc: "auto",
 		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Written: []string{""}, Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
 		Real: map[string]string{w.project: w.project},
 	}

@@ -290,9 +290,11 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	if len(lines) > most {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
+	var list []runlog.Ref
 	for _, m := range moved {
-		o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
+		list = append(list, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
 	}
+	o.Rewound = append(o.Rewound, rewound(gitProgram(run), list)...)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (s *sharedGit) bring(c *caller.Caller, program string, covered ...string) (
 		rep, err = s.clone.Bring(g)
 		g.SettleBetween(before, git.Head(program, r.Top))
 	}
-	return tellClone(c, r.Common, s.dir, rep, err)
+	return rewound(program, tellClone(c, r.Common, s.dir, rep, err))
 }
 
 // tellClone says what came of a clone, and notes in a folder that something waits.

@@ -51,6 +51,11 @@ func Head(program, top string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// Contains reports whether the history of a commit has another. When in doubt it has not.
+func Contains(program, dir, commit, earlier string) bool {
+	return plainGit(program, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
+}
+
 // plainGit is a git in a work tree that runs nothing that a repository's configuration names.
 func plainGit(program, top string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, append([]string{"-C", top, "--literal-pathspecs", "-c", "core.fsmonitor=false"}, args...)...)

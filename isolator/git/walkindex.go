@@ -22,11 +22,9 @@ type indexReader struct {
 
 // rawEntry is an entry as it is in the file.
 type rawEntry struct {
-	stat         [statBytes]byte
-	mode         uint32
-	flags, extra uint16
-	name         []byte // until the next one is read
-	nameAt       int64  // where it begins in the file, but for version 4
+	mode  uint32
+	flags uint16
+	name  []byte // until the next one is read
 }
 
 // What of the bytes of an entry is used here (gitformat-index(5)).
@@ -73,17 +71,11 @@ func (r *indexReader) next() (e rawEntry, err error) {
 	if fixed == nil {
 		return e, errCutOff
 	}
-	copy(e.stat[:], fixed)
 	e.mode = binary.BigEndian.Uint32(fixed[24:])
 	e.flags = binary.BigEndian.Uint16(fixed[statBytes+r.hash:])
-	if e.flags&flagExtended != 0 {
-		more := r.take(2)
-		if more == nil {
-			return e, errCutOff
-		}
-		e.extra = binary.BigEndian.Uint16(more)
+	if e.flags&flagExtended != 0 && r.take(2) == nil {
+		return e, errCutOff
 	}
-	e.nameAt = r.at
 	if e.name, err = r.path(); err != nil {
 		return e, err
 	}

@@ -36,7 +36,7 @@ func subject(t *testing.T) Subject {
 			HomeAllow: []string{home + "/.rustup"}, Hide: []string{work + "/private"}, Allow: []string{"gh-config"},
 			Network: profile.NetAllowlist, NetworkAllow: []string{"example.com"}, NetworkDeny: []string{"bad.example.com"},
 			HostPorts: []profile.Port{{Host: 5432, Box: 5432}}, Publish: []profile.Port{{Host: 8080, Box: 3000}},
-			PIDNamespace: true, GitDir: "own", Proc: "auto", Seccomp: "default", Landlock: "auto", Backend: "bwrap",
+			PIDNamespace: true, GitDir: "checked", Proc: "auto", Seccomp: "default", Landlock: "auto", Backend: "bwrap",
 			Limits: profile.Limits{Files: "2000"},
 			Mounts: []profile.Mount{
 				{Source: "/data", Dest: "/data", Mode: profile.RO, File: "web.toml", Line: 3},

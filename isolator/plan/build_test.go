@@ -73,7 +73,7 @@ func there(f host.Facts, p string) bool {
 func config() profile.RunConfig {
 	return profile.RunConfig{
 		Name: "web", Project: testWork, Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, Base: "host", Home: "host",
-		Network: profile.NetOff, PIDNamespace: true, GitDir: "own", Proc: "auto", Seccomp: "default", Backend: "bwrap",
+		Network: profile.NetOff, PIDNamespace: true, GitDir: "checked", Proc: "auto", Seccomp: "default", Backend: "bwrap",
 		Entrypoint: profile.Entrypoint{Cmd: "bash", Interactive: true}, Noop: profile.Noop{Mode: "path"},
 	}
 }
@@ -81,7 +81,7 @@ func config() profile.RunConfig {
 func staged() Staged {
 	return Staged{
 		RunID: "r1", Empty: "/run/user/1000/inner/r1/empty", Program: "/usr/bin/bash", Argv: []string{"bash"},
-		BoxGit: []Bind{{Host: "/copy/git", Box: testWork + "/.git", Write: true}},
+		Repos: []Repo{{Dir: testWork + "/.git", Binds: []Bind{{Host: testWork + "/.git", Box: testWork + "/.git"}}}},
 	}
 }
 
@@ -456,7 +456,7 @@ func TestRefusals(t *testing.T) {
 			rc.Workdir, rc.Cwd = testHome+"/.ssh/keys", testHome+"/.ssh/keys"
 		}, `profile "web": the working folder "/home/ann/.ssh/keys" is hidden as ssh-keys (SSH keys and configuration)`, 126},
 		"the working folder is not shown": {func(rc *profile.RunConfig, _ *host.Facts, s *Staged) {
-			rc.Home, rc.WorkdirMode, s.BoxGit = "isolated", profile.None, nil
+			rc.Home, rc.WorkdirMode, s.Repos = "isolated", profile.None, nil
 		}, `profile "web": the working folder "/home/ann/src/app" is not shown in the box`, 126},
 	} {
 		rc, f, s := config(), machine(), staged()

@@ -61,7 +61,7 @@ func FuzzPlan(f *testing.F) {
 			s.GitStays = append(s.GitStays, testWork+"/sub/.git")
 		}
 		rc.Home = d.pick("host", "isolated")
-		rc.GitDir = d.pick("own", "ro")
+		rc.GitDir = d.pick("checked", "ro")
 		rc.WorkdirMode = []profile.Mode{profile.RW, profile.RO, profile.None}[d.roll(3)]
 		for range d.roll(3) {
 			rc.HomeAllow = append(rc.HomeAllow, d.pick(testHome+"/.local/bin", testHome+"/.config", testHome+"/.local", testHome+"/.ssh/keys"))
@@ -140,8 +140,8 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, s Staged, plan 
 	}
 	protected := []string{testWork + "/.inner", testHome + "/.bashrc"}
 	protected = append(protected, s.GitStays...)
-	for _, b := range s.BoxGit {
-		protected = append(protected, b.Box) // the host's
+	for _, r := range s.Repos {
+		protected = append(protected, r.Dir)
 	}
 	for _, p := range protected {
 		for _, at := range r.everywhere(p) {

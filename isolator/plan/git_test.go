@@ -75,20 +75,20 @@ func TestCoverGit(t *testing.T) {
 	}
 }
 
-// A repository in a folder that is hidden has no git directory in the box.
-func TestBoxGitInSecrets(t *testing.T) {
+// A repository in a folder that is hidden is not shared with the box.
+func TestSharedGitInSecrets(t *testing.T) {
 	dir := testHome + "/.ssh/repo/.git"
 	rc, f, s := config(), machine(), staged()
 	for _, p := range []string{testHome + "/.ssh", testHome + "/.ssh/repo", dir} {
 		f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
 	}
-	s.BoxGit = []Bind{{Host: "/copy/git", Box: dir, Write: true}}
+	s.Repos = []Repo{{Dir: dir, Binds: []Bind{{Host: dir, Box: dir, Reason: "shared"}}}}
 	made := func() bool {
 		plan, err := Build(rc, f, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(plan.Ops, func(o Op) bool { return o.Source == "/copy/git" })
+		return slices.ContainsFunc(plan.Ops, func(o Op) bool { return o.Source == dir && o.Reason == "shared" })
 	}
 	if made() {
 		t.Error("a box that does not see the folder has the repository")
@@ -103,9 +103,8 @@ func TestBoxGitInSecrets(t *testing.T) {
 	}
 }
 
-// A git directory of the box's own is over the host's wherever the box sees that, and at
-// its own path.
-func TestBoxGit(t *testing.T) {
+// A shared git directory is read-only wherever the box sees it, and at its own path: what is served comes over that.
+func TestSharedGit(t *testing.T) {
 	repo := testWork + "/.git"
 	far := testHome + "/main/.git"
 	for _, c := range []struct {
@@ -130,30 +129,29 @@ func TestBoxGit(t *testing.T) {
 		if c.change != nil {
 			c.change(&rc, &f)
 		}
-		s.BoxGit = []Bind{
-			{Host: "/copy/git", Box: c.dir, Write: true},
-			{Host: c.dir + "/objects", Box: paths.BoxDir + "/git/0"},
-			{Host: c.dir + "/modules/x", Box: c.dir + "/modules/x"},
-		}
+		s.Repos = []Repo{{Dir: c.dir, Binds: []Bind{
+			{Host: "/store", Box: paths.BoxDir + "/git/0/store", Write: true},
+			{Host: c.dir + "/objects", Box: paths.BoxDir + "/git/0/objects"},
+			{Host: c.dir, Box: c.dir, Reason: "shared"},
+		}}}
 		plan, err := Build(rc, f, s)
 		if err != nil {
 			t.Errorf("%s: %v", c.about, err)
 			continue
 		}
-		var got, modules []string
+		var got, store []string
 		for _, o := range plan.Ops {
 			switch {
-			case o.Source == "/copy/git":
+			case o.Source == c.dir && o.Reason == "shared" && o.Kind == OpReadOnly:
 				got = append(got, o.Dest)
-			case o.Source == c.dir+"/modules/x" && o.Kind == OpReadOnly:
-				modules = append(modules, strings.TrimSuffix(o.Dest, "/modules/x"))
+			case o.Source == "/store":
+				store = append(store, o.Dest)
 			}
 		}
 		slices.Sort(got)
-		slices.Sort(modules)
 		want := slices.Sorted(slices.Values(c.want))
-		if !slices.Equal(got, want) || !slices.Equal(modules, want) {
-			t.Errorf("%s: at %q, its read-only part at %q, want %q", c.about, got, modules, want)
+		if !slices.Equal(got, want) || len(store) != min(len(want), 1) {
+			t.Errorf("%s: at %q, its store at %q, want %q", c.about, got, store, want)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 		case part == ".inner":
 			return fault.Refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
 		case part == ".git" && b.rc.GitDir != "rw":
-			top, _, _ := strings.Cut(real+"/", "/.git/") // with git_dir = "own", too: the box gets its own there
+			top, _, _ := strings.Cut(real+"/", "/.git/") // with git_dir = "checked", too: it is served there
 			return fault.Refuse(125, fmt.Sprintf("mount %q, where git works and its hooks and settings stay as they are, or set git_dir = \"rw\" under [sandbox]", top),
 				"profile %q: %s: a repository's own files are protected", b.rc.Name, reason)
 		}

@@ -226,7 +226,12 @@ func (c *checker) writable() []Place {
 			add(m.Dest)
 		}
 	}
-	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.OwnFiles) {
+	binds := slices.Concat(c.Staged.Binds, c.Staged.OwnFiles)
+	for _, r := range c.Staged.Repos {
+		binds = append(binds, r.Binds...)
+		add(filepath.Join(r.Dir, "objects")) // the box's store
+	}
+	for _, b := range binds {
 		if b.Write {
 			add(b.Box)
 		}

@@ -191,13 +191,13 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 		w.t.Fatal(err)
 	}
 	for i, top := range w.facts.Repositories {
-		dir, err := w.stage.Dir(fmt.Sprintf("git%d", i))
+		dir, err := w.stage.Dir(fmt.Sprintf("git%d", i)) // a clone: no server runs here
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		at := filepath.Join(top, ".git")
 		w.facts.Paths[at] = host.Look(at)
-		w.staged.BoxGit = append(w.staged.BoxGit, plan.Bind{Host: dir, Box: at, Write: true, Reason: "a git directory of its own"})
+		w.staged.Repos = append(w.staged.Repos, plan.Repo{Dir: at, Binds: []plan.Bind{{Host: dir, Box: at, Write: true, Reason: "a clone"}}})
 	}
 	if len(w.rc.Noop.Rules) > 0 {
 		if w.staged.Noop, err = w.stage.Dir("noop"); err != nil {

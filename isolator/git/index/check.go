@@ -126,7 +126,7 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 		return fmt.Errorf("index: no path of a box: %q", name)
 	case mode == modeGitlink:
 		if !c.host.hasGitlink(name) && !c.rules.Gitlink(name) {
-			return fmt.Errorf("index: %q is a new submodule", name)
+			return fmt.Errorf("index: %q is a new submodule, which is for outside: git submodule add", name)
 		}
 	case !c.named[id]:
 		c.named[id] = true

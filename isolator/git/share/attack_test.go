@@ -51,6 +51,9 @@ func TestAttacks(t *testing.T) {
 		{name: "the objects, removed", try: "rmdir .git/objects; mv .git/objects .git/o && echo in"},
 		{name: "part of a line of a log", try: "printf EVIL >>.git/logs/HEAD && echo in", bad: "EVIL"},
 		{name: "a log line that is none", try: "echo EVIL >>.git/logs/HEAD && echo in", bad: "EVIL"},
+		{name: "a log that is cut", try: "truncate -s 9 .git/logs/HEAD && echo in"},
+		{name: "a log that is emptied", try: "cp .git/logs/HEAD l; true >.git/logs/HEAD && cat l >>.git/logs/HEAD; rm l; echo in", may: true},
+		{name: "a line of a log over another", try: "f=.git/logs/HEAD; a=$(head -n 1 $f); echo \"$ID $ID <> 1 +0000\" | dd of=$f conv=notrunc status=none && [ \"$a\" = \"$(head -n 1 $f)\" ] || echo in"},
 		{name: "a worktree elsewhere", try: "mkdir -p .git/worktrees/w && echo /tmp/EVIL/.git >.git/worktrees/w/gitdir && echo in", bad: "EVIL"},
 		{name: "a worktree's other common", try: "mkdir -p .git/worktrees/w && echo /tmp/EVIL >.git/worktrees/w/commondir && echo in", bad: "EVIL"},
 		{name: "a worktree's settings", try: "mkdir -p .git/worktrees/w && echo '[core]EVIL' >.git/worktrees/w/config.worktree && echo in", bad: "EVIL"},
@@ -97,11 +100,11 @@ func (b *box) outside(line string) string {
 // What a server that was killed has left of lock files goes with the next one, and nobody else's.
 func TestKilledServer(t *testing.T) {
 	b := newBox(t)
-	b.run("exec 9>.git/index.lock; exec 8>.git/refs/heads/x.lock")
-	b.outside(": >.git/HEAD.lock")
+	b.run("exec 9>.git/index.lock; exec 8>.git/refs/heads/x.lock; echo x >.git/packed-refs.new; echo x >.git/ORIG_HEAD.lock")
+	b.outside(": >.git/HEAD.lock; rm .git/ORIG_HEAD.lock; : >.git/ORIG_HEAD.lock") // this one has its inode again, on some file systems
 	b.kill()
 	b.enter()
-	if out := b.outside("find .git -name '*.lock'"); out != ".git/HEAD.lock\n" {
+	if out := b.outside("find .git -name '*.lock' -o -name '*.new' | sort"); out != ".git/HEAD.lock\n.git/ORIG_HEAD.lock\n" {
 		t.Errorf("left: %q", out)
 	}
 }
@@ -119,5 +122,29 @@ func TestTwoBoxes(t *testing.T) {
 	second.run("git add b && git commit -qm theirs")
 	if got := b.run("git log -1 --format=%s && git status --porcelain"); got != "theirs\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A lock that the host's git makes when a person has removed the box's is the host's, though it may get the inode of that.
+func TestLockRemovedOutside(t *testing.T) {
+	b := newBox(t)
+	b.run("true >.git/index.lock")
+	b.outside("rm .git/index.lock; : >.git/index.lock")
+	if got := b.run("{ echo x >.git/index.lock; } 2>/dev/null || echo kept; rm -f .git/index.lock 2>/dev/null || echo kept"); got != "kept\nkept\n" {
+		t.Errorf("%q", got)
+	}
+	b.outside("rm .git/index.lock")
+	if got := b.run("echo x >.git/index.lock && rm .git/index.lock && echo in"); got != "in\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// What is noted of locks is bounded by how many there are.
+func TestNotedLocks(t *testing.T) {
+	b := newBox(t)
+	b.run("true >.git/index.lock; i=0; while [ $i -lt 3000 ]; do true >.git/HEAD.lock; rm -f .git/HEAD.lock; i=$((i+1)); done")
+	data, err := os.ReadFile(filepath.Join(b.home, "private/locks"))
+	if n := strings.Count(string(data), "\n"); err != nil || n > maxNotes+10 || !strings.Contains(string(data), " index.lock\n") {
+		t.Errorf("%d lines, %v", n, err)
 	}
 }

@@ -49,10 +49,10 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 	err = unix.Fstat(fd, &st)
 	switch {
 	case err != nil:
-	case st.Mode&unix.S_IFMT != unix.S_IFREG, !fresh && writes(flags) && r.locks.foreign(name, &st):
+	case st.Mode&unix.S_IFMT != unix.S_IFREG, !fresh && writes(flags) && r.locks.foreign(name, fd, ""):
 		err = unix.EACCES
 	case fresh:
-		r.locks.made(name, st.Ino)
+		r.locks.made(name, fd, "")
 		kernel.drain() // who holds a lock reads what is true now
 	case flags&unix.O_TRUNC != 0:
 		err = unix.Ftruncate(fd, 0)
@@ -68,6 +68,9 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 // openOrMake opens a file, never cutting it, and says whether it made it.
 func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh bool, err error) {
 	how := int(flags &^ (unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_DIRECT | fuse.FMODE_EXEC))
+	if isLog(name) && flags&unix.O_ACCMODE != unix.O_RDONLY {
+		how |= unix.O_APPEND // no line becomes another
+	}
 	if flags&unix.O_CREAT == 0 {
 		fd, err = r.open(name, how)
 		return fd, false, err

@@ -1,7 +1,6 @@
 package share
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,16 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// locks are the passing files that this box has made, by the numbers of their inodes. They are noted
+// locks are the passing files that this box has made, with what tells each from another file of its name. They are noted
 // in a file, so that the next server removes what one that was killed has left, and nobody else's.
 type locks struct {
 	mu    sync.Mutex
+	at    string
 	notes *os.File
-	ours  map[string]uint64
+	ours  map[string]string
 	lines int
 }
 
-// maxNotes is how many lines the file may have before it is emptied when nothing is locked.
+// maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
 const maxNotes = 1000
 
 // Locks reports whether a server that was killed may have left lock files.
@@ -29,23 +29,32 @@ func Locks(private string) bool {
 	return err != nil || len(left) > 0
 }
 
-// leftLocks reads the file of notes.
-func leftLocks(at string) (map[string]uint64, error) {
+// leftLocks reads the file of notes: what was there last, by its name.
+func leftLocks(at string) (map[string]string, error) {
 	data, err := os.ReadFile(at)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	left := map[string]uint64{}
-	for line := range bytes.Lines(data) {
-		number, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		var inode uint64
-		if _, err := fmt.Sscan(number, &inode); ok && err == nil {
-			if left[name] = inode; inode == 0 {
-				delete(left, name)
-			}
+	left := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		of, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case ok && of == gone:
+			delete(left, name)
+		case ok:
+			left[name] = of
 		}
 	}
 	return left, nil
+}
+
+// mark tells a file from another one that gets its inode when it is gone; without a name it is that of an open one.
+func mark(dir int, last string) string {
+	var st unix.Statx_t
+	if unix.Statx(dir, last, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d.%d", st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
 // openLocks removes what a killed server has left, and begins anew.
@@ -55,66 +64,92 @@ func (r *repository) openLocks(at string) (*locks, error) {
 		return nil, err
 	}
 	r.removeLocks(left)
-	f, err := os.OpenFile(at, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
-	return &locks{notes: f, ours: map[string]uint64{}}, err
+	l := &locks{at: at, ours: map[string]string{}}
+	return l, l.begin()
 }
 
-// removeLocks removes lock files that are still the same.
-func (r *repository) removeLocks(left map[string]uint64) {
-	for name, inode := range left {
-		if !strings.HasSuffix(name, ".lock") {
+// removeLocks removes passing files that are still the same, but for the log of a branch that is being renamed.
+func (r *repository) removeLocks(left map[string]string) {
+	for name, of := range left {
+		if strings.HasSuffix(name, "/.tmp-renamed-log") {
 			continue
 		}
 		dir, last, err := r.folder(name)
 		if err != nil {
 			continue
 		}
-		var st unix.Stat_t
-		if unix.Fstatat(dir, last, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Ino == inode {
+		if mark(dir, last) == of {
 			_ = unix.Unlinkat(dir, last, 0)
 		}
 		unix.Close(dir)
 	}
 }
 
-// foreign reports whether a file with this name and inode is a passing one that somebody else made.
-func (l *locks) foreign(name string, st *unix.Stat_t) bool {
+// foreign reports whether a file with this name, in a folder or open, is a passing one that somebody else made.
+func (l *locks) foreign(name string, dir int, last string) bool {
 	if !passing.MatchString(name) {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	inode, known := l.ours[name]
-	return !known || inode != st.Ino
+	of := l.ours[name]
+	return of == "" || of != mark(dir, last)
 }
 
 // made notes a passing file of this box's before anybody is told that it is there.
-func (l *locks) made(name string, inode uint64) {
+func (l *locks) made(name string, dir int, last string) {
 	if !passing.MatchString(name) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ours[name] = inode
-	l.note(inode, name)
+	l.ours[name] = mark(dir, last)
+	l.note(l.ours[name], name)
 }
 
-// gone notes that one is not there any more.
-func (l *locks) gone(name string) {
+// end removes a file, or gives it another name. Until it is noted, nobody who has made another of that name is taken for the box.
+func (l *locks) end(name string, remove func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.ours[name]; !known {
-		return
+	err := remove()
+	if _, known := l.ours[name]; known && err == nil {
+		delete(l.ours, name)
+		l.note(gone, name)
 	}
-	delete(l.ours, name)
-	l.note(0, name)
-	if len(l.ours) == 0 && l.lines > maxNotes {
-		_ = l.notes.Truncate(0)
-		l.lines = 0
+	return err
+}
+
+// gone is the mark of one that is not there any more.
+const gone = "0"
+
+func (l *locks) note(of, name string) {
+	l.lines++
+	fmt.Fprintf(l.notes, "%s %s\n", of, name) // one write
+	if l.lines > maxNotes+2*len(l.ours) {
+		_ = l.begin()
 	}
 }
 
-func (l *locks) note(inode uint64, name string) {
-	l.lines++
-	fmt.Fprintf(l.notes, "%d %s\n", inode, name) // one write
+// begin writes the file anew.
+func (l *locks) begin() error {
+	f, err := os.OpenFile(l.at+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for name, of := range l.ours {
+		text.WriteString(of + " " + name + "\n")
+	}
+	if _, err = f.WriteString(text.String()); err == nil {
+		err = os.Rename(l.at+".new", l.at)
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	if l.notes != nil {
+		l.notes.Close()
+	}
+	l.notes, l.lines = f, len(l.ours)
+	return nil
 }

@@ -124,7 +124,7 @@ func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) sy
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	name := n.name()
 	size, cut := in.GetSize()
-	if a := n.r.access(name); !a.inPlace() || a == once && size != 0 {
+	if a := n.r.access(name); !a.inPlace() || (a == once || isLog(name)) && size != 0 {
 		return syscall.EACCES
 	}
 	n.r.names.Lock()
@@ -138,8 +138,7 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 		return fs.ToErrno(err)
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || n.r.locks.foreign(name, &st) {
+	if n.r.locks.foreign(name, fd, "") {
 		return syscall.EACCES
 	}
 	if cut {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -60,16 +61,14 @@ func (n *node) remove(last string, flags int) syscall.Errno {
 		return fs.ToErrno(err)
 	}
 	defer unix.Close(dir)
-	var st unix.Stat_t
-	if unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && n.r.locks.foreign(name, &st) {
+	if n.r.locks.foreign(name, dir, base) && unix.Faccessat(dir, base, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		return syscall.EACCES
 	}
 	if mixed(name) {
 		_ = unix.Unlinkat(n.r.private, name, flags) // the box's own of a worktree, if empty
 	}
 	changed := n.r.watchRefs(name)
-	if err = unix.Unlinkat(dir, base, flags); err == nil {
-		n.r.locks.gone(name)
+	if err = n.r.locks.end(name, func() error { return unix.Unlinkat(dir, base, flags) }); err == nil {
 		changed()
 	}
 	return fs.ToErrno(err)
@@ -120,7 +119,7 @@ func (r *repository) rename(m move) (err error) {
 		return err
 	}
 	crosses := r.base(m.from) != r.base(m.to)
-	if (crosses || !r.isOwn(m.from)) && (m.st.Mode&unix.S_IFMT != unix.S_IFREG || r.locks.foreign(m.from, &m.st)) {
+	if (crosses || !r.isOwn(m.from)) && (m.st.Mode&unix.S_IFMT != unix.S_IFREG || r.locks.foreign(m.from, m.fromDir, m.fromLast)) {
 		return unix.EACCES
 	}
 	var there unix.Stat_t
@@ -128,7 +127,7 @@ func (r *repository) rename(m move) (err error) {
 	switch {
 	case taken && m.flags&unix.RENAME_NOREPLACE != 0:
 		return unix.EEXIST
-	case taken && r.locks.foreign(m.to, &there):
+	case taken && r.locks.foreign(m.to, m.toDir, m.toLast):
 		return unix.EACCES
 	case !taken && passing.MatchString(m.to):
 		m.flags |= unix.RENAME_NOREPLACE // somebody else may make it meanwhile
@@ -139,11 +138,10 @@ func (r *repository) rename(m move) (err error) {
 	if a := r.access(m.to); crosses || a == gated || a == once || isLog(m.to) && !isLog(m.from) {
 		return r.replace(m)
 	}
-	if err := unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags); err != nil {
+	if err := r.locks.end(m.from, func() error { return unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags) }); err != nil {
 		return err
 	}
-	r.locks.gone(m.from)
-	r.locks.made(m.to, m.st.Ino)
+	r.locks.made(m.to, m.toDir, m.toLast)
 	if m.to == "config" {
 		r.settingsWritten()
 	}
@@ -169,8 +167,7 @@ func (r *repository) replace(m move) error {
 	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, data, &m.st) }); err != nil {
 		return err
 	}
-	_ = unix.Unlinkat(m.fromDir, m.fromLast, 0) // what is left of it is looked at again
-	r.locks.gone(m.from)
+	_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) }) // what is left of it is looked at again
 	changed()
 	if done != nil {
 		done()
@@ -202,11 +199,12 @@ func (r *repository) add(m move) error {
 		return nil
 	})
 	if err == nil {
-		_ = unix.Unlinkat(m.fromDir, m.fromLast, 0)
-		r.locks.gone(m.from)
+		_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) })
 	}
 	return err
 }
 
 // refuse says why something did not enter. In the box git says that it was not permitted.
-func (r *repository) refuse(name string, why error) { r.Say("git: %s: %v", name, why) }
+func (r *repository) refuse(name string, why error) {
+	r.Say("git: %s: %s", name, strings.TrimPrefix(why.Error(), name+": "))
+}

@@ -33,7 +33,7 @@ type Server struct {
 
 // Open opens the repository. What a killed server has left of lock files goes.
 func Open(o Options) (*Server, error) {
-	r := &repository{Options: o, root: -1, private: -1, uid: uint32(os.Getuid()), gid: uint32(os.Getgid()), views: views{byName: map[string]*view{}}}
+	r := &repository{Options: o, root: -1, private: -1, uid: uint32(os.Getuid()), gid: uint32(os.Getgid()), views: views{byName: map[string]*view{}}, made: map[string]string{}}
 	own := filepath.Join(o.Private, "own")
 	err := os.MkdirAll(filepath.Join(own, "info"), 0o700)
 	if err == nil {

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -22,6 +23,7 @@ type settings struct {
 	mu   sync.Mutex
 	host [3]stamp // of the host's files when base was made
 	base []gitconfig.Entry
+	last []gitconfig.Entry // the box's when they were last looked at
 }
 
 // ownSettings is the box's file, in the private folder.
@@ -62,7 +64,7 @@ func (r *repository) refreshSettings() {
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
 	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
-		s.host, s.base = now, base
+		s.host, s.base, s.last = now, base, fresh
 	}
 }
 
@@ -103,7 +105,10 @@ func (r *repository) settingsWritten() {
 	s.mu.Lock()
 	present, err := r.boxSettings()
 	added, removed := less(present, s.base), less(s.base, present)
-	base := s.base
+	base, last := s.base, s.last
+	if err == nil {
+		s.last = present
+	}
 	s.mu.Unlock()
 	if err != nil {
 		r.refuse("config", err)
@@ -118,6 +123,9 @@ func (r *repository) settingsWritten() {
 	for _, e := range added {
 		if branchKey.MatchString(e.Key) && passes(e, base) {
 			r.notPassed(e.Key, r.Branch(e.Key, &e.Value))
+		} else if len(less([]gitconfig.Entry{e}, last)) > 0 {
+			section, sub, name := e.Parts()
+			r.Say("git: settings that the sandbox changed stay with it: %s.%s", section, cmp.Or(sub, name))
 		}
 	}
 }

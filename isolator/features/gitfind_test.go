@@ -14,31 +14,34 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// TestBoxGitStays: what is not staged stays as it is, with every way to it, and with every
+// TestGitStays: what is not shared stays as it is, with every way to it, and with every
 // link on that way; what could not be protected is refused.
-func TestBoxGitStays(t *testing.T) {
+func TestGitStays(t *testing.T) {
 	repo := "git init -q -b main . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
-	const both = `own ro`
+	const both = `checked ro`
 	for _, c := range []struct {
 		about, setup, mode, program string
 		stays, links                []string // below the working folder
 		line                        string
 		nowhere                     bool
 	}{
-		{about: "staged", setup: repo, mode: "own", program: "git"},
+		{about: "shared", setup: repo, mode: "checked", program: "git"},
 		{about: "looked at", setup: repo, mode: "ro", program: "git", stays: []string{".git"}},
-		{about: "the host's own", setup: repo + " && git config remote.x.promisor true", mode: "rw"},
-		{about: "no git outside", setup: repo, mode: "own", stays: []string{".git"}, line: "git is not installed outside"},
-		{about: "a partial clone", setup: repo + " && git config remote.x.promisor true", mode: "own", program: "git", stays: []string{".git"}, line: "partial clone"},
-		{about: "bare", setup: "git init -q --bare .", mode: "own", program: "git", stays: []string{"."}, line: "bare"},
-		{about: "a pointer that the repository does not know", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >.git", mode: "own", program: "git", stays: []string{".git", "x/r"}, line: "does not say"},
-		{about: "a pointer by way of a link", setup: "mkdir x && git init -q --bare x/r && ln -s x/r l && echo gitdir: ./l >.git", mode: "own", program: "git", stays: []string{".git", "x/r"}, links: []string{"l"}, line: "does not say"},
-		{about: "a link to a pointer", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >p && ln -s p .git", mode: both, program: "git", stays: []string{"p", "x/r"}, links: []string{".git"}},
-		{about: "a link to another that is staged", setup: "mkdir a b && (cd a && " + repo + ") && ln -s ../a/.git b/.git", mode: "own", program: "git", links: []string{"b/.git"}},
+		{about: "the host's own", setup: repo, mode: "rw"},
+		{about: "no git outside", setup: repo, mode: "checked", stays: []string{".git"}, line: "git is not installed outside"},
+		{about: "a partial clone", setup: repo + " && git config remote.x.promisor true", mode: "checked", program: "git"},
+		{about: "one that borrows objects", setup: repo + " && echo /elsewhere >.git/objects/info/alternates", mode: "checked", program: "git", stays: []string{".git"}, line: "borrows objects"},
+		{about: "bare", setup: "git init -q --bare .", mode: "checked", program: "git", stays: []string{"."}, line: "bare"},
+		{about: "the person's pointer, which the repository does not know", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >.git", mode: "checked", program: "git", stays: []string{".git"}},
+		{about: "by way of a link", setup: "mkdir x && git init -q --bare x/r && ln -s x/r l && echo gitdir: ./l >.git", mode: "checked", program: "git", stays: []string{".git"}, links: []string{"l"}},
+		{about: "a link to a pointer", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >p && ln -s p .git", mode: "checked", program: "git", stays: []string{"p"}, links: []string{".git"}},
+		{about: "that one looked at", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >p && ln -s p .git", mode: "ro", program: "git", stays: []string{"p", "x/r"}, links: []string{".git"}},
+		{about: "a pointer below, which a box may have made", setup: "mkdir x sub && git init -q --bare x/r && echo gitdir: ../x/r >sub/.git", mode: "checked", program: "git", stays: []string{"sub/.git", "x/r"}, line: "a box may have made it"},
+		{about: "a link to another that is shared", setup: "mkdir a b && (cd a && " + repo + ") && ln -s ../a/.git b/.git", mode: "checked", program: "git", links: []string{"b/.git"}},
 		{about: "a link to nowhere", setup: "ln -s nowhere .git", mode: both, program: "git", nowhere: true},
 		{about: "a pointer to nowhere", setup: "echo gitdir: ./nowhere >.git", mode: both, program: "git", nowhere: true},
 		{about: "a pipe", setup: "mkfifo .git", mode: both, program: "git", nowhere: true},
-		{about: "a worktree of a staged one", setup: "mkdir m && cd m && " + repo + " && git worktree add -q ../w", mode: "own", program: "git", stays: []string{"w/.git"}},
+		{about: "a worktree of a shared one", setup: "mkdir m && cd m && " + repo + " && git worktree add -q ../w", mode: "checked", program: "git", stays: []string{"w/.git"}},
 	} {
 		for mode := range strings.FieldsSeq(c.mode) {
 			top, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,7 +55,13 @@ func TestBoxGitStays(t *testing.T) {
 			}
 			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
 			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
-			b := findBoxGits(&caller.Caller{Home: "/nowhere"}, rc, f, c.program)
+			b, who := boxGits{}, &caller.Caller{Home: "/nowhere"}
+			if mode != "rw" {
+				b.find(who, rc, f)
+			}
+			if mode == "checked" {
+				b.choose(who, c.program)
+			}
 			var s plan.Staged
 			err = b.stay(rc, &f, &s)
 			if (len(b.passed) == 1) != c.nowhere || c.nowhere && len(b.known()) > 0 {
@@ -61,7 +70,7 @@ func TestBoxGitStays(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s (%s): %v", c.about, mode, err)
 			}
-			if text := strings.Join(b.lines, "; "); mode == "own" && !strings.Contains(text, c.line) || c.line == "" && mode == "ro" && text != "" {
+			if text := strings.Join(b.lines, "; "); mode == "checked" && !strings.Contains(text, c.line) || c.line == "" && mode == "ro" && text != "" {
 				t.Errorf("%s (%s): says %q", c.about, mode, text)
 			}
 			below := func(list []string) []string {
