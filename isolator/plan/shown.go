@@ -1,6 +1,9 @@
 package plan
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // shown notes every mount: another program, in another box, may exchange a folder
 // for a link while bwrap resolves a path, and would see what the link leads to
@@ -12,7 +15,8 @@ func (b *builder) shown() {
 			continue
 		}
 		s := Shown{Path: o.Dest}
-		if o.Bind() {
+		served := o.Kind == OpReadOnly && slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Dir == o.Dest }) // or not yet
+		if o.Bind() && !served {
 			s.Source, s.Dev, s.Ino = o.Source, o.Probed.Dev, o.Probed.Ino
 		}
 		b.plan.Shown = append(b.plan.Shown, s)

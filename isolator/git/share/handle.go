@@ -1,9 +1,13 @@
 package share
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -17,6 +21,9 @@ type handle struct {
 	name string
 	fd   int
 	view *unix.Stat_t // of a view, which nobody writes
+
+	mu   sync.Mutex
+	part []byte // of a line of a log: the kernel writes it in two at the end of a page
 }
 
 func (h *handle) stat(st *unix.Stat_t) error {
@@ -183,7 +190,7 @@ func (h *handle) Write(_ context.Context, data []byte, offset int64) (uint32, sy
 	case offset+int64(len(data)) > maxFile && !h.r.isOwn(h.name): // nobody's limit holds for the host's folder
 		return 0, syscall.EFBIG
 	case isLog(h.name):
-		err = h.r.logLines(string(data), "")
+		return h.appendLog(data)
 	case h.r.access(h.name) == once:
 		err = h.r.inPlace(h.name, string(data), offset)
 	}
@@ -194,6 +201,31 @@ func (h *handle) Write(_ context.Context, data []byte, offset int64) (uint32, sy
 	length, err := unix.Pwrite(h.fd, data, offset) // what was opened to append does so
 	return uint32(max(0, length)), fs.ToErrno(err)
 }
+
+// appendLog writes to a log what there is of whole lines.
+func (h *handle) appendLog(data []byte) (uint32, syscall.Errno) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text := slices.Concat(h.part, data)
+	end := bytes.LastIndexByte(text, '\n') + 1
+	err := h.r.logLines(string(text[:end]), "")
+	if len(text)-end > maxLogLine {
+		err = errors.New("a line without an end")
+	}
+	if err != nil {
+		h.part = nil
+		h.r.refuse(h.name, err)
+		return 0, syscall.EACCES
+	}
+	if _, err := unix.Write(h.fd, text[:end]); err != nil {
+		return 0, fs.ToErrno(err)
+	}
+	h.part = text[end:]
+	return uint32(len(data)), 0
+}
+
+// maxLogLine is the longest line of a log: git makes them of the first line of a commit.
+const maxLogLine = 1 << 20
 
 // Fsync writes to the disk.
 func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return fs.ToErrno(unix.Fsync(h.fd)) }
