@@ -137,7 +137,7 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := g.objects.BringBlobs(names(checked.Blobs)...); err != nil {
+	if err := errors.Join(g.objects.BringModules(names(checked.Modules)...), g.objects.BringBlobs(names(checked.Blobs)...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {
