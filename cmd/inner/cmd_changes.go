@@ -97,6 +97,24 @@ func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Chan
 		a.Hint("inner changes discard %s", k.Run)
 	}
 	a.listFiles(own)
+	a.printRewound()
+}
+
+// printRewound names the refs that the latest runs deleted or forced, each with the command that brings one back.
+func (a *app) printRewound() {
+	const most = 20
+	left := most
+	for _, r := range a.runs() {
+		for _, ref := range r.End.Rewound {
+			if left--; left < 0 {
+				a.Say("older ones: inner log RUN")
+				return
+			}
+			text, command := ref.Words()
+			a.Say("git, run %s: %s", r.ID, text)
+			a.Hint("%s", command)
+		}
+	}
 }
 
 func (a *app) cmdChangesShow() *cobra.Command {

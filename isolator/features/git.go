@@ -39,6 +39,7 @@ type boxGits struct {
 	passed []string    // each .git that leads to none, or is hidden
 	stays  []string    // all git directories, and what leads to them
 	served []*sharedGit
+	place  *sharedGit // of a repository that the box may make, nil where there is one
 	server *server.Server
 }
 
@@ -48,6 +49,7 @@ func (b *boxGits) feature() Feature {
 		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
 		Show: func(run *Run) error {
 			b.look(run)
+			b.showVacant(run)
 			for i, r := range b.repos {
 				b.bind(run, i, r, nil)
 			}
@@ -78,8 +80,12 @@ func (b *boxGits) last() Feature {
 	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
 		for _, s := range b.served {
 			if s.clone != nil && o.Started {
-				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run))...)
+				covered, _ := run.Plan.Covered(s.repo.Top)
+				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run), covered...)...)
 			}
+		}
+		if b.place != nil {
+			b.bringVacant(run)
 		}
 		return nil
 	}}
@@ -146,7 +152,12 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 
 // make makes what the box has of its own for each repository.
 func (b *boxGits) make(run *Run) error {
+	if err := b.makeVacant(run); err != nil {
+		return &fault.Refusal{Code: 125, Msg: "the place for a repository that the sandbox makes: " + err.Error(), Hint: "inner doctor"}
+	}
+	place := b.place
 	b.look(run)
+	b.place = place
 	for _, line := range b.lines {
 		run.Warn("%s", line)
 	}
@@ -171,7 +182,30 @@ func (b *boxGits) make(run *Run) error {
 	if len(b.served) > 0 && !canServe() {
 		run.Warn("git: /dev/fuse cannot be opened, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends")
 	}
+	if err := b.heads(run); err != nil {
+		return err
+	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
+}
+
+// heads has hidden files of the repositories show what the last commit has of them: an empty one would be taken for a
+// change. What is in the work tree may be more, as what git-crypt has filled in.
+func (b *boxGits) heads(run *Run) error {
+	run.Assets.Heads = map[string]string{}
+	for _, r := range b.repos {
+		list := plan.HiddenFiles(run.Spec, run.Facts, r.Top)
+		if len(list) == 0 {
+			continue
+		}
+		for p, data := range git.Heads(gitProgram(run), r.Top, list) {
+			name, err := run.Folder.File(fmt.Sprintf("head-%d", len(run.Assets.Heads)), data, 0o444)
+			if err != nil {
+				return err
+			}
+			run.Assets.Heads[p] = name
+		}
+	}
+	return nil
 }
 
 // start starts the server, and has it mount what it serves before the program starts.
@@ -209,6 +243,24 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 	}
 }
 
+// notCarried are settings for the filters of the user that the box does not have: nothing that they are for is staged there
+// as it lies in the work tree.
+func notCarried(run *Run) (out []gitconfig.Entry) {
+	if run.Spec.Git != nil || run.Spec.Home != "own" {
+		return nil
+	}
+	list, _ := host.UserGit(run.Getenv).Load()
+	for _, e := range list {
+		section, name, _ := e.Parts()
+		if section == "filter" && !slices.ContainsFunc(out, func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
+			why := "echo >&2 'inner: the filter of your git settings is not in the sandbox: stage this file outside'; false"
+			out = append(out, gitconfig.Entry{Key: "filter." + name + ".required", Value: "true"}, gitconfig.Entry{Key: "filter." + name + ".clean", Value: why},
+				gitconfig.Entry{Key: "filter." + name + ".smudge", Value: "cat"})
+		}
+	}
+	return out
+}
+
 // repoPolicy says what of a repository's own settings the box sees, nil for all.
 func repoPolicy(run *Run) *gitconfig.Policy {
 	if run.Spec.Git == nil {
@@ -238,9 +290,11 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	if len(lines) > most {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
+	var list []runlog.Ref
 	for _, m := range moved {
-		o.Rewound = append(o.Rewound, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
+		list = append(list, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
 	}
+	o.Rewound = append(o.Rewound, rewound(gitProgram(run), list)...)
 	return nil
 }
 

@@ -63,6 +63,7 @@ func (s *sharedGit) makeClone(run *Run, r server.Repository) error {
 	}
 	defer g.Close()
 	r.Leave()
+	r.LeaveOfRefs()
 	list, err := r.Visible()
 	if err != nil {
 		return err
@@ -76,17 +77,19 @@ func (s *sharedGit) makeClone(run *Run, r server.Repository) error {
 }
 
 // bring brings what the box did in its clone.
-func (s *sharedGit) bring(c *caller.Caller, program string) (moved []runlog.Ref) {
+func (s *sharedGit) bring(c *caller.Caller, program string, covered ...string) (moved []runlog.Ref) {
 	r := s.repo
 	g, err := gate.Open(gate.Repository{
-		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(s.clone.Dir, "objects"), Private: s.dir, Brought: s.brought, Partial: r.Partial,
+		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(s.clone.Dir, "objects"), Private: s.dir, Brought: s.brought, Partial: r.Partial, Covered: covered,
 	}, c.Warn)
 	var rep clone.Report
 	if err == nil {
 		defer g.Close()
+		before := git.Head(program, r.Top)
 		rep, err = s.clone.Bring(g)
+		g.SettleBetween(before, git.Head(program, r.Top))
 	}
-	return tellClone(c, r.Common, s.dir, rep, err)
+	return rewound(program, tellClone(c, r.Common, s.dir, rep, err))
 }
 
 // tellClone says what came of a clone, and notes in a folder that something waits.

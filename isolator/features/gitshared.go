@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -91,24 +90,14 @@ func (s *sharedGit) store() string {
 // described is the repository as its server knows it, once there is a plan; i is its number in the box.
 func (s *sharedGit) described(run *Run, i int) server.Repository {
 	r := s.repo
+	covered, hidden := run.Plan.Covered(r.Top)
 	return server.Repository{
 		Repository: gate.Repository{
 			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
-			Covered: run.Plan.Covered(r.Top), Sparse: r.Sparse,
+			Covered: covered, Sparse: r.Sparse,
 		},
-		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: slices.Clone(oursInGit), Ignored: s.ignored(run),
+		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden,
 	}
-}
-
-// ignored are patterns of what inner puts into the work tree.
-func (s *sharedGit) ignored(run *Run) []string {
-	out := ignored(run)
-	for _, p := range Placeholders(run) {
-		if rest, ok := paths.Rest(s.repo.Top, p); ok {
-			out = append(out, "/"+rest)
-		}
-	}
-	return out
 }
 
 // fill makes the store of the box, which reads the host's objects at a place of the box.

@@ -1,16 +1,70 @@
 package git
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/index"
 )
 
 // Tracked is what the host's git has for files of a work tree: by the path of each, "MODE OBJECT".
 type Tracked map[string][]string
+
+// Heads returns what HEAD of the work tree at top has of files in it, by their paths. What cannot be had is not there.
+func Heads(program, top string, list []string) map[string][]byte {
+	out := map[string][]byte{}
+	var ask strings.Builder
+	for _, p := range list {
+		if rest, _ := paths.Rest(top, p); !strings.Contains(rest, "\n") {
+			ask.WriteString("HEAD:" + rest + "\n")
+		}
+	}
+	cmd := plainGit(program, top, "cat-file", "--batch=%(objecttype) %(objectsize)")
+	cmd.Stdin = strings.NewReader(ask.String())
+	text, _ := cmd.Output()
+	in := bufio.NewReader(bytes.NewReader(text))
+	for _, p := range list {
+		var kind string
+		var size int
+		line, err := in.ReadString('\n')
+		if n, _ := fmt.Sscanf(line, "%s %d\n", &kind, &size); err != nil || strings.HasSuffix(line, " missing\n") || n != 2 || size > len(text) {
+			continue
+		}
+		data := make([]byte, size+1) // and a line feed
+		if _, err := io.ReadFull(in, data); err == nil && kind == "blob" {
+			out[p] = data[:size]
+		}
+	}
+	return out
+}
+
+// Head returns the commit of HEAD in the work tree at top, "" for none.
+func Head(program, top string) string {
+	out, _ := plainGit(program, top, "rev-parse", "--verify", "-q", "HEAD").Output()
+	return strings.TrimSpace(string(out))
+}
+
+// Contains reports whether the history of a commit has another. When in doubt it has not.
+func Contains(program, dir, commit, earlier string) bool {
+	return plainGit(program, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
+}
+
+// plainGit is a git in a work tree that runs nothing that a repository's configuration names.
+func plainGit(program, top string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, append([]string{"-C", top, "--literal-pathspecs", "-c", "core.fsmonitor=false"}, args...)...)
+	cmd.Env = []string{
+		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
+	}
+	return cmd
+}
 
 // TrackedAt asks the index and HEAD of the work tree at top for what they have at some paths in
 // it, and below those. Nothing that a repository's configuration names is run. What cannot be had
@@ -18,11 +72,7 @@ type Tracked map[string][]string
 func TrackedAt(program, top string, places []string) Tracked {
 	out := Tracked{}
 	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
-		cmd := exec.Command(program, append(append([]string{"-C", top, "--literal-pathspecs", "-c", "core.fsmonitor=false"}, ask...), places...)...)
-		cmd.Env = []string{
-			"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
-		}
+		cmd := plainGit(program, top, append(ask, places...)...)
 		text, err := cmd.Output()
 		if err != nil {
 			continue // there is no commit yet

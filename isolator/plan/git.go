@@ -80,20 +80,24 @@ func (b *builder) boxGit() error {
 	return nil
 }
 
-// Covered are the places in a folder that the box may not write, or does not see, relative to it.
-func (p Plan) Covered(dir string) (out []string) {
-	add := func(at string) {
-		if rest, ok := paths.Rest(dir, at); ok && rest != "" && !paths.Below(".git", rest) && !slices.Contains(out, rest) {
-			out = append(out, rest)
+// Covered are the places in a folder that the box may not write, and those of them that it does not see, relative to it.
+func (p Plan) Covered(dir string) (covered, hidden []string) {
+	add := func(at string, hides bool) {
+		rest, ok := paths.Rest(dir, at)
+		if !ok || rest == "" || paths.Below(".git", rest) || slices.Contains(covered, rest) {
+			return
+		}
+		if covered = append(covered, rest); hides {
+			hidden = append(hidden, rest)
 		}
 	}
 	for _, o := range p.Ops {
 		if o.Mounts() && !o.Writable() {
-			add(o.Dest)
+			add(o.Dest, o.Kind == OpMask || o.Kind == OpTmpfs)
 		}
 	}
 	for _, m := range p.Masks {
-		add(m.Path)
+		add(m.Path, true)
 	}
-	return out
+	return covered, hidden
 }

@@ -401,6 +401,21 @@ func (b *builder) hides(p string) bool {
 	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
 }
 
+// HiddenFiles returns the real paths of the files in a folder that the table hides.
+func HiddenFiles(rc profile.RunConfig, f host.Facts, dir string) (out []string) {
+	for _, r := range Places(rc, f) {
+		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
+			continue
+		}
+		for _, p := range r.At {
+			if at := f.Paths[p]; at.Kind == host.File && paths.Inside(dir, at.Real) && !slices.Contains(out, at.Real) {
+				out = append(out, at.Real)
+			}
+		}
+	}
+	return out
+}
+
 // HiddenFolders returns the real paths of the folders that a box has hidden, with all that is in them.
 func HiddenFolders(rc profile.RunConfig, f host.Facts) []string {
 	out := []string{}
@@ -441,18 +456,21 @@ func (b *builder) maskName(real string, kind host.Kind, reason string) {
 			b.tmpfs(reason, 0o555, at)
 			continue
 		}
-		b.emptyFile(reason, at)
+		if head := b.s.Heads[real]; head != "" && reason != byHide {
+			b.coverFile(reason+"; it shows what the last commit has of it", head, at)
+			continue
+		}
+		b.coverFile(reason, b.s.Empty, at)
 	}
 }
 
-// emptyFile covers a file by an empty regular file, not by /dev/null: that one gives
-// programs EACCES.
-func (b *builder) emptyFile(reason, dest string) {
+// coverFile covers a file by another, an empty one mostly, not by /dev/null: that one gives programs EACCES.
+func (b *builder) coverFile(reason, source, dest string) {
 	var covers host.ID
 	if _, p := b.view.at(dest); b.f.Paths[p].Real == p {
 		covers = b.f.Paths[p].ID
 	}
-	b.mount(Op{Kind: OpMask, Source: b.s.Empty, Dest: dest, Probed: covers, Reason: reason})
+	b.mount(Op{Kind: OpMask, Source: source, Dest: dest, Probed: covers, Reason: reason})
 }
 
 // reexpose shows an allowed resource that an empty parent covers.

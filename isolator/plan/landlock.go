@@ -77,6 +77,11 @@ func (b *builder) writableFolders() []string {
 			list = append(list, l.dest)
 		}
 	}
+	for _, r := range b.s.Repos { // what is served is mounted later
+		if !b.hides(r.Dir) {
+			list = append(list, r.Dir)
+		}
+	}
 	for _, s := range b.s.Binds {
 		if s.Box == paths.BoxBlocked {
 			list = append(list, s.Box)

@@ -24,7 +24,7 @@ type Cover struct {
 // everything is mounted: what is mounted over a mask later, or around it, bwrap does in
 // its order.
 func (b *builder) masksOutside() error {
-	last := slices.DeleteFunc(b.onTop(), func(i int) bool { return b.plan.Ops[i].Kind != OpMask })
+	last := slices.DeleteFunc(b.onTop(), func(i int) bool { return b.plan.Ops[i].Kind != OpMask || b.plan.Ops[i].Source != b.s.Empty })
 	if !Follows(b.rc, b.f) || len(last) <= outsideFrom {
 		return nil
 	}

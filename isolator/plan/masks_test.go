@@ -85,7 +85,7 @@ func TestMaskedBelow(t *testing.T) {
 	b := &builder{rc: config(), f: f, s: staged()}
 	b.bind("all", "/", "/", true)
 	for _, p := range hidden {
-		b.emptyFile("hidden", p)
+		b.coverFile("hidden", b.s.Empty, p)
 	}
 	b.tmpfs("over one", 0o755, hidden[3])
 	if err := b.masksOutside(); err != nil || len(b.plan.Masks) != 38 {

@@ -12,7 +12,7 @@ const (
 	OpReadOnly               // Source of the host at Dest, read-only
 	OpBind                   // Source of the host at Dest, writable
 	OpDevice                 // Source, a device of the host, at Dest
-	OpMask                   // Source, an empty file, in the place of the file Dest
+	OpMask                   // Source, an empty file or what a commit has, in the place of the file Dest
 	OpData                   // Plan.Data[Data] as a read-only file Dest
 	OpTmpfs                  // an empty folder in memory
 	OpDir                    // a folder, where it lies

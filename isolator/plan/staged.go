@@ -84,6 +84,8 @@ type Staged struct {
 	// OwnFiles are files of folders that are protected, of which the box has a copy of its own.
 	OwnFiles []Bind
 
+	// Heads are files with what the last commit has of a hidden file of a repository, by its path.
+	Heads map[string]string
 	// Repos are the repositories that the box shares, see package git/server.
 	Repos []Repo
 	// GitStays are the paths of repositories that the box does not share, which git outside obeys, and GitLinks

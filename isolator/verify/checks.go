@@ -229,6 +229,7 @@ func (c *checker) writable() []Place {
 	binds := slices.Concat(c.Staged.Binds, c.Staged.OwnFiles)
 	for _, r := range c.Staged.Repos {
 		binds = append(binds, r.Binds...)
+		add(filepath.Join(r.Dir, "objects")) // the box's store
 	}
 	for _, b := range binds {
 		if b.Write {

@@ -55,7 +55,7 @@ func (c *checker) placesOf(r sensitive.Place) (out []Place) {
 			continue // the second is the user's own
 		}
 		place := c.place(p)
-		place.Covered = c.covered(p)
+		place.Covered = c.covered(p) || c.Staged.Heads[c.canon(p)] != ""
 		out = append(out, place)
 		if real := c.canon(p); real != p {
 			place.Path = real

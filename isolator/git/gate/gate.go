@@ -57,7 +57,8 @@ type Gate struct {
 	host      *os.File
 	store     *os.File
 	tree      *os.File
-	own       string // a folder for git
+	making    sync.Mutex
+	own       string // a folder for git, "" until there are objects to bring
 	say       func(format string, args ...any)
 	settling  sync.Mutex
 	unsettled map[string]string // what was told of a path
@@ -80,13 +81,25 @@ func Open(r Repository, say func(format string, args ...any)) (g *Gate, err erro
 	if g.tree, err = os.Open(r.Top); err != nil {
 		return nil, err
 	}
-	if g.own, err = os.MkdirTemp(r.Private, "gate-"); err != nil {
+	return g, nil
+}
+
+// bringer is what brings objects, made when something is brought: most boxes bring nothing.
+func (g *Gate) bringer() (*objects.Gate, error) {
+	g.making.Lock()
+	defer g.making.Unlock()
+	if g.objects != nil {
+		return g.objects, nil
+	}
+	own, err := os.MkdirTemp(g.Private, "gate-")
+	if err != nil {
 		return nil, err
 	}
+	g.own = own
 	g.objects, err = objects.New(objects.Options{
-		Git: r.Git, Host: g.host, Store: g.store, Own: g.own, Brought: r.Brought, Partial: r.Partial, AllowedLinks: g.gitlinks,
+		Git: g.Git, Host: g.host, Store: g.store, Own: own, Brought: g.Brought, Partial: g.Partial, AllowedLinks: g.gitlinks,
 	})
-	return g, err
+	return g.objects, err
 }
 
 // Close closes it.
@@ -104,7 +117,10 @@ func (g *Gate) Close() {
 
 // Bring brings objects that are about to be named, with all that they name.
 func (g *Gate) Bring(ids ...string) error {
-	err := g.objects.Bring(ids...)
+	bring, err := g.bringer()
+	if err == nil {
+		err = bring.Bring(ids...)
+	}
 	var link objects.NewLink
 	if errors.As(err, &link) {
 		return fmt.Errorf("%w: a new submodule is for outside: git submodule add, or git fetch and merge there", err)
@@ -124,20 +140,29 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 			return nil, nil, err
 		}
 	}
+	bring, err := g.bringer()
+	if err != nil {
+		return nil, nil, err
+	}
+	var written int64
+	if fi, err := os.Stat(filepath.Join(g.Dir, name)); err == nil {
+		written = fi.ModTime().UnixNano()
+	}
 	own := name == g.Index()
 	tree := g.treeOf(name)
 	defer tree.Close()
 	checked, err := index.Check(box, host, index.Rules{
 		Sparse:    g.Sparse || !own,
+		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
-		Gitlink:   func(path string) bool { had, err := g.objects.HostHadLink(path); return err == nil && had },
+		Gitlink:   func(path string) bool { had, err := bring.HostHadLink(path); return err == nil && had },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
-		Trees:     func(ids []index.ID) bool { return g.objects.Bring(names(ids)...) == nil },
+		Trees:     func(ids []index.ID) bool { return bring.Bring(names(ids)...) == nil },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(g.objects.BringModules(names(checked.Modules)...), g.objects.BringBlobs(names(checked.Blobs)...)); err != nil {
+	if err := errors.Join(bring.BringModules(names(checked.Modules)...), bring.BringBlobs(names(checked.Blobs)...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {
@@ -179,7 +204,11 @@ func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 
 // HostHad reports whether a commit that no box brought has this file, by its name in hexadecimal, at a path.
 func (g *Gate) HostHad(path, blob string) bool {
-	had, err := g.objects.HostHad(path, blob)
+	bring, err := g.bringer()
+	if err != nil {
+		return false
+	}
+	had, err := bring.HostHad(path, blob)
 	return err == nil && had
 }
 
@@ -196,9 +225,13 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	if err != nil || !x.Partial {
 		return x, err
 	}
-	file := filepath.Join(g.own, "whole")
+	temp, err := os.CreateTemp(g.Private, "gate-")
+	if err != nil {
+		return nil, err
+	}
+	file := temp.Name()
 	defer os.Remove(file)
-	if err := os.WriteFile(file, data, 0o600); err != nil {
+	if _, err := temp.Write(data); errors.Join(err, temp.Close()) != nil {
 		return nil, err
 	}
 	c := g.git(filepath.Dir(filepath.Join(g.Dir, name)), "-c", "index.sparse=false", "-c", "core.splitIndex=false", "update-index", "--no-split-index", "--force-write-index")

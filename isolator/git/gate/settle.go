@@ -33,6 +33,23 @@ func (g *Gate) settle(list []index.Change) {
 	}
 }
 
+// SettleBetween brings to the work tree what files that the box may not write are in one commit and were in another, when a
+// clone's HEAD has moved.
+func (g *Gate) SettleBetween(old, tip string) {
+	if old == "" || tip == "" || old == tip || len(g.Covered) == 0 {
+		return
+	}
+	out, err := g.git(g.Dir, append([]string{"--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
+	var list []index.Change
+	for fields := strings.Split(string(out), "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
+		words := strings.Fields(strings.TrimPrefix(fields[0], ":"))
+		if len(words) == 5 {
+			list = append(list, index.Change{Was: index.EntryOf(fields[1], words[0], words[2]), Is: index.EntryOf(fields[1], words[1], words[3])})
+		}
+	}
+	g.settle(list)
+}
+
 // settleFile writes one, or says why it stays.
 func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Is == nil {
@@ -42,8 +59,8 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Is.Mode() != 0o100644 && c.Is.Mode() != 0o100755 {
 		return errors.New("it is no plain file")
 	}
-	if had, err := g.objects.HostHad(name, blob); err != nil || !had {
-		return errors.Join(errors.New("no commit of yours has that"), err)
+	if !g.HostHad(name, blob) {
+		return errors.New("no commit of yours has that")
 	}
 	if err := g.unfiltered(name); err != nil {
 		return err

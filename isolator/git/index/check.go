@@ -11,6 +11,9 @@ import (
 type Rules struct {
 	// Sparse says that the host's work tree is a part of the repository (core.sparseCheckout).
 	Sparse bool
+	// Written is when the host's index was written, in nanoseconds. Git looks at the content of files that are no older,
+	// and a younger index would have it look no more.
+	Written int64
 	// Protected reports whether the box may not write or see the file at a path.
 	Protected func(path string) bool
 	// Gitlink reports whether the host, not a box, has a repository of another at a path that is
@@ -112,7 +115,7 @@ func (c *checker) pair(is, was *Entry) error {
 	if protected {
 		c.out.Away = append(c.out.Away, Change{was, is})
 	}
-	hadTimes := same && is.Stat == was.Stat
+	hadTimes := same && is.Stat == was.Stat && is.changed() < c.rules.Written
 	if !hadTimes && is.Stat != is.withoutTimes() && !c.rules.True(is) {
 		is.Stat = is.withoutTimes()
 	}
@@ -126,7 +129,7 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 		return fmt.Errorf("index: no path of a box: %q", name)
 	case mode == modeGitlink:
 		if !c.host.hasGitlink(name) && !c.rules.Gitlink(name) {
-			return fmt.Errorf("index: %q is a new submodule", name)
+			return fmt.Errorf("index: %q is a new submodule, which is for outside: git submodule add", name)
 		}
 		return nil
 	}

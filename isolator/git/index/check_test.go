@@ -361,6 +361,14 @@ func TestTimes(t *testing.T) {
 	if checked, err := Check(added, added, rules); err != nil || !slices.Equal(checked.Index.Entries, added.Entries) {
 		t.Error("the host's times went", err)
 	}
+	// Those that are as young as the host's index are: a younger index says that git has looked at the content.
+	e := added.find(t, "a")
+	rules.Written = e.changed()
+	rules.True = func(e *Entry) bool { return e.changed() < rules.Written }
+	checked, err := Check(added, added, rules)
+	if err != nil || checked.Index.find(t, "a").Stat != e.withoutTimes() {
+		t.Error("a time of the moment in which the host's index was written stayed", err)
+	}
 }
 
 func TestTimesTrue(t *testing.T) {

@@ -186,6 +186,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		box.undo = undo
 		rules := Rules{
+			Written:   1 << 62,
 			Sparse:    bits&2 != 0,
 			Protected: func(path string) bool { return bits&1 != 0 && strings.HasPrefix(path, "d/") },
 			Gitlink:   func(string) bool { return false },

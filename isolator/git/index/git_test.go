@@ -74,6 +74,7 @@ func (r *repo) write(data []byte) {
 // rules are those of a box that has nothing protected, and makes no trees of its own.
 func (r *repo) rules() Rules {
 	return Rules{
+		Written:   1 << 62,
 		Protected: func(string) bool { return false },
 		Gitlink:   func(string) bool { return false },
 		Trees:     func([]ID) bool { return true },

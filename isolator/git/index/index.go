@@ -23,8 +23,10 @@ package index
 import (
 	"crypto/sha1"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"slices"
+	"strconv"
 )
 
 // ID is the name of an object.
@@ -221,4 +223,15 @@ func (x *Index) Served(protected func(path string) bool) ([]byte, error) {
 		}
 	}
 	return served.Bytes(), nil
+}
+
+// EntryOf returns an entry of a mode in octal and a name in hexadecimal, as git prints them; nil for nothing.
+func EntryOf(path, mode, id string) *Entry {
+	e := &Entry{Name: path}
+	bits, err := strconv.ParseUint(mode, 8, 32)
+	if n, errID := hex.Decode(e.ID[:], []byte(id)); err != nil || errID != nil || n != len(e.ID) || bits == 0 {
+		return nil
+	}
+	binary.BigEndian.PutUint32(e.Stat[modeAt:], uint32(bits))
+	return e
 }

@@ -56,6 +56,11 @@ func linkTrue(parent int, base string, e *Entry) bool {
 	return err == nil && objectID("blob", target[:n]) == e.ID
 }
 
+// changed is when the file of an entry was written, in nanoseconds.
+func (e *Entry) changed() int64 {
+	return int64(binary.BigEndian.Uint32(e.Stat[8:]))*1e9 + int64(binary.BigEndian.Uint32(e.Stat[12:]))
+}
+
 // timesOf compares what git compares, but for what a setting can switch off: the device and the
 // owner.
 func (e *Entry) timesOf(st *unix.Stat_t) bool {

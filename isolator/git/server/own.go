@@ -6,18 +6,42 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Leave adds to Ours what has git leave the files that the box may not write, where it knows such files: it takes them for
-// those outside of a sparse checkout.
+// Leave has git leave the files that the box may not write, where the index has such files: it takes them for those outside of
+// a sparse checkout.
 func (r *Repository) Leave() {
-	if r.leaves = r.knowsCovered(); r.leaves {
-		r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
-			gitconfig.Entry{Key: "sparse.expectfilesoutsideofpatterns", Value: "true"})
+	staged := r.staged()
+	r.leave(func(p string) bool {
+		return slices.ContainsFunc(staged, func(file string) bool { return paths.Below(p, file) })
+	})
+}
+
+// leave adds those of the covered places, and returns the settings for them, if they are the first.
+func (r *Repository) leave(tracked func(place string) bool) (fresh []gitconfig.Entry) {
+	none := len(r.leaves) == 0
+	for _, p := range r.Covered {
+		if !slices.Contains(r.leaves, p) && tracked(p) {
+			r.leaves = append(r.leaves, p)
+		}
 	}
+	if none && len(r.leaves) > 0 {
+		fresh = []gitconfig.Entry{{Key: "core.sparsecheckout", Value: "true"}, {Key: "core.sparsecheckoutcone", Value: "false"}, {Key: "sparse.expectfilesoutsideofpatterns", Value: "true"}}
+	}
+	r.Ours = append(r.Ours, fresh...)
+	return fresh
+}
+
+// LeaveOfRefs is Leave for what refs lead to. It takes a git, and a moment: who has it made later adds what it returns.
+func (r *Repository) LeaveOfRefs() []gitconfig.Entry {
+	known := r.inRefs()
+	return r.leave(func(p string) bool { return known[p] })
 }
 
 // Fill makes files of the box's own in its git directory: what git there ignores, and which files it leaves as they are.
@@ -40,7 +64,10 @@ func (r *Repository) Fill(dir string) error {
 
 // exclude writes the patterns of what the box's git ignores.
 func (r *Repository) exclude(name string) error {
-	patterns := r.Ignored
+	patterns := slices.Clone(r.Ignored)
+	for _, p := range r.Hidden {
+		patterns = append(patterns, "/"+pattern(p))
+	}
 	for _, p := range r.Covered { // places that inner, for this box or another, has made
 		if empty(filepath.Join(r.Top, p)) {
 			patterns = append(patterns, "/"+pattern(p))
@@ -71,7 +98,7 @@ func empty(dir string) bool {
 
 // sparse writes which files are in the work tree.
 func (r *Repository) sparse(name string) error {
-	if !r.leaves {
+	if len(r.leaves) == 0 {
 		return removed(name)
 	}
 	patterns := []byte("/*\n")
@@ -86,7 +113,7 @@ func (r *Repository) sparse(name string) error {
 		}
 	}
 	text := strings.TrimSuffix(string(patterns), "\n") + "\n"
-	for _, p := range r.Covered {
+	for _, p := range r.leaves {
 		text += "!/" + pattern(p) + "\n"
 	}
 	return os.WriteFile(name, []byte(text), 0o600)
@@ -107,43 +134,56 @@ func removed(name string) error {
 // maxTips is how many refs are looked at, the latest first.
 const maxTips = "200"
 
-// knowsCovered reports whether the index, or what a ref leads to, has a file that the box may not write. When in doubt it has.
-func (r *Repository) knowsCovered() bool {
-	if len(r.Covered) == 0 {
-		return false
+// staged are the paths of the index that the box may not write. When in doubt it is all of those places.
+func (r *Repository) staged() (found []string) {
+	data, err := os.ReadFile(filepath.Join(r.Dir, r.Index()))
+	if os.IsNotExist(err) || len(r.Covered) == 0 {
+		return nil
 	}
-	dir := r.Dir
-	if r.Tree != "" {
-		dir = filepath.Join(r.Dir, "worktrees", r.Tree)
+	x, errParse := index.Parse(data)
+	if err != nil || errParse != nil || x.Partial {
+		return r.Covered
 	}
-	git := func(in string, args ...string) (string, error) {
-		c := exec.Command(r.Git, append([]string{"--literal-pathspecs", "-c", "core.fsmonitor=false"}, args...)...)
-		c.Dir, c.Stdin = r.Top, strings.NewReader(in)
-		c.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_DIR=" + dir, "GIT_WORK_TREE=" + r.Top, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1"}
+	for _, e := range x.Entries {
+		if r.Covers(e.Name) {
+			found = append(found, e.Name)
+		}
+	}
+	return found
+}
+
+// inRefs returns which of those places a commit has that a ref leads to. When in doubt it is all.
+func (r *Repository) inRefs() map[string]bool {
+	known := map[string]bool{}
+	var places []string
+	for _, p := range r.Covered {
+		if !slices.Contains(r.leaves, p) && !strings.Contains(p, "\n") {
+			places = append(places, p)
+		}
+	}
+	if len(places) == 0 {
+		return known
+	}
+	git := func(in string, args ...string) ([]string, error) {
+		c := exec.Command(r.Git, append([]string{"-c", "core.fsmonitor=false"}, args...)...)
+		c.Dir, c.Stdin = "/", strings.NewReader(in)
+		c.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_DIR=" + r.Dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1"}
 		out, err := c.Output()
-		return string(out), err
-	}
-	staged, err := git("", append([]string{"ls-files", "-z", "--"}, r.Covered...)...)
-	if err != nil || staged != "" {
-		return true
+		return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 	}
 	tips, err := git("", "for-each-ref", "--count="+maxTips, "--sort=-committerdate", "--format=%(objectname)")
-	if err != nil {
-		return true
-	}
 	var ask strings.Builder
-	for tip := range strings.Lines("HEAD\n" + tips) {
-		for _, p := range r.Covered {
-			if !strings.Contains(p, "\n") {
-				ask.WriteString(strings.TrimSuffix(tip, "\n") + ":" + p + "\n")
-			}
+	for _, tip := range append(tips, "HEAD") {
+		for _, p := range places {
+			ask.WriteString(tip + ":" + p + "\n")
 		}
 	}
-	there, err := git(ask.String(), "cat-file", "--batch-check=%(objectname)")
-	for line := range strings.Lines(there) {
-		if !strings.HasSuffix(line, " missing\n") {
-			return true
+	there, errThere := git(ask.String(), "cat-file", "--batch-check=%(objectname)")
+	doubt := err != nil || errThere != nil || len(there) != (len(tips)+1)*len(places)
+	for i := range (len(tips) + 1) * len(places) {
+		if doubt || !strings.HasSuffix(there[i], " missing") {
+			known[places[i%len(places)]] = true
 		}
 	}
-	return err != nil
+	return known
 }

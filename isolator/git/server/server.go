@@ -43,7 +43,8 @@ type Repository struct {
 	Ours   []gitconfig.Entry
 	// Ignored are patterns of files that the box's git ignores, besides those of the host's info/exclude.
 	Ignored []string
-	leaves  bool // there are files that the box's git leaves as they are
+	Hidden  []string // those of Covered that the box does not see: its git takes no notice of them, unless they are tracked
+	leaves  []string // those of Covered that are tracked: its git leaves them as they are
 }
 
 // word is the argument that makes a binary of inner a server, and exe the name it is started under.
@@ -69,7 +70,8 @@ type Moved struct{ Repo, Ref, Old, New string }
 type Server struct {
 	socket int
 	pid    int
-	over   chan struct{}
+	over   chan struct{} // closed when the process is gone
+	heard  chan struct{} // closed when all that it told was taken; nil before it serves
 	repos  []Repository
 
 	mu    sync.Mutex
@@ -146,6 +148,7 @@ func (s *Server) Mount(user, mounts int) error {
 	case m.Failed != "":
 		return errors.New(m.Failed)
 	}
+	s.heard = make(chan struct{})
 	go s.listen()
 	return nil
 }
@@ -173,6 +176,7 @@ func recv(socket int, buf, oob []byte) (n int, err error) {
 
 // listen takes what the server tells.
 func (s *Server) listen() {
+	defer close(s.heard)
 	for {
 		m, err := s.receive()
 		if err != nil {
@@ -206,10 +210,15 @@ func (s *Server) End() {
 	default:
 	}
 	_ = unix.Kill(s.pid, unix.SIGKILL)
-	<-s.over
-	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR)
+	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // what is on its way comes still
+	if s.heard != nil {
+		<-s.heard
+	}
 	for _, r := range s.repos {
-		_ = share.Sweep(r.Dir, r.Private) // else the next run does
+		if share.Locks(r.Private) {
+			<-s.over                          // the kernel takes some 15 ms to end a process that has an inotify
+			_ = share.Sweep(r.Dir, r.Private) // else the next run does
+		}
 	}
 }
 
@@ -241,7 +250,8 @@ func serve(told *teller) error {
 		return err
 	}
 	var servers []*share.Server
-	for _, r := range repos {
+	for i := range repos {
+		r := &repos[i]
 		s, err := open(r, told)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Dir, err)
@@ -277,11 +287,16 @@ func serve(told *teller) error {
 		return err
 	}
 	told.send(message{})
+	for i := range repos { // the box may run meanwhile
+		if more := repos[i].LeaveOfRefs(); repos[i].Fill(filepath.Join(repos[i].Private, "own")) == nil {
+			servers[i].Add(more...)
+		}
+	}
 	return nil
 }
 
 // open opens a repository and its gate.
-func open(r Repository, told *teller) (*share.Server, error) {
+func open(r *Repository, told *teller) (*share.Server, error) {
 	g, err := gate.Open(r.Repository, told.say)
 	if err != nil {
 		return nil, err

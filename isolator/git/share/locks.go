@@ -3,6 +3,7 @@ package share
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -22,6 +23,31 @@ type locks struct {
 // maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
 const maxNotes = 1000
 
+// Locks reports whether a server that was killed may have left lock files.
+func Locks(private string) bool {
+	left, err := leftLocks(filepath.Join(private, "locks"))
+	return err != nil || len(left) > 0
+}
+
+// leftLocks reads the file of notes: what was there last, by its name.
+func leftLocks(at string) (map[string]string, error) {
+	data, err := os.ReadFile(at)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	left := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		of, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case ok && of == gone:
+			delete(left, name)
+		case ok:
+			left[name] = of
+		}
+	}
+	return left, nil
+}
+
 // mark tells a file from another one that gets its inode when it is gone; without a name it is that of an open one.
 func mark(dir int, last string) string {
 	var st unix.Statx_t
@@ -33,15 +59,9 @@ func mark(dir int, last string) string {
 
 // openLocks removes what a killed server has left, and begins anew.
 func (r *repository) openLocks(at string) (*locks, error) {
-	data, err := os.ReadFile(at)
-	if err != nil && !os.IsNotExist(err) {
+	left, err := leftLocks(at)
+	if err != nil {
 		return nil, err
-	}
-	left := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		if of, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
-			left[name] = of
-		}
 	}
 	r.removeLocks(left)
 	l := &locks{at: at, ours: map[string]string{}}
@@ -51,7 +71,7 @@ func (r *repository) openLocks(at string) (*locks, error) {
 // removeLocks removes passing files that are still the same, but for the log of a branch that is being renamed.
 func (r *repository) removeLocks(left map[string]string) {
 	for name, of := range left {
-		if of == gone || strings.HasSuffix(name, "/.tmp-renamed-log") {
+		if strings.HasSuffix(name, "/.tmp-renamed-log") {
 			continue
 		}
 		dir, last, err := r.folder(name)

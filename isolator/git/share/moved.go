@@ -41,9 +41,19 @@ func (r *repository) watchRefs(names ...string) (changed func()) {
 	}
 }
 
-// tellMoved tells of a ref that has another value now.
+// tellMoved tells of a ref of the host that has another value now: one that this box has not made, or not as it was.
 func (r *repository) tellMoved(ref, old string) {
-	if now := r.value(ref); r.Moved != nil && old != "" && now != old {
+	now := r.value(ref)
+	made, own := r.made[ref]
+	switch {
+	case r.Moved == nil || now == old:
+	case old == "" || own && made == old:
+		r.made[ref] = now
+		if now == "" {
+			delete(r.made, ref)
+		}
+	default:
+		delete(r.made, ref)
 		r.Moved(ref, old, now)
 	}
 }

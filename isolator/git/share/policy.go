@@ -4,8 +4,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // access is what a box may do with a name.
@@ -29,8 +27,8 @@ var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|r
 var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
 	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
 
-// isOwn reports whether a name lies in the private folder: one of these, or one that is neither git's
-// nor the host's, which is the box's until it is renamed to one that is.
+// isOwn reports whether a name lies in the private folder: one of these, or one that is not git's, which is
+// the box's until it is renamed to one that is. What other tools keep there of the host's, as keys, is not served.
 func (r *repository) isOwn(name string) bool {
 	tree, rest := inTree(name)
 	top := firstPart(rest)
@@ -43,8 +41,7 @@ func (r *repository) isOwn(name string) bool {
 		return tree == r.Tree || tree == "" || !ofTree.MatchString(top)
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
-	at := path.Join(strings.TrimSuffix(name, rest), top)
-	return !text.MatchString(l) && !trusted.MatchString(l) && unix.Faccessat(r.root, at, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT
+	return !text.MatchString(l) && !trusted.MatchString(l)
 }
 
 // ofTree are those that another worktree has of the host: they say what is checked out there.

@@ -49,7 +49,7 @@ func TestMoved(t *testing.T) {
 	two := b.outside("git rev-parse HEAD")[:7]
 	for _, c := range []struct{ box, want string }{
 		{"git branch new", ""},
-		{"git branch -q -D new", "refs/heads/new " + two + " \n"},
+		{"git branch -q -D new", ""}, // it made it
 		{"git branch -q -D packed", "refs/heads/packed " + one + " \n"},
 		{"git pack-refs --all --prune", ""},
 		{"git branch -q -f both " + one, "refs/heads/both " + two + " " + one + "\n"},
@@ -58,13 +58,13 @@ func TestMoved(t *testing.T) {
 		{"git symbolic-ref refs/heads/loose refs/heads/main", "refs/heads/loose " + one + " ref: re\n"},
 		{"git symbolic-ref -d refs/heads/loose", "refs/heads/loose ref: re \n"},
 		{"mv .git/refs/heads/main .git/refs/heads/moved", "refs/heads/main " + one + " " + two + "\n"},
-		{"git switch -q moved; echo x >>a; git stash -q; git stash drop -q", "refs/stash"},
+		{"git switch -q moved; echo x >>a; git stash -q; git stash drop -q", ""},
 		{"grep -v moved .git/packed-refs >.git/packed-refs.lock; mv .git/packed-refs.lock .git/packed-refs", ""},
 		{"grep -v main .git/packed-refs >.git/packed-refs.lock; mv .git/packed-refs.lock .git/packed-refs", "refs/heads/main " + two + " \n"},
 	} {
 		from := len(b.moved.String())
 		out := b.run(c.box)
-		if got := b.moved.String()[from:]; got != c.want && !(c.want == "refs/stash" && strings.HasPrefix(got, c.want) && strings.Count(got, "\n") == 1) {
+		if got := b.moved.String()[from:]; got != c.want {
 			t.Errorf("%s: %q, want %q; %s", c.box, got, c.want, out)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -19,6 +20,9 @@ import (
 func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
 	a := n.r.access(name)
+	if firstPart(name) == "modules" {
+		n.r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
+	}
 	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || a == added && len(last) == 64 || !goodRef(name) {
 		return nil, syscall.EACCES
 	}
@@ -201,4 +205,6 @@ func (r *repository) add(m move) error {
 }
 
 // refuse says why something did not enter. In the box git says that it was not permitted.
-func (r *repository) refuse(name string, why error) { r.Say("git: %s: %v", name, why) }
+func (r *repository) refuse(name string, why error) {
+	r.Say("git: %s: %s", name, strings.TrimPrefix(why.Error(), name+": "))
+}

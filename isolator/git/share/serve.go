@@ -33,7 +33,7 @@ type Server struct {
 
 // Open opens the repository. What a killed server has left of lock files goes.
 func Open(o Options) (*Server, error) {
-	r := &repository{Options: o, root: -1, private: -1, uid: uint32(os.Getuid()), gid: uint32(os.Getgid()), views: views{byName: map[string]*view{}}}
+	r := &repository{Options: o, root: -1, private: -1, uid: uint32(os.Getuid()), gid: uint32(os.Getgid()), views: views{byName: map[string]*view{}}, made: map[string]string{}}
 	own := filepath.Join(o.Private, "own")
 	err := os.MkdirAll(filepath.Join(own, "info"), 0o700)
 	if err == nil {
@@ -93,12 +93,21 @@ func (r *repository) topOf(tree, line string) string {
 // are a mount of their own, where the kernel is told once that nothing is opened.
 func (s *Server) Mount(b Box) error {
 	r := s.r
+	if b.User >= 0 {
+		r.uid, r.gid = 0, 0 // what bwrap makes of us there, mostly
+	}
 	places := []string{r.Dir}
 	if r.watch.covers("refs") {
 		places = append(places, filepath.Join(r.Dir, "refs"))
 	}
+	from, objects, none := cstring(b.Objects), cstring(filepath.Join(r.Dir, "objects")), cstring("")
+	store := nsenter.Mount(from, objects, none, unix.MS_BIND, none)
 	for i, at := range places {
-		fd, err := r.mount(b, at)
+		var more []nsenter.Call
+		if i > 0 { // the first is served by then
+			more = append(more, store)
+		}
+		fd, err := r.mount(b, at, more...)
 		if err != nil {
 			return fmt.Errorf("the repository cannot be mounted in the sandbox: %w", err)
 		}
@@ -112,16 +121,13 @@ func (s *Server) Mount(b Box) error {
 		kernel.mu.Unlock()
 		s.mounts = append(s.mounts, server)
 	}
-	from, at, none := cstring(b.Objects), cstring(filepath.Join(r.Dir, "objects")), cstring("")
-	return b.do(nsenter.Mount(from, at, none, unix.MS_BIND, none))
+	if len(places) > 1 {
+		return nil
+	}
+	return b.asOwner(nsenter.Setns(b.Mounts, unix.CLONE_NEWNS), store)
 }
 
-// do makes calls with the rights of who made the box's mounts.
-func (b Box) do(calls ...nsenter.Call) error {
-	calls = append([]nsenter.Call{nsenter.Setns(b.Mounts, unix.CLONE_NEWNS)}, calls...)
-	return b.asOwner(calls...)
-}
-
+// asOwner makes calls with the rights of who made the box's mounts.
 func (b Box) asOwner(calls ...nsenter.Call) error {
 	if b.User >= 0 {
 		calls = append([]nsenter.Call{nsenter.Setns(b.User, unix.CLONE_NEWUSER)}, calls...)
@@ -135,20 +141,23 @@ func cstring(s string) *byte {
 }
 
 // mount makes one mount and returns its descriptor. /dev/fuse is the host's, so the box needs none. Who
-// we are in the box's user namespace shows: we are ourselves, or 0.
-func (r *repository) mount(b Box, at string) (int, error) {
+// we are in the box's user namespace shows: 0, or we are ourselves.
+func (r *repository) mount(b Box, at string, more ...nsenter.Call) (int, error) {
 	fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0) // its number is taken
 	if err != nil {
 		return -1, err
 	}
 	for range 2 {
 		options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, r.uid, r.gid, transfer)
-		err = b.asOwner(nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
-			nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options)))
+		calls := []nsenter.Call{
+			nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
+			nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options)),
+		}
+		err = b.asOwner(append(calls, more...)...)
 		if err != unix.EINVAL {
 			break
 		}
-		r.uid, r.gid = 0, 0
+		r.uid, r.gid = uint32(os.Getuid()), uint32(os.Getgid())
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -1,9 +1,11 @@
 package share
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +23,7 @@ type settings struct {
 	mu   sync.Mutex
 	host [3]stamp // of the host's files when base was made
 	base []gitconfig.Entry
+	last []gitconfig.Entry // the box's when they were last looked at
 }
 
 // ownSettings is the box's file, in the private folder.
@@ -48,8 +51,8 @@ func (r *repository) refreshSettings() {
 		return
 	}
 	base := slices.Concat(list, r.Ours)
-	if s.base == nil { // of a run before
-		s.base = base
+	if data, err := os.ReadFile(r.baseFile()); s.base == nil && err == nil { // of a run before
+		s.base, _ = gitconfig.Parse(data)
 	}
 	present, _ := r.boxSettings()
 	added, removed := less(present, s.base), less(s.base, present)
@@ -60,8 +63,20 @@ func (r *repository) refreshSettings() {
 	fresh = append(fresh, less(added, base)...)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
 	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
-		s.host, s.base = now, base
+		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
+		s.host, s.base, s.last = now, base, fresh
 	}
+}
+
+// baseFile is in the private folder, but nothing of the box's.
+func (r *repository) baseFile() string { return filepath.Join(r.Private, "base") }
+
+// Add adds settings of inner's.
+func (s *Server) Add(list ...gitconfig.Entry) {
+	s.r.settings.mu.Lock()
+	s.r.Ours, s.r.settings.host = append(slices.Clone(s.r.Ours), list...), [3]stamp{}
+	s.r.settings.mu.Unlock()
+	s.r.refreshSettings()
 }
 
 func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
@@ -90,7 +105,10 @@ func (r *repository) settingsWritten() {
 	s.mu.Lock()
 	present, err := r.boxSettings()
 	added, removed := less(present, s.base), less(s.base, present)
-	base := s.base
+	base, last := s.base, s.last
+	if err == nil {
+		s.last = present
+	}
 	s.mu.Unlock()
 	if err != nil {
 		r.refuse("config", err)
@@ -105,6 +123,9 @@ func (r *repository) settingsWritten() {
 	for _, e := range added {
 		if branchKey.MatchString(e.Key) && passes(e, base) {
 			r.notPassed(e.Key, r.Branch(e.Key, &e.Value))
+		} else if len(less([]gitconfig.Entry{e}, last)) > 0 {
+			section, sub, name := e.Parts()
+			r.Say("git: settings that the sandbox changed stay with it: %s.%s", section, cmp.Or(sub, name))
 		}
 	}
 }

@@ -37,8 +37,8 @@ type Options struct {
 	// Branch sets, or with value nil removes, a setting of a branch in the host's file.
 	Branch func(key string, value *string) error
 
-	// Moved is told of a ref in refs that the box has moved or, with now "", removed. The values are ids in hex,
-	// or "ref: " and a name. It may be nil.
+	// Moved is told of a ref in refs that the box has moved or, with now "", removed, and has not made itself. The values
+	// are ids in hex, or "ref: " and a name. It may be nil.
 	Moved func(ref, old, now string)
 
 	// Say tells the person what was refused or passed.
@@ -71,8 +71,9 @@ type repository struct {
 	watch         *watch
 	views         views
 	settings      settings
-	names         sync.Mutex // one name is made, renamed or removed at a time
-	packed        struct {   // of packed-refs
+	names         sync.Mutex        // one name is made, renamed or removed at a time
+	made          map[string]string // refs that the box has made, and what they were when it last wrote them
+	packed        struct {          // of packed-refs
 		of   stamp
 		refs map[string]string
 	}

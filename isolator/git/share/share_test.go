@@ -268,6 +268,9 @@ func TestBothSides(t *testing.T) {
 		{box: "sed -i s/second/other/ .git/COMMIT_EDITMSG && git pack-refs --all && git fsck --no-dangling 2>&1", want: ""},
 		{outside: "git fsck --strict --no-dangling", want: ""},
 	})
+	if text := b.said.String(); text != "git: settings that the sandbox changed stay with it: user.name\n" {
+		t.Errorf("said %q", text)
+	}
 }
 
 // step is a line of sh on one side, and what it prints.

@@ -1,0 +1,87 @@
+package features
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+)
+
+// Where the working folder is in no repository, git outside would obey what the box makes there while it lives. So an empty
+// private place lies at .git, and what the box has made in it is brought when it has ended.
+
+const gitVacant = "an empty place for a repository that the box makes: it is looked at, and comes when the box has ended"
+
+// vacant finds the place for a repository that the box may make, nil where there is none.
+func (b *boxGits) vacant(run *Run) *git.Repo {
+	top := files.Real(run.Spec.Workdir)
+	fi, err := os.Stat(top)
+	if err != nil || !fi.IsDir() || run.Spec.GitDir != "checked" || run.Spec.WorkdirMode != profile.RW || top == files.Real(run.Home) {
+		return nil
+	}
+	if _, err := git.Find(top); !errors.Is(err, git.ErrNone) || files.Exists(filepath.Join(top, ".git")) {
+		return nil
+	}
+	return &git.Repo{Top: top, Common: filepath.Join(top, ".git")}
+}
+
+// makeVacant makes that place. What a killed run has left there comes first.
+func (b *boxGits) makeVacant(run *Run) (err error) {
+	r := b.vacant(run)
+	if r == nil {
+		return nil
+	}
+	if b.place, err = openShared(run, r); err != nil {
+		return err
+	}
+	lock := b.place.lock
+	run.Undo(func() { lock.Close() })
+	if b.bringVacant(run); files.Exists(r.Common) {
+		b.place = nil
+		return nil
+	}
+	run.Facts.Later = append(run.Facts.Later, host.Placeholder{Path: r.Common})
+	place := filepath.Join(b.place.dir, "new", ".git")
+	bindVacant(run, r, place)
+	return os.MkdirAll(place, 0o755)
+}
+
+// showVacant shows it in a plan that is printed.
+func (b *boxGits) showVacant(run *Run) {
+	if r := b.vacant(run); r != nil {
+		bindVacant(run, r, DryStage+"repository of "+r.Top)
+	}
+}
+
+func bindVacant(run *Run, r *git.Repo, place string) {
+	run.Assets.Repos = append(run.Assets.Repos, plan.Repo{Dir: r.Common, Binds: []plan.Bind{{Host: place, Box: r.Common, Write: true, Reason: gitVacant}}})
+}
+
+// bringVacant brings what is in the place, when no box has it.
+func (b *boxGits) bringVacant(run *Run) {
+	from := filepath.Join(b.place.dir, "new")
+	made, _ := os.ReadDir(filepath.Join(from, ".git"))
+	if len(made) == 0 {
+		_ = os.RemoveAll(from)
+		return
+	}
+	top := b.place.repo.Top
+	_ = os.Remove(filepath.Join(top, ".git")) // the empty folder that lay under it
+	to, err := os.Open(top)
+	if err == nil {
+		defer to.Close()
+		ctx, stop := Interruptible()
+		defer stop()
+		_, err = Adoption{From: from, To: to, At: top}.Bring(ctx, run.Caller)
+	}
+	if err != nil {
+		run.Warn("git: the repository that the sandbox made in %s did not come: %v; it is in %s", run.Short(top), err, from)
+		return
+	}
+	_ = os.RemoveAll(from)
+}
