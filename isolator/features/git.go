@@ -5,6 +5,7 @@ package features
 // git/server). What only this box has, and the objects that it stores, lie in a folder of INNER_HOME.
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -226,7 +227,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		return
 	}
 	var err error
-	if b.server, err = server.Start("/proc/self/exe", list); err == nil {
+	if b.server, err = server.Start(cmp.Or(run.Exe, "/proc/self/exe"), list); err == nil {
 		run.Undo(b.server.Close)
 		run.Undo(b.server.End)
 	}

@@ -91,12 +91,13 @@ func (s *sharedGit) store() string {
 func (s *sharedGit) described(run *Run, i int) server.Repository {
 	r := s.repo
 	covered, hidden := run.Plan.Covered(r.Top)
+	_, away := run.Plan.Covered(r.Common)
 	return server.Repository{
 		Repository: gate.Repository{
 			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
 			Covered: covered, Sparse: r.Sparse,
 		},
-		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden,
+		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,
 	}
 }
 

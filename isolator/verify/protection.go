@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -93,8 +94,10 @@ func (c *checker) guarded() (out []string) {
 			out = append(out, dir)
 		}
 	}
-	for _, r := range c.Staged.Repos {
-		out = append(out, r.Dir)
+	for _, r := range c.Staged.Repos { // what lies in another is served with it, where no folder of these is moved
+		if !slices.ContainsFunc(c.Staged.Repos, func(o plan.Repo) bool { return paths.Inside(o.Dir, r.Dir) }) {
+			out = append(out, r.Dir)
+		}
 	}
 	return out
 }
@@ -121,7 +124,9 @@ func (c *checker) git() {
 	host := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
 	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
 	for _, r := range c.Staged.Repos {
-		own.Places = append(own.Places, Place{Path: r.Dir, ID: c.Facts.Paths[r.Dir].ID})
+		if at, known := c.Facts.Paths[r.Dir]; known && at.Kind.Seen() { // else the host has none
+			own.Places = append(own.Places, Place{Path: r.Dir, ID: at.ID})
+		}
 		pinned.Places = append(pinned.Places, Place{Path: r.Dir})
 		for _, b := range r.Binds {
 			if !b.Write && b.Box != r.Dir {

@@ -44,6 +44,7 @@ func confine(repos []Repository) error {
 	}
 	allow(landlockRead, "/usr", "/bin", "/lib", "/lib64", "/etc", "/proc", "/nix", "/opt")
 	allow(landlockRead|landlockWrite, "/dev/null")
+	allow(landlockRead, "/dev/urandom") // git names temporary files by it
 	for _, r := range repos {
 		allow(landlockRead, filepath.Dir(r.Git))
 		allow(landlockRead|landlockWrite|landlockMove, r.Top, r.Dir, r.Private, r.Store, filepath.Dir(r.Brought))

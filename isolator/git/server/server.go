@@ -45,6 +45,7 @@ type Repository struct {
 	Ignored []string
 	Hidden  []string // those of Covered that the box does not see: its git takes no notice of them, unless they are tracked
 	leaves  []string // those of Covered that are tracked: its git leaves them as they are
+	Away    []string // names of the git directory that the box does not see
 }
 
 // word is the argument that makes a binary of inner a server, and exe the name it is started under.
@@ -306,7 +307,7 @@ func open(r *Repository, told *teller) (*share.Server, error) {
 		return nil, err
 	}
 	return share.Open(share.Options{
-		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Objects: g, Index: g, Settings: r.Visible, Ours: r.Ours, Branch: r.Branch, Say: told.say,
+		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Hidden: r.Away, Objects: g, Index: g, Settings: r.Visible, Ours: r.Ours, Branch: r.Branch, Say: told.say,
 		Moved: func(ref, old, now string) { told.send(message{Moved: &Moved{r.Dir, ref, old, now}}) },
 	})
 }

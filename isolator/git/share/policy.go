@@ -3,7 +3,10 @@ package share
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // access is what a box may do with a name.
@@ -33,7 +36,7 @@ func (r *repository) isOwn(name string) bool {
 	tree, rest := inTree(name)
 	top := firstPart(rest)
 	switch {
-	case name == "info/exclude" && r.exclude:
+	case name == "info/exclude" && r.exclude, slices.ContainsFunc(r.Hidden, func(at string) bool { return paths.Below(at, name) }):
 		return true
 	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
 		return false

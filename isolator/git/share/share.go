@@ -26,6 +26,8 @@ type Options struct {
 	Project string // the work tree that the box works in
 	Tree    string // of a linked one its name in worktrees, "" for the main one
 	Private string // a folder of what is the box's own, kept between runs
+	// Hidden are the names of the host's that the box does not see, with all that is below them.
+	Hidden []string
 
 	Objects Objects
 	Index   Index
