@@ -16,12 +16,12 @@ type handle struct {
 	r    *repository
 	name string
 	fd   int
-	view *unix.Stat_t // of a view, which nobody writes
+	view *view // nobody writes it
 }
 
 func (h *handle) stat(st *unix.Stat_t) error {
 	if h.view != nil {
-		*st = *h.view
+		*st = h.view.st
 		return nil
 	}
 	return unix.Fstat(h.fd, st)
@@ -38,8 +38,11 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 		return nil, st, syscall.EACCES
 	}
 	if isIndex(name) {
-		fd, st, err := r.view(name)
-		return &handle{r: r, name: name, fd: fd, view: &st}, st, fs.ToErrno(err)
+		view, err := r.view(name)
+		if err != nil {
+			return nil, st, fs.ToErrno(err)
+		}
+		return &handle{r: r, name: name, fd: -1, view: view}, view.st, 0
 	}
 	fd, fresh, err := r.openOrMake(name, flags, mode)
 	if err != nil {
@@ -162,6 +165,10 @@ func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, offset i
 
 // Read reads.
 func (h *handle) Read(_ context.Context, into []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+	if h.view != nil {
+		data := h.view.data[min(offset, int64(len(h.view.data))):]
+		return fuse.ReadResultData(data[:min(len(into), len(data))]), 0
+	}
 	return fuse.ReadResultFd(uintptr(h.fd), offset, len(into)), 0
 }
 
@@ -188,7 +195,12 @@ func (h *handle) Write(_ context.Context, data []byte, offset int64) (uint32, sy
 func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return fs.ToErrno(unix.Fsync(h.fd)) }
 
 // Release closes.
-func (h *handle) Release(context.Context) syscall.Errno { return fs.ToErrno(unix.Close(h.fd)) }
+func (h *handle) Release(context.Context) syscall.Errno {
+	if h.fd >= 0 {
+		unix.Close(h.fd)
+	}
+	return 0
+}
 
 // list returns what is in a folder, without what the server is about to rename.
 func (r *repository) list(base int, name string, want func(string) bool) ([]fuse.DirEntry, error) {
