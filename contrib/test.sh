@@ -71,7 +71,7 @@ for package in $tests; do
 	case $dir in
 	./cmd/inner) command+=("$package") ;;
 	./isolator/launch) launch+=("$package") ;;
-	./hooks | ./shims | ./isolator/verify) plain+=("$package") ;;
+	./hooks | ./shims | ./isolator/verify | ./isolator/git/server) plain+=("$package") ;;
 	*)
 		if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^[[:space:]]+go (func|[A-Za-z.]+\()|"sync(/atomic)?"' {} +; then
 			race+=("$package")

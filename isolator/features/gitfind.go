@@ -39,7 +39,7 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 			b.found = append(b.found, r)
 		}
 	}
-	roots := realRoots(rc)
+	roots, since := realRoots(rc), oldest(f.StageBase)
 	for _, root := range roots {
 		r, err := git.Find(root)
 		if err != nil { // in none
@@ -50,8 +50,8 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		case isZone(rc, root) && !whole:
 			// The work tree is not the box's to write, and so are commits not its to make.
 		case whole || seesTop(c.Home, rc, r.Top):
-			if r.Led && newer(filepath.Join(r.Top, ".git"), f.StageBase) {
-				r.Reason = "its .git leads elsewhere and is younger than a sandbox that runs, which may have made it"
+			if why := young(r, since); why != "" {
+				r.Reason = why
 			}
 			r.Led = false
 			add(r)
@@ -85,19 +85,52 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && (!inside || r.Led) {
 			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
 		}
+		if why := young(r, since); r.Reason == "" {
+			r.Reason = why
+		}
 		add(r)
 		linked(r)
 	}
 }
 
-// newer reports whether a .git may have been made by a box that lives. What other boxes made was looked at when they ended.
-func newer(dotGit, stageBase string) bool {
-	var st unix.Stat_t
+// oldest is when the oldest box that lives began, nil without one. What other boxes made was looked at when they ended.
+func oldest(stageBase string) *time.Time {
 	live, err := stage.Running(stageBase)
-	if err != nil || unix.Lstat(dotGit, &st) != nil {
-		return true
+	if err != nil {
+		return &time.Time{}
 	}
-	return slices.ContainsFunc(live, func(l stage.Live) bool { return !l.Begun.IsZero() && l.Begun.Before(time.Unix(st.Ctim.Unix())) })
+	for _, l := range live {
+		if !l.Begun.IsZero() {
+			return &l.Begun
+		}
+	}
+	return nil
+}
+
+// young says of a repository that is younger than a box that lives that this may have made it, or its .git that leads
+// elsewhere: it can write what the host's git and inner would obey there.
+func young(r *git.Repo, oldest *time.Time) string {
+	after := func(p string, birth bool) bool {
+		var st unix.Statx_t
+		if oldest == nil {
+			return false
+		}
+		if unix.Statx(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_CTIME|unix.STATX_BTIME, &st) != nil {
+			return true
+		}
+		at := st.Ctime
+		if birth && st.Mask&unix.STATX_BTIME != 0 { // git changes the other with each command
+			at = st.Btime
+		}
+		return oldest.Before(time.Unix(at.Sec, int64(at.Nsec)))
+	}
+	switch {
+	case r.Led && after(filepath.Join(r.Top, ".git"), false):
+		return "its .git leads elsewhere and is younger than a sandbox that runs, which may have made it"
+	case after(r.Common, true):
+		return "it is younger than a sandbox that runs, which may have made it"
+	}
+	return ""
 }
 
 // allHidden reports whether a repository and each link on the ways to it lie in hidden folders.

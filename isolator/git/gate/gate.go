@@ -162,7 +162,7 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := bring.BringBlobs(names(checked.Blobs)...); err != nil {
+	if err := errors.Join(bring.BringModules(names(checked.Modules)...), bring.BringBlobs(names(checked.Blobs)...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {

@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"iter"
+	"path"
 	"slices"
 )
 
@@ -30,6 +31,8 @@ type Checked struct {
 	Index *Index // what the host's is to be
 	Blobs []ID   // what it names and the host's did not: the host must have these before
 	Away  []Change
+	// Modules are those of Blobs, or of what the host has, that become .gitmodules, in any spelling.
+	Modules []ID
 }
 
 // Change is a protected file that is another one in what the box checked out.
@@ -128,7 +131,12 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 		if !c.host.hasGitlink(name) && !c.rules.Gitlink(name) {
 			return fmt.Errorf("index: %q is a new submodule, which is for outside: git submodule add", name)
 		}
-	case !c.named[id]:
+		return nil
+	}
+	if gitmodules.MatchString(fold(path.Base(name))) {
+		c.out.Modules = append(c.out.Modules, id)
+	}
+	if !c.named[id] {
 		c.named[id] = true
 		c.out.Blobs = append(c.out.Blobs, id)
 	}

@@ -57,7 +57,7 @@ func (g *Gate) command(ctx context.Context, store, further string, args ...strin
 		"GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0", "GIT_ALLOC_LIMIT=2g",
 	}
 	cmd.ExtraFiles = []*os.File{g.objects, g.Host}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal of a terminal reaches it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // no signal of a terminal reaches it, and it ends with us
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }

@@ -63,6 +63,24 @@ func TestBringBlobs(t *testing.T) {
 	f.clean()
 }
 
+// A file that an index names as .gitmodules is checked as a commit's is, also when it came under another name.
+func TestBringModules(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	for _, first := range []func(...string) error{f.gate.BringModules, f.gate.BringBlobs} {
+		evil := f.last(`printf '[submodule "../x"]\npath=s\nurl=./s\n' | git hash-object -w --stdin`)
+		good := f.last(`printf '[submodule "s"]\npath=s\nurl=https://example.org/s\n' | git hash-object -w --stdin`)
+		_ = first(evil)
+		if err := f.gate.BringModules(good, evil); err == nil || !strings.Contains(err.Error(), "gitmodulesName") {
+			t.Error(err)
+		}
+		if err := f.gate.BringModules(good); err != nil {
+			t.Error(err)
+		}
+	}
+	f.clean()
+}
+
 // The index of a pack says where known objects are, and lies: nobody looks at it.
 func TestPackIndexLies(t *testing.T) {
 	t.Parallel()

@@ -122,6 +122,16 @@ func (g *Gate) BringBlobs(names ...string) error {
 	return g.bring(names, func(w *walk, list []id) error { return w.need("blob", list...) })
 }
 
+// BringModules brings files that an index is about to name as .gitmodules.
+func (g *Gate) BringModules(names ...string) error {
+	return g.bring(names, func(w *walk, list []id) error {
+		if err := w.need("blob", list...); err != nil {
+			return err
+		}
+		return w.quarantine.modules(list)
+	})
+}
+
 // bring looks at what may come over, and then brings it. Packs are looked at when something is in no file of its own.
 func (g *Gate) bring(names []string, look func(*walk, []id) error) error {
 	list, err := parseIDs(names)

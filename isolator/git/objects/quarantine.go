@@ -1,8 +1,13 @@
 package objects
 
 import (
+	"bytes"
+	"compress/zlib"
 	"crypto/rand"
+	"crypto/sha1"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,11 +109,35 @@ func Fsck() []string {
 	return words
 }
 
-// judge lets git check the objects in the quarantine, as it does when somebody pushes them.
+// modules lets git check files as .gitmodules, which they are in trees that do not come.
+func (q *quarantine) modules(list []id) error {
+	if err := q.make(); err != nil {
+		return err
+	}
+	var trees []id
+	for _, blob := range list {
+		text := "100644 .gitmodules\x00" + string(blob[:])
+		text = fmt.Sprintf("tree %d\x00%s", len(text), text)
+		var file bytes.Buffer
+		z := zlib.NewWriter(&file)
+		_, err := io.WriteString(z, text)
+		tree := id(sha1.Sum([]byte(text)))
+		if err = errors.Join(err, z.Close(), os.WriteFile(q.gate.path(q.name+"/"+tree.String()), file.Bytes(), 0o444)); err != nil {
+			return err
+		}
+		trees = append(trees, tree)
+	}
+	return q.judge(append(trees, list...))
+}
+
+// judge lets git check objects of the quarantine, or of the host's, as it does when somebody pushes them.
 func (q *quarantine) judge(list []id) error {
 	var names strings.Builder
 	for _, object := range list {
 		names.WriteString(object.String() + "\n")
+		if _, err := os.Lstat(q.gate.path(q.name + "/" + object.String())); err != nil {
+			continue
+		}
 		rel := q.name + "/" + object.file()
 		if err := q.folder(filepath.Dir(rel), 0o700); err != nil {
 			return err

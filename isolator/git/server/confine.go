@@ -16,7 +16,8 @@ const (
 	landlockWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
 	landlockOthers = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-	landlockMove   = unix.LANDLOCK_ACCESS_FS_REFER // from the second version on
+	landlockMove   = unix.LANDLOCK_ACCESS_FS_REFER    // from the second version on
+	landlockCut    = unix.LANDLOCK_ACCESS_FS_TRUNCATE // from the third
 )
 
 // confine leaves the server its repositories, and what git needs. A kernel without Landlock leaves all.
@@ -29,7 +30,11 @@ func confine(repos []Repository) error {
 	if version < 2 {
 		return nil // nothing could be renamed into another folder
 	}
-	all |= landlockMove
+	write := uint64(landlockRead | landlockWrite | landlockMove)
+	if version >= 3 {
+		write |= landlockCut
+	}
+	all |= write
 	attr := struct{ fs uint64 }{all}
 	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), 8, 0)
 	if errno != 0 {
@@ -43,11 +48,11 @@ func confine(repos []Repository) error {
 		}
 	}
 	allow(landlockRead, "/usr", "/bin", "/lib", "/lib64", "/etc", "/proc", "/nix", "/opt")
-	allow(landlockRead|landlockWrite, "/dev/null")
+	allow(write, "/dev/null")
 	allow(landlockRead, "/dev/urandom") // git names temporary files by it
 	for _, r := range repos {
 		allow(landlockRead, filepath.Dir(r.Git))
-		allow(landlockRead|landlockWrite|landlockMove, r.Top, r.Dir, r.Private, r.Store, filepath.Dir(r.Brought))
+		allow(write, r.Top, r.Dir, r.Private, r.Store, filepath.Dir(r.Brought))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -79,7 +84,7 @@ func allowBelow(rules int, place string, access uint64) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR { // the rights of a file
-		access &= unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE
+		access &= unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | landlockCut
 	}
 	attr := struct {
 		access uint64

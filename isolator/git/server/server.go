@@ -226,11 +226,15 @@ func (s *Server) End() {
 // Close lets go of what is left, after End.
 func (s *Server) Close() { unix.Close(s.socket) }
 
+// maxMemory bounds the server: a box can have it remember, and hold, as much as it likes. It ends there, and with it git in the box.
+const maxMemory = 4 << 30
+
 // Run is the server. It returns when the launcher is gone, or with what it could not do.
 func Run() int {
 	unix.CloseOnExec(socketFD)
 	unix.CloseOnExec(specFD)
 	runtime.GOMAXPROCS(2)
+	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
 	told := teller{}
 	if err := serve(&told); err != nil {
 		told.send(message{Failed: err.Error()})

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,5 +147,22 @@ func TestNotedLocks(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(b.home, "private/locks"))
 	if n := strings.Count(string(data), "\n"); err != nil || n > maxNotes+10 || !strings.Contains(string(data), " index.lock\n") {
 		t.Errorf("%d lines, %v", n, err)
+	}
+}
+
+// A box can make any number of worktrees; their indexes are not all held.
+func TestViews(t *testing.T) {
+	b := newRepository(t)
+	b.dir = filepath.Join(b.project, ".git")
+	s, _, _ := b.open(b.dir, b.project, "", t.TempDir())
+	for i := range 3 * maxViews {
+		name := fmt.Sprintf("worktrees/%d/index", i)
+		b.outside(fmt.Sprintf("mkdir -p .git/worktrees/%d; cp .git/index .git/%s", i, name))
+		if _, err := s.r.view(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.r.views.byName); n > maxViews {
+		t.Errorf("%d are held", n)
 	}
 }

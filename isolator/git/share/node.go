@@ -45,10 +45,9 @@ func (n *node) stat(name string, st *unix.Stat_t) error {
 	if err := n.r.stat(name, st); err != nil || !isIndex(name) || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return err
 	}
-	fd, view, err := n.r.view(name)
+	view, err := n.r.view(name)
 	if err == nil {
-		unix.Close(fd)
-		*st = view
+		*st = view.st
 	}
 	return err
 }

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A view is an index as the box reads it, where that is not what the host has, in memory.
+// A view is an index as the box reads it, where that is not what the host has. Who has one open keeps it.
 type view struct {
-	of stamp
-	f  *os.File
-	st unix.Stat_t // of the host's, with the size of the view
+	of   stamp
+	data []byte
+	st   unix.Stat_t // of the host's, with the size of the view
 }
 
 // stamp tells whether a file is still the same.
@@ -24,22 +24,20 @@ func stampOf(st *unix.Stat_t) stamp {
 	return stamp{st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }
 
+// maxViews is how many are kept that nobody has open.
+const maxViews = 8
+
 // views are the latest of each index.
 type views struct {
 	mu     sync.Mutex
 	byName map[string]*view
 }
 
-// view returns a descriptor of the view of an index, and what stat says of it. The caller closes it.
-func (r *repository) view(name string) (fd int, st unix.Stat_t, err error) {
+// view returns the view of an index.
+func (r *repository) view(name string) (*view, error) {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()
-	v, err := r.present(name)
-	if err != nil {
-		return -1, st, err
-	}
-	fd, err = unix.FcntlInt(v.f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	return fd, v.st, err
+	return r.present(name)
 }
 
 // present makes the view anew when the host's index is another one.
@@ -65,19 +63,10 @@ func (r *repository) present(name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err = unix.MemfdCreate("index", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
+	if len(r.views.byName) == maxViews { // a box can make any number of worktrees
+		clear(r.views.byName)
 	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if old != nil {
-		old.f.Close()
-	}
-	v := &view{of: stampOf(&st), f: f, st: st}
+	v := &view{of: stampOf(&st), data: data, st: st}
 	v.st.Size = int64(len(data))
 	r.views.byName[name] = v
 	return v, nil
