@@ -304,8 +304,13 @@ func repoPolicy(run *Run) *gitconfig.Policy {
 // oursInGit come after the settings of each repository: git in the box leaves to the host what rewrites whole files, and
 // writes an index that can be looked at.
 var oursInGit = []gitconfig.Entry{
-	{Key: "gc.auto", Value: "0"}, {Key: "maintenance.auto", Value: "false"}, {Key: "gc.worktreepruneexpire", Value: "never"},
-	{Key: "core.splitindex", Value: "false"}, {Key: "index.sparse", Value: "false"}, {Key: "core.fsmonitor", Value: "false"}, {Key: "core.untrackedcache", Value: "false"},
+	{Key: "gc.auto", Value: "0"},
+	{Key: "maintenance.auto", Value: "false"},
+	{Key: "gc.worktreepruneexpire", Value: "never"},
+	{Key: "core.splitindex", Value: "false"},
+	{Key: "index.sparse", Value: "false"},
+	{Key: "core.fsmonitor", Value: "false"},
+	{Key: "core.untrackedcache", Value: "false"},
 }
 
 // tell tells what the server has told.
