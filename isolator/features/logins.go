@@ -21,7 +21,7 @@ var gitLogin = sync.OnceValue(func() *regexp.Regexp { // allowed: compiled once,
 })
 
 // logins warns of a login in a repository's own settings. They are shown as they
-// are, unless the box has a git directory of its own.
+// are, unless the git directory is served.
 func logins(git *boxGits) Feature {
 	return Feature{Name: "logins in repositories", Keys: []string{"sandbox.git_dir"}, Make: func(run *Run) error {
 		warnOfLogins(run, git.repositories())

@@ -57,6 +57,9 @@ func (s Subject) files() []Row {
 		}
 		below, before := at(ms[:i], m.Dest)
 		to, t := s.accessOf(m, below >= 0 && ms[below].Writable(), before == m.Source)
+		if to == toShare && len(things[to]) == 0 { // the first one says it
+			t.Text += " (" + m.Reason + ")"
+		}
 		if !slices.ContainsFunc(things[to], func(o Thing) bool { return o.Path == t.Path && o.Text == t.Text }) {
 			things[to] = append(things[to], t)
 		}
@@ -69,6 +72,7 @@ func (s Subject) files() []Row {
 	return []Row{
 		row(Open, "can change", things[toChange]...),
 		row(Seen, "but not in it", things[toKeep]...),
+		row(Note, "git works on", things[toShare]...),
 		row(Own, "works on a copy of", append(things[toCopy], things[toClone]...)...),
 		row(Seen, "can read", things[toRead]...),
 		row(Own, "sees empty, its own", things[ofItsOwn]...),
@@ -84,7 +88,8 @@ const (
 	toChange               // change what is on the host
 	toKeep                 // only read, in a folder that it can change
 	toCopy                 // change a copy of files
-	toClone                // change a copy of settings or of git directories
+	toShare                // work on a git directory, where every change is checked
+	toClone                // change a copy of settings
 	toRead                 // only read
 	ofItsOwn               // use an empty folder
 	toCache                // use a cache that later boxes of the project have, too
@@ -129,7 +134,7 @@ func (s Subject) bound(m plan.Op, overWritable, itself bool) access {
 	case s.copied(m):
 		return toCopy
 	case slices.ContainsFunc(s.Staged.Repos, func(r plan.Repo) bool { return r.Dir == m.Dest }):
-		return toChange
+		return toShare
 	case itself && m.Writable() && overWritable: // mounted so that the box cannot move it away
 		return noRow
 	case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):

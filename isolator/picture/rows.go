@@ -435,7 +435,7 @@ func (s Subject) later() []Row {
 	if rc.GitDir == "rw" {
 		run = append(run, words("git hooks and settings of repositories (git_dir = \"rw\")")...)
 	} else if rc.GitDir == "checked" {
-		kept = append(kept, words("git hooks and settings (the box has a git directory of its own)")...)
+		kept = append(kept, words("git hooks and settings (those that the box sets stay with it)")...)
 	} else {
 		kept = append(kept, words("git hooks and settings")...)
 	}

@@ -9,7 +9,7 @@ package plan
 //  4. the home, when isolated or the box's own, and what is bound back into it
 //  5. the working folder and the profile's mounts, parents before children
 //     then the box's own caches, where the home is the host's
-//     then the box's own git directories, over those of the host
+//     then git directories that are served, over those of the host
 //  6. what inner puts in: capability clones, history, noop shims, the marker,
 //     and the resources the profile allows
 //  7. write protection: .inner, git, shell start-up files

@@ -94,14 +94,28 @@ func (t *Table) rules() {
 		if o.Kind == plan.OpSeal {
 			t.seal(o.Dest)
 		} else if r, ok := t.rule(o); ok {
-			r.Widen, r.stated = t.widenOf(r)
-			t.Rules = append(t.Rules, r)
+			for _, r := range t.served(r) {
+				r.Widen, r.stated = t.widenOf(r)
+				t.Rules = append(t.Rules, r)
+			}
 		}
 	}
 	for i := range t.Rules {
 		r := &t.Rules[i]
 		r.Write = r.Write && !t.confined(r.At)
 	}
+}
+
+// served returns what becomes of a rule where a git directory is served: a box can write most of it.
+func (t *Table) served(r Rule) []Rule {
+	if !slices.ContainsFunc(t.s.Staged.Repos, func(p plan.Repo) bool { return p.Dir == r.At }) || r.Write {
+		return []Rule{r}
+	}
+	hooks, settings := r, r
+	hooks.At, hooks.source, hooks.How = filepath.Join(r.At, "hooks"), filepath.Join(r.source, "hooks"), "your hooks, which run in the box as well"
+	settings.At, settings.source, settings.How = filepath.Join(r.At, "config"), filepath.Join(r.source, "config"), "settings made of yours: what the box changes stays with it"
+	r.Write, settings.Write = true, true
+	return []Rule{r, hooks, settings}
 }
 
 // rule turns an operation that puts something at a place into a rule.

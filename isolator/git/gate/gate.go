@@ -67,11 +67,11 @@ type Gate struct {
 // Open opens the gate of a repository. say tells the person what comes of files that the box may not write.
 func Open(r Repository, say func(format string, args ...any)) (g *Gate, err error) {
 	g = &Gate{Repository: r, say: say, unsettled: map[string]string{}}
-	defer func() {
+	defer func(opened *Gate) {
 		if err != nil {
-			g.Close()
+			opened.Close()
 		}
-	}()
+	}(g)
 	if g.host, err = os.Open(r.Dir); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,51 @@
+package git
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// What git outside has for a path are the bytes in HEAD and those in the index, with their modes; and nothing else.
+func TestTracked(t *testing.T) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"sha1"} {
+		top := t.TempDir()
+		run := func(script string) {
+			t.Helper()
+			cmd := exec.Command("/bin/sh", "-euc", script) // allowed: the person's own git
+			cmd.Dir = top
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		run("git init -q --object-format=" + format + " .; mkdir d; echo old >d/f; echo run >'a b'; chmod +x 'a b'; git add .")
+		places := []string{"d", "a b"}
+		if known := TrackedAt(program, top, places); !known.Has(top+"/d/f", []byte("old\n"), false) {
+			t.Errorf("%s, before the first commit: %v", format, known)
+		}
+		run("git -c user.name=a -c user.email=a@b commit -qm x; echo new >d/f; git add d; echo later >d/f; echo old >e; git add e")
+		known := TrackedAt(program, top, places)
+		for _, c := range []struct {
+			path, data string
+			executable bool
+			want       bool
+		}{
+			{"d/f", "old\n", false, true},
+			{"d/f", "new\n", false, true},
+			{"d/f", "later\n", false, false},
+			{"d/f", "old\n", true, false},
+			{"d/g", "old\n", false, false},
+			{"e", "old\n", false, false}, // nobody asked
+			{"a b", "run\n", true, true},
+			{"a b", "run\n", false, true},
+			{"a b", "old\n", false, false},
+		} {
+			if got := known.Has(top+"/"+c.path, []byte(c.data), c.executable); got != c.want {
+				t.Errorf("%s: %+v: %v", format, c, got)
+			}
+		}
+	}
+}
