@@ -16,10 +16,9 @@ import (
 	"github.com/enr/inner/internal/files"
 )
 
-// TestGitKills kills a run at random moments: inner itself, the box, the whole process group, or a git that
-// inner had started. Each time the host's repository is whole at once, and after the next call of inner no lock is
-// left and every commit that the box was told is made can be reached outside. 200 times with
-// INNER_TEST_GIT, a dozen without.
+// TestGitKills kills a run at random moments: inner itself, the box, the whole process group, or the server of its
+// repository. Each time the host's repository is whole at once, with every commit that the box was told is made, and
+// after the next call of inner no lock is left. 200 times with INNER_TEST_GIT, a dozen without.
 func TestGitKills(t *testing.T) {
 	need(t, "bwrap", "git")
 	times := 12
@@ -29,15 +28,12 @@ func TestGitKills(t *testing.T) {
 	k := newKills(t)
 	start, end := k.measure()
 	hit := map[string]int{}
-	missed := func() bool { return hit["start"] == 0 || hit["crossing"] == 0 || hit["end"] == 0 }
+	missed := func() bool { return hit["start"] == 0 || hit["between"] == 0 || hit["end"] == 0 }
 	runs := 0
 	for i := 0; i < times || i < 5*times && missed(); i++ { // a busy machine moves the moments
 		runs++
-		moment := []string{"start", "crossing", "end"}[i%3]
-		victim := []string{"inner", "box", "group", "git"}[rand.IntN(4)]
-		if moment == "start" && victim == "git" {
-			victim = "inner"
-		}
+		moment := []string{"start", "between", "end"}[i%3]
+		victim := []string{"inner", "box", "group", "server"}[rand.IntN(4)]
 		was, killed := k.one(i, moment, victim, start, end)
 		if killed {
 			hit[was+" "+victim]++
@@ -50,7 +46,7 @@ func TestGitKills(t *testing.T) {
 	}
 	t.Logf("start takes %v, the end %v; %d runs, killed in: %v; %s commits were made in them, and the next call of inner had to be repeated %d times at most",
 		start.Round(time.Millisecond), end.Round(time.Millisecond), runs, hit, strings.TrimSpace(k.run("sh", "-c", `wc -l <"$1/made"`, "sh", k.app)), k.tries-1)
-	for _, moment := range []string{"start", "crossing", "end"} {
+	for _, moment := range []string{"start", "between", "end"} {
 		if hit[moment] == 0 && !t.Failed() {
 			t.Errorf("nothing was killed in its %s", moment)
 		}
@@ -86,13 +82,11 @@ inherit = ["PATH", "HOME", "LANG"]
 	return k
 }
 
-// script commits, waits until that may cross, and commits again; it has a branch of its own and removes that
-// of the run before.
+// script commits twice; it has a branch of its own and removes that of the run before.
 func (k *kills) script(i int) string {
 	return fmt.Sprintf(`touch started; : kills-%[1]d-end
 made() { git rev-parse HEAD >>made; }
 echo %[1]d >>a && git commit -qam %[1]d.1 && made; git branch b%[1]d; git branch -qD b%[2]d 2>/dev/null
-sleep 0.4
 echo %[1]d >>a && git commit -qam %[1]d.2 && made; git tag -f last >/dev/null 2>&1; git pack-refs --all
 touch ended`, i, i-1)
 }
@@ -162,29 +156,21 @@ func (k *kills) one(i int, moment, victim string, start, end time.Duration) (was
 		}
 	}
 	go func() { _ = cmd.Wait(); close(done) }()
-	helper := func() int { return childOf(cmd.Process.Pid, "git") }
 	switch moment {
 	case "start":
 		time.Sleep(time.Duration(rand.Int64N(int64(start))))
-	case "crossing":
-		until(func() bool { return ended() || k.there("started") && helper() != 0 })
+	case "between":
+		until(func() bool { return ended() || k.there("started") })
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 	case "end":
 		until(func() bool { return ended() || k.there("ended") })
-		if victim != "git" {
-			time.Sleep(time.Duration(rand.Int64N(int64(end))))
-		}
-	}
-	if victim == "git" {
-		until(func() bool { return ended() || helper() != 0 })
-		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
-	} else if moment == "crossing" {
-		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.Int64N(int64(end))))
 	}
 	pid := map[string]func() int{
 		"inner": func() int { return cmd.Process.Pid }, "group": func() int { return -cmd.Process.Pid },
-		"box": func() int { return childOf(cmd.Process.Pid, "bwrap") }, "git": helper,
+		"box":    func() int { return childOf(cmd.Process.Pid, "bwrap") },
+		"server": func() int { return childOf(cmd.Process.Pid, "exe") },
 	}[victim]()
-	crossing := helper() != 0
 	if pid != 0 && !ended() {
 		killed = syscall.Kill(pid, syscall.SIGKILL) == nil
 	}
@@ -193,8 +179,6 @@ func (k *kills) one(i int, moment, victim string, start, end time.Duration) (was
 		was = "start"
 	case k.there("ended"):
 		was = "end"
-	case crossing || victim == "git":
-		was = "crossing"
 	default:
 		was = "between"
 	}
@@ -232,12 +216,6 @@ func runsWith(text string) bool {
 	})
 }
 
-// kept are the copies that are left; not those that no box ever had, which go within seconds.
-func (k *kills) kept() []string {
-	list, _ := filepath.Glob(filepath.Join(k.home, ".inner/git/*/*/state/copy.json"))
-	return list
-}
-
 // afterwards looks at the host's repository, calls inner, and looks again.
 func (k *kills) afterwards(i int, what string) {
 	k.t.Helper()
@@ -247,29 +225,28 @@ func (k *kills) afterwards(i int, what string) {
 		}
 	}
 	fsck()
-	missing, locks := "?", ""
+	missing := func() string {
+		return k.run("sh", "-c", `cd "$1" && git rev-list --all >../all && grep -vxFf ../all made || :`, "sh", k.app)
+	}
+	if ids := missing(); ids != "" {
+		k.t.Errorf("%d, killed in %s: commits that are not there: %s", i, what, ids)
+	}
+	locks := ""
 	for try := 1; try < 100; try++ {
 		k.tries = max(k.tries, try)
-		k.try("inner", "status")
-		missing = k.run("sh", "-c", `cd "$1" && git rev-list --all >../all && grep -vxFf ../all made || :`, "sh", k.app)
-		locks = k.run("sh", "-c", `cd "$1" && find .git -name '*.lock' -o -name 'inner-new*'`, "sh", k.app)
-		if missing+locks == "" && len(k.kept()) == 0 {
+		k.try("inner", "run", "-p", k.profile, "-w", k.app, "--", "-c", "true")
+		if locks = k.run("sh", "-c", `cd "$1" && find .git -name '*.lock' -o -name '.inner-*'`, "sh", k.app); locks == "" {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if missing != "" {
-		list, _ := k.try("inner", "changes", "list")
-		k.t.Errorf("%d, killed in %s: commits that did not cross: %s%s", i, what, missing, list)
+	if ids := missing(); ids != "" {
+		k.t.Errorf("%d, killed in %s: commits that are gone: %s", i, what, ids)
 	}
 	if locks != "" {
 		k.t.Errorf("%d, killed in %s: locks: %s", i, what, locks)
 	}
 	fsck()
-	if kept := k.kept(); len(kept) > 0 {
-		list, _ := k.try("inner", "changes", "list")
-		k.t.Errorf("%d, killed in %s: kept: %q %s", i, what, kept, list)
-	}
 	// A git commit that is killed has not begun, has written its index, or has moved the branch and not yet its index
 	// (builtin/commit.c).
 	if out := k.run("sh", "-c", `cd "$1" && git status --porcelain`, "sh", k.app); !slices.Contains([]string{"", " M a\n", "M  a\n", "MM a\n"}, out) {

@@ -52,6 +52,17 @@ func TestLongLog(t *testing.T) {
 	})
 }
 
+// A sparse checkout that a box began would take files from the work tree that the index outside has.
+func TestSparseIsForOutside(t *testing.T) {
+	b := newBox(t)
+	b.steps([]step{
+		{box: "mkdir k; echo 1 >k/1; git add k; git commit -qm k; git sparse-checkout set --no-cone /a 2>/dev/null && echo in; ls", want: "a\nk\n"},
+		{outside: "git status --porcelain", want: ""},
+		{outside: "git sparse-checkout set --no-cone /a", want: ""},
+		{box: "git sparse-checkout list; ls", want: "/a\na\n"},
+	})
+}
+
 // What a ref had is told when a box moves or removes it.
 func TestMoved(t *testing.T) {
 	b := newBox(t)

@@ -138,6 +138,10 @@ func (r *repository) rename(m move) (err error) {
 	if a := r.access(m.to); crosses || a == gated || a == once || isLog(m.to) && !isLog(m.from) {
 		return r.replace(m)
 	}
+	if r.startsSparse(m.to, m.fromDir, m.fromLast) {
+		r.refuse(m.to, errors.New("a sparse checkout is for outside: git sparse-checkout"))
+		return unix.EACCES
+	}
 	if err := r.locks.end(m.from, func() error { return unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags) }); err != nil {
 		return err
 	}

@@ -96,6 +96,25 @@ func less(list, other []gitconfig.Entry) (out []gitconfig.Entry) {
 	return out
 }
 
+// startsSparse reports whether a file of settings that a box is about to have begins a sparse checkout. The index outside
+// takes no such bits: each file that git then takes from the work tree would look deleted, in the box as well.
+func (r *repository) startsSparse(to string, dir int, last string) bool {
+	_, rest := inTree(to)
+	if rest != "config" && rest != "config.worktree" {
+		return false
+	}
+	begins := func(list []gitconfig.Entry) bool {
+		e, _ := gitconfig.Last(list, "core.sparsecheckout")
+		return gitconfig.True(e)
+	}
+	r.settings.mu.Lock()
+	had := begins(r.settings.base)
+	r.settings.mu.Unlock()
+	data, err := readAt(dir, last)
+	list, _ := gitconfig.Parse(data) // what stands before a fault counts
+	return err == nil && !had && begins(list)
+}
+
 var branchKey = regexp.MustCompile(`^branch\.(.+)\.(remote|merge|rebase|description)$`)
 
 // settingsWritten passes what the box has changed of branches to the host's file. The rest stays, and is named.
