@@ -63,6 +63,9 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 // learned reports whether a box did not start for a reason that another plan may not have: the
 // facts say it then.
 func (b *Prepared) learned() bool {
+	if b.Unserved {
+		return !b.Result.Started && b.each(func(f features.Feature) func(*features.Run) error { return f.Refresh }) == nil
+	}
 	return !b.Result.Started && (features.OtherProc(b.Run) || b.hostChanged() || b.masksFailed())
 }
 

@@ -3,16 +3,17 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// repositories times what a repository adds to a start, and how long a commit made
-// inside takes to be seen outside.
+// repositories times what a repository adds to a start, and commands of git in a box and outside, in turn.
 func (b *bench) repositories() error {
-	profile := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\ngit_dir = \"own\"\n[entrypoint]\ncmd = \"true\"\n"
+	profile := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\ngit_dir = \"checked\"\n[entrypoint]\ncmd = \"true\"\n"
 	folders := []string{b.app + "-none"}
 	files := []int{300, 50_000}
 	for _, n := range files {
@@ -41,13 +42,9 @@ func (b *bench) repositories() error {
 		})
 	}
 	for i, n := range files {
-		late, err := b.crossings(folders[i+1])
-		if err != nil {
+		if err := b.commandsOfGit(folders[i+1], n); err != nil {
 			return err
 		}
-		b.rows = append(b.rows, row{
-			fmt.Sprintf("commit inside to branch outside, %d files", n), fmt.Sprintf("%.0f ms", median(late)*1e3), "", "", "≤ 500 ms",
-		})
 	}
 	return nil
 }
@@ -81,51 +78,99 @@ func (b *bench) repository(dir string, files int) error {
 	return nil
 }
 
-// crossings are the seconds from the end of a commit in a box to the change of the
-// branch's file outside, one for each round.
-func (b *bench) crossings(dir string) (series, error) {
-	script := fmt.Sprintf(`for i in $(seq %d); do read -r go; echo $i >d0/f0; git commit -q -a -m "$i"; git rev-parse HEAD; done`, b.rounds)
-	cmd := b.command(dir, b.inner, "run", "-p", "start", "--no-interactive", "--entrypoint", "/bin/bash", "--", "-c", script)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	var late series
-	lines := bufio.NewScanner(out)
-	for range b.rounds {
-		time.Sleep(3 * time.Second) // the last one has crossed, and all is quiet
-		if _, err := fmt.Fprintln(in, "go"); err != nil {
-			return nil, err
-		}
-		if !lines.Scan() {
-			return nil, fmt.Errorf("the box ended: %w", cmd.Wait())
-		}
-		took, err := untilCrossed(dir, lines.Text())
-		if err != nil {
-			return nil, err
-		}
-		late = append(late, took)
-	}
-	return late, cmd.Wait()
+// gitCommands are those that are timed, with what may be added to each; %d is the number of the round.
+var gitCommands = []struct{ name, line, target string }{
+	{"status", "git status -s", "≤ +4 ms"},
+	{"log -n 100", "git log -n 100 --oneline", "≤ +4 ms"},
+	{"diff", "git diff", "≤ +4 ms"},
+	{"add -A, one file", "echo %d >d0/f0; git add -A", "≤ +5 ms"},
+	{"commit, one file", "echo c%d >d0/f1; git commit -q -a -m m", "≤ +10 ms"},
+	{"branch -f and -D", "git branch -f b; git branch -q -D b", "≤ +12 ms"},
+	{"add and commit of 2,000 new files", "mkdir n%[1]d; for i in $(seq 2000); do echo %[1]d$i >n%[1]d/$i; done; git add -A; git commit -q -m n", "≤ 2x"},
+	{"switch over 2,000 files", "git switch -q --detach HEAD~1; git switch -q -", "≤ 2x"},
+	{"rebase of 10", "git switch -q -c r HEAD~1; for i in 1 2 3 4 5 6 7 8 9 10; do git commit -q --allow-empty -m $i; done; git rebase -q --no-ff HEAD~10; git switch -q main; git branch -q -D r", "≤ 2x"},
+	{"stash and pop", "echo s%d >d0/f2; git stash -q; git stash pop -q; git checkout -q d0/f2", "≤ 2x"},
+	{"1,000 refs made", "for i in $(seq 1000); do echo create refs/heads/x/$i HEAD; done | git update-ref --stdin", ""},
+	{"for-each-ref of these, the first time", "git for-each-ref >/dev/null", "≤ 5x"},
+	{"once seen", "git for-each-ref >/dev/null", "≤ 1.3x"},
+	{"pack-refs", "git pack-refs --all; for i in $(seq 1000); do echo delete refs/heads/x/$i; done | git update-ref --stdin", "≤ 8x"},
 }
 
-// untilCrossed waits until the branch outside is at a commit, and returns how many seconds that took.
-func untilCrossed(dir, commit string) (float64, error) {
-	for start := time.Now(); ; time.Sleep(time.Millisecond) { // between two looks
-		ref, err := os.ReadFile(filepath.Join(dir, ".git/refs/heads/main"))
-		if err == nil && strings.TrimSpace(string(ref)) == commit {
-			return time.Since(start).Seconds(), nil
-		}
-		if time.Since(start) > 20*time.Second {
-			return 0, fmt.Errorf("commit %s never crossed", commit)
+// commandsOfGit times each command in a shell of a box and in one outside, in turn, in the same repository.
+func (b *bench) commandsOfGit(dir string, files int) error {
+	inside, err := b.shell(dir, b.inner, "run", "-p", "start", "--no-interactive", "--entrypoint", "/bin/bash")
+	if err != nil {
+		return err
+	}
+	defer inside.end()
+	outside, err := b.shell(dir, "/bin/bash")
+	if err != nil {
+		return err
+	}
+	defer outside.end()
+	times := make([][2]series, len(gitCommands))
+	for round := range b.rounds {
+		for side, sh := range []*benchShell{outside, inside} {
+			for i, c := range gitCommands {
+				line := c.line
+				if strings.Contains(line, "%") {
+					line = fmt.Sprintf(line, 2*round+side)
+				}
+				took, err := sh.time(line)
+				if err != nil {
+					return fmt.Errorf("%s: %w", c.name, err)
+				}
+				times[i][side] = append(times[i][side], took)
+			}
 		}
 	}
+	for i, c := range gitCommands {
+		b.rows = append(b.rows, row{
+			fmt.Sprintf("git %s, %d files", c.name, files), ms(median(times[i][1])), "outside, " + ms(median(times[i][0])), more(times[i][1], times[i][0]), c.target,
+		})
+	}
+	return nil
+}
+
+// benchShell is a shell that is given lines.
+type benchShell struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func (b *bench) shell(dir string, words ...string) (*benchShell, error) {
+	s := &benchShell{cmd: b.command(dir, words...)}
+	s.cmd.Stderr = os.Stderr
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.in, s.out = in, bufio.NewScanner(out)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	_, err = s.time("true")
+	return s, err
+}
+
+// time returns the seconds that a line takes.
+func (s *benchShell) time(line string) (float64, error) {
+	start := time.Now()
+	if _, err := fmt.Fprintf(s.in, "{ %s; } >/dev/null; echo code $?\n", line); err != nil {
+		return 0, err
+	}
+	if !s.out.Scan() || s.out.Text() != "code 0" {
+		return 0, fmt.Errorf("%q: %q", line, s.out.Text())
+	}
+	return time.Since(start).Seconds(), nil
+}
+
+func (s *benchShell) end() {
+	s.in.Close()
+	_ = s.cmd.Wait()
 }

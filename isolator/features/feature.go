@@ -92,15 +92,16 @@ type Run struct {
 	Observe *Observe // nil unless the accesses of the program are looked at
 	Mode    Mode
 
-	Spec    profile.RunConfig       // what the profile comes to here
-	Folder  *stage.Run              // of the run; nil in a preview
-	Agents  []capability.Capability // agents: the capabilities of the Spec
-	Facts   host.Facts              // what the host is
-	LeftOut []string                // git settings: those of the user that the box does not have
-	Reach   Reach                   // reach: what the box may reach by name
-	Assets  plan.Staged             // what is made for the run
-	Plan    plan.Plan
-	Result  launch.Result // of the last try to start
+	Spec     profile.RunConfig       // what the profile comes to here
+	Folder   *stage.Run              // of the run; nil in a preview
+	Agents   []capability.Capability // agents: the capabilities of the Spec
+	Facts    host.Facts              // what the host is
+	LeftOut  []string                // git settings: those of the user that the box does not have
+	Reach    Reach                   // reach: what the box may reach by name
+	Assets   plan.Staged             // what is made for the run
+	Unserved bool                    // git directories: what is served could not be mounted in the box, and Refresh takes clones
+	Plan     plan.Plan
+	Result   launch.Result // of the last try to start
 
 	disks []*diskUse // what limits.disk holds for
 	undo  []func()

@@ -40,6 +40,7 @@ type boxGits struct {
 	passed []string    // each .git that leads to none, or is hidden
 	stays  []string    // all git directories, and what leads to them
 	served []*sharedGit
+	failed string     // why nothing can be mounted in the box
 	place  *sharedGit // of a repository that the box may make, nil where there is one
 	server *server.Server
 }
@@ -56,7 +57,15 @@ func (b *boxGits) feature() Feature {
 			}
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
-		Refresh: func(run *Run) error { return b.stay(run.Spec, &run.Facts, &run.Assets) },
+		Refresh: func(run *Run) error {
+			if run.Unserved {
+				run.Unserved = false
+				if err := b.clones(run); err != nil {
+					return err
+				}
+			}
+			return b.stay(run.Spec, &run.Facts, &run.Assets)
+		},
 		Planned: func(run *Run) (err error) {
 			for i, s := range b.served {
 				if s.clone != nil && err == nil {
@@ -137,7 +146,7 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	run.Facts.Paths[r.Common] = host.Look(r.Common)
-	repo := plan.Repo{Dir: r.Common, Binds: []plan.Bind{
+	repo := plan.Repo{Dir: r.Common, Served: !dir.Write, Binds: []plan.Bind{
 		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
 		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
 	}}
@@ -170,7 +179,7 @@ func (b *boxGits) make(run *Run) error {
 		b.served = append(b.served, s)
 		run.Undo(func() { s.close(run) })
 		objects := fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)
-		if canServe() {
+		if why := b.unserved(run); why == "" {
 			err = s.fill(objects)
 		} else {
 			err = s.openClone(run.Caller, gitProgram(run), run.ID(), objects)
@@ -180,13 +189,30 @@ func (b *boxGits) make(run *Run) error {
 		}
 		b.bind(run, i, r, s)
 	}
-	if len(b.served) > 0 && !canServe() {
-		run.Warn("git: /dev/fuse cannot be opened, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends")
-	}
+	b.sayClone(run)
 	if err := b.heads(run); err != nil {
 		return err
 	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
+}
+
+func (b *boxGits) sayClone(run *Run) {
+	if why := b.unserved(run); why != "" && len(b.served) > 0 {
+		run.Warn("git: %s, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends", why)
+	}
+}
+
+// clones gives the box clones after all: what is served could not be mounted.
+func (b *boxGits) clones(run *Run) error {
+	run.Assets.Repos = slices.DeleteFunc(run.Assets.Repos, func(r plan.Repo) bool { return r.Served })
+	for i, s := range b.served {
+		if err := s.openClone(run.Caller, gitProgram(run), run.ID(), fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
+			return err
+		}
+		b.bind(run, i, s.repo, s)
+	}
+	b.sayClone(run)
+	return nil
 }
 
 // heads has hidden files of the repositories show what the last commit has of them: an empty one would be taken for a
@@ -235,7 +261,11 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		if err != nil {
 			return err
 		}
-		return b.server.Mount(in.User, in.Mounts)
+		if err := b.server.Mount(in.User, in.Mounts); err != nil {
+			b.failed, run.Unserved = "nothing can be mounted in the sandbox ("+err.Error()+")", true
+			return err
+		}
+		return nil
 	}
 	o.Ending = func() {
 		if b.server != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
+	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
@@ -24,12 +25,22 @@ import (
 // Where /dev/fuse cannot be opened no repository can be served. The box has a clone then, and what it did there is
 // brought when it has ended. What does not come is kept, said, and tried again.
 
-// served reports whether this machine can serve a repository to a box.
-func canServe() bool { return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil }
+// unserved says why no repository can be served to a box, "" when it can.
+func (b *boxGits) unserved(run *Run) string {
+	switch {
+	case b.failed != "":
+		return b.failed
+	case run.Backend() != "bwrap":
+		return run.Backend() + " makes the box"
+	case unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) != nil:
+		return "/dev/fuse cannot be opened"
+	}
+	return ""
+}
 
-// What lies beside a clone: the work tree it belongs to, and, when something waits, the run and why.
+// What lies in the folder of a box: the work tree it belongs to, and, when something of a clone waits, why.
 const (
-	cloneTop   = "top"
+	gitTop     = "top"
 	cloneWaits = "waits"
 )
 
@@ -41,9 +52,6 @@ func (s *sharedGit) openClone(c *caller.Caller, program, run, objects string) (e
 		Git: program, Env: withoutGit(), GitDir: r.Dir, Common: r.Common, Top: r.Top, Folder: filepath.Join(s.dir, "clone"), Objects: objects, Run: run, Branch: repo.Branch,
 	})
 	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, cloneTop), []byte(r.Top+"\n"), 0o600); err != nil {
 		return err
 	}
 	s.bring(c, program)
@@ -135,11 +143,13 @@ func KeptGits(innerHome string) (out []KeptGit) {
 
 // recoverGit brings what killed runs left, and what the last version of inner had.
 func recoverGit(c *caller.Caller) {
-	list, _ := filepath.Glob(filepath.Join(c.InnerHome, "repositories", "*", "*", cloneTop))
+	list, _ := filepath.Glob(filepath.Join(c.InnerHome, "repositories", "*", "*", gitTop))
 	for _, p := range list {
-		if dir := filepath.Dir(p); clone.Left(dir) && !files.Exists(filepath.Join(dir, cloneWaits)) {
-			c.Say("git: what run %s had left comes now", clone.RunOf(dir))
+		switch dir := filepath.Dir(p); {
+		case clone.Left(dir) && !files.Exists(filepath.Join(dir, cloneWaits)):
 			bringKept(c, dir)
+		case share.Locks(dir):
+			sweepLocks(dir)
 		}
 	}
 	old, _ := filepath.Glob(filepath.Join(stage.GitCopies(c.InnerHome), "*", "*", "state", "copy.json"))
@@ -150,10 +160,23 @@ func recoverGit(c *caller.Caller) {
 	}
 }
 
+// sweepLocks removes the locks that a killed run has left.
+func sweepLocks(dir string) {
+	top, err := os.ReadFile(filepath.Join(dir, gitTop))
+	if err != nil {
+		return
+	}
+	r, err := git.FindAt(strings.TrimSpace(string(top)))
+	if s := (&sharedGit{dir: dir}); err == nil && digest(r.Common) == filepath.Base(filepath.Dir(dir)) && s.locked() {
+		defer s.lock.Close()
+		_ = share.Sweep(r.Common, dir) // else the next run there does
+	}
+}
+
 // bringKept brings what waits in the folder of a box that is gone.
 func bringKept(c *caller.Caller, dir string) {
 	program, _ := host.FindHelper("git", c.Getenv("PATH"))
-	top, err := os.ReadFile(filepath.Join(dir, cloneTop))
+	top, err := os.ReadFile(filepath.Join(dir, gitTop))
 	if err != nil || program == "" {
 		return
 	}
@@ -167,6 +190,7 @@ func bringKept(c *caller.Caller, dir string) {
 		return // it lives
 	}
 	defer s.lock.Close()
+	c.Say("git: what run %s had left comes now", clone.RunOf(dir))
 	if err := s.openClone(c, program, clone.RunOf(dir), ""); err != nil {
 		c.Warn("git: %v", err)
 	}
@@ -221,7 +245,7 @@ func ApplyGits(c *caller.Caller, id string) (found bool) {
 		switch {
 		case k.Run != id:
 			continue
-		case files.Exists(filepath.Join(k.dir, cloneTop)):
+		case files.Exists(filepath.Join(k.dir, gitTop)):
 			bringKept(c, k.dir)
 		default:
 			bringOld(c, k.dir)

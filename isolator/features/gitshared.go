@@ -52,7 +52,7 @@ func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
 			return nil, err
 		}
 		if s.locked() {
-			return s, nil
+			return s, os.WriteFile(filepath.Join(s.dir, gitTop), []byte(r.Top+"\n"), 0o600)
 		}
 	}
 	return nil, fmt.Errorf("%d boxes have it", maxBoxes)
@@ -111,9 +111,9 @@ func (s *sharedGit) fill(objects string) error {
 	return errors.Join(os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
 }
 
-// used is what the store takes on the disk.
+// used is what the box has of its own on the disk.
 func (s *sharedGit) used() (n uint64) {
-	_ = filepath.WalkDir(s.store(), func(_ string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(s.dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil {
 			if fi, err := e.Info(); err == nil {
 				n += uint64(fi.Sys().(*syscall.Stat_t).Blocks) * 512
@@ -126,12 +126,15 @@ func (s *sharedGit) used() (n uint64) {
 
 // close lets the next box have the folder. The objects go, unless something that is half done names some.
 func (s *sharedGit) close(run *Run) {
-	s.endClone()
+	defer s.lock.Close()
+	if s.clone != nil {
+		s.endClone()
+		return
+	}
 	what := share.HalfDone(s.dir)
 	if what == "" {
 		_ = os.RemoveAll(s.store())
 	} else {
 		run.Say("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
 	}
-	s.lock.Close()
 }

@@ -336,7 +336,7 @@ func (r *Repo) extension(name, value string) string {
 		switch value {
 		case "sha256":
 			r.Digits = 64
-			return ""
+			return "its objects have names of SHA-256, which inner does not read"
 		case "sha1":
 			return ""
 		}

@@ -153,5 +153,10 @@ func TestSharedGit(t *testing.T) {
 		if !slices.Equal(got, want) || len(store) != min(len(want), 1) {
 			t.Errorf("%s: at %q, its store at %q, want %q", c.about, got, store, want)
 		}
+		for _, s := range plan.Shown { // whoever looks sees the host's, or already what is served
+			if s.Path == c.dir && s.Source != "" {
+				t.Errorf("%s: the box looks for the host's own at %s", c.about, s.Path)
+			}
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package plan
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // shown notes every mount: another program, in another box, may exchange a folder
 // for a link while bwrap resolves a path, and would see what the link leads to
@@ -8,11 +11,12 @@ import "path/filepath"
 func (b *builder) shown() {
 	for _, i := range b.onTop() { // what is below is not seen
 		o := b.plan.Ops[i]
-		if o.Outside { // the launcher looks at what it makes itself
+		if o.Outside || b.isServed(o.Dest) { // the launcher looks at what it makes itself
 			continue
 		}
 		s := Shown{Path: o.Dest}
-		if o.Bind() {
+		served := o.Kind == OpReadOnly && slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Dir == o.Dest }) // or not yet
+		if o.Bind() && !served {
 			s.Source, s.Dev, s.Ino = o.Source, o.Probed.Dev, o.Probed.Ino
 		}
 		b.plan.Shown = append(b.plan.Shown, s)

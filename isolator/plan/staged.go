@@ -11,8 +11,9 @@ import (
 
 // Repo is a repository that the box shares.
 type Repo struct {
-	Dir   string // its git directory
-	Binds []Bind // what it is made of; places outside of paths.BoxDir are those of the host
+	Dir    string // its git directory
+	Served bool   // something is mounted over it before the program starts
+	Binds  []Bind // what it is made of; places outside of paths.BoxDir are those of the host
 }
 
 // Bind is something staged on the host that appears in the box.

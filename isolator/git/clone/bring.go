@@ -94,7 +94,10 @@ func (c *Clone) Bring(gate share.Objects) (Report, error) {
 	b.apply(mine)
 	b.stash()
 	b.settings()
-	b.Kept = b.Kept || len(c.halfDone()) > 0
+	for _, name := range c.halfDone() {
+		b.say("%s: it is half done in the sandbox, and goes on there in the next run", name)
+		b.Kept = true
+	}
 	return b.Report, c.save()
 }
 

@@ -41,7 +41,8 @@ func (r *repository) isOwn(name string) bool {
 	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
 		return false
 	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):
-		return tree == r.Tree || tree == "" || !ofTree.MatchString(top)
+		_, known := r.worktrees[tree] // one of the host's
+		return tree == r.Tree || tree == "" || !ofTree.MatchString(top) || !known && strings.EqualFold(top, "info")
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
 	return !text.MatchString(l) && !trusted.MatchString(l)

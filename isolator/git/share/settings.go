@@ -59,8 +59,7 @@ func (r *repository) refreshSettings() {
 	if len(present) == 0 {
 		removed = nil
 	}
-	fresh := less(base, removed)
-	fresh = append(fresh, less(added, base)...)
+	fresh := slices.Concat(less(list, removed), less(added, base), r.Ours)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
 	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
@@ -116,9 +115,8 @@ func (r *repository) settingsWritten() {
 	}
 	for _, e := range removed {
 		if branchKey.MatchString(e.Key) && !slices.ContainsFunc(present, func(p gitconfig.Entry) bool { return p.Key == e.Key }) {
-			err = r.Branch(e.Key, nil)
+			r.notPassed(e.Key, r.Branch(e.Key, nil))
 		}
-		r.notPassed(e.Key, err)
 	}
 	for _, e := range added {
 		if branchKey.MatchString(e.Key) && passes(e, base) {
