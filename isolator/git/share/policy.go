@@ -188,6 +188,14 @@ func goodRef(name string) bool {
 	return !badRef.MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
 }
 
+// isFolder reports whether a name of the host can be that of a folder. A lock that is one, or a message, nobody gets rid of
+// who does not know why git fails.
+func isFolder(name string) bool {
+	_, rest := inTree(name)
+	top := firstPart(rest)
+	return (top == "refs" || top == "logs" || top == "worktrees" || top == "lfs") && !passing.MatchString(name)
+}
+
 // isLog reports whether a name is that of a log of a ref.
 func isLog(name string) bool {
 	_, name = inTree(name)

@@ -23,7 +23,7 @@ func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.En
 	if firstPart(name) == "modules" {
 		n.r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
 	}
-	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || a == added && len(last) == 64 || !goodRef(name) {
+	if a == shown || a == once || !n.r.isOwn(name) && !isFolder(name) || a == added && len(last) == 64 || !goodRef(name) {
 		return nil, syscall.EACCES
 	}
 	dir, base, err := n.r.folder(name)
