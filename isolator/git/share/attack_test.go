@@ -53,7 +53,7 @@ func TestAttacks(t *testing.T) {
 		{name: "a folder for branches", try: "mkdir .git/refs/heads/sub .git/logs/refs/heads/sub && rmdir .git/refs/heads/sub .git/logs/refs/heads/sub && echo in", may: true},
 		{name: "the refs, removed", try: "rm -f .git/HEAD; mv .git/refs .git/x; rmdir .git/refs/tags; ls .git/refs | grep -q tags || echo in"},
 		{name: "the objects, removed", try: "rmdir .git/objects; mv .git/objects .git/o && echo in"},
-		{name: "part of a line of a log", try: "printf EVIL >>.git/logs/HEAD && echo in", may: true, bad: "EVIL"},
+		{name: "part of a line of a log", try: "printf EVIL >>.git/logs/HEAD && echo in", bad: "EVIL"},
 		{name: "a log line that is none", try: "echo EVIL >>.git/logs/HEAD && echo in", bad: "EVIL"},
 		{name: "a log that is cut", try: "truncate -s 9 .git/logs/HEAD && echo in"},
 		{name: "a log that is emptied", try: "cp .git/logs/HEAD l; true >.git/logs/HEAD && cat l >>.git/logs/HEAD; rm l; echo in", may: true},
