@@ -32,6 +32,7 @@ func TestAttacks(t *testing.T) {
 		{name: "replaced objects", try: "mkdir .git/refs/replace && echo in", gone: "refs/replace"},
 		{name: "replaced objects, packed", try: "echo \"$ID refs/replace/$ID\" >.git/packed-refs.lock && mv .git/packed-refs.lock .git/packed-refs && echo in", gone: "refs/replace"},
 		{name: "another common folder", try: "echo /tmp >.git/commondir && echo in", gone: "commondir"},
+		{name: "what boxes brought", try: "true >.git/inner-brought && echo in"},
 		{name: "a hook", try: "printf '#!/bin/sh\\n' >.git/hooks/pre-commit && echo in", gone: "hooks/pre-commit"},
 		{name: "a link", try: "ln -s /etc/passwd .git/ORIG_HEAD && echo in", gone: "ORIG_HEAD"},
 		{name: "a hard link", try: "ln a .git/SQUASH_MSG && echo in", gone: "SQUASH_MSG"},
@@ -105,10 +106,11 @@ func (b *box) outside(line string) string {
 func TestKilledServer(t *testing.T) {
 	b := newBox(t)
 	b.run("exec 9>.git/index.lock; exec 8>.git/refs/heads/x.lock; echo x >.git/packed-refs.new; echo x >.git/ORIG_HEAD.lock")
+	b.outside("true >.git/.inner-999999999-1; true >.git/.inner-1-1")              // of one that is gone, and of one that is there
 	b.outside(": >.git/HEAD.lock; rm .git/ORIG_HEAD.lock; : >.git/ORIG_HEAD.lock") // this one has its inode again, on some file systems
 	b.kill()
 	b.enter()
-	if out := b.outside("find .git -name '*.lock' -o -name '*.new' | sort"); out != ".git/HEAD.lock\n.git/ORIG_HEAD.lock\n" {
+	if out := b.outside("find .git -name '*.lock' -o -name '*.new' -o -name '.inner-*' | sort"); out != ".git/.inner-1-1\n.git/HEAD.lock\n.git/ORIG_HEAD.lock\n" {
 		t.Errorf("left: %q", out)
 	}
 }
