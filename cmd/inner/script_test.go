@@ -4,7 +4,7 @@ package main
 // binary, real bwrap, real shells and real terminals. The commands the stories
 // have beyond testscript's own:
 //
-//	need PROGRAM...          skip this story where one is not installed; first of all
+//	need PROGRAM...          skip this story where one is not installed, or a /dev/FILE cannot be opened; first of all
 //	exits CODE COMMAND...    run, and want exactly this exit code
 //	pty STEPS COMMAND...     run in a terminal, following the steps (contrib/terminal)
 //	poll COMMAND...          run again and again until it succeeds, twenty seconds long
@@ -34,6 +34,7 @@ import (
 
 	"github.com/enr/inner/contrib/terminal"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
@@ -276,6 +277,12 @@ type storyKey struct{}
 func cmdNeed(ts *testscript.TestScript, neg bool, args []string) {
 	refuseNeg(ts, neg, "need PROGRAM...", len(args) >= 1)
 	for _, p := range args {
+		if strings.HasPrefix(p, "/dev/") { // the machine's, not to be installed
+			if unix.Access(p, unix.R_OK|unix.W_OK) != nil {
+				ts.Value(storyKey{}).(testscript.T).Skip("a plain user cannot open " + p + " here")
+			}
+			continue
+		}
 		_, err := exec.LookPath(p)
 		switch {
 		case err == nil:

@@ -67,9 +67,9 @@ func held(name, format string, args ...any) Held {
 //
 //	backend first             what the host can do depends on what makes the box
 //	masks first               others bind its empty file
-//	git, leftovers, git.last  what the box's git has of submodules is settled first, then what
-//	                          the run left is looked at before any git outside may come to it,
-//	                          and only then what the box committed is handed over
+//	git, leftovers, git.last  the server ends first, then what the run left is looked at before
+//	                          any git outside may come to it, and only then what a clone has, or
+//	                          a repository that the box made, is brought
 //	memory before agents      a folder that was full is told before what was read from it
 //	observed after network    what was seen includes the answers of the network
 func All() []Feature {

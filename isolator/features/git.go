@@ -277,7 +277,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 // notCarried are settings for the filters of the user that the box does not have: nothing that they are for is staged there
 // as it lies in the work tree.
 func notCarried(run *Run) (out []gitconfig.Entry) {
-	if run.Spec.Git != nil || run.Spec.Home != "own" {
+	if run.Spec.Git != nil || run.Spec.Home == "host" {
 		return nil
 	}
 	list, _ := host.UserGit(run.Getenv).Load()

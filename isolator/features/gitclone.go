@@ -88,7 +88,7 @@ func (s *sharedGit) makeClone(run *Run, r server.Repository) error {
 func (s *sharedGit) bring(c *caller.Caller, program string, covered ...string) (moved []runlog.Ref) {
 	r := s.repo
 	g, err := gate.Open(gate.Repository{
-		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(s.clone.Dir, "objects"), Private: s.dir, Brought: s.brought, Partial: r.Partial, Covered: covered,
+		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(s.clone.Dir, "objects"), Private: s.dir, Partial: r.Partial, Covered: covered,
 	}, c.Warn)
 	var rep clone.Report
 	if err == nil {
@@ -185,7 +185,7 @@ func bringKept(c *caller.Caller, dir string) {
 		c.Warn("git: %s is not the repository that it was: what a sandbox did there waits in %s", strings.TrimSpace(string(top)), dir)
 		return
 	}
-	s := &sharedGit{repo: r, dir: dir, brought: filepath.Join(filepath.Dir(dir), "brought")}
+	s := &sharedGit{repo: r, dir: dir}
 	if !s.locked() {
 		return // it lives
 	}
@@ -222,7 +222,7 @@ func bringOld(c *caller.Caller, dir string) {
 	for _, old := range list {
 		base := repositoryFolder(c, old.Common)
 		g, err := gate.Open(gate.Repository{
-			Git: program, Dir: old.Common, Top: old.Top, Store: filepath.Join(old.Dir, "objects"), Private: base, Brought: filepath.Join(base, "brought"),
+			Git: program, Dir: old.Common, Top: old.Top, Store: filepath.Join(old.Dir, "objects"), Private: base,
 		}, c.Warn)
 		var rep clone.Report
 		if err == nil {

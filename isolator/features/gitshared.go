@@ -29,11 +29,10 @@ import (
 // BOX stands for the profile, and N lets several boxes of one profile live at the same time. The folder stays, with
 // the box's settings, and a rebase that is half done goes on in the next run.
 type sharedGit struct {
-	repo    *git.Repo
-	dir     string // the folder
-	lock    *os.File
-	clone   *clone.Clone // where the repository cannot be served
-	brought string       // the file of the repository with the commits that boxes brought
+	repo  *git.Repo
+	dir   string // the folder
+	lock  *os.File
+	clone *clone.Clone // where the repository cannot be served
 }
 
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
@@ -45,7 +44,7 @@ func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, err
 	}
-	s := &sharedGit{repo: r, brought: filepath.Join(base, "brought")}
+	s := &sharedGit{repo: r}
 	for n := range maxBoxes {
 		s.dir = filepath.Join(base, fmt.Sprintf("%s-%d", digest(run.Spec.Name, run.Spec.Path), n))
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -94,7 +93,7 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 	_, away := run.Plan.Covered(r.Common)
 	return server.Repository{
 		Repository: gate.Repository{
-			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Brought: s.brought, Partial: r.Partial,
+			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Partial: r.Partial,
 			Covered: covered, Sparse: r.Sparse,
 		},
 		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,

@@ -401,21 +401,6 @@ func (b *builder) hides(p string) bool {
 	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
 }
 
-// HiddenFiles returns the real paths of the files in a folder that the table hides.
-func HiddenFiles(rc profile.RunConfig, f host.Facts, dir string) (out []string) {
-	for _, r := range Places(rc, f) {
-		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
-			continue
-		}
-		for _, p := range r.At {
-			if at := f.Paths[p]; at.Kind == host.File && paths.Inside(dir, at.Real) && !slices.Contains(out, at.Real) {
-				out = append(out, at.Real)
-			}
-		}
-	}
-	return out
-}
-
 // HiddenFolders returns the real paths of the folders that a box has hidden, with all that is in them.
 func HiddenFolders(rc profile.RunConfig, f host.Facts) []string {
 	out := []string{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -92,6 +93,21 @@ func projectRoots(rc profile.RunConfig) []string {
 	for _, m := range rc.Mounts {
 		if m.Mode != profile.Tmpfs {
 			add(m.Source)
+		}
+	}
+	return out
+}
+
+// HiddenFiles returns the real paths of the files in a folder that the table hides.
+func HiddenFiles(rc profile.RunConfig, f host.Facts, dir string) (out []string) {
+	for _, r := range Places(rc, f) {
+		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
+			continue
+		}
+		for _, p := range r.At {
+			if at := f.Paths[p]; at.Kind == host.File && paths.Inside(dir, at.Real) && !slices.Contains(out, at.Real) {
+				out = append(out, at.Real)
+			}
 		}
 	}
 	return out

@@ -14,23 +14,8 @@ func Copies(innerHome string) string { return filepath.Join(innerHome, "copies")
 // their runs, see Keep.
 func Kept(innerHome string) string { return filepath.Join(innerHome, "changes") }
 
-// GitCopies is the folder below INNER_HOME that holds the git directories of boxes, those of
-// each run in a folder of its own. Each copy has a lock of its own, and no sweep removes one:
-// what a killed run left in it is still to be given to the host (see package git).
+// GitCopies is the folder below INNER_HOME in which the version before kept the git directories of boxes.
 func GitCopies(innerHome string) string { return filepath.Join(innerHome, "git") }
-
-// GitCopies makes the folder of this run below GitCopies.
-func (r *Run) GitCopies() (string, error) {
-	base := GitCopies(filepath.Dir(r.journal))
-	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
-		return "", err
-	}
-	if err := ensure(base); err != nil {
-		return "", err
-	}
-	dir := filepath.Join(base, r.ID)
-	return dir, os.Mkdir(dir, 0o700)
-}
 
 // Disk makes a second folder for the run, for what may be large: 0700, on the
 // disk of INNER_HOME, locked like the first one, and gone with the run.

@@ -104,7 +104,7 @@ func (f *fixture) gateOf(c *Clone) *objects.Gate {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	gate, err := objects.New(objects.Options{Git: "/usr/bin/git", Host: host, Store: store, Own: f.t.TempDir(), Brought: f.home + "/brought", AllowedLinks: f.links})
+	gate, err := objects.New(objects.Options{Git: "/usr/bin/git", Host: host, Store: store, Own: f.t.TempDir(), AllowedLinks: f.links})
 	if err != nil {
 		f.t.Fatal(err)
 	}

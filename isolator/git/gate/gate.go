@@ -29,7 +29,6 @@ type Repository struct {
 	Tree    string // its name in DIR/worktrees, "" for the main one
 	Store   string // the box's objects
 	Private string // a folder of inner's alone, kept between runs
-	Brought string // a file with the commits that boxes brought, one for all boxes of a repository
 	Partial bool   // a partial clone
 
 	// Covered are the places in the work tree that the box may not write, or does not see, relative to it.
@@ -97,7 +96,7 @@ func (g *Gate) bringer() (*objects.Gate, error) {
 	}
 	g.own = own
 	g.objects, err = objects.New(objects.Options{
-		Git: g.Git, Host: g.host, Store: g.store, Own: own, Brought: g.Brought, Partial: g.Partial, AllowedLinks: g.gitlinks,
+		Git: g.Git, Host: g.host, Store: g.store, Own: own, Partial: g.Partial, AllowedLinks: g.gitlinks,
 	})
 	return g.objects, err
 }

@@ -19,7 +19,7 @@ func GoodPath(name string, mode uint32) bool {
 			return false
 		}
 		for part := range strings.SplitSeq(part, `\`) { // a slash on NTFS
-			folded := fold(part)
+			folded := Fold(part)
 			if part == ".." || folded == ".git" || folded == "git~1" {
 				return false
 			}
@@ -34,9 +34,9 @@ func GoodPath(name string, mode uint32) bool {
 // gitmodules is that name, and the short ones that NTFS can make of it.
 var gitmodules = regexp.MustCompile(`^(\.gitmodules|gitmod~[1-4]|(g(i(7(e(ba?)?)?)?)?)?~[1-9][0-9]*)$`)
 
-// fold returns the name that a file system may take the part of a path for: without case, without
+// Fold returns the name that a file system may take the part of a path for: without case, without
 // what HFS+ ignores and what NTFS does not keep. Git on HFS+ ends a name where it is no UTF-8.
-func fold(part string) string {
+func Fold(part string) string {
 	if plain(part) {
 		return part
 	}

@@ -7,7 +7,12 @@ import (
 	"strings"
 )
 
-// record writes down which commits a box brings, before they come. Boxes of one repository share the file.
+// Brought is a file of the host's git directory with the commits that boxes brought: it goes where the repository goes.
+const Brought = "inner-brought"
+
+func (g *Gate) brought() string { return filepath.Join(folderOf(g.Host), Brought) }
+
+// record writes down which commits a box brings, before they come.
 func (g *Gate) record(commits []id) error {
 	var lines strings.Builder
 	for _, object := range commits {
@@ -16,7 +21,7 @@ func (g *Gate) record(commits []id) error {
 	if lines.Len() == 0 {
 		return nil
 	}
-	file, err := os.OpenFile(g.Brought, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(g.brought(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -38,7 +43,7 @@ func (g *Gate) HostHadLink(path string) (bool, error) {
 func (g *Gate) hostHad(path string, meant func(mode, object string) bool) (bool, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	text, err := os.ReadFile(g.Brought)
+	text, err := os.ReadFile(g.brought())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}

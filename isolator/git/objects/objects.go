@@ -38,9 +38,7 @@ type Options struct {
 	Git   string   // the host's git
 	Host  *os.File // the host's git directory: that of the repository, not of a linked worktree
 	Store *os.File // the box's store of objects
-
-	Own     string // an empty folder of inner's alone, for a git directory
-	Brought string // the file with the commits that boxes brought, one for all boxes of a repository
+	Own   string   // an empty folder of inner's alone, for a git directory
 
 	// Share returns the mode that core.sharedRepository gives what was made with a mode; nil leaves it as it is.
 	Share func(mode uint32) uint32

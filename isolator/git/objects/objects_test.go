@@ -45,7 +45,7 @@ func newFixture(t testing.TB, script string, change func(*Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Git: f.git, Host: host, Store: store, Own: home + "/own", Brought: home + "/brought"}
+	o := Options{Git: f.git, Host: host, Store: store, Own: home + "/own"}
 	if change != nil {
 		change(&o)
 	}

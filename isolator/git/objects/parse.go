@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/enr/inner/isolator/git/index"
 )
 
 // id is the name of an object.
@@ -117,40 +118,16 @@ func (e entry) sorted() string {
 	return e.name
 }
 
-// goodName reports whether one part of a path may be in a tree: no file system that git knows takes
-// it for a repository or for the way out of a folder.
-//
-// Source: read-cache.c (verify_path), path.c (is_ntfs_dotgit), utf8.c (is_hfs_dotgit) of git 2.39.
-// Theirs depends on core.protectHFS and core.protectNTFS; this does not.
+// goodName reports whether a name may be in a tree.
 func goodName(name string) bool {
-	if name == "" || len(name) > 4095 || strings.ContainsAny(name, "/\x00") {
-		return false
-	}
-	for part := range strings.SplitSeq(name, `\`) { // a slash on some systems
-		if folded := fold(part); folded == ".git" || folded == "git~1" || part == ".." || name == "." {
-			return false
-		}
-	}
-	return true
-}
-
-// fold returns a name without what NTFS and HFS+ drop or do not tell apart.
-func fold(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
-			return -1 // utf8.c, next_hfs_char
-		}
-		return unicode.ToLower(r)
-	}, name)
-	name, _, _ = strings.Cut(name, ":") // a stream of NTFS
-	return strings.TrimRight(name, " .")
+	return len(name) <= 4095 && !strings.Contains(name, "/") && index.GoodPath(name, 0)
 }
 
 // settings reports whether git may read settings from a file, so that its fsck has an opinion on what is in it or that
 // it is a link. A short name of NTFS counts.
 func (e entry) settings() bool {
-	switch name := fold(e.name); {
-	case name == ".gitmodules", name == ".gitattributes", strings.Contains(name, "~"):
+	switch name := index.Fold(e.name); {
+	case name == ".gitmodules", name == ".gitattributes", strings.Contains(e.name, "~"):
 		return true
 	default:
 		return e.mode == modeLink && (name == ".gitignore" || name == ".mailmap")

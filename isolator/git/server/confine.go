@@ -52,7 +52,7 @@ func confine(repos []Repository) error {
 	allow(landlockRead, "/dev/urandom") // git names temporary files by it
 	for _, r := range repos {
 		allow(landlockRead, filepath.Dir(r.Git))
-		allow(write, r.Top, r.Dir, r.Private, r.Store, filepath.Dir(r.Brought))
+		allow(write, r.Top, r.Dir, r.Private, r.Store)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -40,7 +40,7 @@ func confined(dir string) {
 	git, err := exec.LookPath("git")
 	if err == nil {
 		err = confine([]Repository{{Repository: gate.Repository{
-			Git: git, Dir: at("p/.git"), Top: at("p"), Store: at("inner/store"), Private: at("inner/private"), Brought: at("p/.git/inner-brought"),
+			Git: git, Dir: at("p/.git"), Top: at("p"), Store: at("inner/store"), Private: at("inner/private"),
 		}}})
 	}
 	if err != nil {

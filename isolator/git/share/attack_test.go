@@ -32,6 +32,7 @@ func TestAttacks(t *testing.T) {
 		{name: "replaced objects", try: "mkdir .git/refs/replace && echo in", gone: "refs/replace"},
 		{name: "replaced objects, packed", try: "echo \"$ID refs/replace/$ID\" >.git/packed-refs.lock && mv .git/packed-refs.lock .git/packed-refs && echo in", gone: "refs/replace"},
 		{name: "another common folder", try: "echo /tmp >.git/commondir && echo in", gone: "commondir"},
+		{name: "what boxes brought", try: "true >.git/inner-brought && echo in"},
 		{name: "a hook", try: "printf '#!/bin/sh\\n' >.git/hooks/pre-commit && echo in", gone: "hooks/pre-commit"},
 		{name: "a link", try: "ln -s /etc/passwd .git/ORIG_HEAD && echo in", gone: "ORIG_HEAD"},
 		{name: "a hard link", try: "ln a .git/SQUASH_MSG && echo in", gone: "SQUASH_MSG"},
@@ -48,6 +49,9 @@ func TestAttacks(t *testing.T) {
 		{name: "the host's lock, removed", before: ": >.git/index.lock", try: "rm -f .git/index.lock && echo in"},
 		{name: "the host's lock, renamed", before: ": >.git/refs/heads/other.lock", try: "mv .git/refs/heads/other.lock .git/refs/heads/third && echo in", gone: "refs/heads/third"},
 		{name: "the host's lock, replaced", before: ": >.git/HEAD.lock", try: "echo EVIL >.git/x && mv .git/x .git/HEAD.lock && echo in", bad: "EVIL"},
+		{name: "a folder for a lock", try: "mkdir .git/index.lock || mkdir .git/refs/heads/main.lock || mkdir .git/packed-refs.new || mkdir .git/HEAD.lock && echo in"},
+		{name: "a folder for a message", try: "rm -f .git/SQUASH_MSG; mkdir .git/SQUASH_MSG || mkdir .git/worktrees/w/MERGE_MSG && echo in"},
+		{name: "a folder for branches", try: "mkdir .git/refs/heads/sub .git/logs/refs/heads/sub && rmdir .git/refs/heads/sub .git/logs/refs/heads/sub && echo in", may: true},
 		{name: "the refs, removed", try: "rm -f .git/HEAD; mv .git/refs .git/x; rmdir .git/refs/tags; ls .git/refs | grep -q tags || echo in"},
 		{name: "the objects, removed", try: "rmdir .git/objects; mv .git/objects .git/o && echo in"},
 		{name: "part of a line of a log", try: "printf EVIL >>.git/logs/HEAD && echo in", bad: "EVIL"},
@@ -102,10 +106,11 @@ func (b *box) outside(line string) string {
 func TestKilledServer(t *testing.T) {
 	b := newBox(t)
 	b.run("exec 9>.git/index.lock; exec 8>.git/refs/heads/x.lock; echo x >.git/packed-refs.new; echo x >.git/ORIG_HEAD.lock")
+	b.outside("true >.git/.inner-999999999-1; true >.git/.inner-1-1")              // of one that is gone, and of one that is there
 	b.outside(": >.git/HEAD.lock; rm .git/ORIG_HEAD.lock; : >.git/ORIG_HEAD.lock") // this one has its inode again, on some file systems
 	b.kill()
 	b.enter()
-	if out := b.outside("find .git -name '*.lock' -o -name '*.new' | sort"); out != ".git/HEAD.lock\n.git/ORIG_HEAD.lock\n" {
+	if out := b.outside("find .git -name '*.lock' -o -name '*.new' -o -name '.inner-*' | sort"); out != ".git/.inner-1-1\n.git/HEAD.lock\n.git/ORIG_HEAD.lock\n" {
 		t.Errorf("left: %q", out)
 	}
 }

@@ -95,10 +95,12 @@ const ours = ".inner-"
 
 var written atomic.Int64
 
-// place writes a file beside a name and renames it there.
-func place(dir int, name string, mode uint32, flags uint, fill func(*os.File) error) error {
-	temp := fmt.Sprintf("%s%d-%d", ours, os.Getpid(), written.Add(1))
-	fd, err := openBeneath(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+func tempName() string { return fmt.Sprintf("%s%d-%d", ours, os.Getpid(), written.Add(1)) }
+
+// place writes a file in a folder above, or in that of the name, and renames it there.
+func place(above, dir int, name string, mode uint32, flags uint, fill func(*os.File) error) error {
+	temp := tempName()
+	fd, err := openBeneath(above, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
 	if err != nil {
 		return err
 	}
@@ -106,10 +108,10 @@ func place(dir int, name string, mode uint32, flags uint, fill func(*os.File) er
 	err = fill(f)
 	f.Close()
 	if err == nil {
-		err = unix.Renameat2(dir, temp, dir, name, flags)
+		err = unix.Renameat2(above, temp, dir, name, flags)
 	}
 	if err != nil {
-		_ = unix.Unlinkat(dir, temp, 0)
+		_ = unix.Unlinkat(above, temp, 0)
 	}
 	return err
 }

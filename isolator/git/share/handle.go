@@ -55,7 +55,6 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 	case st.Mode&unix.S_IFMT != unix.S_IFREG, !fresh && writes(flags) && r.locks.foreign(name, fd, ""):
 		err = unix.EACCES
 	case fresh:
-		r.locks.made(name, fd, "")
 		kernel.drain() // who holds a lock reads what is true now
 	case flags&unix.O_TRUNC != 0:
 		err = unix.Ftruncate(fd, 0)
@@ -83,12 +82,33 @@ func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh 
 		return -1, false, err
 	}
 	defer unix.Close(dir)
-	fd, err = openBeneath(dir, last, how|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+	fd, err = r.makeFile(name, dir, last, how, mode)
 	if err == unix.EEXIST && flags&unix.O_EXCL == 0 {
 		fd, err = openBeneath(dir, last, how|unix.O_NONBLOCK, 0)
 		return fd, false, err
 	}
 	return fd, err == nil, err
+}
+
+// makeFile makes a file. One that is passing is noted before it has its name.
+func (r *repository) makeFile(name string, dir int, last string, how int, mode uint32) (fd int, err error) {
+	if !passing.MatchString(name) {
+		return openBeneath(dir, last, how|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+	}
+	if unix.Faccessat(dir, last, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		return -1, unix.EEXIST
+	}
+	base, temp := r.base(name), tempName()
+	if fd, err = openBeneath(base, temp, how|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755)); err != nil {
+		return -1, err
+	}
+	r.locks.made(name, fd, "")
+	if err = unix.Renameat2(base, temp, dir, last, unix.RENAME_NOREPLACE); err != nil {
+		unix.Close(fd)
+		_ = r.locks.end(name, func() error { return unix.Unlinkat(base, temp, 0) })
+		return -1, err
+	}
+	return fd, nil
 }
 
 // Open opens a file; see node.refs.

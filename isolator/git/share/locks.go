@@ -64,8 +64,28 @@ func (r *repository) openLocks(at string) (*locks, error) {
 		return nil, err
 	}
 	r.removeLocks(left)
+	r.removeTemps()
 	l := &locks{at: at, ours: map[string]string{}}
 	return l, l.begin()
+}
+
+// removeTemps removes what servers that are gone were about to rename.
+func (r *repository) removeTemps() {
+	for _, in := range []int{r.root, r.private} {
+		fd, err := openBeneath(in, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			continue
+		}
+		f := os.NewFile(uintptr(fd), ".")
+		names, _ := f.Readdirnames(-1)
+		f.Close()
+		for _, name := range names {
+			var pid, n int
+			if _, err := fmt.Sscanf(name, ours+"%d-%d", &pid, &n); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+				_ = unix.Unlinkat(in, name, 0)
+			}
+		}
+	}
 }
 
 // removeLocks removes passing files that are still the same, but for the log of a branch that is being renamed.

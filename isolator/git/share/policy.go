@@ -28,7 +28,7 @@ var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|r
 
 // hosts are what of these, and of everything else that git knows, is the host's.
 var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
-	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
+	`description|inner-brought|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
 
 // isOwn reports whether a name lies in the private folder: one of these, or one that is not git's, which is
 // the box's until it is renamed to one that is. What other tools keep there of the host's, as keys, is not served.
@@ -186,6 +186,14 @@ func goodRef(name string) bool {
 	}
 	ref = strings.TrimSuffix(ref, ".lock")
 	return !badRef.MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
+}
+
+// isFolder reports whether a name of the host can be that of a folder. A lock that is one, or a message, nobody gets rid of
+// who does not know why git fails.
+func isFolder(name string) bool {
+	_, rest := inTree(name)
+	top := firstPart(rest)
+	return (top == "refs" || top == "logs" || top == "worktrees" || top == "lfs") && !passing.MatchString(name)
 }
 
 // isLog reports whether a name is that of a log of a ref.

@@ -23,7 +23,7 @@ func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.En
 	if firstPart(name) == "modules" {
 		n.r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
 	}
-	if a == shown || a == once || a == gated && (trusted.MatchString(name) || isIndex(name)) || a == added && len(last) == 64 || !goodRef(name) {
+	if a == shown || a == once || !n.r.isOwn(name) && !isFolder(name) || a == added && len(last) == 64 || !goodRef(name) {
 		return nil, syscall.EACCES
 	}
 	dir, base, err := n.r.folder(name)
@@ -142,10 +142,11 @@ func (r *repository) rename(m move) (err error) {
 		r.refuse(m.to, errors.New("a sparse checkout is for outside: git sparse-checkout"))
 		return unix.EACCES
 	}
+	r.locks.made(m.to, m.fromDir, m.fromLast)
 	if err := r.locks.end(m.from, func() error { return unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags) }); err != nil {
+		_ = r.locks.end(m.to, func() error { return nil })
 		return err
 	}
-	r.locks.made(m.to, m.toDir, m.toLast)
 	if m.to == "config" {
 		r.settingsWritten()
 	}
@@ -168,7 +169,7 @@ func (r *repository) replace(m move) error {
 		return unix.EACCES
 	}
 	changed := r.watchRefs(m.from, m.to)
-	if err := place(m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, data, &m.st) }); err != nil {
+	if err := place(r.base(m.to), m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, data, &m.st) }); err != nil {
 		return err
 	}
 	_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) }) // what is left of it is looked at again
@@ -191,7 +192,7 @@ func (r *repository) add(m move) error {
 	if unix.Fstatfs(m.toDir, &disk) != nil || uint64(m.st.Size) > disk.Bavail*uint64(disk.Bsize) {
 		return unix.ENOSPC
 	}
-	err = place(m.toDir, m.toLast, m.st.Mode, unix.RENAME_NOREPLACE, func(f *os.File) error {
+	err = place(r.base(m.to), m.toDir, m.toLast, m.st.Mode, unix.RENAME_NOREPLACE, func(f *os.File) error {
 		sum := sha256.New()
 		if _, err := io.CopyN(io.MultiWriter(f, sum), from, m.st.Size); err != nil {
 			return unix.EIO

@@ -61,7 +61,7 @@ func (r *repository) refreshSettings() {
 	}
 	fresh := slices.Concat(less(list, removed), less(added, base), r.Ours)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
-	if place(r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
+	if place(r.private, r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
 		s.host, s.base, s.last = now, base, fresh
 	}
