@@ -304,7 +304,7 @@ func TestMerge(t *testing.T) {
 	f := newFixture(t, "git checkout -q -b topic; echo t >a; git commit -qam t; git checkout -q main; echo m >a; git commit -qam m")
 	f.start()
 	f.in("git merge topic || :")
-	if r := f.bring(); !r.Kept {
+	if r := f.bring("MERGE_HEAD: it is half done in the sandbox, and goes on there in the next run"); !r.Kept {
 		t.Error("the merge is not kept")
 	}
 	f.is("git status --short; ls .git/MERGE_HEAD 2>/dev/null || echo none", "M a\nnone")
@@ -326,7 +326,7 @@ func TestRebase(t *testing.T) {
 		f := newFixture(t, "git checkout -q -b topic; echo t >a; git commit -qam t; git checkout -q main; echo m >a; git commit -qam m; git checkout -q topic")
 		f.start()
 		f.in("git rebase -q main || :")
-		if r := f.bring(); !r.Kept {
+		if r := f.bring("rebase-merge: it is half done in the sandbox, and goes on there in the next run"); !r.Kept {
 			t.Error("the rebase is not kept")
 		}
 		f.is("git symbolic-ref -q HEAD || git log --format=%s -1; git status --short; ls .git/rebase-merge 2>/dev/null || echo none", "m\n M a\nnone")

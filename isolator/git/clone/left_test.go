@@ -28,12 +28,12 @@ func TestLeft(t *testing.T) {
 	}
 	f.clone = left()
 	f.gate = f.gateOf(f.clone)
-	if r := f.bring(); !r.Kept || len(r.Moved) != 2 {
+	if r := f.bring("it is half done in the sandbox"); !r.Kept || len(r.Moved) != 2 {
 		t.Errorf("%+v", r)
 	}
 	f.is("git log -1 --format=%s late; git symbolic-ref -q HEAD || git log -1 --format=%s; git status --short", "late\nm\n M a")
 	f.clone = left()
-	if r := f.bring(); len(r.Moved) != 0 {
+	if r := f.bring("it is half done in the sandbox"); len(r.Moved) != 0 {
 		t.Errorf("%+v", r)
 	}
 	if lines := f.clone.Unfinished(f.home + "/folder/going"); lines != nil {
