@@ -80,11 +80,6 @@ func (b *builder) boxGit() error {
 	return nil
 }
 
-// isServed reports whether a place is in a git directory, over which the launcher mounts what is served.
-func (b *builder) isServed(dest string) bool {
-	return slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Served && paths.Below(r.Dir, dest) })
-}
-
 // Covered are the places in a folder that the box may not write, and those of them that it does not see, relative to it.
 func (p Plan) Covered(dir string) (covered, hidden []string) {
 	add := func(at string, hides bool) {

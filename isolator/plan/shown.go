@@ -11,7 +11,7 @@ import (
 func (b *builder) shown() {
 	for _, i := range b.onTop() { // what is below is not seen
 		o := b.plan.Ops[i]
-		if o.Outside || b.isServed(o.Dest) { // the launcher looks at what it makes itself
+		if o.Outside { // the launcher looks at what it makes itself
 			continue
 		}
 		s := Shown{Path: o.Dest}
