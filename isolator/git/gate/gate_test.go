@@ -33,7 +33,7 @@ func place(t *testing.T) (r Repository, run func(string) string) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	r = Repository{Git: program, Dir: top + "/.git", Top: top, Store: home + "/store", Private: home + "/private", Brought: home + "/private/brought", Covered: []string{".envrc"}}
+	r = Repository{Git: program, Dir: top + "/.git", Top: top, Store: home + "/store", Private: home + "/private", Covered: []string{".envrc"}}
 	for _, dir := range []string{top, r.Store, r.Private} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
