@@ -84,7 +84,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 		return nil, nil, err
 	}
 	own := []string{"shims", "trust", "logs", "tools", "copies", "builtins", "registries.json", "proc.json", filepath.Base(a.Journal())}
-	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "homes", "sessions"}
+	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "repositories", "homes", "sessions"}
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case slices.Contains(own, name), strings.HasSuffix(name, ".lock"), all && slices.Contains(made, name):

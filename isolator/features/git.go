@@ -250,6 +250,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		run.watchDisk("the box's git objects", s.store(), s.used, o)
 	}
 	if len(list) == 0 {
+		o.Inside = nil // as well
 		return
 	}
 	var err error
