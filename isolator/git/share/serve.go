@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -154,7 +155,7 @@ func (r *repository) mount(b Box, at string, more ...nsenter.Call) (int, error) 
 			nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
 			nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options)),
 		}
-		err = b.asOwner(append(calls, more...)...)
+		err = b.asOwner(slices.Concat(calls[:2], letGo(), calls[2:], more)...)
 		if err != unix.EINVAL {
 			break
 		}
@@ -162,8 +163,23 @@ func (r *repository) mount(b Box, at string, more ...nsenter.Call) (int, error) 
 	}
 	if err != nil {
 		unix.Close(fd)
+		return -1, err
 	}
-	return fd, err
+	mounted = append(mounted, fd)
+	return fd, nil
+}
+
+// mounted are the descriptors of the mounts of this process.
+var mounted []int
+
+// letGo has a fork give up what it has of these, before it walks through one: it would wait for ever for a server that is
+// gone, whose mount ends with the last of its descriptors.
+func letGo() []nsenter.Call {
+	calls := []nsenter.Call{{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}}}
+	for _, fd := range mounted {
+		calls = append(calls, nsenter.Call{Number: unix.SYS_CLOSE, Args: [6]uintptr{uintptr(fd)}})
+	}
+	return calls
 }
 
 // transfer is how much one request moves at most.
