@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -155,7 +156,7 @@ func (r *repository) mount(b Box, at string, more ...nsenter.Call) (int, error) 
 			nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
 			nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options)),
 		}
-		err = b.asOwner(slices.Concat(calls[:2], letGo(), calls[2:], more)...)
+		err = b.asOwner(slices.Concat(calls[:2], letGo(fd), calls[2:], more)...)
 		if err != unix.EINVAL {
 			break
 		}
@@ -165,20 +166,23 @@ func (r *repository) mount(b Box, at string, more ...nsenter.Call) (int, error) 
 		unix.Close(fd)
 		return -1, err
 	}
-	mounted = append(mounted, fd)
+	mounted.Store(fd, true)
 	return fd, nil
 }
 
 // mounted are the descriptors of the mounts of this process.
-var mounted []int
+var mounted sync.Map
 
-// letGo has a fork give up what it has of these, before it walks through one: it would wait for ever for a server that is
-// gone, whose mount ends with the last of its descriptors.
-func letGo() []nsenter.Call {
+// letGo has a fork that makes another mount give up what it has of these, before it walks through one: it would wait for
+// ever for a server that is gone, whose mount ends with the last of its descriptors.
+func letGo(fresh int) []nsenter.Call {
 	calls := []nsenter.Call{{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}}}
-	for _, fd := range mounted {
-		calls = append(calls, nsenter.Call{Number: unix.SYS_CLOSE, Args: [6]uintptr{uintptr(fd)}})
-	}
+	mounted.Range(func(fd, _ any) bool {
+		if fd != fresh {
+			calls = append(calls, nsenter.Call{Number: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(fd.(int)), uintptr(fd.(int))}})
+		}
+		return true
+	})
 	return calls
 }
 
