@@ -122,6 +122,7 @@ func Start(program string, repos []Repository) (*Server, error) {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()
+			_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // a process that mounts for it may have the other end
 		}
 		close(s.over)
 	}()

@@ -174,14 +174,18 @@ func (n *node) OpendirHandle(ctx context.Context, _ uint32) (fs.FileHandle, uint
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	h := &listing{stream.(fs.FileReaddirenter)}
+	h := &listing{stream.(fs.FileReaddirenter), stream.(fs.FileSeekdirer)}
 	if n.r.watch.covers(n.name()) {
 		return h, fuse.FOPEN_CACHE_DIR | fuse.FOPEN_KEEP_CACHE, 0
 	}
 	return h, 0, 0
 }
 
-type listing struct{ fs.FileReaddirenter }
+// listing goes on where the kernel is when it drops what it kept: git takes an error there for the end.
+type listing struct {
+	fs.FileReaddirenter
+	fs.FileSeekdirer
+}
 
 // Readlink reads a link of the host's; the box makes none.
 func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) {

@@ -3,6 +3,8 @@ package share
 import (
 	"strings"
 	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
 )
 
 // A tag shows what it is of, and not what a box wrote beside it.
@@ -113,3 +115,6 @@ func TestTimeOfIndex(t *testing.T) {
 		}
 	}
 }
+
+// A folder is listed to its end, though the kernel drops what it kept of it meanwhile and asks from there on.
+var _ fs.FileSeekdirer = (*listing)(nil)

@@ -129,6 +129,7 @@ func (s *Server) Mount(b Box) error {
 
 // asOwner makes calls with the rights of who made the box's mounts.
 func (b Box) asOwner(calls ...nsenter.Call) error {
+	calls = append([]nsenter.Call{nsenter.Bound()}, calls...) // it waits for us, and has what keeps the kernel from seeing that we are gone
 	if b.User >= 0 {
 		calls = append([]nsenter.Call{nsenter.Setns(b.User, unix.CLONE_NEWUSER)}, calls...)
 	}

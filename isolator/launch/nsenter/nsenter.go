@@ -52,6 +52,11 @@ func Mount(from, at, kind *byte, flags uintptr, data *byte) Call {
 	return c
 }
 
+// Bound has the process end with us. A call that changes its rights, as Setns to a user namespace, comes before.
+func Bound() Call {
+	return Call{Number: unix.SYS_PRCTL, Args: [6]uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)}}
+}
+
 // Do has a process of one thread, which shares our descriptors, make the calls in their order up to
 // the first that fails, whose error it returns.
 func Do(calls ...Call) error {
@@ -92,7 +97,7 @@ func Exec(program string, words []string, files []int, calls ...Call) error {
 	calls = append(calls,
 		Call{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}},
 		Call{Number: unix.SYS_SETSID},
-		Call{Number: unix.SYS_PRCTL, Args: [6]uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)}})
+		Bound())
 	for i, fd := range files {
 		above, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, len(files))
 		if err != nil {
