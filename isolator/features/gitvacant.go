@@ -24,7 +24,7 @@ func (b *boxGits) vacant(run *Run) *git.Repo {
 	if err != nil || !fi.IsDir() || run.Spec.GitDir != "checked" || run.Spec.WorkdirMode != profile.RW || top == files.Real(run.Home) {
 		return nil
 	}
-	if _, err := git.Find(top); !errors.Is(err, git.ErrNone) || files.Exists(filepath.Join(top, ".git")) {
+	if _, err := git.Find(top); !errors.Is(err, git.ErrNone) || inUse(filepath.Join(top, ".git")) {
 		return nil
 	}
 	return &git.Repo{Top: top, Common: filepath.Join(top, ".git")}
@@ -41,7 +41,7 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 	}
 	lock := b.place.lock
 	run.Undo(func() { lock.Close() })
-	if b.bringVacant(run); files.Exists(r.Common) {
+	if b.bringVacant(run); inUse(r.Common) {
 		b.place = nil
 		return nil
 	}
@@ -84,4 +84,10 @@ func (b *boxGits) bringVacant(run *Run) {
 		return
 	}
 	_ = os.RemoveAll(from)
+}
+
+// inUse reports whether a .git is more than the empty folder under what another box has there.
+func inUse(dotGit string) bool {
+	list, err := os.ReadDir(dotGit)
+	return files.Exists(dotGit) && (err != nil || len(list) > 0)
 }

@@ -96,6 +96,9 @@ var errNowhere = errors.New(".git leads nowhere")
 func (r *Repo) read(kind uint32) error {
 	switch kind {
 	case unix.S_IFDIR:
+		if list, err := os.ReadDir(r.Dir); err == nil && len(list) == 0 { // a box may make one there
+			return errNowhere
+		}
 		return r.fill()
 	case unix.S_IFREG:
 		return r.follow()
