@@ -8,7 +8,7 @@ import (
 )
 
 // Brought is a file of the host's git directory with the commits that boxes brought: it goes where the repository goes.
-const Brought = "inner-brought"
+const Brought = "objects/info/inner-brought"
 
 func (g *Gate) brought() string { return filepath.Join(folderOf(g.Host), Brought) }
 
@@ -21,6 +21,7 @@ func (g *Gate) record(commits []id) error {
 	if lines.Len() == 0 {
 		return nil
 	}
+	_ = os.Mkdir(filepath.Dir(g.brought()), 0o777) // git makes it, others do not
 	file, err := os.OpenFile(g.brought(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

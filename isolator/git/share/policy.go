@@ -28,7 +28,7 @@ var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|r
 
 // hosts are what of these, and of everything else that git knows, is the host's.
 var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
-	`description|inner-brought|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
+	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
 
 // isOwn reports whether a name lies in the private folder: one of these, or one that is not git's, which is
 // the box's until it is renamed to one that is. What other tools keep there of the host's, as keys, is not served.
