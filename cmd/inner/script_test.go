@@ -238,6 +238,12 @@ func TestStoriesSleepApart(t *testing.T) {
 // scripts are the stories of a folder of testdata.
 func scripts(dir string) testscript.Params {
 	return testscript.Params{
+		Condition: func(cond string) (bool, error) { // [fuse]: repositories are served to boxes
+			if cond != "fuse" {
+				return false, fmt.Errorf("%s is no condition", cond)
+			}
+			return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil, nil
+		},
 		Dir:                 filepath.Join("testdata", dir),
 		WorkdirRoot:         os.Getenv("INNER_TEST_DIR"),
 		RequireExplicitExec: true,
