@@ -11,6 +11,7 @@ import (
 // Claude Code makes a worktree of its own below the project (--worktree) and commits there.
 // The branch, the commit and the worktree are outside afterwards, whole, and git works in it.
 func TestClaudeWorktree(t *testing.T) {
+	needServed(t)
 	need(t, "bwrap", "bash", "git")
 	claude := os.Getenv("INNER_TEST_CLAUDE")
 	if claude == "" {

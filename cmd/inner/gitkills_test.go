@@ -18,6 +18,7 @@ const killsLoop = `i=0; while :; do i=$((i+1)); echo $1 $i >$1; git add $1 && gi
 // garbage (not of this moment: with --prune=now two gits outside break a repository in a second). The host's repository is whole at once; after the next call of inner no lock is left, and all commits that
 // were made are there. 200 times with INNER_TEST_GIT, a dozen without.
 func TestGitKills(t *testing.T) {
+	needServed(t)
 	need(t, "bwrap", "git", "pgrep", "timeout")
 	times := 12
 	if os.Getenv("INNER_TEST_GIT") != "" {

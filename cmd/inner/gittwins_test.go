@@ -216,6 +216,7 @@ echo "$trees" | sed -n 's/^worktree //p' | while read -r t; do [ "$t" = "$1" ] |
 // TestGitTwins runs every command in every layout, which takes some minutes, with
 // INNER_TEST_GIT. Without it the layouts take turns with the commands.
 func TestGitTwins(t *testing.T) {
+	needServed(t)
 	need(t, "bwrap", "git")
 	for i, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {

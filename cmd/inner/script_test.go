@@ -164,6 +164,14 @@ func missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
+// needServed skips a test of what only a repository that is served to a box has.
+func needServed(t testing.TB) {
+	t.Helper()
+	if unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) != nil {
+		t.Skip("a plain user cannot open /dev/fuse here")
+	}
+}
+
 func need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {

@@ -60,6 +60,7 @@ type twinScene struct {
 // INNER_TEST_TWINS=control no side has boxes, so that what differs is the story's own fault.
 // INNER_TEST_TWINS_SEED and INNER_TEST_TWINS_RANDOM are the seed and the number of those made at random.
 func TestTwins(t *testing.T) {
+	needServed(t)
 	stories := readTwins(t)
 	mode := os.Getenv("INNER_TEST_TWINS")
 	if mode == "" {

@@ -198,7 +198,7 @@ func (b *boxGits) make(run *Run) error {
 
 func (b *boxGits) sayClone(run *Run) {
 	if why := b.unserved(run); why != "" && len(b.served) > 0 {
-		run.Warn("git: %s, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends", why)
+		run.Say("git: %s, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends", why)
 	}
 }
 

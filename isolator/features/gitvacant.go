@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
@@ -21,7 +23,7 @@ const gitVacant = "an empty place for a repository that the box makes: it is loo
 func (b *boxGits) vacant(run *Run) *git.Repo {
 	top := files.Real(run.Spec.Workdir)
 	fi, err := os.Stat(top)
-	if err != nil || !fi.IsDir() || run.Spec.GitDir != "checked" || run.Spec.WorkdirMode != profile.RW || top == files.Real(run.Home) {
+	if err != nil || !fi.IsDir() || run.Spec.GitDir != "checked" || run.Spec.WorkdirMode != profile.RW || top == files.Real(run.Home) || unix.Access(top, unix.W_OK) != nil {
 		return nil
 	}
 	if _, err := git.Find(top); !errors.Is(err, git.ErrNone) || inUse(filepath.Join(top, ".git")) {
