@@ -11,8 +11,10 @@ import (
 	"time"
 )
 
-// killsLoop commits until it is killed, and notes each commit that git said is made.
-const killsLoop = `i=0; while :; do i=$((i+1)); echo $1 $i >$1; git add $1 && git commit -qm "$1 $i" && git rev-parse HEAD >>made-$1; git branch -f at-$1; git stash -q; git stash pop -q; done 2>/dev/null`
+// killsLoop commits until it is killed, and notes each commit that git said is made. It stashes without a reset: of two gits
+// outside, too, one that resets loses what the other commits meanwhile.
+// It stashes without a reset: of two gits outside, one that resets loses what the other commits meanwhile.
+const killsLoop = `i=0; while :; do i=$((i+1)); echo $1 $i >$1; git add $1 && git commit -qm "$1 $i" && git rev-parse HEAD >>made-$1; git branch -f at-$1; echo s >>$1; git stash store -q $(git stash create); done 2>/dev/null`
 
 // TestGitKills kills inner, its server or its box at random moments, while both sides commit and git outside collects
 // garbage (not of this moment: with --prune=now two gits outside break a repository in a second). The host's repository is whole at once; after the next call of inner no lock is left, and all commits that
