@@ -41,8 +41,7 @@ func (r *repository) isOwn(name string) bool {
 	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
 		return false
 	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):
-		_, known := r.worktrees[tree] // one of the host's
-		return tree == r.Tree || tree == "" || !ofTree.MatchString(top) || !known && strings.EqualFold(top, "info")
+		return tree == r.Tree || tree == "" || !ofTree.MatchString(top) // the files that a box may not write are checked out in a worktree that it makes
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
 	return !text.MatchString(l) && !trusted.MatchString(l)
