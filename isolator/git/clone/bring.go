@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/profile/gitconfig"
@@ -44,7 +44,7 @@ type bringing struct {
 }
 
 // private are the refs that do not come as others do.
-var private = regexp.MustCompile(`^refs/(stash$|(bisect|worktree|rewritten|replace)/)`)
+var private = lazy.Regexp(`^refs/(stash$|(bisect|worktree|rewritten|replace)/)`)
 
 const (
 	nothing  = "0000000000000000000000000000000000000000"
@@ -74,7 +74,7 @@ func (c *Clone) Bring(gate share.Objects) (Report, error) {
 	maps.Copy(all, b.from.Refs)
 	for name := range all {
 		switch m := (Move{name, b.from.Refs[name], box.Refs[name]}); {
-		case private.MatchString(name):
+		case private().MatchString(name):
 		case name == own:
 			mine = []Move{m}
 		case m.New == "":
@@ -171,7 +171,7 @@ func (c *Clone) refused() map[string]string {
 	out := map[string]string{}
 	box, _, _ := c.box()
 	for name, value := range box.Refs {
-		if c.was.Refs[name] != value && !private.MatchString(name) {
+		if c.was.Refs[name] != value && !private().MatchString(name) {
 			out[c.inner(name)] = value
 		}
 	}
@@ -245,7 +245,7 @@ func (b *bringing) index(old, tip string) (err error) {
 func (b *bringing) stash() {
 	log, _ := b.inside("logs/refs/stash")
 	had, _ := files.Read(filepath.Join(b.Common, "logs/refs/stash"), files.NoLinks, maxFile)
-	for _, m := range stashLine.FindAllSubmatch(log, maxTries) {
+	for _, m := range stashLine().FindAllSubmatch(log, maxTries) {
 		id := string(m[1])
 		if bytes.Contains(had, m[1]) {
 			continue
@@ -261,7 +261,7 @@ func (b *bringing) stash() {
 	}
 }
 
-var stashLine = regexp.MustCompile(`(?m)^[0-9a-f]{40} ([0-9a-f]{40}) .*\t(.*)$`)
+var stashLine = lazy.Regexp(`(?m)^[0-9a-f]{40} ([0-9a-f]{40}) .*\t(.*)$`)
 
 // settings passes those of branches that mean nothing else.
 func (b *bringing) settings() {
@@ -317,7 +317,7 @@ func (c *Clone) inside(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-var headLine = regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\-][^\x00-\x20~^:?*\[\\]*|[0-9a-f]{40})\n$`)
+var headLine = lazy.Regexp(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\-][^\x00-\x20~^:?*\[\\]*|[0-9a-f]{40})\n$`)
 
 // isRef reports whether git writes such a ref with the name of an object, not that of nothing.
 func isRef(name, id string) bool {
@@ -331,7 +331,7 @@ func (c *Clone) box() (s side, lines []string, err error) {
 		lines = append(lines, fmt.Sprintf("%q in the sandbox is not what git writes", name))
 	}
 	s.Head = c.was.Head
-	if head, _ := c.inside(filepath.Join(c.rel, "HEAD")); headLine.Match(head) {
+	if head, _ := c.inside(filepath.Join(c.rel, "HEAD")); headLine().Match(head) {
 		s.Head = strings.TrimSuffix(string(head), "\n")
 	} else {
 		odd("HEAD")

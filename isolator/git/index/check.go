@@ -133,7 +133,7 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 		}
 		return nil
 	}
-	if gitmodules.MatchString(Fold(path.Base(name))) {
+	if gitmodules().MatchString(Fold(path.Base(name))) {
 		c.out.Modules = append(c.out.Modules, id)
 	}
 	if !c.named[id] {

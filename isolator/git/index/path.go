@@ -1,9 +1,10 @@
 package index
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/enr/inner/internal/lazy"
 )
 
 // GoodPath reports whether a path, or a part of one, may be in what a box gives to git: it leads
@@ -23,7 +24,7 @@ func GoodPath(name string, mode uint32) bool {
 			if part == ".." || folded == ".git" || folded == "git~1" {
 				return false
 			}
-			if mode == modeLink && gitmodules.MatchString(folded) {
+			if mode == modeLink && gitmodules().MatchString(folded) {
 				return false
 			}
 		}
@@ -32,7 +33,7 @@ func GoodPath(name string, mode uint32) bool {
 }
 
 // gitmodules is that name, and the short ones that NTFS can make of it.
-var gitmodules = regexp.MustCompile(`^(\.gitmodules|gitmod~[1-4]|(g(i(7(e(ba?)?)?)?)?)?~[1-9][0-9]*)$`)
+var gitmodules = lazy.Regexp(`^(\.gitmodules|gitmod~[1-4]|(g(i(7(e(ba?)?)?)?)?)?~[1-9][0-9]*)$`)
 
 // Fold returns the name that a file system may take the part of a path for: without case, without
 // what HFS+ ignores and what NTFS does not keep. Git on HFS+ ends a name where it is no UTF-8.

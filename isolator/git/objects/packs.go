@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -21,7 +21,7 @@ const (
 	maxPacks = 10_000
 )
 
-var packName = regexp.MustCompile(`^pack-[0-9a-f]{40}\.pack$`)
+var packName = lazy.Regexp(`^pack-[0-9a-f]{40}\.pack$`)
 
 // bringPacks brings the packs of the store: a fetch of the box made them. One that is refused is looked at again the next
 // time, since what it needs may have come by then.
@@ -38,7 +38,7 @@ func (g *Gate) bringPacks() error {
 	}
 	var refused error
 	for _, name := range names {
-		if !packName.MatchString(name) || g.packs[name] {
+		if !packName().MatchString(name) || g.packs[name] {
 			continue
 		}
 		if err := g.bringPack("pack/" + name); err != nil {

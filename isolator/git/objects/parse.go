@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/isolator/git/index"
 )
 
@@ -145,16 +145,16 @@ type commit struct {
 const identity = `[^<>\n\x00]* <[^<>\n\x00]*> (?:0|[1-9][0-9]{0,17}) [-+][0-9]{4}\n`
 
 var (
-	commitHead = regexp.MustCompile(`^tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)`)
-	commitRest = regexp.MustCompile(`^author ` + identity + `committer ` + identity + `(?:[^\n\x00]+\n)*(?:\n[^\x00]*)?$`)
-	tagText    = regexp.MustCompile(`^object ([0-9a-f]{40})\ntype (commit|tree|blob|tag)\n` +
+	commitHead = lazy.Regexp(`^tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)`)
+	commitRest = lazy.Regexp(`^author ` + identity + `committer ` + identity + `(?:[^\n\x00]+\n)*(?:\n[^\x00]*)?$`)
+	tagText    = lazy.Regexp(`^object ([0-9a-f]{40})\ntype (commit|tree|blob|tag)\n` +
 		`tag [^\x00-\x20~^:?*\[\\\x7f]+\n(?:tagger ` + identity + `)?(?:\n[^\x00]*)?$`)
 )
 
 // parseCommit reads a commit, and checks all of it if it is new.
 func parseCommit(data []byte, isNew bool) (commit, error) {
-	found := commitHead.FindSubmatch(data)
-	if found == nil || isNew && !commitRest.Match(data[len(found[0]):]) {
+	found := commitHead().FindSubmatch(data)
+	if found == nil || isNew && !commitRest().Match(data[len(found[0]):]) {
 		return commit{}, errors.New("a commit that git would not write")
 	}
 	c := commit{tree: unhex(found[1])}
@@ -166,7 +166,7 @@ func parseCommit(data []byte, isNew bool) (commit, error) {
 
 // parseTag reads a tag: what it names, and of which kind it says that this is.
 func parseTag(data []byte) (object id, kind string, err error) {
-	found := tagText.FindSubmatch(data)
+	found := tagText().FindSubmatch(data)
 	if found == nil {
 		return id{}, "", errors.New("a tag that git would not write")
 	}

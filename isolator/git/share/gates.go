@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/lazy"
 )
 
 // enter decides about what is to take a place that git outside trusts. It returns what is written
@@ -26,11 +27,11 @@ func (r *repository) enter(name string, data, old []byte) (entered []byte, done 
 	return data, nil, r.ref(string(data))
 }
 
-var idLine = regexp.MustCompile(`^[0-9a-f]{40}\n$`)
+var idLine = lazy.Regexp(`^[0-9a-f]{40}\n$`)
 
 // ref decides about the text of a ref: the id of a commit, or the name of another ref.
 func (r *repository) ref(data string) error {
-	if idLine.MatchString(data) {
+	if idLine().MatchString(data) {
 		return r.Objects.Bring(data[:40])
 	}
 	name, isLink := strings.CutPrefix(data, "ref: ")
@@ -41,7 +42,7 @@ func (r *repository) ref(data string) error {
 	return nil
 }
 
-var logLine = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?\n$`)
+var logLine = lazy.Regexp(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?\n$`)
 
 // logLines decides about the lines of a log that an old one has not. Git writes whole ones. What they
 // name is looked for by `git gc` and `git fsck` outside.
@@ -52,7 +53,7 @@ func (r *repository) logLines(data, old string) error {
 	}
 	var ids []string
 	for line := range strings.Lines(data) {
-		m := logLine.FindStringSubmatch(line)
+		m := logLine().FindStringSubmatch(line)
 		if m == nil && !had[line] {
 			return fmt.Errorf("not a line of a log: %q", line)
 		}
@@ -65,12 +66,12 @@ func (r *repository) logLines(data, old string) error {
 }
 
 // packedRef is a line of packed-refs, with the line after it that says what a tag is of.
-var packedRef = regexp.MustCompile(`([0-9a-f]{40}) (refs/.+)\n(\^[0-9a-f]{40}\n)?`)
+var packedRef = lazy.Regexp(`([0-9a-f]{40}) (refs/.+)\n(\^[0-9a-f]{40}\n)?`)
 
 // packed are these lines of a text, by the name of the ref.
 func packed(text string) map[string]string {
 	refs := map[string]string{}
-	for _, m := range packedRef.FindAllStringSubmatch(text, -1) {
+	for _, m := range packedRef().FindAllStringSubmatch(text, -1) {
 		refs[m[2]] = m[0]
 	}
 	return refs
@@ -87,7 +88,7 @@ func (r *repository) packedRefs(data, old string) (entered []byte, done func(), 
 	}
 	var out strings.Builder
 	for body != "" {
-		m := packedRef.FindStringSubmatch(body)
+		m := packedRef().FindStringSubmatch(body)
 		if m == nil || !strings.HasPrefix(body, m[0]) || m[2] <= last || strings.HasPrefix(m[2], "refs/replace/") || !goodRef(m[2]) {
 			line, _, _ := strings.Cut(body, "\n")
 			return nil, nil, fmt.Errorf("not a line of packed-refs, or not in its place: %q", line)

@@ -2,10 +2,10 @@ package share
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -24,10 +24,10 @@ const (
 func (a access) inPlace() bool { return a == free || a == once }
 
 // own are the names at the top, and in a worktree, that are the box's alone, with all that is below them.
-var own = regexp.MustCompile(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|rebase-merge|rebase-apply|sequencer|bisect_[a-z_]+)$`)
+var own = lazy.Regexp(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|rebase-merge|rebase-apply|sequencer|bisect_[a-z_]+)$`)
 
 // hosts are what of these, and of everything else that git knows, is the host's.
-var hosts = regexp.MustCompile(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
+var hosts = lazy.Regexp(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
 	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
 
 // isOwn reports whether a name lies in the private folder: one of these, or one that is not git's, which is
@@ -38,17 +38,17 @@ func (r *repository) isOwn(name string) bool {
 	switch {
 	case name == "info/exclude" && r.exclude, slices.ContainsFunc(r.Hidden, func(at string) bool { return paths.Below(at, name) }):
 		return true
-	case rest == "" || hosts.MatchString(rest) || r.worktrees[tree]:
+	case rest == "" || hosts().MatchString(rest) || r.worktrees[tree]:
 		return false
-	case own.MatchString(top), strings.HasPrefix(name, "lfs/"):
-		return tree == r.Tree || tree == "" || !ofTree.MatchString(top) // the files that a box may not write are checked out in a worktree that it makes
+	case own().MatchString(top), strings.HasPrefix(name, "lfs/"):
+		return tree == r.Tree || tree == "" || !ofTree().MatchString(top) // the files that a box may not write are checked out in a worktree that it makes
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
-	return !text.MatchString(l) && !trusted.MatchString(l)
+	return !text().MatchString(l) && !trusted().MatchString(l)
 }
 
 // ofTree are those that another worktree has of the host: they say what is checked out there.
-var ofTree = regexp.MustCompile(`(?i)^(config|info)`)
+var ofTree = lazy.Regexp(`(?i)^(config|info)`)
 
 // inTree splits the name of what is in a worktree into that of the worktree and the rest. Elsewhere the
 // rest is the name.
@@ -68,25 +68,25 @@ func mixed(name string) bool {
 }
 
 // text are the names at the top that git outside reads, and takes for text or for the id of a commit.
-var text = regexp.MustCompile(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
+var text = lazy.Regexp(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
 	`[A-Z]+_EDITMSG|EDIT_DESCRIPTION|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
 
 // trusted are the names at the top that git outside follows.
-var trusted = regexp.MustCompile(`^(HEAD|packed-refs|index)$`)
+var trusted = lazy.Regexp(`^(HEAD|packed-refs|index)$`)
 
 // access returns what the box may do with a name.
 func (r *repository) access(name string) access {
 	switch {
 	case name == "" || r.isOwn(name):
 		return free
-	case r.Tree != "" && mains.MatchString(name): // the box does not see that work tree
+	case r.Tree != "" && mains().MatchString(name): // the box does not see that work tree
 		return shown
 	}
 	return r.shared(name)
 }
 
 // mains are the names of the main work tree.
-var mains = regexp.MustCompile(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
+var mains = lazy.Regexp(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
 
 // shared is about a name of the host.
 func (r *repository) shared(name string) access {
@@ -98,21 +98,21 @@ func (r *repository) shared(name string) access {
 		return free
 	case top == "worktrees":
 		return r.worktreeAccess(rest)
-	case large.MatchString(name):
+	case large().MatchString(name):
 		return added
 	case deep:
 		return shown
-	case trusted.MatchString(name):
+	case trusted().MatchString(name):
 		return gated
 	}
-	if l, locked := strings.CutSuffix(name, ".lock"); text.MatchString(l) || locked && trusted.MatchString(l) {
+	if l, locked := strings.CutSuffix(name, ".lock"); text().MatchString(l) || locked && trusted().MatchString(l) {
 		return free
 	}
 	return shown
 }
 
 // large are the objects of git-lfs, and their folders.
-var large = regexp.MustCompile(`^lfs(/objects(/[0-9a-f]{2}){0,2}(/[0-9a-f]{64})?)?$`)
+var large = lazy.Regexp(`^lfs(/objects(/[0-9a-f]{2}){0,2}(/[0-9a-f]{64})?)?$`)
 
 func refAccess(rest string) access {
 	top := firstPart(rest)
@@ -152,11 +152,11 @@ func (r *repository) worktreeAccess(rest string) access {
 }
 
 // kept are the names that are never removed or renamed.
-var kept = regexp.MustCompile(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects)$`)
+var kept = lazy.Regexp(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects)$`)
 
 // stays reports whether a name is there for good: git's own, and what makes a worktree of the host.
 func (r *repository) stays(name string) bool {
-	if kept.MatchString(name) {
+	if kept().MatchString(name) {
 		return true
 	}
 	tree, rest := inTree(name + "/")
@@ -171,7 +171,7 @@ func (r *repository) stays(name string) bool {
 }
 
 // badRef is what git would not take as the name of a ref (git-check-ref-format(1)).
-var badRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^\.|/\.|//|\.$|\./|^-|/-|^@$`)
+var badRef = lazy.Regexp(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^\.|/\.|//|\.$|\./|^-|/-|^@$`)
 
 // goodRef reports whether a name in refs or logs is that of a ref, or of its lock.
 func goodRef(name string) bool {
@@ -184,7 +184,7 @@ func goodRef(name string) bool {
 		return true
 	}
 	ref = strings.TrimSuffix(ref, ".lock")
-	return !badRef.MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
+	return !badRef().MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
 }
 
 // isFolder reports whether a name of the host can be that of a folder. A lock that is one, or a message, nobody gets rid of
@@ -192,7 +192,7 @@ func goodRef(name string) bool {
 func isFolder(name string) bool {
 	_, rest := inTree(name)
 	top := firstPart(rest)
-	return (top == "refs" || top == "logs" || top == "worktrees" || top == "lfs") && !passing.MatchString(name)
+	return (top == "refs" || top == "logs" || top == "worktrees" || top == "lfs") && !passing().MatchString(name)
 }
 
 // isLog reports whether a name is that of a log of a ref.
@@ -209,7 +209,7 @@ func isIndex(name string) bool {
 
 // passing are files that git makes, fills and renames. Another's (the host's git, another box) is not
 // written, removed or replaced: what the host's git renames into place nobody looks at.
-var passing = regexp.MustCompile(`\.lock$|^(worktrees/[^/]+/)?index\.stash\.|^packed-refs\.new$|/\.tmp-renamed-log$`)
+var passing = lazy.Regexp(`\.lock$|^(worktrees/[^/]+/)?index\.stash\.|^packed-refs\.new$|/\.tmp-renamed-log$`)
 
 func firstPart(name string) string {
 	top, _, _ := strings.Cut(name, "/")

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -115,7 +115,7 @@ func (r *repository) startsSparse(to string, dir int, last string) bool {
 	return err == nil && !had && begins(list)
 }
 
-var branchKey = regexp.MustCompile(`^branch\.(.+)\.(remote|merge|rebase|description)$`)
+var branchKey = lazy.Regexp(`^branch\.(.+)\.(remote|merge|rebase|description)$`)
 
 // settingsWritten passes what the box has changed of branches to the host's file. The rest stays, and is named.
 func (r *repository) settingsWritten() {
@@ -133,12 +133,12 @@ func (r *repository) settingsWritten() {
 		return
 	}
 	for _, e := range removed {
-		if branchKey.MatchString(e.Key) && !slices.ContainsFunc(present, func(p gitconfig.Entry) bool { return p.Key == e.Key }) {
+		if branchKey().MatchString(e.Key) && !slices.ContainsFunc(present, func(p gitconfig.Entry) bool { return p.Key == e.Key }) {
 			r.notPassed(e.Key, r.Branch(e.Key, nil))
 		}
 	}
 	for _, e := range added {
-		if branchKey.MatchString(e.Key) && passes(e, base) {
+		if branchKey().MatchString(e.Key) && passes(e, base) {
 			r.notPassed(e.Key, r.Branch(e.Key, &e.Value))
 		} else if len(less([]gitconfig.Entry{e}, last)) > 0 {
 			section, sub, name := e.Parts()
@@ -169,5 +169,5 @@ func passes(e gitconfig.Entry, base []gitconfig.Entry) bool {
 
 // BranchPasses reports whether a setting that a box made is one of a branch that may pass to the host's file, which has base.
 func BranchPasses(e gitconfig.Entry, base []gitconfig.Entry) bool {
-	return branchKey.MatchString(e.Key) && passes(e, base)
+	return branchKey().MatchString(e.Key) && passes(e, base)
 }

@@ -100,7 +100,7 @@ func (w *watch) addAll(name string) {
 
 // covers reports whether the kernel may keep what it is told of a name.
 func (w *watch) covers(name string) bool {
-	if passing.MatchString(name) {
+	if passing().MatchString(name) {
 		return false
 	}
 	switch name {
@@ -175,7 +175,7 @@ func (k *inotify) event(wd int32, mask uint32, name string) {
 		case mask&unix.IN_IGNORED != 0:
 			delete(k.folders, wd)
 			f.of.watched.Delete(f.name)
-		case !passing.MatchString(path.Join(f.name, name)) && !strings.HasPrefix(name, ours):
+		case !passing().MatchString(path.Join(f.name, name)) && !strings.HasPrefix(name, ours):
 			f.of.changed(f.name, name, mask)
 		}
 	}
