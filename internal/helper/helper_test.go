@@ -96,10 +96,9 @@ func TestEndsWhole(t *testing.T) {
 		cancel()
 	}()
 	cmd := exec.CommandContext(ctx, "sh", "-c", `sleep 100 & echo $$ $! >"$0"; wait`, fifo)
-	if err := Run(cmd); err == nil {
-		t.Fatal("it ended by itself")
+	if err := Run(cmd); err == nil || ctx.Err() == nil {
+		t.Fatalf("it ended by itself, or did not start: %v", err)
 	}
-	<-ctx.Done()
 	pids := strings.Fields(string(text))
 	if len(pids) != 2 {
 		t.Fatalf("%q", text)

@@ -148,9 +148,9 @@ func (s *session) takeMasters(fds []int) bool {
 	}
 	s.resize()
 	if s.console.full {
-		s.o.Ask.begin(s.inbox.w)
 		s.deliver()
 		s.release()
+		s.ask()
 	}
 	return true
 }

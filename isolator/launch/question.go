@@ -36,7 +36,7 @@ type Question struct {
 }
 
 // Asker puts questions, one at a time. The zero value is ready, and there is
-// nobody to ask until a run with a terminal of the box's own has it.
+// nobody to ask until a run with a terminal of the box's own has begun.
 type Asker struct {
 	mu    sync.Mutex
 	wake  int // the loop's pipe, valid while asked of

@@ -62,6 +62,9 @@ func (s *session) start(p plan.Plan) error {
 		s.inbox.awaitChild(s.child.pid)
 	}
 	s.output.startPumps()
+	if s.console.full { // a program asks before its terminal has been taken
+		s.o.Ask.begin(s.inbox.w)
+	}
 	return nil
 }
 

@@ -119,17 +119,6 @@ func TestHarm(t *testing.T) {
 				}
 			}
 		}},
-		{"endless and slow", "took longer than 2s", func(w http.ResponseWriter, r *http.Request) {
-			for r.Context().Err() == nil {
-				io.WriteString(w, "# x\n")
-				w.(http.Flusher).Flush()
-				select {
-				case <-r.Context().Done():
-				case <-time.After(50 * time.Millisecond):
-				}
-			}
-		}},
-		{"silent", "took longer than 2s", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
 		{"one byte too many", "is larger than 1024 KiB", func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush() // no length
 			io.WriteString(w, strings.Repeat("#", fetch.MaxSize+1))
@@ -183,12 +172,38 @@ func TestHarm(t *testing.T) {
 	t.Run("nobody there", func(t *testing.T) { wantError(t, "https://127.0.0.1:1/p.toml", "connection refused") })
 }
 
+// TestTooSlow: a server has so long, whatever it sends meanwhile.
+func TestTooSlow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		h    http.HandlerFunc
+	}{
+		{"endless and slow", func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				io.WriteString(w, "# x\n")
+				w.(http.Flusher).Flush()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		}},
+		{"silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			wantErrorWithin(t, 2*time.Second, serve(t, c.h)+"/p.toml", "took longer than 2s")
+		})
+	}
+}
+
 func wantError(t *testing.T, url, want string) {
 	t.Helper()
-	limit := time.Minute
-	if strings.HasPrefix(want, "took longer than 2s") {
-		limit = 2 * time.Second
-	}
+	wantErrorWithin(t, time.Minute, url, want)
+}
+
+func wantErrorWithin(t *testing.T, limit time.Duration, url, want string) {
+	t.Helper()
 	text, _, err := getWithin(t, limit, url)
 	switch {
 	case err == nil:
