@@ -111,11 +111,23 @@ func (t *Table) served(r Rule) []Rule {
 	if !slices.ContainsFunc(t.s.Staged.Repos, func(p plan.Repo) bool { return p.Dir == r.At }) || r.Write {
 		return []Rule{r}
 	}
-	hooks, settings := r, r
-	hooks.At, hooks.source, hooks.How = filepath.Join(r.At, "hooks"), filepath.Join(r.source, "hooks"), "your hooks, which run in the box as well"
-	settings.At, settings.source, settings.How = filepath.Join(r.At, "config"), filepath.Join(r.source, "config"), "settings made of yours: what the box changes stays with it"
-	r.Write, settings.Write = true, true
-	return []Rule{r, hooks, settings}
+	all := []Rule{r}
+	all[0].Write = true
+	for _, of := range []Rule{
+		{At: "hooks", How: "your hooks, which run in the box as well"},
+		{At: "description", How: "the repository's own"},
+		{At: "branches", How: "the repository's own"},
+		{At: "config", How: "settings made of yours: what the box changes stays with it", Write: true},
+		{At: "objects", How: "what the box adds; it reads the repository's own", Write: true, kind: folder},
+	} {
+		below := r
+		below.At, below.source, below.How, below.Write = filepath.Join(r.At, of.At), filepath.Join(r.source, of.At), of.How, of.Write
+		if of.kind == folder {
+			below.kind, below.source = folder, ""
+		}
+		all = append(all, below)
+	}
+	return all
 }
 
 // rule turns an operation that puts something at a place into a rule.
