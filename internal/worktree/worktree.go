@@ -56,12 +56,7 @@ func Around(dir string) (top string, t *Tree) {
 func At(top string) *Tree {
 	t := &Tree{Top: filepath.Clean(top)}
 	pointer := filepath.Join(t.Top, ".git")
-	text, err := read(pointer)
-	target, ok := strings.CutPrefix(text, "gitdir: ")
-	if err != nil || !ok || target == "" {
-		return nil
-	}
-	t.Dir = absolute(t.Top, target)
+	t.Dir = Target(pointer, t.Top)
 	worktrees := filepath.Dir(t.Dir)
 	if filepath.Base(worktrees) != "worktrees" {
 		return nil
@@ -72,6 +67,16 @@ func At(top string) *Tree {
 		t.Main = filepath.Dir(t.Common)
 	}
 	return t
+}
+
+// Target returns where a .git file leads that lies in a folder, "" where it is none of git's.
+func Target(file, top string) string {
+	text, err := Line(file)
+	target, ok := strings.CutPrefix(text, "gitdir: ")
+	if err != nil || !ok || target == "" {
+		return ""
+	}
+	return Absolute(top, target)
 }
 
 // confirm returns an error unless the repository names this very worktree.
@@ -87,19 +92,19 @@ func (t *Tree) confirm(pointer string) error {
 	if filepath.Base(filepath.Dir(dir)) != "worktrees" {
 		return fmt.Errorf("%q does not lead to the git directory of a worktree", pointer)
 	}
-	common, err := read(filepath.Join(dir, "commondir"))
+	common, err := Line(filepath.Join(dir, "commondir"))
 	if err != nil {
 		return err
 	}
-	if at, err := real(absolute(dir, common)); err != nil || at != t.Common {
+	if at, err := real(Absolute(dir, common)); err != nil || at != t.Common {
 		return fmt.Errorf("%q is not part of the repository %q", dir, t.Common)
 	}
-	named, err := read(filepath.Join(dir, "gitdir"))
+	named, err := Line(filepath.Join(dir, "gitdir"))
 	if err != nil {
 		return err
 	}
-	if at, err := real(filepath.Dir(absolute(dir, named))); err != nil || at != t.Top || filepath.Base(named) != ".git" {
-		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(absolute(dir, named)))
+	if at, err := real(filepath.Dir(Absolute(dir, named))); err != nil || at != t.Top || filepath.Base(named) != ".git" {
+		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(Absolute(dir, named)))
 	}
 	return nil
 }
@@ -133,15 +138,16 @@ func (t *Tree) Owned() error {
 	}
 }
 
-func absolute(dir, p string) string {
+// Absolute returns a path that a file in dir, or the settings there, may have written as a relative one.
+func Absolute(dir, p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
 	return filepath.Join(dir, p)
 }
 
-// read returns the one line of a file that names a folder, without the newline.
-func read(path string) (string, error) {
+// Line returns the one line of a file that names a folder, without the newline.
+func Line(path string) (string, error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("%q cannot be read: %w", path, err) }
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -93,6 +93,14 @@ func TestGitlinks(t *testing.T) {
 	if _, _, err := Gitlinks(r); err == nil {
 		t.Error("an index that is cut off has all")
 	}
+	script(t, top, "rm .git/index .git/sharedindex.*; git reset -q")
+	if vacant, _, err := Gitlinks(r); err != nil || len(vacant) != 1 {
+		t.Errorf("%q, %v", vacant, err)
+	}
+	script(t, top, "truncate -s 130M .git/sharedindex.x")
+	if _, _, err := Gitlinks(r); err == nil {
+		t.Error("an index of any size is read")
+	}
 }
 
 // A commit has those before it, and no others.

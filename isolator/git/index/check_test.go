@@ -196,6 +196,8 @@ func TestForm(t *testing.T) {
 		{"mode", Index{Entries: []Entry{file("a", 0o100664, ID{})}}, nil, "mode"},
 		{"version 1", Index{Entries: []Entry{a}}, set(7, 1), "version"},
 		{"version 5", Index{Entries: []Entry{a}}, set(7, 5), "version"},
+		{"longer name", Index{Entries: []Entry{a}}, set(flagsAt+1, 2), "another length"},
+		{"shorter name", Index{Entries: []Entry{a}}, set(flagsAt+1, 0), "another length"},
 		{"more entries", Index{Entries: []Entry{a}}, set(11, 2), "cut off"},
 		{"as many as can be said", Index{Entries: []Entry{a}}, set(8, 0xff, 0xff, 0xff, 0xff), "cut off"},
 		{"fewer entries", Index{Entries: []Entry{a, b}}, set(11, 1), "the extension"},

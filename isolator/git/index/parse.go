@@ -21,15 +21,19 @@ const (
 func Parse(data []byte) (*Index, error) { return parse(data, sha1.Size) }
 
 // Gitlinks returns the places of submodules in the file of an index, in which the names of objects have that many bytes.
-// The entries of a split one may have no names.
+// One that is no good path stands for others: for those in a folder of a sparse index, or for one in the other part of a
+// split index.
 func Gitlinks(data []byte, hash int) (links []string, err error) {
 	x, err := parse(data, hash)
 	if err != nil {
 		return nil, err
 	}
 	for i := range x.Entries {
-		if x.Entries[i].Mode() == modeGitlink {
-			links = append(links, x.Entries[i].Name)
+		switch e := &x.Entries[i]; e.Mode() {
+		case modeGitlink:
+			links = append(links, e.Name)
+		case modeFolder:
+			links = append(links, e.Name+"/")
 		}
 	}
 	return links, nil
@@ -98,6 +102,9 @@ func (p *parser) entry(e *Entry, before string) error {
 	}
 	if err := p.name(e, before); err != nil {
 		return err
+	}
+	if int(flags&nameMask) != min(len(e.Name), nameMask) { // by which git goes
+		return errors.New("a name of another length than it says")
 	}
 	if pad := (start - p.at) & 7; p.version < 4 && len(p.take(pad)) != pad { // to a multiple of eight
 		return errCutOff
