@@ -12,11 +12,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/own"
 	"golang.org/x/sys/unix"
 )
@@ -38,15 +39,8 @@ type Tree struct {
 // root folder there may be none at all. The folder is a real path.
 func Around(dir string) (top string, t *Tree) {
 	for top = filepath.Clean(dir); ; top = filepath.Dir(top) {
-		var st unix.Stat_t
-		if err := unix.Lstat(filepath.Join(top, ".git"), &st); err == nil {
-			if st.Mode&unix.S_IFMT == unix.S_IFREG {
-				t = At(top)
-			}
-			return top, t
-		}
-		if top == filepath.Dir(top) { // the root folder, or where a relative path ends
-			return top, nil
+		if files.Exists(filepath.Join(top, ".git")) || top == filepath.Dir(top) { // the root folder, or where a relative path ends
+			return top, At(top)
 		}
 	}
 }
@@ -83,7 +77,7 @@ func Target(file, top string) string {
 func (t *Tree) confirm(pointer string) error {
 	dir, err := real(t.Dir)
 	switch {
-	case errors.Is(err, unix.ENOENT):
+	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%q leads to %q, which is not there (git worktree repair, or prune)", pointer, t.Dir)
 	case err != nil:
 		return err
@@ -112,30 +106,25 @@ func (t *Tree) confirm(pointer string) error {
 // Owned returns an error when somebody else than the user and root could have written what
 // the repository says, or could put another folder in the worktree's place.
 func (t *Tree) Owned() error {
-	for _, p := range []string{
-		t.Top, filepath.Join(t.Top, ".git"), t.Dir, filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"),
-		filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common),
-	} {
-		fi, err := os.Lstat(p)
-		if err != nil {
-			return err
+	check := func(fault func(fs.FileInfo) string, list ...string) error {
+		for _, p := range list {
+			fi, err := os.Lstat(p)
+			if err != nil {
+				return err
+			}
+			if why := fault(fi); why != "" {
+				return fmt.Errorf("%q %s", p, why)
+			}
 		}
-		if why := own.Fault(fi); why != "" {
-			return fmt.Errorf("%q %s", p, why)
-		}
+		return nil
 	}
-	for p := filepath.Dir(t.Top); ; p = filepath.Dir(p) {
-		fi, err := os.Lstat(p)
-		if err != nil {
-			return err
-		}
-		if why := own.FolderFault(fi); why != "" {
-			return fmt.Errorf("%q %s", p, why)
-		}
-		if p == "/" {
-			return nil
-		}
+	above := []string{"/"}
+	for p := filepath.Dir(t.Top); p != "/"; p = filepath.Dir(p) {
+		above = append(above, p)
 	}
+	err := check(own.Fault, t.Top, filepath.Join(t.Top, ".git"), t.Dir, filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"),
+		filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common))
+	return cmp.Or(err, check(own.FolderFault, above...))
 }
 
 // Absolute returns a path that a file in dir, or the settings there, may have written as a relative one.
@@ -148,23 +137,13 @@ func Absolute(dir, p string) string {
 
 // Line returns the one line of a file that names a folder, without the newline.
 func Line(path string) (string, error) {
-	fail := func(err error) (string, error) { return "", fmt.Errorf("%q cannot be read: %w", path, err) }
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fail(err)
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return fail(cmp.Or(err, errors.New("not a regular file")))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxPointer+1))
+	data, err := files.Read(path, files.NoLinks, maxPointer)
 	text := strings.TrimRight(string(data), "\r\n")
-	switch {
-	case err != nil:
-		return fail(err)
-	case len(data) > maxPointer, text == "", strings.ContainsAny(text, "\n\x00"):
-		return fail(errors.New("git does not write such a file"))
+	if err == nil && (text == "" || strings.ContainsAny(text, "\n\x00")) {
+		err = errors.New("git does not write such a file")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q cannot be read: %w", path, err)
 	}
 	return text, nil
 }
@@ -172,11 +151,6 @@ func Line(path string) (string, error) {
 // real returns the path with the links resolved that root made, and refuses all others: whoever
 // made them can replace what they lead to.
 func real(path string) (string, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if err == nil {
-		_ = unix.Close(fd)
-		return filepath.Clean(path), nil
-	}
 	at := "/"
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		at = filepath.Join(at, part)
@@ -187,9 +161,11 @@ func real(path string) (string, error) {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK && (st.Uid != 0 || os.Geteuid() == 0) {
 			return "", fmt.Errorf("%q is a link", at)
 		}
-		if at, err = filepath.EvalSymlinks(at); err != nil {
+		to, err := filepath.EvalSymlinks(at)
+		if err != nil {
 			return "", err
 		}
+		at = to
 	}
 	return at, nil
 }

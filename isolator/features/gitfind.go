@@ -44,8 +44,8 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		if slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
 			return
 		}
-		if r.Reason == "" {
-			r.Reason = young(r, since)
+		if r.Reason == "" && young(r, since) {
+			r.Reason = "it is younger than a sandbox that runs, which may have made it, or its .git that leads elsewhere"
 		}
 		b.found = append(b.found, r)
 		vacant, there, err := git.Gitlinks(r)
@@ -104,27 +104,27 @@ func oldest(stageBase string) time.Time {
 	return time.Now()
 }
 
-// young says of a repository that is younger than a box that lives that this may have made it, or its .git that leads
-// elsewhere: it can write what the host's git and inner would obey there.
-func young(r *git.Repo, oldest time.Time) string {
-	after := func(p string, birth bool) bool {
+// young reports whether a repository is younger than a box that lives, or its .git that leads elsewhere is: the box can
+// write what the host's git and inner would obey there.
+func young(r *git.Repo, oldest time.Time) bool {
+	places := map[string]uint32{r.Common: unix.STATX_BTIME} // git changes the other time with each command
+	if r.Led {
+		places[filepath.Join(r.Top, ".git")] = unix.STATX_CTIME
+	}
+	for p, which := range places {
 		var st unix.Statx_t
 		if unix.Statx(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_CTIME|unix.STATX_BTIME, &st) != nil {
 			return true
 		}
 		at := st.Ctime
-		if birth && st.Mask&unix.STATX_BTIME != 0 { // git changes the other with each command
+		if st.Mask&which&unix.STATX_BTIME != 0 {
 			at = st.Btime
 		}
-		return oldest.Before(time.Unix(at.Sec, int64(at.Nsec)))
+		if oldest.Before(time.Unix(at.Sec, int64(at.Nsec))) {
+			return true
+		}
 	}
-	switch {
-	case r.Led && after(filepath.Join(r.Top, ".git"), false):
-		return "its .git leads elsewhere and is younger than a sandbox that runs, which may have made it"
-	case after(r.Common, true):
-		return "it is younger than a sandbox that runs, which may have made it"
-	}
-	return ""
+	return false
 }
 
 // allHidden reports whether a repository and each link on the ways to it lie in hidden folders.

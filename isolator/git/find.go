@@ -3,7 +3,6 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/worktree"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -64,19 +64,22 @@ func FindAt(top string) (*Repo, error) {
 	dotGit := filepath.Join(top, ".git")
 	r := &Repo{Top: top, Dir: dotGit, Common: dotGit, Ways: []string{dotGit}}
 	kind := typeOf(dotGit)
+	list, err := os.ReadDir(dotGit)
 	switch {
-	case kind != 0:
+	case kind == unix.S_IFDIR && (err != nil || len(list) > 0): // in an empty one a box may make one
+		r.Reason = r.fill()
+	case kind == unix.S_IFREG, kind == unix.S_IFLNK:
 		r.Pointer = kind == unix.S_IFREG
-		r.Reason = r.read(kind)
+		r.Reason = r.follow()
 	case typeOf(top) == 0:
-		return nil, fmt.Errorf("%s: %w", top, os.ErrNotExist)
-	case typeOf(top+"/HEAD") != 0 && typeOf(top+"/objects") == unix.S_IFDIR && typeOf(top+"/refs") == unix.S_IFDIR:
+		return nil, os.ErrNotExist
+	case kind == 0 && typeOf(top+"/HEAD") != 0 && typeOf(top+"/objects") == unix.S_IFDIR && typeOf(top+"/refs") == unix.S_IFDIR:
 		r = &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}
 	default:
-		r.Reason = nowhere
+		return nil, ErrNone
 	}
 	if r.Reason == nowhere {
-		return nil, fmt.Errorf("%s: %w", top, ErrNone)
+		return nil, ErrNone
 	}
 	r.Ways = append(r.Ways, r.Dir, r.Common)
 	return r, nil
@@ -85,23 +88,8 @@ func FindAt(top string) (*Repo, error) {
 // nowhere says that a .git leads to nothing: what is made there is a repository of its own.
 const nowhere = ".git leads nowhere"
 
-// read reads the repository that a .git of that type is or leads to. Like all that follow it says why the box cannot
-// share it, "" where it can.
-func (r *Repo) read(kind uint32) (why string) {
-	switch kind {
-	case unix.S_IFDIR:
-		if list, err := os.ReadDir(r.Dir); err == nil && len(list) == 0 { // a box may make one there
-			return nowhere
-		}
-		return r.fill()
-	case unix.S_IFREG, unix.S_IFLNK:
-		return r.follow()
-	}
-	return nowhere
-}
-
 // follow finds where a .git that is a file or a link leads, also a link to a file, and checks that the repository there
-// agrees.
+// agrees. Like all that follow it says why the box cannot share the repository, "" where it can.
 func (r *Repo) follow() (why string) {
 	real, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
@@ -167,7 +155,7 @@ func (r *Repo) fill() (why string) {
 		return why
 	}
 	for _, name := range []string{filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree")} {
-		data, err := readBound(name, maxConfig)
+		data, err := files.Read(name, files.FollowLinks, maxConfig)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "it cannot be read: " + err.Error()
 		}
@@ -219,19 +207,6 @@ func typeOf(p string) uint32 {
 		return 0
 	}
 	return st.Mode & unix.S_IFMT
-}
-
-// readBound reads a plain file of at most so many bytes.
-func readBound(p string, most int64) ([]byte, error) {
-	f, err := os.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
-		return nil, fmt.Errorf("%s is no plain file of at most %d bytes", p, most)
-	}
-	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // formats reads which storage formats a repository uses. One that is unknown here may mean

@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 		{"extension", "cd app; git config core.repositoryformatversion 1; git config extensions.new x; pwd", "not known"},
 		{"version", "cd app; git config core.repositoryformatversion 2; pwd", "format"},
 		{"worktree-setting", "cd app; git config core.worktree ../..; pwd", "core.worktree"},
-		{"config-fifo", "cd app; rm .git/config; mkfifo .git/config; pwd", "no plain file"},
+		{"config-fifo", "cd app; rm .git/config; mkfifo .git/config; pwd", "not a regular file"},
 		{"shared", "git clone -q --shared app v; cd v; pwd", "borrows objects"},
 		{"git-file-text", "mkdir v; echo hello >v/.git; cd v; pwd", "not git's"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
 )
 
@@ -49,7 +50,11 @@ func LinksIn(dir string, hash int) (links []string, err error) {
 		if e.Name() != "index" && !strings.HasPrefix(e.Name(), "sharedindex.") {
 			continue
 		}
-		data, err := readBound(filepath.Join(dir, e.Name()), left)
+		fi, err := e.Info()
+		if err != nil || fi.Size() > left {
+			return nil, fmt.Errorf("it has more than %d bytes", maxIndex)
+		}
+		data, err := files.Read(filepath.Join(dir, e.Name()), files.NoLinks, left)
 		if err != nil {
 			return nil, err
 		}
