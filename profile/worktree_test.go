@@ -57,7 +57,7 @@ func TestFindProjectWorktree(t *testing.T) {
 		{"of another repository", []step{write(common, "/nowhere\n")}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n" is not part of the repository "ROOT/proj/.git"`},
 		{"no commondir", []step{symlink("x", common)}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/commondir" cannot be read: not a regular file`},
 		{"a link for gitdir", []step{move(back, "real"), symlink("ROOT/real", back)}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" cannot be read: not a regular file`},
-		{"a link on the way", []step{move("proj", "real"), symlink("real", "proj")}, "tree", `tree is none: "ROOT/proj" is a link`},
+		{"a link on the way", []step{move("proj", "real"), symlink("real", "proj")}, "tree", `tree is none: "ROOT/tree/.git" leads through a link (git worktree repair)`},
 		{"two lines", []step{write(back, "ROOT/tree/.git\n/x\n")}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" cannot be read: git does not write such a file`},
 		{"others can write it", []step{mode(back, 0o666)}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" can be changed by everyone (mode 0666)`},
 		{"others can write the worktree", []step{mode("tree", 0o777)}, "tree", `tree is none: "ROOT/tree" can be changed by everyone (mode 0777)`},

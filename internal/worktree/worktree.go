@@ -4,8 +4,8 @@
 // A .git file that says "gitdir: REPOSITORY/worktrees/NAME" proves nothing: anybody can
 // write one, a program in a box among them. What counts is REPOSITORY/worktrees/NAME/gitdir,
 // which git, or inner for a box, wrote when the worktree was made, and which no box can
-// write: it must name the very .git file that led there, and no link is followed except
-// those that root made. Owned checks who owns all these files.
+// write: it must name the very .git file that led there, and no link is followed: git writes
+// real paths. Owned checks who owns all these files.
 package worktree
 
 import (
@@ -19,7 +19,6 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/own"
-	"golang.org/x/sys/unix"
 )
 
 // maxPointer is the most bytes of a file that names a folder.
@@ -75,30 +74,27 @@ func Target(file, top string) string {
 
 // confirm returns an error unless the repository names this very worktree.
 func (t *Tree) confirm(pointer string) error {
-	dir, err := real(t.Dir)
-	switch {
+	switch real, err := filepath.EvalSymlinks(t.Dir); {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%q leads to %q, which is not there (git worktree repair, or prune)", pointer, t.Dir)
 	case err != nil:
 		return err
+	case real != t.Dir:
+		return fmt.Errorf("%q leads through a link (git worktree repair)", pointer)
 	}
-	t.Dir, t.Common = dir, filepath.Dir(filepath.Dir(dir))
-	if filepath.Base(filepath.Dir(dir)) != "worktrees" {
-		return fmt.Errorf("%q does not lead to the git directory of a worktree", pointer)
-	}
-	common, err := Line(filepath.Join(dir, "commondir"))
+	common, err := Line(filepath.Join(t.Dir, "commondir"))
 	if err != nil {
 		return err
 	}
-	if at, err := real(Absolute(dir, common)); err != nil || at != t.Common {
-		return fmt.Errorf("%q is not part of the repository %q", dir, t.Common)
+	if Absolute(t.Dir, common) != t.Common {
+		return fmt.Errorf("%q is not part of the repository %q", t.Dir, t.Common)
 	}
-	named, err := Line(filepath.Join(dir, "gitdir"))
+	named, err := Line(filepath.Join(t.Dir, "gitdir"))
 	if err != nil {
 		return err
 	}
-	if at, err := real(filepath.Dir(Absolute(dir, named))); err != nil || at != t.Top || filepath.Base(named) != ".git" {
-		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(Absolute(dir, named)))
+	if at := Absolute(t.Dir, named); at != pointer {
+		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(at))
 	}
 	return nil
 }
@@ -146,26 +142,4 @@ func Line(path string) (string, error) {
 		return "", fmt.Errorf("%q cannot be read: %w", path, err)
 	}
 	return text, nil
-}
-
-// real returns the path with the links resolved that root made, and refuses all others: whoever
-// made them can replace what they lead to.
-func real(path string) (string, error) {
-	at := "/"
-	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		at = filepath.Join(at, part)
-		var st unix.Stat_t
-		if err := unix.Lstat(at, &st); err != nil {
-			return "", fmt.Errorf("%q: %w", at, err)
-		}
-		if st.Mode&unix.S_IFMT == unix.S_IFLNK && (st.Uid != 0 || os.Geteuid() == 0) {
-			return "", fmt.Errorf("%q is a link", at)
-		}
-		to, err := filepath.EvalSymlinks(at)
-		if err != nil {
-			return "", err
-		}
-		at = to
-	}
-	return at, nil
 }
