@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -109,19 +108,11 @@ func (r *Repo) follow() (why string) {
 	if r.Pointer && typeOf(filepath.Join(real, "commondir")) != 0 {
 		return r.linkedTree()
 	}
-	return r.separate()
-}
-
-// separate reads the git directory of a submodule, or one that `git init --separate-git-dir` made.
-func (r *Repo) separate() (why string) {
 	if why := r.fill(); why != "" {
 		return why
 	}
-	tree := r.setting("core.worktree")
-	if r.Led = tree == ""; !r.Led && !sameFile(worktree.Absolute(r.Dir, tree), r.Top) {
-		return "the repository that .git leads to has another work tree"
-	}
-	if filepath.Base(r.Dir) == ".git" && r.Led {
+	// That of a submodule says where its work tree is, and one that `git init --separate-git-dir` made does not.
+	if r.Led = r.setting("core.worktree") == ""; r.Led && filepath.Base(r.Dir) == ".git" {
 		return "the repository that .git leads to is that of the folder it lies in"
 	}
 	return ""
@@ -178,10 +169,7 @@ func (r *Repo) fill() (why string) {
 // isPlain refuses a git directory that is not the user's own, or in which links lead elsewhere.
 func (r *Repo) isPlain() (why string) {
 	var st unix.Stat_t
-	if err := unix.Stat(r.Common, &st); err != nil {
-		return "it cannot be read: " + err.Error()
-	}
-	if int(st.Uid) != os.Getuid() {
+	if unix.Stat(r.Common, &st) != nil || int(st.Uid) != os.Getuid() {
 		return "the repository is somebody else's"
 	}
 	for _, name := range []string{"objects", "refs"} {
@@ -216,7 +204,7 @@ func typeOf(p string) uint32 {
 func (r *Repo) formats() (why string) {
 	r.Digits = 40
 	if version := r.setting("core.repositoryformatversion"); version != "" && version != "0" && version != "1" {
-		return fmt.Sprintf("it has format %q, which is not known", version)
+		return fmt.Sprintf("it has format %.40q, which is not known", version)
 	}
 	sparse, _ := gitconfig.Last(r.config, "core.sparsecheckout")
 	r.Sparse = gitconfig.True(sparse)
@@ -227,7 +215,7 @@ func (r *Repo) formats() (why string) {
 			return why
 		}
 	}
-	if tree := r.setting("core.worktree"); !r.Pointer && tree != "" && !sameFile(worktree.Absolute(r.Common, tree), r.Top) {
+	if tree := r.setting("core.worktree"); r.Worktree == "" && tree != "" && !sameFile(worktree.Absolute(r.Dir, tree), r.Top) {
 		return "its work tree is another folder (core.worktree)"
 	}
 	return ""
@@ -243,16 +231,13 @@ func (r *Repo) extension(e gitconfig.Entry) (why string) {
 	case !is, slices.Contains(harmless, name), name == "refstorage" && e.Value == "files", name == "objectformat" && e.Value == "sha1":
 		return ""
 	case name == "refstorage":
-		return "its refs are kept as " + quoted(e.Value)
+		return fmt.Sprintf("its refs are kept as %.40q", e.Value)
 	case name == "objectformat" && e.Value == "sha256":
 		r.Digits = 64
 		return "its objects have names of SHA-256, which inner does not read"
 	}
-	return "it has an extension that is not known: " + quoted(name)
+	return fmt.Sprintf("it has an extension that is not known: %.40q", name)
 }
-
-// quoted makes what a file says fit for a line.
-func quoted(s string) string { return strconv.Quote(s[:min(len(s), 40)]) }
 
 // setting returns the last value of a key, as git takes it.
 func (r *Repo) setting(key string) string {

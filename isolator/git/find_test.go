@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 		{"worktree", "cd app; git worktree add -q ../w; cd ../w; pwd", ""},
 		{"worktree-moved-in", "cd app; git worktree add -q ../w; mkdir ../v; cp ../w/.git ../v/; cd ../v; pwd", "which has that worktree at"},
 		{"pointer-to-another", "mkdir v; echo gitdir: $PWD/app/.git >v/.git; cd v; pwd", "that of the folder it lies in"},
-		{"pointer-to-a-submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; mkdir ../v; echo gitdir: $PWD/.git/modules/sub >../v/.git; cd ../v; pwd", "has another work tree"},
+		{"pointer-to-a-submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; mkdir ../v; echo gitdir: $PWD/.git/modules/sub >../v/.git; cd ../v; pwd", "its work tree is another folder"},
 		{"pointer-commondir", "mkdir -p v/g; echo gitdir: g >v/.git; echo $PWD/app/.git >v/g/commondir; echo $PWD/v/.git >v/g/gitdir; cd v; pwd", "does not know this worktree"},
 		{"submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; cd sub; pwd", ""},
 		{"separate", "git init -q --separate-git-dir far v; cd v; pwd", ""},

@@ -47,8 +47,15 @@ func parse(data []byte, hash int) (*Index, error) {
 	if p.version < 2 || p.version > 4 {
 		return nil, fmt.Errorf("index: version %d", p.version)
 	}
-	if err := p.entries(int64(binary.BigEndian.Uint32(data[8:]))); err != nil {
-		return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
+	count := int64(binary.BigEndian.Uint32(data[8:]))
+	if count*minEntry > int64(len(p.text)) {
+		return nil, fmt.Errorf("index: %w", errCutOff)
+	}
+	p.index.Entries = make([]Entry, count)
+	for i := range p.index.Entries {
+		if err := p.entry(&p.index.Entries[i]); err != nil {
+			return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
+		}
 	}
 	for p.at < len(p.text) {
 		if err := p.extension(); err != nil {
@@ -67,111 +74,88 @@ type parser struct {
 	at       int
 	hash     int // bytes
 	version  uint32
-	expanded int // bytes of names that were put together
+	before   string // the name of the last entry
+	short    bool   // there was less than was to be read
+	expanded int    // bytes of names that were put together
 }
 
-var errCutOff = errors.New("cut off")
+var errCutOff = errors.New("it is cut off")
 
-func (p *parser) entries(count int64) error {
-	if count*minEntry > int64(len(p.text)) {
-		return errCutOff
-	}
-	p.index.Entries = make([]Entry, count)
-	before := ""
-	for i := range p.index.Entries {
-		e := &p.index.Entries[i]
-		if err := p.entry(e, before); err != nil {
-			return err
-		}
-		before = e.Name
-	}
-	return nil
-}
-
-func (p *parser) entry(e *Entry, before string) error {
+func (p *parser) entry(e *Entry) error {
 	start := p.at
-	fixed, id, flags := p.take(statBytes), p.take(p.hash), p.uint16()
-	if fixed == "" || id == "" {
-		return errCutOff
-	}
-	copy(e.Stat[:], fixed)
-	copy(e.ID[:], id)
+	copy(e.Stat[:], p.take(statBytes))
+	copy(e.ID[:], p.take(p.hash))
+	flags := p.uint16()
 	e.Flags = flags & (assumeValid | stageMask)
 	if flags&extended != 0 {
 		e.Extra = p.uint16() & (skipWorktree | intentToAdd)
 	}
-	if err := p.name(e, before); err != nil {
+	if err := p.name(e); err != nil {
 		return err
 	}
 	if int(flags&nameMask) != min(len(e.Name), nameMask) { // by which git goes
 		return errors.New("a name of another length than it says")
 	}
-	if pad := (start - p.at) & 7; p.version < 4 && len(p.take(pad)) != pad { // to a multiple of eight
-		return errCutOff
+	if p.version < 4 {
+		p.take((start - p.at) & 7) // to a multiple of eight
 	}
 	switch e.Mode() {
 	case modeFile, modeExecutable, modeLink, modeGitlink:
-		return nil
 	case modeFolder:
 		p.index.Partial = true
-		return nil
+	default:
+		return fmt.Errorf("%q has mode %o", e.Name, e.Mode())
 	}
-	return fmt.Errorf("%q has mode %o", e.Name, e.Mode())
+	if p.short {
+		return errCutOff
+	}
+	return nil
 }
 
 // name reads a path and the NUL behind it.
-func (p *parser) name(e *Entry, before string) error {
+func (p *parser) name(e *Entry) error {
 	keep := 0
 	if p.version == 4 {
 		drop := p.offset()
-		if drop < 0 || drop > len(before) {
+		if drop < 0 || drop > len(p.before) {
 			return errCutOff
 		}
-		keep = len(before) - drop
+		keep = len(p.before) - drop
 	}
 	end := strings.IndexByte(p.text[p.at:], 0)
 	if end < 0 || keep+end > maxName {
 		return errors.New("a name without an end")
 	}
-	added := p.take(end + 1)[:end]
-	e.Name = added
+	e.Name = p.take(end + 1)[:end]
 	if keep > 0 {
-		e.Name = before[:keep] + added
+		e.Name = p.before[:keep] + e.Name
 		if p.expanded += len(e.Name); p.expanded > maxExpansion*len(p.text) {
 			return errors.New("too many long names")
 		}
 	}
+	p.before = e.Name
 	return nil
 }
 
-// uint16 reads a number, 0 at the end.
-func (p *parser) uint16() uint16 {
-	b := p.take(2)
-	if b == "" {
-		return 0
-	}
-	return uint16(b[0])<<8 | uint16(b[1])
-}
-
-// take returns the next bytes, or "" where there are not so many.
+// take returns the next bytes, and zeros where there are not so many, which is noted.
 func (p *parser) take(n int) string {
 	if n > len(p.text)-p.at {
-		return ""
+		p.short = true
+		return string(make([]byte, n))
 	}
 	p.at += n
 	return p.text[p.at-n : p.at]
 }
 
-// offset reads a number as packs have them (varint.c, decode_varint), or returns -1.
+func (p *parser) uint16() uint16 { return binary.BigEndian.Uint16([]byte(p.take(2))) }
+
+// offset reads a number as packs have them (varint.c, decode_varint), or returns -1 for one that is too large.
 func (p *parser) offset() int {
 	n := 0
 	for range 4 {
-		b := p.take(1)
-		if b == "" {
-			return -1
-		}
-		n = n<<7 | int(b[0]&0x7f)
-		if b[0] < 0x80 {
+		b := p.take(1)[0]
+		n = n<<7 | int(b&0x7f)
+		if b < 0x80 {
 			return n
 		}
 		n++
@@ -183,11 +167,8 @@ func (p *parser) offset() int {
 // that begins with a capital letter, and so does this.
 func (p *parser) extension() error {
 	head := p.take(8)
-	if head == "" {
-		return errCutOff
-	}
 	size := int(binary.BigEndian.Uint32([]byte(head[4:])))
-	if size > len(p.text)-p.at {
+	if p.short || size > len(p.text)-p.at {
 		return errCutOff
 	}
 	content := p.take(size)
