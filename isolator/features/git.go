@@ -346,11 +346,15 @@ func (b *boxGits) repositories() (out []string) {
 	return out
 }
 
-// tracked returns what the host's git has at places of a work tree, without what a box brought there.
-func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
-	t := git.TrackedAt(gitProgram(run), top, places)
+// tracked returns what the host's git has at a place of a work tree, without what a box brought there.
+func (b *boxGits) tracked(run *Run, top, place string) git.Tracked {
+	r, err := git.FindAt(top)
+	if err != nil {
+		return nil
+	}
+	t := git.TrackedAt(gitProgram(run), top, r.Dir, place)
 	for _, s := range b.served {
-		if s.repo.Top != top {
+		if s.repo.Common != r.Common {
 			continue
 		}
 		g, err := gate.Open(s.described(run, 0).Repository, run.Warn)

@@ -27,11 +27,10 @@ const maxNoted = 200
 
 // leftoversOf are what a run may have left: what the host would obey is switched off.
 type leftoversOf struct {
-	git      *boxGits
-	timeless []string          // writable folders where the time of a change says nothing
-	kept     []string          // what was there before
-	stood    map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
-	roots    repos.Roots
+	git   *boxGits
+	kept  []string          // what was there before
+	stood map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
+	roots repos.Roots
 
 	mu    sync.Mutex
 	saved map[string]string // what the host put there since, and no box could write
@@ -64,7 +63,7 @@ func leftovers(git *boxGits) Feature {
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
 	if program := gitProgram(run); program != "" && !s.NoGit {
-		s.Tracked = func(top string, places []string) git.Tracked { return l.git.tracked(run, top, places) }
+		s.Tracked = func(top, place string) git.Tracked { return l.git.tracked(run, top, place) }
 	}
 	l.mu.Lock()
 	s.Stood = maps.Clone(l.stood)
@@ -75,6 +74,9 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	}
 	l.mu.Unlock()
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
+	if s.NoGit {
+		s.Before = append(s.Before, run.Facts.Named...)
+	}
 	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)
 	if len(lost) > 0 {
@@ -88,14 +90,13 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 func (l *leftoversOf) watch(run *Run) error {
 	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
 	s := l.search(run, time.Time{})
-	l.timeless = repos.Timeless(s.Roots)
 	if l.roots != nil {
 		l.roots.Close() // of what was there before the host changed
 	} else {
 		run.Undo(func() { l.roots.Close() })
 	}
 	l.roots = repos.Open(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named, Paths: s.Paths}
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: s.Before, Named: s.Named, Paths: s.Paths}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
 	}
@@ -103,7 +104,7 @@ func (l *leftoversOf) watch(run *Run) error {
 		w.Unlisted = realRoots(run.Spec)
 	}
 	run.Folder.Watch(w, func() map[string]string {
-		l.stood = repos.Stood(s.Guarded, s.Before, s.Ours)
+		l.stood = repos.Stood(s.Guarded, s.Before)
 		return l.stood
 	})
 	return run.Folder.MakePlaceholders(run.Facts.Later...)
@@ -113,14 +114,14 @@ func (l *leftoversOf) watch(run *Run) error {
 func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
-		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Paths: plan.ProgramFolders(rc, f), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
+		Roots: rc.WritableRoots(), Since: since, NoGit: rc.GitDir == "rw",
+		Obeyed: plan.ObeyedRoots(rc), Before: slices.Concat(l.kept, Placeholders(run)), Named: f.Named, Homes: f.Homes(), Paths: plan.ProgramFolders(rc, f), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host
 	}
 	if s.NoGit {
-		s.Named, s.Keep = nil, f.Named
+		s.Named = nil
 	}
 	s.Guarded, s.Unlisted = l.git.known(), slices.Concat(f.Unlisted, l.git.passed)
 	return s
@@ -145,7 +146,7 @@ func Placeholders(run *Run) []string {
 func LookAgain(c *caller.Caller) {
 	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
 		Hold(c, repos.Search{
-			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Paths: w.Paths, Stood: w.Stood,
+			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Paths: w.Paths, Stood: w.Stood,
 			Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second,
 		})
 	})

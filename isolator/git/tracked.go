@@ -66,13 +66,14 @@ func plainGit(program, top string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TrackedAt asks the index and HEAD of the work tree at top for what they have at some paths in
-// it, and below those. Nothing that a repository's configuration names is run. What cannot be had
+// TrackedAt asks the index and HEAD of the work tree at top, whose git directory is dir, for what they have at a
+// path in it, and below that. Nothing that a repository's configuration names is run. What cannot be had
 // is not there.
-func TrackedAt(program, top string, places []string) Tracked {
+func TrackedAt(program, top, dir, place string) Tracked {
 	out := Tracked{}
 	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
-		cmd := plainGit(program, top, append(ask, places...)...)
+		cmd := plainGit(program, top, append(ask, place)...)
+		cmd.Env = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+top)
 		text, err := cmd.Output()
 		if err != nil {
 			continue // there is no commit yet

@@ -1,15 +1,21 @@
 package repos
 
 import (
+	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
@@ -17,28 +23,26 @@ import (
 func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
 	p := paths.Join(dir, e.Name())
-	if !ok || w.spared(hit) || w.stays(p) || w.copied(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
+	if !ok || w.spared(hit) || w.stays(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
-	if !w.isNew(p, hit.Base) {
-		if e.IsDir() {
-			w.inFolder(p, hit.Row.Tool, 0, false)
-		}
+	fresh := w.isNew(p, hit.Base)
+	switch {
+	case e.IsDir() && (!fresh || w.tracks(p)):
+		w.inFolder(p, hit.Row.Tool, 0, fresh)
 		return false
-	}
-	if e.IsDir() && w.tracks(p) {
-		w.inFolder(p, hit.Row.Tool, 0, true)
+	case !fresh || !w.aside(p, hit.Row.Tool):
 		return false
+	case e.IsDir(): // it is looked into where it is now
+		w.queue[0] = append(w.queue[0], w.Moved[len(w.Moved)-1].Kept)
 	}
-	if e.IsDir() && w.entriesAside(p, hit.Row.Tool) {
-		return false
-	}
-	return w.entryAside(p, hit.Row.Tool, e.IsDir())
+	return true
 }
 
 // spared reports whether a row of the table does not count at this place.
 func (w *sweep) spared(hit sensitive.Hit) bool {
-	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !w.isTop(hit.Base)
+	top := slices.ContainsFunc(w.roots, func(r *os.File) bool { return r.Name() == hit.Base }) || files.Exists(hit.Base+"/.git")
+	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !top
 }
 
 // isNew reports whether something was not called that before the run. A name of several parts, which begins at base,
@@ -55,11 +59,17 @@ func (w *sweep) isNew(p, base string) bool {
 // ownModules reports whether a .gitmodules names nothing but addresses, and belongs to a
 // repository that the box made itself: git enters none of these by itself.
 func (w *sweep) ownModules(top, p string) bool {
-	fi, err := os.Lstat(top + "/.git")
-	if err != nil || !w.fresh(top+"/.git", top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
+	if lies(top+"/.git", w.Guarded) || !w.freshAt(top+"/.git", top+"/.git") {
 		return false
 	}
-	return harmless(p, "submodule.")
+	data, err := readFile(p)
+	if err != nil {
+		return false
+	}
+	list, err := gitconfig.Parse(data)
+	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+		return !strings.HasPrefix(e.Key, "submodule.") || !gitconfig.Harmless(e, func(string) bool { return false })
+	})
 }
 
 // inFolder moves aside what is recent in a folder that is not, or all that is in it. A folder
@@ -73,11 +83,13 @@ func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
 		switch {
 		case err != nil || aside && !e.IsDir() || w.stays(p):
 		case fi.IsDir() && sensitive.Trees(p):
-			w.more = append(w.more, p)
+			w.queue[0] = append(w.queue[0], p)
 		case (aside || w.tracks(p)) && deeper:
 			w.inFolder(p, tool, depth+1, all || w.recent(p, fi))
 		case all || w.recent(p, fi):
-			w.aside(p, tool)
+			if !w.removeCopy(p) {
+				w.aside(p, tool)
+			}
 		case deeper:
 			w.inFolder(p, tool, depth+1, false)
 		}
@@ -132,38 +144,90 @@ func (w *sweep) names(p string) []string {
 	return w.Mounts.Names(beyond(p))
 }
 
-// beyond is a path with no link on the way to it.
-func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
-
-// stays reports whether something is not the box's: it was there before, inner made it, it
-// was named on purpose, or git outside has it.
+// stays reports whether something is not the box's: it was there before, or git outside has it, as what a
+// person's git checks out while a box lives.
 func (w *sweep) stays(p string) bool {
-	return lies(p, w.Before) || lies(p, w.Keep) || lies(p, w.Ours) || w.isTracked(p)
+	if lies(p, w.Before) {
+		return true
+	}
+	if w.ask(p); w.tracked[p] == nil {
+		return false
+	}
+	fi, err := w.lstat(p)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	data, err := w.read(p)
+	return err == nil && w.tracked.Has(p, data, fi.Mode().Perm()&0o111 != 0)
 }
 
-// lies reports whether a path is one of the list, or belongs to one.
-func lies(p string, list []string) bool {
-	return slices.ContainsFunc(list, func(q string) bool { return sensitive.PartOf(q, p) })
+// tracks reports whether git outside has something in a folder.
+func (w *sweep) tracks(dir string) bool {
+	w.ask(dir)
+	for p := range w.tracked {
+		if paths.Inside(dir, p) {
+			return true
+		}
+	}
+	return false
 }
 
-func (w *sweep) isTop(dir string) bool {
-	return slices.ContainsFunc(w.roots, func(r root) bool { return r.path == dir }) || exists(dir+"/.git")
+// ask asks what the host's git has at a place, and below it. A work tree that the box made is the host's as
+// far as the host's repository says so.
+func (w *sweep) ask(p string) {
+	if w.Tracked == nil || lies(p, w.asked) {
+		return
+	}
+	w.asked = append(w.asked, p)
+	top := workTree(p)
+	r, err := git.FindAt(top)
+	if rest, _ := paths.Rest(top, p); err == nil && lies(r.Dir, w.Guarded) && (r.Reason == "" || lies(top+"/.git", w.Guarded)) {
+		maps.Copy(w.tracked, w.Tracked(top, rest))
+	}
+}
+
+// removeCopy removes a file of a work tree that is no more than what the box keeps a copy of anyway, as Claude Code
+// adds settings of the project to a new one.
+func (w *sweep) removeCopy(p string) bool {
+	top := workTree(p)
+	rest, _ := paths.Rest(top, p)
+	return slices.ContainsFunc(w.roots, func(r *os.File) bool {
+		kept, err := readFile(w.Copies[paths.Join(r.Name(), rest)])
+		is, err2 := w.read(p)
+		if err != nil || err2 != nil || top == r.Name() || !bytes.Equal(kept, is) {
+			return false
+		}
+		at, dir, err := w.find(p)
+		if err != nil {
+			return false
+		}
+		defer dir.Close()
+		return unix.Unlink(at) == nil
+	})
+}
+
+// workTree returns the folder above p that has a .git, "/" for none.
+func workTree(p string) string {
+	top := filepath.Dir(p)
+	for top != "/" && !files.Exists(top+"/.git") {
+		top = filepath.Dir(top)
+	}
+	return top
 }
 
 // looksFor reports whether what tools obey is looked for in a folder: not in other
-// people's packages, nor in the state of programs in a home.
+// people's packages, nor in git's folders and the state of programs in a home.
 func (w *sweep) looksFor(dir string) bool {
 	return slices.ContainsFunc(w.Obeyed, func(r string) bool {
-		rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(r, "/")+"/")
-		return ok && !sensitive.Packages(rest) && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
+		rest, ok := paths.Rest(r, dir)
+		return ok && !sensitive.Packages(rest) && !strings.Contains("/"+rest+"/", "/.git/") && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
 	})
 }
 
 // real returns the search with the real paths of the folders that are compared with others, of
 // homes under every name, and without those places of before at which something else is now.
 func (s Search) real() Search {
-	resolve := func(list []string) []string {
-		var out []string
+	resolve := func(list []string) (out []string) {
 		for _, p := range list {
 			if real, err := filepath.EvalSymlinks(p); err == nil {
 				out = append(out, real)
@@ -176,23 +240,14 @@ func (s Search) real() Search {
 	for _, home := range homes {
 		s.Homes = append(s.Homes, s.Mounts.Names(home)...)
 	}
-	s.Guarded, s.Before, s.Ours = s.standing(s.Guarded), s.standing(s.Before), s.standing(s.Ours)
+	s.Guarded, s.Before = s.standing(s.Guarded), s.standing(s.Before)
 	return s
-}
-
-// entryAside moves something aside, and has a folder looked into where it is then.
-func (w *sweep) entryAside(p, tool string, dir bool) bool {
-	ok := w.aside(p, tool)
-	if ok && dir {
-		w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
-	}
-	return ok
 }
 
 func (w *sweep) aside(p, tool string) bool {
 	to, ok := w.rename(p)
 	if ok {
-		w.Moved = append(w.Moved, Moved{p, to, tool})
+		w.Moved = append(w.Moved, Moved{Path: p, Kept: to, Tool: tool})
 	}
 	return ok
 }

@@ -40,7 +40,7 @@ func TestFollow(t *testing.T) {
 		if got := p.moved(found.Moved); got != want || err != nil {
 			t.Errorf("%s: %q, %v", root, got, err)
 		}
-		if got := p.what(found.Held); got != p.dir+"/q/b/r/.git: core.fsmonitor" {
+		if got := p.what(found.Moved); got != p.dir+"/q/b/r/.git: core.fsmonitor" {
 			t.Errorf("%s: %q", root, got)
 		}
 		must(t, os.Rename(p.dir+"/q", top))
@@ -54,7 +54,7 @@ func TestFollowLost(t *testing.T) {
 	must(t, err)
 	defer read.Close()
 	defer write.Close()
-	s, lost := Roots{{path: "/x", real: "/x", fd: int(read.Fd())}}.Follow(Search{Roots: []string{"/x", "/y"}})
+	s, lost := Roots{"/x": read}.Follow(Search{Roots: []string{"/x", "/y"}})
 	if !slices.Equal(lost, []string{"/x"}) || !slices.Equal(s.Roots, []string{"/y"}) {
 		t.Errorf("lost %q, searched %q", lost, s.Roots)
 	}
