@@ -172,7 +172,8 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 	if len(done) == 0 {
 		return
 	}
-	s := repos.Search{Since: since, Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
+	s := repos.Search{Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
+	s.Since = since
 	for _, c := range k.Record.Copies {
 		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
 	}

@@ -32,9 +32,9 @@ type Adoption struct {
 // whole is not brought.
 func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string, err error) {
 	from := []string{files.Real(a.From)}
-	found, err := repos.Search{
-		Roots: from, Obeyed: from, Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv),
-	}.Hold()
+	s := repos.Search{Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv)}
+	s.Roots, s.Obeyed = from, from
+	found, err := s.Hold()
 	if len(found.Unseen) > 0 {
 		err = errors.Join(err, errors.New("it is too large or too deep to look for what tools on your machine would obey"))
 	}

@@ -347,12 +347,8 @@ func (b *boxGits) repositories() (out []string) {
 }
 
 // tracked returns what the host's git has at a place of a work tree, without what a box brought there.
-func (b *boxGits) tracked(run *Run, top, place string) git.Tracked {
-	r, err := git.FindAt(top)
-	if err != nil {
-		return nil
-	}
-	t := git.TrackedAt(gitProgram(run), top, r.Dir, place)
+func (b *boxGits) tracked(run *Run, r *git.Repo, place string) git.Tracked {
+	t := git.TrackedAt(gitProgram(run), r, place)
 	for _, s := range b.served {
 		if s.repo.Common != r.Common {
 			continue
@@ -363,7 +359,7 @@ func (b *boxGits) tracked(run *Run, top, place string) git.Tracked {
 		}
 		defer g.Close()
 		for at, entries := range t {
-			rest, _ := paths.Rest(top, at)
+			rest, _ := paths.Rest(r.Top, at)
 			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
 		}
 	}

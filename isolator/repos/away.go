@@ -26,9 +26,9 @@ func (w *sweep) inside(p string) bool {
 	})
 }
 
-// find finds something, or the place for it, below a root, by its open folder: no link is on the way to it, and none
-// comes there any more. Other boxes may still be running in these folders, and exchange a folder for a link.
-func (w *sweep) find(p string) (at string, dir *os.File, err error) {
+// at calls do with a path of something, or of the place for it, below a root, by its open folder: no link is on the way
+// to it, and none comes there any more. Other boxes may still be running in these folders, and exchange a folder for a link.
+func (w *sweep) at(p string, do func(at string) error) error {
 	for _, r := range w.roots {
 		rest, ok := paths.Rest(r.Name(), p)
 		if !ok || rest == "" {
@@ -36,11 +36,12 @@ func (w *sweep) find(p string) (at string, dir *os.File, err error) {
 		}
 		fd, err := copytree.Open(int(r.Fd()), filepath.Dir(rest), unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
-			return "", nil, err
+			return err
 		}
-		return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(rest)), os.NewFile(uintptr(fd), filepath.Dir(p)), nil
+		defer unix.Close(fd)
+		return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(rest)))
 	}
-	return "", nil, fs.ErrPermission
+	return fs.ErrPermission
 }
 
 // A program in the box can close a folder (chmod 0) with what it made there, and a person opens it again. So a folder that
@@ -97,18 +98,15 @@ func (w *sweep) open(p string) error {
 	if !w.inside(p) {
 		return fs.ErrPermission
 	}
-	_, dir, err := w.find(p)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	fd, err := copytree.Open(int(dir.Fd()), filepath.Base(p), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	folder := os.NewFile(uintptr(fd), p)
-	defer folder.Close()
-	return allow(folder)
+	return w.at(p, func(at string) error {
+		fd, err := unix.Open(at, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		dir := os.NewFile(uintptr(fd), p)
+		defer dir.Close()
+		return allow(dir)
+	})
 }
 
 // allow lets the user read, write and enter a folder, which need not be open for more than its place.
@@ -120,67 +118,53 @@ func allow(dir *os.File) error {
 	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), fi.Mode().Perm()|0o700)
 }
 
-// away renames something of a repository, and notes what it was.
-func (w *sweep) away(p, of string, what ...string) bool {
-	to, ok := w.rename(p)
-	if ok {
-		w.Moved = append(w.Moved, Moved{Path: p, Kept: to, Tool: "git", Of: of, What: what})
-	}
-	return ok
-}
-
-// replace renames something as away does, and puts a file with other data in its place. Where that cannot be written,
-// as on a full disk, nothing takes its place: git would obey what was there.
-func (w *sweep) replace(p string, data []byte, of string, what ...string) bool {
-	if !w.away(p, of, what...) {
+// aside gives something a name that no tool obeys, and notes what it was.
+func (w *sweep) aside(p string, m Moved) bool {
+	if !w.inside(p) {
 		return false
 	}
-	at, dir, err := w.find(p)
-	if err == nil {
-		err = files.Write(at, data, 0o644)
-		dir.Close()
+	_ = w.open(filepath.Dir(p)) // without it, what follows says why
+	err := w.at(p, func(at string) error {
+		// A name has at most 255 bytes, on some file systems 143.
+		name := filepath.Base(p)
+		name = strings.ToValidUTF8(name[:min(len(name), 100)], "") + Suffix
+		to := name
+		for n := 2; files.Exists(filepath.Join(filepath.Dir(at), to)); n++ {
+			to = name + "." + strconv.Itoa(n)
+		}
+		m.Path, m.Kept = p, filepath.Join(filepath.Dir(p), to)
+		return unix.Rename(at, filepath.Join(filepath.Dir(at), to))
+	})
+	if err != nil {
+		w.errs = append(w.errs, &fs.PathError{Op: "rename", Path: p, Err: err})
+		return false
 	}
+	w.Moved = append(w.Moved, m)
+	return true
+}
+
+// replace moves something aside, and puts a file with other data in its place. Where that cannot be written,
+// as on a full disk, nothing takes its place: git would obey what was there.
+func (w *sweep) replace(p string, data []byte, m Moved) {
+	if !w.aside(p, m) {
+		return
+	}
+	err := w.at(p, func(at string) error { return files.Write(at, data, 0o644) })
 	if cause := new(fs.PathError); errors.As(err, &cause) {
 		err = cause.Err // its path is one of this process
 	}
 	if err != nil {
 		w.errs = append(w.errs, fmt.Errorf("what runs nothing of %s could not be kept in its place, all of it is beside it: %w", p, err))
 	}
-	return err == nil
-}
-
-// rename gives something a name that no tool obeys.
-func (w *sweep) rename(p string) (to string, ok bool) {
-	if !w.inside(p) {
-		return "", false
-	}
-	_ = w.open(filepath.Dir(p)) // without it, what follows says why
-	at, dir, err := w.find(p)
-	if err == nil {
-		defer dir.Close()
-		// A name has at most 255 bytes, on some file systems 143.
-		name := filepath.Base(p)
-		name = strings.ToValidUTF8(name[:min(len(name), 100)], "") + Suffix
-		for n := 2; files.Exists(filepath.Join(filepath.Dir(at), name)); n++ {
-			name = strings.TrimSuffix(name, "."+strconv.Itoa(n-1)) + "." + strconv.Itoa(n)
-		}
-		to = filepath.Join(filepath.Dir(p), name)
-		err = unix.Rename(at, filepath.Join(filepath.Dir(at), name))
-	}
-	if err != nil {
-		w.errs = append(w.errs, &fs.PathError{Op: "rename", Path: p, Err: err})
-	}
-	return to, err == nil
 }
 
 // read reads a file, in a root through no link.
-func (w *sweep) read(p string) ([]byte, error) {
-	at, dir, err := w.find(p)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return readFile(at)
+func (w *sweep) read(p string) (data []byte, err error) {
+	err = w.at(p, func(at string) error {
+		data, err = readFile(at)
+		return err
+	})
+	return data, err
 }
 
 // readFile reads a regular file of at most as many bytes as git reads of one that names a folder (setup.c,

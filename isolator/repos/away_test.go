@@ -33,12 +33,13 @@ func TestThroughNoLink(t *testing.T) {
 		if data, err := w.read(p); err == nil {
 			t.Errorf("%s: read %q", name, data)
 		}
-		if to, ok := w.rename(p); ok {
-			t.Errorf("%s: renamed to %s", name, to)
+		if w.aside(p, Moved{}) {
+			t.Errorf("%s: renamed: %v", name, w.Moved)
 		}
-		if w.replace(p, nil, "x") {
+		if w.replace(p, nil, Moved{}); len(w.Moved) > 0 || len(w.errs) != 2 {
 			t.Errorf("%s: replaced", name)
 		}
+		w.errs = nil
 		for _, p := range []string{p, link} {
 			if err := w.open(p); err == nil {
 				t.Errorf("%s: opened %s", name, p)

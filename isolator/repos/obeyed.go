@@ -23,17 +23,28 @@ import (
 func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
 	p := paths.Join(dir, e.Name())
-	if !ok || w.spared(hit) || w.stays(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
+	if !ok || w.spared(hit) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
-	fresh := w.isNew(p, hit.Base)
+	return w.judge(p, hit.Row.Tool, w.isNew(p, hit.Base), e.IsDir(), 0)
+}
+
+// judge moves aside what is new and does not stay, of a folder that is not, or that git outside has something in,
+// what is so in it. It reports whether it is gone.
+func (w *sweep) judge(p, tool string, fresh, dir bool, depth int) bool {
 	switch {
-	case e.IsDir() && (!fresh || w.tracks(p)):
-		w.inFolder(p, hit.Row.Tool, 0, fresh)
+	case w.stays(p):
 		return false
-	case !fresh || !w.aside(p, hit.Row.Tool):
+	case dir && depth < 8 && (!fresh || w.tracks(p)):
+		w.inFolder(p, tool, fresh, depth)
 		return false
-	case e.IsDir(): // it is looked into where it is now
+	case !fresh:
+		return false
+	case !dir && w.removeCopy(p):
+		return true
+	case !w.aside(p, Moved{Tool: tool}):
+		return false
+	case dir: // it is looked into where it is now
 		w.queue[0] = append(w.queue[0], w.Moved[len(w.Moved)-1].Kept)
 	}
 	return true
@@ -72,26 +83,22 @@ func (w *sweep) ownModules(top, p string) bool {
 	})
 }
 
-// inFolder moves aside what is recent in a folder that is not, or all that is in it. A folder
+// inFolder judges what is in a folder, all of it as new or what is recent. A folder
 // that was moved aside is not moved again: what is in it is.
-func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
+func (w *sweep) inFolder(dir, tool string, all bool, depth int) {
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := paths.Join(dir, e.Name())
 		fi, err := e.Info()
-		aside, deeper := sensitive.Aside(e.Name()), e.IsDir() && depth < 8
+		aside := sensitive.Aside(e.Name())
 		switch {
-		case err != nil || aside && !e.IsDir() || w.stays(p):
-		case fi.IsDir() && sensitive.Trees(p):
+		case err != nil || aside && !e.IsDir():
+		case e.IsDir() && sensitive.Trees(p):
 			w.queue[0] = append(w.queue[0], p)
-		case (aside || w.tracks(p)) && deeper:
-			w.inFolder(p, tool, depth+1, all || w.recent(p, fi))
-		case all || w.recent(p, fi):
-			if !w.removeCopy(p) {
-				w.aside(p, tool)
-			}
-		case deeper:
-			w.inFolder(p, tool, depth+1, false)
+		case aside && depth < 8:
+			w.inFolder(p, tool, all || w.recent(p, fi), depth+1)
+		default:
+			w.judge(p, tool, all || w.recent(p, fi), e.IsDir(), depth+1)
 		}
 	}
 }
@@ -101,11 +108,7 @@ func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
 func (w *sweep) places() {
 	for _, home := range w.Homes {
 		for _, name := range sensitive.Startup() {
-			p := paths.Join(home, name)
-			if !strings.Contains(name, "/") && !slices.ContainsFunc(w.names(p), w.inside) {
-				continue // it lies in the home itself, wherever a link there leads
-			}
-			w.single(p, "your shell or session")
+			w.single(paths.Join(home, name), "your shell or session")
 		}
 	}
 	for _, p := range w.Paths {
@@ -116,32 +119,13 @@ func (w *sweep) places() {
 	}
 }
 
-// single moves aside what is at one path, or in the folder there, by the name that it has
-// where the box could write it.
+// single judges what is at one path, by the name that it has where the box could write it.
 func (w *sweep) single(p, tool string) {
-	for _, p := range w.names(p) {
-		fi, err := w.lstat(p)
-		if err != nil {
-			continue
-		}
-		p = beyond(p)
-		switch {
-		case !w.inside(p) || w.stays(p) || lies(p, w.Guarded):
-		case w.recent(p, fi) && !w.tracks(p):
-			w.aside(p, tool)
-		case fi.IsDir():
-			w.inFolder(p, tool, 0, w.recent(p, fi))
+	for _, p := range w.Mounts.Names(beyond(p)) {
+		if fi, err := w.lstat(p); err == nil && w.inside(p) && !lies(p, w.Guarded) {
+			w.judge(p, tool, w.recent(p, fi), fi.IsDir(), 0)
 		}
 	}
-}
-
-// names returns all names of something: links on the way to it are followed where it has
-// several.
-func (w *sweep) names(p string) []string {
-	if len(w.Mounts.MountAliases) == 0 {
-		return []string{p}
-	}
-	return w.Mounts.Names(beyond(p))
 }
 
 // stays reports whether something is not the box's: it was there before, or git outside has it, as what a
@@ -179,10 +163,10 @@ func (w *sweep) ask(p string) {
 		return
 	}
 	w.asked = append(w.asked, p)
-	top := workTree(p)
-	r, err := git.FindAt(top)
-	if rest, _ := paths.Rest(top, p); err == nil && lies(r.Dir, w.Guarded) && (r.Reason == "" || lies(top+"/.git", w.Guarded)) {
-		maps.Copy(w.tracked, w.Tracked(top, rest))
+	r, err := git.FindAt(workTree(p))
+	if err == nil && lies(r.Dir, w.Guarded) && (r.Reason == "" || lies(r.Top+"/.git", w.Guarded)) {
+		rest, _ := paths.Rest(r.Top, p)
+		maps.Copy(w.tracked, w.Tracked(r, rest))
 	}
 }
 
@@ -197,12 +181,7 @@ func (w *sweep) removeCopy(p string) bool {
 		if err != nil || err2 != nil || top == r.Name() || !bytes.Equal(kept, is) {
 			return false
 		}
-		at, dir, err := w.find(p)
-		if err != nil {
-			return false
-		}
-		defer dir.Close()
-		return unix.Unlink(at) == nil
+		return w.at(p, unix.Unlink) == nil
 	})
 }
 
@@ -242,12 +221,4 @@ func (s Search) real() Search {
 	}
 	s.Guarded, s.Before = s.standing(s.Guarded), s.standing(s.Before)
 	return s
-}
-
-func (w *sweep) aside(p, tool string) bool {
-	to, ok := w.rename(p)
-	if ok {
-		w.Moved = append(w.Moved, Moved{Path: p, Kept: to, Tool: tool})
-	}
-	return ok
 }

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // moved is what was moved aside, without the project's path.
@@ -63,7 +63,7 @@ func TestObeyed(t *testing.T) {
 			p.sh(c.before)
 			since := p.begin()
 			p.sh(c.during)
-			s := Search{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Homes: []string{p.dir}}
+			s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since}, Homes: []string{p.dir}}
 			found, err := s.Hold()
 			if got := p.moved(found.Moved); got != c.want || err != nil {
 				t.Errorf("%q, want %q, %v", got, c.want, err)
@@ -91,19 +91,16 @@ func TestStays(t *testing.T) {
 	p := newPlace(t)
 	since := p.begin()
 	p.sh("for d in a b c d; do mkdir $d; echo x >$d/.envrc; done")
-	found, err := Search{
-		Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since,
-		Before: []string{p.dir + "/p/a/.envrc", p.dir + "/p/b/.envrc", p.dir + "/p/c"},
-	}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Before: []string{p.dir + "/p/a/.envrc", p.dir + "/p/b/.envrc", p.dir + "/p/c"}}}.Hold()
 	if got := p.moved(found.Moved); got != "p/d/.envrc" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	p.sh("echo x >.mcp.json; git init -q r; git -C r config core.pager x")
-	found, err = Search{Roots: []string{p.dir + "/p"}, Since: since, NoGit: true}.Hold()
+	found, err = Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}, NoGit: true}.Hold()
 	if len(found.Moved) > 0 || err != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
-	found, err = Search{Roots: []string{p.dir + "/p"}, Since: since, Before: []string{p.dir + "/p/r/.git/config"}}.Hold()
+	found, err = Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since, Before: []string{p.dir + "/p/r/.git/config"}}}.Hold()
 	if len(found.Moved) > 0 || err != nil {
 		t.Errorf("named on purpose: %+v, %v", found, err)
 	}
@@ -115,10 +112,7 @@ func TestPlacesOfOthers(t *testing.T) {
 	p.sh("echo x >../.bashrc; mkdir tools; echo x >tools/old")
 	since := p.begin()
 	p.sh("echo x >../.zshenv; mkdir -p ../.config/fish ../.cargo/registry/x/.vscode; echo x >tools/new; echo x >../.mise.toml; mkdir ../other; echo x >../other/.envrc")
-	found, err := Search{
-		Roots: []string{p.dir}, Obeyed: []string{p.dir}, Since: since, Homes: []string{p.dir},
-		Named: []string{p.dir + "/p/tools/old", p.dir + "/p/tools/new", p.dir + "/p/tools/none", "/usr/bin/env"},
-	}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir}, Obeyed: []string{p.dir}, Since: since, Named: []string{p.dir + "/p/tools/old", p.dir + "/p/tools/new", p.dir + "/p/tools/none", "/usr/bin/env"}}, Homes: []string{p.dir}}.Hold()
 	// What lies in the home itself, and is no start-up file, belongs to programs.
 	if got := p.moved(found.Moved); got != ".config/fish .zshenv other/.envrc p/tools/new" || err != nil {
 		t.Errorf("%q, %v", got, err)
@@ -132,7 +126,7 @@ func TestPlacesByOtherNames(t *testing.T) {
 		p.sh("mkdir -p ../home/.config .config")
 		since := p.begin()
 		p.sh("echo x >.zshenv; mkdir .config/autostart; echo x >.mise.toml; mkdir other; echo x >other/.envrc")
-		s := Search{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Homes: []string{p.dir + "/home"}}
+		s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since}, Homes: []string{p.dir + "/home"}}
 		s.Mounts.MountAliases = []host.MountAlias{{Path: p.dir + where[0], At: p.dir + where[1]}}
 		want := "p/.config/autostart p/.mise.toml p/other/.envrc"
 		if name == "the home" {
@@ -152,7 +146,7 @@ func TestCovered(t *testing.T) {
 	since := p.begin()
 	p.sh(evil + `echo x >.envrc; echo x >own/.envrc; echo x >own/work/a/.envrc; make own/r; git -C own/r config core.fsmonitor evil; echo "gitdir: $PWD/own/r/.git" >.git`)
 	top, own := p.dir+"/p", p.dir+"/p/own"
-	s := Search{Roots: []string{top, own + "/work"}, Obeyed: []string{top}, Since: since, Covered: []string{own}, Named: []string{own + "/.envrc"}}
+	s := Search{Watched: stage.Watched{Roots: []string{top, own + "/work"}, Obeyed: []string{top}, Since: since, Named: []string{own + "/.envrc"}}, Covered: []string{own}}
 	found, err := s.Hold()
 	if got := p.moved(found.Moved); got != "p/.envrc p/own/work/a/.envrc" || err != nil {
 		t.Errorf("%q, %v", got, err)
@@ -181,14 +175,14 @@ func TestTimeless(t *testing.T) {
 	if !keepsTime(root[0]) {
 		t.Error("a program cannot set the time of a change here")
 	}
-	found, err := Search{Roots: root, Obeyed: root, Since: since}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: root, Obeyed: root, Since: since}}.Hold()
 	if got := p.moved(found.Moved); got != "p/.envrc" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	w := Search{Roots: root, Obeyed: root, Since: since}.sweep()
+	w := &sweep{Search: Search{Watched: stage.Watched{Roots: root, Obeyed: root, Since: since}}, seen: map[string]bool{}, timed: map[uint64]bool{}}
 	fi, err := os.Lstat(root[0])
 	must(t, err)
-	w.timed[fi.Sys().(*syscall.Stat_t).Dev] = false
+	w.timed[stat(fi).Dev] = false
 	found, err = w.hold()
 	if got := p.moved(found.Moved); got != "p/a/.envrc" || err != nil {
 		t.Errorf("without times: %q, %v", got, err)
@@ -210,7 +204,7 @@ func TestUnseen(t *testing.T) {
 	p.sh("i=0; while [ $i -lt 500 ]; do mkdir $i; i=$((i+1)); done; mkdir -p z/a/b/c/d/e/f; git init -q z/a/b/c/d/e/f/deep")
 	since := p.begin()
 	p.sh("git -C z/a/b/c/d/e/f/deep config core.pager x")
-	s := Search{Roots: []string{p.dir + "/p"}, Since: since}
+	s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}
 	found, err := s.Hold()
 	if len(found.Moved) == 0 && !slices.ContainsFunc(found.Unseen, func(dir string) bool { return strings.HasPrefix(p.dir+"/p/z/a/b/c/d/e/f/deep", dir+"/") }) || err != nil {
 		t.Errorf("neither held nor named: %+v, %v", found, err)
@@ -239,7 +233,7 @@ func TestTooDeep(t *testing.T) {
 		}
 	}
 	unix.Close(fd)
-	found, err := Search{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Limit: time.Minute}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since}, Limit: time.Minute}.Hold()
 	if len(found.Unseen) != 1 || len(found.Unseen[0]) > deepest+201 || len(found.Moved) > 0 || err != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -252,10 +246,10 @@ func TestUnread(t *testing.T) {
 		t.Skip(closed + " can be read")
 	}
 	for since, want := range map[time.Time]int{{}: 1, time.Now().Add(time.Hour): 0} {
-		w := Search{Since: since}.sweep()
+		w := &sweep{Search: Search{Watched: stage.Watched{Since: since}}, timed: map[uint64]bool{}}
 		fi, err := os.Lstat(closed)
 		must(t, err)
-		w.timed[fi.Sys().(*syscall.Stat_t).Dev] = true
+		w.timed[stat(fi).Dev] = true
 		if _, err := w.readDir(closed); err == nil || len(w.Unseen) != want {
 			t.Errorf("%q, %v", w.Unseen, err)
 		}
@@ -298,13 +292,7 @@ func TestCheckedOut(t *testing.T) {
 			since := p.begin()
 			p.sh("git worktree add -q x; cd x; " + c.during)
 			root := p.dir + "/p"
-			s := Search{
-				Roots: []string{root}, Obeyed: []string{root}, Since: since, Homes: []string{p.dir}, Guarded: []string{root + "/.git"},
-				Before: []string{root + "/.vscode", root + "/.envrc"}, Copies: map[string]string{root + "/.vscode/own": p.dir + "/own"},
-				Tracked: func(top, place string) git.Tracked {
-					return git.TrackedAt("/usr/bin/git", top, root+"/.git/worktrees/x", place)
-				},
-			}
+			s := Search{Watched: stage.Watched{Roots: []string{root}, Obeyed: []string{root}, Since: since, Guarded: []string{root + "/.git"}, Before: []string{root + "/.vscode", root + "/.envrc"}}, Homes: []string{p.dir}, Copies: map[string]string{root + "/.vscode/own": p.dir + "/own"}, Tracked: func(r *git.Repo, place string) git.Tracked { return git.TrackedAt("/usr/bin/git", r, place) }}
 			found, err := s.Hold()
 			if got := p.moved(found.Moved); got != c.want || err != nil {
 				t.Errorf("%q, want %q, %v", got, c.want, err)

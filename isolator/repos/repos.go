@@ -29,6 +29,7 @@ import (
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // Suffix is what the name of something that was switched off ends with.
@@ -36,25 +37,16 @@ const Suffix = sensitive.Suffix
 
 // Search says where to look.
 type Search struct {
-	Roots    []string      // folders the box could write
-	Guarded  []string      // git directories that the box could not write, and what leads to them
-	Unlisted []string      // folders in which nobody looked for repositories before the run, real paths
-	Before   []string      // what is not the box's, with all that is in it: it was there before, inner made it, or it was named on purpose
-	Covered  []string      // real paths of folders in the roots that the box could neither see nor move: they are left alone
-	Hooks    []string      // where the user's own settings have the hooks of every repository
-	Since    time.Time     // when the run began, as files know it
-	Limit    time.Duration // how long folders are looked through; at least some of them are
+	stage.Watched
+	Covered []string      // real paths of folders in the roots that the box could neither see nor move: they are left alone
+	Hooks   []string      // where the user's own settings have the hooks of every repository
+	Limit   time.Duration // how long folders are looked through; at least some of them are
+	NoGit   bool          // repositories are the box's to change
+	Homes   []string      // the user's homes
+	Mounts  host.Mounts   // the other names of what the host mounts twice
 
-	NoGit  bool        // repositories are the box's to change
-	Obeyed []string    // roots in which other tools obey what they find
-	Named  []string    // paths that settings of git name
-	Homes  []string    // the user's homes
-	Paths  []string    // folders of programs in these that PATH names
-	Mounts host.Mounts // the other names of what the host mounts twice
-
-	Stood map[string]string // what was at places of Guarded and Before (Stood)
 	// Tracked is what git outside has at a place of a work tree, see git.TrackedAt; nil asks nobody.
-	Tracked func(top, place string) git.Tracked
+	Tracked func(r *git.Repo, place string) git.Tracked
 	Copies  map[string]string // the box's own copies, which it keeps, of files in the roots
 }
 
@@ -92,11 +84,7 @@ type sweep struct {
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
 // could not be is an error; the rest was.
 func (s Search) Hold() (Found, error) {
-	return s.sweep().hold()
-}
-
-func (s Search) sweep() *sweep {
-	return &sweep{Search: s, seen: map[string]bool{}, timed: map[uint64]bool{}, tracked: git.Tracked{}}
+	return (&sweep{Search: s, seen: map[string]bool{}, timed: map[uint64]bool{}, tracked: git.Tracked{}}).hold()
 }
 
 func (w *sweep) hold() (Found, error) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/stage"
 )
 
 func must(t testing.TB, err error) {
@@ -107,7 +108,7 @@ func TestUnwritten(t *testing.T) {
 			signal.Ignore(unix.SIGXFSZ)
 			must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Max: most.Max}))
 		}
-		found, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
+		found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}.Hold()
 		must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &most))
 		if got := p.what(found.Moved); got != "x/.git: core.fsmonitor" || (err != nil) != c.unwritten {
 			t.Fatalf("%s: %q, %v", name, got, err)
@@ -150,7 +151,7 @@ func TestRecorded(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			p.sh(c.before)
-			s := Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: p.begin().Add(time.Hour)} // no time is recent
+			s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: p.begin().Add(time.Hour)}} // no time is recent
 			for _, k := range c.known {
 				s.Guarded = append(s.Guarded, p.dir+"/p/"+k)
 			}
@@ -224,7 +225,7 @@ func TestHold(t *testing.T) {
 			since := p.begin()
 			p.sh(c.during)
 			_ = os.Remove(p.dir + "/mark")
-			s := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Unlisted: []string{p.dir + "/p"}, Since: since}
+			s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: guarded, Unlisted: []string{p.dir + "/p"}, Since: since}}
 			found, err := s.Hold()
 			held := found.Moved
 			if err != nil || len(found.Unseen) > 0 {
@@ -271,7 +272,7 @@ func TestClosed(t *testing.T) {
 			p.sh("git init -q .; mkdir mine; chmod 0 mine")
 			since := p.begin()
 			p.sh(evil + "make a/evil; git -C a/evil config core.fsmonitor 'touch $MARK'; cd ..; " + c.during)
-			found, err := Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: since}.Hold()
+			found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: since}}.Hold()
 			if got := p.what(found.Moved); got != c.want || err != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -292,7 +293,7 @@ func TestClosedGuarded(t *testing.T) {
 	stood := Stood(guarded)
 	since := p.begin()
 	p.sh("chmod 0 sub")
-	found, err := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Stood: stood, Since: since}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: guarded, Stood: stood, Since: since}}.Hold()
 	if len(found.Moved) > 0 || err != nil {
 		t.Errorf("%v, %v", found.Moved, err)
 	}
@@ -319,7 +320,7 @@ func TestStrategyRuns(t *testing.T) {
 	since := p.begin()
 	p.sh(planted)
 	p.sh("cp -R .git ../git; ! git rebase --continue 2>/dev/null || :; test -e $MARK; rm -rf $MARK .git; mv ../git .git")
-	if _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); err != nil {
+	if _, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}).Hold(); err != nil {
 		t.Error(err)
 	}
 	p.sh("git rebase --continue 2>/dev/null || :; test ! -e $MARK")
@@ -330,7 +331,7 @@ func TestKept(t *testing.T) {
 	p := newPlace(t)
 	since := p.begin()
 	p.sh("git init -q dep; cd dep; git remote add origin https://example.com/x.git; git config core.hooksPath .husky; git config user.name 'A \"B\" # c'; cp .git/config ../was")
-	found, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}.Hold()
 	held := found.Moved
 	if err != nil || p.what(held) != "dep/.git: core.hookspath" {
 		t.Fatalf("%v, %v", held, err)
@@ -339,7 +340,7 @@ func TestKept(t *testing.T) {
 	// Put back as it says, it stays.
 	p.sh("mv dep/.git/config" + Suffix + " dep/.git/config")
 	since = p.begin()
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/dep/.git"}, Since: since}).Hold(); len(found.Moved) > 0 || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/dep/.git"}, Since: since}}).Hold(); len(found.Moved) > 0 || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 }
@@ -350,16 +351,16 @@ func TestPartly(t *testing.T) {
 	for i := range always + 10 {
 		must(t, os.Mkdir(fmt.Sprintf("%s/p/%d", p.dir, i), 0o755))
 	}
-	if found, err := (Search{Roots: []string{p.dir + "/p"}}).Hold(); len(found.Unseen) != 11 || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}}}).Hold(); len(found.Unseen) != 11 || err != nil {
 		t.Errorf("not seen: %q, %v", found.Unseen, err)
 	}
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Limit: time.Minute}).Hold(); len(found.Unseen) > 0 || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}}, Limit: time.Minute}).Hold(); len(found.Unseen) > 0 || err != nil {
 		t.Errorf("with time: %q, %v", found.Unseen, err)
 	}
 	// Of many, those that changed come first.
 	since := p.begin()
 	p.sh(evil + "make z/z/evil; git -C z/z/evil config core.fsmonitor x")
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); p.what(found.Moved) != "z/z/evil/.git: core.fsmonitor" || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}).Hold(); p.what(found.Moved) != "z/z/evil/.git: core.fsmonitor" || err != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -370,7 +371,7 @@ func TestNamedHooks(t *testing.T) {
 	p.sh("git init -q old; mkdir old/.githooks; printf '#!/bin/sh\n' >old/.githooks/pre-commit; chmod +x old/.githooks/*")
 	since := p.begin()
 	p.sh(evil + "make evil; mkdir evil/.githooks; printf '#!/bin/sh\ntouch $MARK\n' >evil/.githooks/post-checkout; echo no >evil/.githooks/notes; chmod +x evil/.githooks/post-checkout")
-	found, err := Search{Roots: []string{p.dir + "/p"}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}, Since: since}.Hold()
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}}.Hold()
 	if got := p.what(found.Moved); got != "evil/.git: .githooks/post-checkout" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}

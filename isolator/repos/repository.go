@@ -18,6 +18,9 @@ import (
 // settings of lazygit and Arcanist.
 var running = []string{"rebase-merge", "sequencer", "lazygit.yml", "arc/config"} // allowed: never changed
 
+// ofGit is what is moved aside of a repository.
+func ofGit(of string, what ...string) Moved { return Moved{Tool: "git", Of: of, What: what} }
+
 // top looks at a .git: a repository, or what leads to one.
 func (w *sweep) top(p string) {
 	fi, err := w.lstat(p)
@@ -58,7 +61,7 @@ func (w *sweep) pointer(p string, fi os.FileInfo) {
 		good = err == nil && r.Reason == "" || name == "nothing"
 	}
 	if !good && w.fresh(p, p, fi) {
-		w.away(p, p, "a pointer to "+name)
+		w.aside(p, ofGit(p, "a pointer to "+name))
 	}
 }
 
@@ -118,14 +121,14 @@ func (w *sweep) repository(repo string) {
 	w.hooks(repo, filepath.Join(repo, "hooks"), "hooks", repo)
 	for _, name := range running {
 		if p := filepath.Join(repo, name); w.freshAt(repo, p) {
-			w.away(p, repo, name)
+			w.aside(p, ofGit(repo, name))
 		}
 	}
 	p := filepath.Join(repo, "commondir")
 	if data, err := w.read(p); err == nil && strings.TrimRight(string(data), "\r\n") == "../.." && filepath.Base(filepath.Dir(repo)) == "worktrees" {
 		w.repository(filepath.Dir(filepath.Dir(repo)))
 	} else if w.freshAt(repo, p) {
-		w.away(p, repo, "commondir")
+		w.aside(p, ofGit(repo, "commondir"))
 	}
 	for _, dir := range []string{repo + "/modules", repo + "/worktrees"} {
 		if _, err := w.lstat(dir); err == nil {
@@ -142,7 +145,7 @@ func (w *sweep) settings(repo, name string) {
 	}
 	data, err := w.read(p)
 	if err != nil { // a link, or what git cannot read either
-		w.away(p, repo, name)
+		w.aside(p, ofGit(repo, name))
 		return
 	}
 	list, err := gitconfig.Parse(data)
@@ -160,7 +163,7 @@ func (w *sweep) settings(repo, name string) {
 		bad = append(bad, name+" ("+err.Error()+")")
 	}
 	if len(bad) > 0 {
-		w.replace(p, gitconfig.File("Switched off by inner: see the newest "+name+Suffix+"* for what a program in a box had written.", good), repo, bad...)
+		w.replace(p, gitconfig.File("Switched off by inner: see the newest "+name+Suffix+"* for what a program in a box had written.", good), ofGit(repo, bad...))
 	}
 }
 
@@ -191,7 +194,7 @@ func (w *sweep) hooks(repo, dir, name, place string) {
 		return
 	case !fi.IsDir():
 		if w.fresh(repo, dir, fi) {
-			w.away(dir, place, name)
+			w.aside(dir, ofGit(place, name))
 		}
 		return
 	}
@@ -199,7 +202,7 @@ func (w *sweep) hooks(repo, dir, name, place string) {
 	for _, e := range entries {
 		p := filepath.Join(dir, e.Name())
 		if fi, err := e.Info(); err == nil && !fi.IsDir() && runs(fi) && w.fresh(repo, p, fi) {
-			w.away(p, place, name+"/"+e.Name())
+			w.aside(p, ofGit(place, name+"/"+e.Name()))
 		}
 	}
 }

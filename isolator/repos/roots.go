@@ -138,11 +138,11 @@ func (w *sweep) enter(p string) error {
 	}
 	w.roots = append(w.roots, dir)
 	fi, err := dir.Stat()
-	if err == nil && fi.Mode().Perm()&0o500 != 0o500 && since(w.Since, fi) {
+	if err == nil && fi.Mode().Perm()&0o500 != 0o500 {
 		err = allow(dir)
 	}
 	if err == nil {
-		w.keeps(dir.Name(), fi) // where the box writes
+		w.keeps(dir.Name(), fi) // here the box writes
 	}
 	return err
 }
@@ -151,31 +151,24 @@ func (w *sweep) enter(p string) error {
 // since the run began. On the file systems of Linux a program cannot set that time; on
 // others everything is recent.
 func (w *sweep) recent(p string, fi fs.FileInfo) bool {
-	return (since(w.Since, fi) || !w.keeps(p, fi)) && !lies(p, w.Before)
+	old := time.Unix(stat(fi).Ctim.Unix()).Before(w.Since) && w.keeps(p, fi)
+	return !old && !lies(p, w.Before)
 }
 
-// keeps is keepsTime for what lies there, asked once for each file system.
+func stat(fi fs.FileInfo) *syscall.Stat_t { return fi.Sys().(*syscall.Stat_t) }
+
+// keeps is keepsTime for what lies there, asked once for each device.
 func (w *sweep) keeps(p string, fi fs.FileInfo) bool {
 	if !fi.IsDir() {
 		p = filepath.Dir(p)
 	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return false
-	}
-	good, known := w.timed[st.Dev]
+	good, known := w.timed[stat(fi).Dev]
 	if !known {
 		if good = keepsTime(p); unix.Access(p, unix.W_OK) == nil {
-			w.timed[st.Dev] = good
+			w.timed[stat(fi).Dev] = good
 		}
 	}
 	return good
-}
-
-// since reports whether a file says that it changed at a time or later.
-func since(begun time.Time, fi fs.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return !ok || !time.Unix(st.Ctim.Unix()).Before(begun)
 }
 
 // keepsTime reports whether a folder lies in a file system that sets the time of a change by this computer's clock, and
@@ -187,7 +180,7 @@ func keepsTime(dir string) bool {
 		name := filepath.Join(dir, ".inner-probe-"+rand.Text())
 		if fd, err = unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err != nil {
 			fi, gone := os.Stat(dir)
-			return errors.Is(err, unix.EROFS) || gone == nil && unix.Access(dir, unix.W_OK) != nil && fi.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid())
+			return errors.Is(err, unix.EROFS) || gone == nil && unix.Access(dir, unix.W_OK) != nil && stat(fi).Uid != uint32(os.Getuid())
 		}
 		defer func() { _ = unix.Unlink(name) }()
 	}

@@ -33,15 +33,15 @@ func (l entry) note() bool {
 
 // Watched is what the box of a run can write, and what in there is not its work.
 type Watched struct {
-	Since    time.Time
-	Roots    []string
-	Obeyed   []string // roots in which tools outside obey what they find
-	Guarded  []string // git directories that the box could not write
-	Unlisted []string // folders in which nobody had looked for repositories
-	Before   []string // what tools outside obey, and was there before
-	Named    []string // paths that settings of git name
-	Paths    []string // folders of programs that PATH names
-	Stood    map[string]string
+	Since    time.Time         // when the run began, as files know it
+	Roots    []string          // folders the box could write
+	Obeyed   []string          // those in which tools outside obey what they find
+	Guarded  []string          // git directories that the box could not write, and what leads to them
+	Unlisted []string          // folders in which nobody had looked for repositories, real paths
+	Before   []string          // what is not the box's, with all that is in it: it was there before, inner made it, or it was named on purpose
+	Named    []string          // paths that settings of git name
+	Paths    []string          // folders of programs in the homes that PATH names
+	Stood    map[string]string // what was at places of Guarded and Before, see package repos
 }
 
 // Watch notes what is to be looked at after this run. The next MakePlaceholders writes it down,
