@@ -206,18 +206,13 @@ func (w *sweep) looksFor(dir string) bool {
 // real returns the search with the real paths of the folders that are compared with others, of
 // homes under every name, and without those places of before at which something else is now.
 func (s Search) real() Search {
-	resolve := func(list []string) (out []string) {
-		for _, p := range list {
-			if real, err := filepath.EvalSymlinks(p); err == nil {
-				out = append(out, real)
-			}
-		}
-		return out
-	}
-	homes := resolve(s.Homes)
-	s.Homes, s.Obeyed = nil, resolve(s.Obeyed)
+	homes, obeyed := s.Homes, s.Obeyed
+	s.Homes, s.Obeyed = nil, nil
 	for _, home := range homes {
-		s.Homes = append(s.Homes, s.Mounts.Names(home)...)
+		s.Homes = append(s.Homes, s.Mounts.Names(files.Real(home))...)
+	}
+	for _, p := range obeyed {
+		s.Obeyed = append(s.Obeyed, files.Real(p))
 	}
 	s.Guarded, s.Before = s.standing(s.Guarded), s.standing(s.Before)
 	return s

@@ -25,6 +25,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
@@ -194,9 +195,4 @@ func lies(p string, list []string) bool {
 }
 
 // beyond is a path with no link on the way to it.
-func beyond(p string) string {
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
-		return filepath.Join(dir, filepath.Base(p))
-	}
-	return p
-}
+func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
