@@ -19,15 +19,18 @@ import (
 
 // How something is moved aside, or written, in the folders of a search and nowhere else.
 
-// inside reports whether the box could write a place: it lies in a root, and in no folder of that root that was covered.
+// inside reports whether the box could write a place: it lies in a root, and in no folder of that
+// root that was covered.
 func (w *sweep) inside(p string) bool {
 	return slices.ContainsFunc(w.roots, func(r *os.File) bool {
-		return paths.Below(r.Name(), p) && !slices.ContainsFunc(w.Covered, func(c string) bool { return paths.Below(r.Name(), c) && paths.Below(c, p) })
+		covers := func(c string) bool { return paths.Below(r.Name(), c) && paths.Below(c, p) }
+		return paths.Below(r.Name(), p) && !slices.ContainsFunc(w.Covered, covers)
 	})
 }
 
-// at calls do with a path of something, or of the place for it, below a root, by its open folder: no link is on the way
-// to it, and none comes there any more. Other boxes may still be running in these folders, and exchange a folder for a link.
+// at calls do with a path of something, or of the place for it, below a root, by its open folder:
+// no link is on the way to it, and none comes there any more. Other boxes may still be running in
+// these folders, and exchange a folder for a link.
 func (w *sweep) at(p string, do func(at string) error) error {
 	for _, r := range w.roots {
 		rest, ok := paths.Rest(r.Name(), p)
@@ -44,8 +47,8 @@ func (w *sweep) at(p string, do func(at string) error) error {
 	return fs.ErrPermission
 }
 
-// A program in the box can close a folder (chmod 0) with what it made there, and a person opens it again. So a folder that
-// was closed since the run began is opened to be looked into.
+// A program in the box can close a folder (chmod 0) with what it made there, and a person opens it
+// again. So a folder that was closed since the run began is opened to be looked into.
 
 // lstat is os.Lstat for something that may lie in closed folders.
 func (w *sweep) lstat(p string) (fs.FileInfo, error) {
@@ -56,12 +59,13 @@ func (w *sweep) lstat(p string) (fs.FileInfo, error) {
 	return fi, err
 }
 
-// deepest is the longest path of a folder that is searched, in bytes. The kernel takes no path of PATH_MAX, but
-// programs go into any folder by its name alone, and what is looked at in one has a longer path.
+// deepest is the longest path of a folder that is searched, in bytes. The kernel takes no path of
+// PATH_MAX, but programs go into any folder by its name alone, and what is looked at in one has a
+// longer path.
 const deepest = unix.PathMax - 512
 
-// readDir is os.ReadDir for a folder that may be closed. One that is there and cannot be read is noted, unless it
-// could not be before the run.
+// readDir is os.ReadDir for a folder that may be closed. One that is there and cannot be read is
+// noted, unless it could not be before the run.
 func (w *sweep) readDir(dir string) ([]fs.DirEntry, error) {
 	if len(dir) > deepest {
 		w.Unseen = append(w.Unseen, dir)
@@ -154,7 +158,8 @@ func (w *sweep) replace(p string, data []byte, m Moved) {
 		err = cause.Err // its path is one of this process
 	}
 	if err != nil {
-		w.errs = append(w.errs, fmt.Errorf("what runs nothing of %s could not be kept in its place, all of it is beside it: %w", p, err))
+		err = fmt.Errorf("what runs nothing of %s could not be kept in its place, all of it is beside it: %w", p, err)
+		w.errs = append(w.errs, err)
 	}
 }
 

@@ -29,8 +29,8 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	return w.judge(p, hit.Row.Tool, w.isNew(p, hit.Base), e.IsDir(), 0)
 }
 
-// judge moves aside what is new and does not stay, of a folder that is not, or that git outside has something in,
-// what is so in it. It reports whether it is gone.
+// judge moves aside what is new and does not stay, of a folder that is not, or that git outside has
+// something in, what is so in it. It reports whether it is gone.
 func (w *sweep) judge(p, tool string, fresh, dir bool, depth int) bool {
 	switch {
 	case w.stays(p):
@@ -52,12 +52,13 @@ func (w *sweep) judge(p, tool string, fresh, dir bool, depth int) bool {
 
 // spared reports whether a row of the table does not count at this place.
 func (w *sweep) spared(hit sensitive.Hit) bool {
-	top := slices.ContainsFunc(w.roots, func(r *os.File) bool { return r.Name() == hit.Base }) || files.Exists(hit.Base+"/.git")
-	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !top
+	root := slices.ContainsFunc(w.roots, func(r *os.File) bool { return r.Name() == hit.Base })
+	deeper := !root && !files.Exists(hit.Base+"/.git")
+	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && deeper
 }
 
-// isNew reports whether something was not called that before the run. A name of several parts, which begins at base,
-// becomes one when any of them is renamed.
+// isNew reports whether something was not called that before the run. A name of several parts,
+// which begins at base, becomes one when any of them is renamed.
 func (w *sweep) isNew(p, base string) bool {
 	for at := p; at != base; at = filepath.Dir(at) {
 		if fi, err := w.lstat(at); err == nil && w.recent(at, fi) {
@@ -170,8 +171,8 @@ func (w *sweep) ask(p string) {
 	}
 }
 
-// removeCopy removes a file of a work tree that is no more than what the box keeps a copy of anyway, as Claude Code
-// adds settings of the project to a new one.
+// removeCopy removes a file of a work tree that is no more than what the box keeps a copy of
+// anyway, as Claude Code adds settings of the project to a new one.
 func (w *sweep) removeCopy(p string) bool {
 	top := workTree(p)
 	rest, _ := paths.Rest(top, p)
@@ -199,7 +200,8 @@ func workTree(p string) string {
 func (w *sweep) looksFor(dir string) bool {
 	return slices.ContainsFunc(w.Obeyed, func(r string) bool {
 		rest, ok := paths.Rest(r, dir)
-		return ok && !sensitive.Packages(rest) && !strings.Contains("/"+rest+"/", "/.git/") && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
+		others := sensitive.Packages(rest) || strings.Contains("/"+rest+"/", "/.git/")
+		return ok && !others && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
 	})
 }
 

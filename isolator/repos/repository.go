@@ -13,9 +13,9 @@ import (
 
 // What git would run from one repository is switched off.
 
-// running are other parts of a git directory from which something runs: the commands and the merge strategies, which can
-// be paths of programs, of a rebase and of a series of picks (sequencer.c; measured with git 2.39), and the
-// settings of lazygit and Arcanist.
+// running are other parts of a git directory from which something runs: the commands and the merge
+// strategies, which can be paths of programs, of a rebase and of a series of picks (sequencer.c;
+// measured with git 2.39), and the settings of lazygit and Arcanist.
 var running = []string{"rebase-merge", "sequencer", "lazygit.yml", "arc/config"} // allowed: never changed
 
 // ofGit is what is moved aside of a repository.
@@ -46,9 +46,9 @@ func (w *sweep) top(p string) {
 	}
 }
 
-// pointer looks at a .git that is a file or a link. One that is the box's stays when it leads to where no box
-// makes a repository of any kind that is not looked for before each run: into the git directories of the host, when
-// these agree, or into a .git folder.
+// pointer looks at a .git that is a file or a link. One that is the box's stays when it leads to
+// where no box makes a repository of any kind that is not looked for before each run: into the git
+// directories of the host, when these agree, or into a .git folder.
 func (w *sweep) pointer(p string, fi os.FileInfo) {
 	to, name := leadsTo(p), "nothing"
 	if files.Exists(to) {
@@ -65,8 +65,8 @@ func (w *sweep) pointer(p string, fi os.FileInfo) {
 	}
 }
 
-// fresh reports whether the box made or changed something of a repository. What was not there before is the box's,
-// whatever times it has: it may have been moved to where git finds it.
+// fresh reports whether the box made or changed something of a repository. What was not there
+// before is the box's, whatever times it has: it may have been moved to where git finds it.
 func (w *sweep) fresh(repo, p string, fi os.FileInfo) bool {
 	unknown := w.inside(repo) && !lies(repo, w.Guarded) && !lies(repo, w.Unlisted)
 	return !lies(p, w.Before) && (unknown || w.recent(p, fi))
@@ -78,8 +78,8 @@ func (w *sweep) freshAt(repo, p string) bool {
 	return err == nil && w.fresh(repo, p, fi)
 }
 
-// leadsTo returns where a .git leads that is a file or a link, "" for nowhere. What git reads of it is a string of C, less
-// the line ends after it (setup.c, read_gitfile_gently).
+// leadsTo returns where a .git leads that is a file or a link, "" for nowhere. What git reads of it
+// is a string of C, less the line ends after it (setup.c, read_gitfile_gently).
 func leadsTo(p string) string {
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -125,8 +125,10 @@ func (w *sweep) repository(repo string) {
 		}
 	}
 	p := filepath.Join(repo, "commondir")
-	if data, err := w.read(p); err == nil && strings.TrimRight(string(data), "\r\n") == "../.." && filepath.Base(filepath.Dir(repo)) == "worktrees" {
-		w.repository(filepath.Dir(filepath.Dir(repo)))
+	data, err := w.read(p)
+	linked := err == nil && strings.TrimRight(string(data), "\r\n") == "../.."
+	if all := filepath.Dir(repo); linked && filepath.Base(all) == "worktrees" {
+		w.repository(filepath.Dir(all))
 	} else if w.freshAt(repo, p) {
 		w.aside(p, ofGit(repo, "commondir"))
 	}
@@ -163,7 +165,8 @@ func (w *sweep) settings(repo, name string) {
 		bad = append(bad, name+" ("+err.Error()+")")
 	}
 	if len(bad) > 0 {
-		w.replace(p, gitconfig.File("Switched off by inner: see the newest "+name+Suffix+"* for what a program in a box had written.", good), ofGit(repo, bad...))
+		about := "Switched off by inner: see the newest " + name + Suffix + "* for what a program in a box had written."
+		w.replace(p, gitconfig.File(about, good), ofGit(repo, bad...))
 	}
 }
 

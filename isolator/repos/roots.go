@@ -16,8 +16,9 @@ import (
 	"github.com/enr/inner/internal/files"
 )
 
-// A box writes a folder, whatever its name is: the host, or a box that can write what it lies in, can rename it while
-// the box runs. So the roots of a search are kept open, and searched where they are at the end.
+// A box writes a folder, whatever its name is: the host, or a box that can write what it lies in,
+// can rename it while the box runs. So the roots of a search are kept open, and searched where they
+// are at the end.
 
 // Roots are open folders, by the paths that a search has of them.
 type Roots map[string]*os.File
@@ -53,8 +54,8 @@ func openRoot(p string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), real), nil
 }
 
-// Follow returns the search with the names that the roots have now, in everything that it says of them, and without those
-// that were removed. lost are roots that cannot be found.
+// Follow returns the search with the names that the roots have now, in everything that it says of
+// them, and without those that were removed. lost are roots that cannot be found.
 func (r Roots) Follow(s Search) (_ Search, lost []string) {
 	names := map[string]string{}
 	s.Roots = slices.Clone(s.Roots)
@@ -171,16 +172,18 @@ func (w *sweep) keeps(p string, fi fs.FileInfo) bool {
 	return good
 }
 
-// keepsTime reports whether a folder lies in a file system that sets the time of a change by this computer's clock, and
-// lets no program set it, unlike FAT, sshfs and some network file systems: it dates a file of our own back. What the
-// user cannot write a box cannot.
+// keepsTime reports whether a folder lies in a file system that sets the time of a change by this
+// computer's clock, and lets no program set it, unlike FAT, sshfs and some network file systems: it
+// dates a file of our own back. What the user cannot write a box cannot.
 func keepsTime(dir string) bool {
 	fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		name := filepath.Join(dir, ".inner-probe-"+rand.Text())
-		if fd, err = unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err != nil {
+		const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		if fd, err = unix.Open(name, flags, 0o600); err != nil {
 			fi, gone := os.Stat(dir)
-			return errors.Is(err, unix.EROFS) || gone == nil && unix.Access(dir, unix.W_OK) != nil && stat(fi).Uid != uint32(os.Getuid())
+			others := gone == nil && stat(fi).Uid != uint32(os.Getuid())
+			return errors.Is(err, unix.EROFS) || others && unix.Access(dir, unix.W_OK) != nil
 		}
 		defer func() { _ = unix.Unlink(name) }()
 	}
