@@ -66,13 +66,13 @@ func plainGit(program, top string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TrackedAt asks the index and HEAD of the work tree at top for what they have at some paths in
-// it, and below those. Nothing that a repository's configuration names is run. What cannot be had
+// TrackedAt asks the index and HEAD of a work tree for what they have at a path in it, and below that. Nothing that a repository's configuration names is run. What cannot be had
 // is not there.
-func TrackedAt(program, top string, places []string) Tracked {
+func TrackedAt(program string, r *Repo, place string) Tracked {
 	out := Tracked{}
 	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
-		cmd := plainGit(program, top, append(ask, places...)...)
+		cmd := plainGit(program, r.Top, append(ask, place)...)
+		cmd.Env = append(cmd.Env, "GIT_DIR="+r.Dir, "GIT_WORK_TREE="+r.Top)
 		text, err := cmd.Output()
 		if err != nil {
 			continue // there is no commit yet
@@ -83,7 +83,7 @@ func TrackedAt(program, top string, places []string) Tracked {
 				continue
 			}
 			fields := strings.Fields(strings.Replace(about, " blob ", " ", 1)) // of ls-tree
-			at := filepath.Join(top, path)
+			at := filepath.Join(r.Top, path)
 			out[at] = append(out[at], fields[0]+" "+fields[1])
 		}
 	}
