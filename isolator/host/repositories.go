@@ -84,7 +84,7 @@ func (l *looker) project(dir string) (bare bool, folders []string) {
 // EverywhereHooks are the folders of hooks that the settings of the user and of the
 // system name for every repository.
 func EverywhereHooks(getenv func(string) string) []string {
-	entries, _ := UserGit(getenv).Load()
+	entries := UserGit(getenv).Load()
 	var out []string
 	for _, e := range entries {
 		if e.Key == "core.hookspath" {
