@@ -68,16 +68,12 @@ func cleaned(c *caller.Caller, rc profile.RunConfig) (r gitconfig.Result, from [
 	if err != nil {
 		return r, nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
-	policy := gitPolicy(rc)
-	for _, kv := range rc.Git.Overrides {
-		policy.Overrides = append(policy.Overrides, gitconfig.Entry{Key: kv.Key, Value: kv.Value})
-	}
-	return gitconfig.Clean(list, policy), from, nil
+	return gitconfig.Clean(list, gitPolicy(rc)), from, nil
 }
 
 // gitOf says where git finds the settings for the working folder of a run.
 func gitOf(c *caller.Caller, rc profile.RunConfig) gitconfig.Sources {
-	s := host.UserGit(c.Getenv)
+	s := gitconfig.Environment(c.Getenv)
 	s.Home = c.Home
 	if filepath.IsAbs(rc.Workdir) { // else it cannot be used, which is said elsewhere
 		if r, err := git.Find(files.Real(rc.Workdir)); err == nil {
@@ -87,7 +83,7 @@ func gitOf(c *caller.Caller, rc profile.RunConfig) gitconfig.Sources {
 	return s
 }
 
-// gitPolicy says what of git's settings a box has, but for the overrides of [git].
+// gitPolicy says what of git's settings a box has.
 func gitPolicy(rc profile.RunConfig) gitconfig.Policy {
 	p := gitconfig.Policy{
 		Credentials: slices.Contains(rc.Allow, "git-credentials"),
@@ -97,11 +93,15 @@ func gitPolicy(rc profile.RunConfig) gitconfig.Policy {
 	}
 	if rc.Git != nil {
 		p.Strip = rc.Git.StripSections
+		for _, kv := range rc.Git.Overrides {
+			key, _ := gitconfig.Canonical(kv.Key) // the profile was checked
+			p.Overrides = append(p.Overrides, gitconfig.Entry{Key: key, Value: kv.Value})
+		}
 	}
 	return p
 }
 
-// giveSettings gives the box settings: without [git] those that have its git, over all files, not sign.
+// giveSettings gives the box settings, those with which its git does not sign among them. Some hold over all files.
 func giveSettings(run *Run, r gitconfig.Result, from []string) {
 	s, command := &run.Assets, r.Command
 	set := func(key, value string) { s.Env = append(s.Env, profile.KV{Key: key, Value: value}) }
@@ -110,8 +110,9 @@ func giveSettings(run *Run, r gitconfig.Result, from []string) {
 		set("GIT_CONFIG_GLOBAL", paths.BoxGitConfig)
 		set("GIT_CONFIG_NOSYSTEM", "1")
 		set("GIT_CONFIG_SYSTEM", os.DevNull) // for git config --system, which ignores NOSYSTEM
-	} else if run.Getenv("GIT_CONFIG_COUNT") == "" {
-		command = Unsigned(run.Caller, run.Spec)
+	}
+	if run.Spec.Git != nil || run.Getenv("GIT_CONFIG_COUNT") == "" {
+		command = append(Unsigned(run.Caller, run.Spec), command...)
 	}
 	for i, e := range command {
 		set(fmt.Sprintf("GIT_CONFIG_KEY_%d", i), e.Key)

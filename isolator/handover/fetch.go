@@ -114,12 +114,9 @@ func (b *Branches) side(ctx context.Context, mode, object string, left *int) (fs
 	return m, data, err
 }
 
-// Remote returns the address of a remote of the work tree dir, as git has it.
+// Remote returns the address of a remote of the work tree dir, which is its name, or the address itself.
 func (g Git) Remote(ctx context.Context, dir, name string) (string, error) {
-	if url, err := g.word(ctx, dir, "config", "--get", "remote."+name+".url"); err == nil && url != "" {
-		return url, nil
-	}
-	return "", fmt.Errorf("%s has no remote %q", dir, name)
+	return g.word(ctx, dir, "ls-remote", "--get-url", "--", name)
 }
 
 // Top returns the top of the work tree that dir lies in.

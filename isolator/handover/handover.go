@@ -18,9 +18,9 @@ package handover
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,13 +50,6 @@ type Git struct {
 
 // run runs git in a folder, and returns what it prints.
 func (g Git) run(ctx context.Context, dir string, words ...string) (string, error) {
-	program := g.Program
-	if program == "" {
-		var err error
-		if program, err = exec.LookPath("git"); err != nil {
-			return "", errors.New("git was not found: it belongs in the image")
-		}
-	}
 	// What a repository's own configuration could have executed is off.
 	settings := []string{
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
@@ -71,7 +64,7 @@ func (g Git) run(ctx context.Context, dir string, words ...string) (string, erro
 	if g.checks {
 		settings = append(settings, objects.Fsck()...)
 	}
-	cmd := exec.CommandContext(ctx, program, append(settings, words...)...)
+	cmd := exec.CommandContext(ctx, cmp.Or(g.Program, "git"), append(settings, words...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, g.environment(), g.in
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
@@ -79,11 +72,7 @@ func (g Git) run(ctx context.Context, dir string, words ...string) (string, erro
 		cmd.Stdout = g.out
 	}
 	if err := helper.Run(cmd); err != nil {
-		text := strings.TrimSpace(complaint.String())
-		if text == "" {
-			text = err.Error()
-		}
-		return out.String(), fmt.Errorf("git %s: %s", words[0], text)
+		return out.String(), fmt.Errorf("git %s: %s", words[0], cmp.Or(strings.TrimSpace(complaint.String()), err.Error()))
 	}
 	return out.String(), nil
 }

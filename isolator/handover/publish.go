@@ -86,13 +86,10 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 // commits. The branch can be trusted for that, because a box cannot push.
 func (g Git) earlier(ctx context.Context, repo string, r Result) (string, error) {
 	at := "refs/base/" + strings.TrimPrefix(r.Ref, "refs/heads/")
-	commit, err := g.word(ctx, repo, "for-each-ref", "--format=%(objectname)", at)
-	if err != nil || commit == "" {
+	out, err := g.word(ctx, repo, "for-each-ref", "--format=%(objectname) %(committername) %(committeremail)%0a%(contents)", at)
+	commit, text, _ := strings.Cut(out, " ")
+	if text != strings.TrimSpace("inner <inner@localhost>\n"+r.stamp()) {
 		return "", err
 	}
-	text, err := g.run(ctx, repo, "log", "-1", "--format=%cn <%ce>%n%B", commit)
-	if err != nil || strings.TrimSpace(text) != strings.TrimSpace("inner <inner@localhost>\n"+r.stamp()) {
-		return "", err
-	}
-	return commit, nil
+	return commit, err
 }

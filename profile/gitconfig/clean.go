@@ -10,7 +10,7 @@ type Policy struct {
 	// Strip names sections, each with all its sub-sections. "section.x" names one sub-section,
 	// or one setting of the section itself; "section.sub.name" names one setting.
 	Strip []string
-	// Overrides replace every value of their key, which is in any spelling.
+	// Overrides replace every value of their key.
 	Overrides []Entry
 
 	Credentials bool // stored logins are allowed
@@ -32,7 +32,7 @@ type Result struct {
 func Clean(list []Entry, p Policy) (r Result) {
 	overridden := map[string]bool{}
 	for _, o := range p.Overrides {
-		overridden[folded(o.Key)] = true
+		overridden[o.Key] = true
 	}
 	for _, e := range list {
 		switch {
@@ -48,12 +48,7 @@ func Clean(list []Entry, p Policy) (r Result) {
 	if !p.Credentials {
 		r.Command = append(r.Command, Entry{Key: "credential.helper"})
 	}
-	if !signs(list, p) {
-		r.Command = append(r.Command, unsigned()...)
-	}
-	r.File = append(r.File, r.Command...)
 	for _, o := range p.Overrides {
-		o.Key = folded(o.Key)
 		r.File = append(r.File, o)
 		if !repeats(o, p) {
 			r.Command = append(r.Command, o)
@@ -97,36 +92,22 @@ func neutral(e Entry, p Policy) bool {
 	return section == "trace2" || section == "protocol" && sub == "ext" || !p.Credentials && login(e)
 }
 
-// unsigned returns the settings with which git signs nothing unless a command asks for it.
-func unsigned() (out []Entry) {
-	for _, key := range []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "push.gpgsign"} {
-		out = append(out, Entry{Key: key, Value: "false"})
-	}
-	return out
-}
-
 // Unsigned returns the settings that switch signing off, when those of list ask for every commit
 // or tag to be signed and the box does not have the keys. Otherwise it returns nil.
-func Unsigned(list []Entry, p Policy) []Entry {
+func Unsigned(list []Entry, p Policy) (out []Entry) {
+	list = slices.Concat(list, p.Overrides)
+	format, _ := Last(list, "gpg.format")
 	asked := slices.ContainsFunc([]string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}, func(key string) bool {
 		e, _ := Last(list, key)
 		return True(e)
 	})
-	if asked && !signs(list, p) {
-		return unsigned()
+	if !asked || format.Value == "ssh" && p.SSH || format.Value != "ssh" && p.GPG {
+		return nil
 	}
-	return nil
-}
-
-// signs reports whether the box has the keys that commits are signed with.
-func signs(list []Entry, p Policy) bool {
-	format, _ := Last(list, "gpg.format")
-	for _, o := range p.Overrides {
-		if folded(o.Key) == "gpg.format" {
-			format = o
-		}
+	for _, key := range []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "push.gpgsign"} {
+		out = append(out, Entry{Key: key, Value: "false"})
 	}
-	return format.Value == "ssh" && p.SSH || format.Value != "ssh" && p.GPG
+	return out
 }
 
 // repeats reports whether every value of a setting counts, so that an override in both File and

@@ -43,13 +43,14 @@ const (
 )
 
 // Environment says where git finds the settings of the system and of the user whose environment this
-// is, as far as variables say: files in other places, and settings of their own.
+// is, as far as variables say: files in other places, and settings of their own. Every include is
+// followed.
 //
 // Source: git-config(1), "ENVIRONMENT", and git(1) for GIT_TEMPLATE_DIR, which is the setting
 // init.templateDir under another name. GIT_CONFIG_NOSYSTEM is not heeded: the next call of git may
 // be without it.
 func Environment(getenv func(string) string) Sources {
-	s := Sources{System: getenv("GIT_CONFIG_SYSTEM"), Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL")}
+	s := Sources{System: getenv("GIT_CONFIG_SYSTEM"), Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL"), Every: true}
 	count, _ := strconv.Atoi(getenv("GIT_CONFIG_COUNT")) // git refuses anything else
 	for i := range min(count, maxVariables) {
 		key, value := getenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i)), getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))

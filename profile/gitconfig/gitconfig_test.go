@@ -90,14 +90,13 @@ func spell(list []Entry) []string {
 func TestClean(t *testing.T) {
 	sealed := []string{"core.askpass=", "core.fsmonitor=false", "protocol.ext.allow=never"}
 	noLogin := []string{"credential.helper="}
-	unsigned := []string{"commit.gpgsign=false", "tag.gpgsign=false", "tag.forcesignannotated=false", "push.gpgsign=false"}
 	for _, c := range []struct {
 		about   string
 		list    []string
 		policy  Policy
-		file    []string // before what is enforced
-		command []string // all of it
-		added   []string // after what is enforced
+		file    []string
+		command []string
+		added   []string // after file
 		dropped []string
 	}{
 		{
@@ -144,7 +143,7 @@ func TestClean(t *testing.T) {
 			list:    []string{"credential.helper=store", "github.token=1", "core.askpass=x"},
 			policy:  Policy{Credentials: true},
 			file:    []string{"credential.helper=store", "github.token=1"},
-			command: slices.Concat(sealed, unsigned),
+			command: sealed,
 			dropped: []string{"core.askpass=x"},
 		},
 		{
@@ -157,45 +156,24 @@ func TestClean(t *testing.T) {
 		{
 			about:   "an override takes the place of every value, and holds over the repository's",
 			list:    []string{"push.default=simple", "push.default=current", "url.X.insteadof=1", "url.x.insteadof=2"},
-			policy:  Policy{Overrides: []Entry{{Key: "Push.Default", Value: "nothing"}, {Key: "url.X.insteadOf", Value: "it's"}}},
+			policy:  Policy{Overrides: []Entry{{Key: "push.default", Value: "nothing"}, {Key: "url.X.insteadof", Value: "it's"}}},
 			file:    []string{"url.x.insteadof=2"},
-			command: slices.Concat(sealed, noLogin, unsigned, []string{"push.default=nothing"}),
+			command: slices.Concat(sealed, noLogin, []string{"push.default=nothing"}),
 			added:   []string{"push.default=nothing", "url.X.insteadof=it's"},
 		},
 		{
 			about:   "a helper of the profile is the only one",
 			list:    []string{"credential.helper=store"},
 			policy:  Policy{Strip: []string{"credential"}, Overrides: []Entry{{Key: "credential.helper", Value: "!f"}, {Key: "credential.https://x.helper", Value: "!g"}}},
-			command: slices.Concat(sealed, noLogin, unsigned, []string{"credential.helper=!f", "credential.https://x.helper=!g"}),
+			command: slices.Concat(sealed, noLogin, []string{"credential.helper=!f", "credential.https://x.helper=!g"}),
 			added:   []string{"credential.helper=!f", "credential.https://x.helper=!g"},
-		},
-		{
-			about:   "keys of GnuPG sign",
-			list:    []string{"commit.gpgsign=true"},
-			policy:  Policy{GPG: true},
-			file:    []string{"commit.gpgsign=true"},
-			command: slices.Concat(sealed, noLogin),
-		},
-		{
-			about:  "keys of GnuPG do not sign for SSH",
-			list:   []string{"gpg.format=ssh"},
-			policy: Policy{GPG: true},
-			file:   []string{"gpg.format=ssh"},
-		},
-		{
-			about:   "keys of SSH do",
-			list:    []string{"gpg.format=openpgp"},
-			policy:  Policy{SSH: true, Overrides: []Entry{{Key: "gpg.format", Value: "ssh"}}},
-			command: slices.Concat(sealed, noLogin, []string{"gpg.format=ssh"}),
-			added:   []string{"gpg.format=ssh"},
 		},
 	} {
 		r := Clean(entries(c.list...), c.policy)
 		if c.command == nil {
-			c.command = slices.Concat(sealed, noLogin, unsigned)
+			c.command = slices.Concat(sealed, noLogin)
 		}
-		always := c.command[:len(c.command)-len(c.added)+countRepeats(c.added, c.policy)]
-		if diff := cmp.Diff(slices.Concat(c.file, always, c.added), spell(r.File)); diff != "" {
+		if diff := cmp.Diff(slices.Concat(c.file, c.added), spell(r.File)); diff != "" {
 			t.Errorf("%s: file (-want +got):\n%s", c.about, diff)
 		}
 		if diff := cmp.Diff(c.command, spell(r.Command)); diff != "" {
@@ -228,14 +206,24 @@ func TestWithoutLogins(t *testing.T) {
 	}
 }
 
-func countRepeats(list []string, p Policy) int {
-	n := 0
-	for _, e := range entries(list...) {
-		if repeats(e, p) {
-			n++
+func TestUnsigned(t *testing.T) {
+	for _, c := range []struct {
+		list   []string
+		policy Policy
+		want   bool
+	}{
+		{[]string{"commit.gpgsign=false"}, Policy{}, false},
+		{[]string{"commit.gpgsign"}, Policy{}, true},
+		{[]string{"tag.gpgsign=true", "tag.gpgsign=no"}, Policy{}, false},
+		{[]string{"commit.gpgsign=true"}, Policy{GPG: true}, false},
+		{[]string{"commit.gpgsign=true", "gpg.format=ssh"}, Policy{GPG: true}, true},
+		{[]string{"commit.gpgsign=true", "gpg.format=openpgp"}, Policy{SSH: true, Overrides: entries("gpg.format=ssh")}, false},
+		{nil, Policy{Overrides: entries("tag.gpgsign=true")}, true},
+	} {
+		if got := Unsigned(entries(c.list...), c.policy); len(got) > 0 != c.want {
+			t.Errorf("%q, %+v: %q", c.list, c.policy, spell(got))
 		}
 	}
-	return n
 }
 
 // A real home: both files, includes, and conditions decided for the repository asked about.
