@@ -34,11 +34,11 @@ func (g Git) Fetch(ctx context.Context, dir, from, fleet string) (*Branches, err
 		return nil, fmt.Errorf("%q is not the name of a fleet: letters, digits and - in lower case", fleet)
 	}
 	s, err := g.store(ctx)
-	b := &Branches{store: s}
-	if err == nil {
-		err = b.fill(ctx, dir, from, fleet)
-	}
 	if err != nil {
+		return nil, err
+	}
+	b := &Branches{store: s}
+	if err := b.fill(ctx, dir, from, fleet); err != nil {
 		b.Close()
 		return nil, err
 	}

@@ -113,8 +113,11 @@ type store struct {
 
 func (g Git) store(ctx context.Context) (s store, err error) {
 	s.Git = g
-	if s.dir, err = os.MkdirTemp("", "inner-git"); err == nil {
-		_, err = g.run(ctx, s.dir, "init", "--quiet", "--bare", ".")
+	if s.dir, err = os.MkdirTemp("", "inner-git"); err != nil {
+		return s, err
+	}
+	if _, err = g.run(ctx, s.dir, "init", "--quiet", "--bare", "."); err != nil {
+		s.Close()
 	}
 	return s, err
 }
@@ -150,10 +153,10 @@ func (s store) blob(ctx context.Context, object string, most int) ([]byte, error
 // most bytes. Its objects are checked (fsck), and the returned func removes it.
 func (g Git) Files(ctx context.Context, repo string, most int) (read func(name string) ([]byte, error), remove func(), err error) {
 	s, err := g.store(ctx)
-	if err == nil {
-		err = s.fetch(ctx, g.checked(), "--depth=1", "--", repo, "HEAD:refs/heads/head")
-	}
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.fetch(ctx, g.checked(), "--depth=1", "--", repo, "HEAD:refs/heads/head"); err != nil {
 		s.Close()
 		return nil, nil, err
 	}

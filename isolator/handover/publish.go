@@ -48,10 +48,10 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 		return "", fmt.Errorf("%q is larger than %d MiB", r.Bundle, maxBundle>>20)
 	}
 	s, err := g.store(ctx)
-	defer s.Close()
 	if err != nil {
 		return "", err
 	}
+	defer s.Close()
 	if err := s.fetch(ctx, g, "--", r.Repo, "+refs/heads/*:refs/base/*"); err != nil {
 		return "", err
 	}
