@@ -34,15 +34,17 @@ const (
 
 // boxGits are the repositories of a run.
 type boxGits struct {
-	found  []*git.Repo // all of them
-	repos  []*git.Repo // those that are shared
-	lines  []string    // what is read-only, and why
-	passed []string    // each .git that leads to none, or is hidden
-	stays  []string    // all git directories, and what leads to them
-	served []*sharedGit
-	failed string     // why nothing can be mounted in the box
-	place  *sharedGit // of a repository that the box may make, nil where there is one
-	server *server.Server
+	found   []*git.Repo // all of them
+	repos   []*git.Repo // those that are shared
+	lines   []string    // what is read-only, and why
+	passed  []string    // each .git that leads to none, or is hidden
+	missing []string    // where submodules are not initialised
+	unread  error       // of an index that cannot be read
+	stays   []string    // all git directories, and what leads to them
+	served  []*sharedGit
+	failed  string     // why nothing can be mounted in the box
+	place   *sharedGit // of a repository that the box may make, nil where there is one
+	server  *server.Server
 }
 
 // feature shares repositories with the box.
