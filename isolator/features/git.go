@@ -285,8 +285,7 @@ func notCarried(run *Run) (out []gitconfig.Entry) {
 	if run.Spec.Git != nil || run.Spec.Home == "host" {
 		return nil
 	}
-	list, _ := host.UserGit(run.Getenv).Load()
-	for _, e := range list {
+	for _, e := range gitconfig.Environment(run.Getenv).Load() {
 		section, name, _ := e.Parts()
 		if section == "filter" && !slices.ContainsFunc(out, func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
 			why := "echo >&2 'inner: the filter of your git settings is not in the sandbox: stage this file outside'; false"
@@ -303,6 +302,7 @@ func repoPolicy(run *Run) *gitconfig.Policy {
 		return nil
 	}
 	p := gitPolicy(run.Spec)
+	p.Overrides = nil
 	return &p
 }
 

@@ -338,10 +338,7 @@ func (r Repository) Visible() (list []gitconfig.Entry, err error) {
 		list = append(list, more...)
 	}
 	if r.Policy != nil {
-		clean, err := gitconfig.Clean(list, *r.Policy)
-		if err != nil {
-			return nil, err
-		}
+		clean := gitconfig.Clean(list, *r.Policy)
 		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool {
 			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) && (e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
 		})
