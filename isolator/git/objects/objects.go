@@ -1,9 +1,9 @@
 // Package objects lets what a box stored in git come into the host's repository.
 //
 // A box writes objects into a store of its own. Before a ref, a HEAD, a log or an index outside
-// names one of them, Bring or BringBlobs brings it over with all that it needs:
+// names one of them, Bring or its like brings it over with all that it needs:
 //
-//	g, err := objects.New(objects.Options{Git: "/usr/bin/git", Host: gitDir, Store: store, Own: folder})
+//	g, err := objects.New(objects.Options{Git: "/usr/bin/git", Dir: gitDir, Store: store, Own: folder})
 //	err = g.Bring(commit)          // before a ref is renamed into place
 //	err = g.BringBlobs(blobs...)   // before an index is
 //
@@ -29,19 +29,17 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Options say whose objects go where. The descriptors stay the caller's, and are open as long as the gate is.
+// Options say whose objects go where.
 type Options struct {
-	Git   string   // the host's git
-	Host  *os.File // the host's git directory: that of the repository, not of a linked worktree
-	Store *os.File // the box's store of objects
-	Own   string   // an empty folder of inner's alone, for a git directory
-
-	// Share returns the mode that core.sharedRepository gives what was made with a mode; nil leaves it as it is.
-	Share func(mode uint32) uint32
+	Git   string // the host's git
+	Dir   string // the host's git directory: that of the repository, not of a linked worktree
+	Store string // the box's store of objects
+	Own   string // a folder of inner's alone, for a git directory; it may be kept, and shared between gates
 
 	// Partial says that the host's repository is a partial clone: packs from its remote lack objects.
 	Partial bool
@@ -53,11 +51,16 @@ type Options struct {
 // Gate brings objects from one store to one repository. Its methods may be called concurrently.
 type Gate struct {
 	Options
-	mutex   sync.Mutex
-	objects *os.File // the host's folder of objects
-	asked   *cats
-	packs   map[string]bool // those of the store that came over
-	known   map[id]*object  // commits and trees that were read lately
+	mutex sync.Mutex
+	host  *os.File // the host's git directory
+	into  *os.File // its folder of objects
+	store *os.File
+
+	quarantine string    // a folder in the host's folder of objects, while something is brought
+	kinds      *asked    // a git that says what objects are, nil until it is asked
+	diffs      *asked    // one that says what is in commits
+	packed     time.Time // when the host's packs had changed last, when they were started
+	packs      map[string]bool
 }
 
 // NewLink is the error for a commit or tree that brings a gitlink. It holds the path, which the box chose.
@@ -65,70 +68,52 @@ type NewLink string
 
 func (l NewLink) Error() string { return fmt.Sprintf("brings the repository at %q", string(l)) }
 
+// errMissing is an object that neither the host nor the box has.
+var errMissing = errors.New("is neither in the repository nor in the box's store")
+
 // New makes a gate. Close must be called.
-func New(o Options) (*Gate, error) {
-	objects, err := os.Open(filepath.Join(folderOf(o.Host), "objects"))
-	if err != nil {
-		return nil, err
+func New(o Options) (g *Gate, err error) {
+	g = &Gate{Options: o, quarantine: newQuarantine(), packs: map[string]bool{}}
+	open := func(name string, flags int) (file *os.File) {
+		if err == nil {
+			file, err = os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|flags, 0)
+		}
+		return file
 	}
-	g := &Gate{Options: o, objects: objects, packs: map[string]bool{}, known: map[id]*object{}}
-	if err := g.makeOwn(); err != nil {
-		objects.Close()
+	g.host, g.into = open(o.Dir, 0), open(filepath.Join(o.Dir, "objects"), 0)
+	g.store = open(o.Store, unix.O_NOFOLLOW) // a box may have made a link there
+	if err == nil {
+		err = g.makeOwn()
+	}
+	if err != nil {
+		g.Close()
 		return nil, err
 	}
 	g.sweep()
 	return g, nil
 }
 
-// folderOf returns a path that leads to an open folder, wherever it has been moved.
-func folderOf(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
-
 // Close ends what the gate started.
 func (g *Gate) Close() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.asked.close()
-	g.objects.Close()
-}
-
-// Has reports whether the host has an object now.
-func (g *Gate) Has(name string) (bool, error) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	object, err := parseID(name)
-	if err != nil {
-		return false, err
+	g.endGits()
+	for _, file := range []*os.File{g.host, g.into, g.store} {
+		file.Close()
 	}
-	kinds, err := g.host().kinds(object)
-	return err == nil && kinds[0] != "", err
 }
 
 // Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all zeros, is passed over.
-func (g *Gate) Bring(names ...string) error {
-	return g.bring(names, func(w *walk, list []id) error {
-		for _, object := range list {
-			if err := w.named(object, 0); err != nil {
-				return fmt.Errorf("%s: %w", object, err)
-			}
-		}
-		return nil
-	})
-}
+func (g *Gate) Bring(names ...string) error { return g.bring(names, (*walk).named) }
 
 // BringBlobs brings the files that an index is about to name, in hexadecimal.
-func (g *Gate) BringBlobs(names ...string) error {
-	return g.bring(names, func(w *walk, list []id) error { return w.need("blob", list...) })
-}
+func (g *Gate) BringBlobs(names ...string) error { return g.bring(names, (*walk).blobs) }
+
+// BringTrees brings the trees that an index is about to cache. Those who call it have compared them with its entries.
+func (g *Gate) BringTrees(names ...string) error { return g.bring(names, (*walk).trees) }
 
 // BringModules brings files that an index is about to name as .gitmodules.
-func (g *Gate) BringModules(names ...string) error {
-	return g.bring(names, func(w *walk, list []id) error {
-		if err := w.need("blob", list...); err != nil {
-			return err
-		}
-		return w.quarantine.modules(list)
-	})
-}
+func (g *Gate) BringModules(names ...string) error { return g.bring(names, (*walk).modules) }
 
 // bring looks at what may come over, and then brings it. Packs are looked at when something is in no file of its own.
 func (g *Gate) bring(names []string, look func(*walk, []id) error) error {
@@ -138,50 +123,37 @@ func (g *Gate) bring(names []string, look func(*walk, []id) error) error {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	err = g.bringLoose(list, look)
-	if !errors.Is(err, errMissing) {
-		return err
+	if err = g.bringLoose(list, look); err == nil {
+		return nil
 	}
-	refused := g.bringPacks()
-	if err = g.bringLoose(list, look); err != nil {
-		return errors.Join(err, refused)
+	came, refused := g.bringPacks()
+	if came {
+		err = g.bringLoose(list, look)
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, refused)
 }
 
 // bringLoose brings what the store has as files of their own.
 func (g *Gate) bringLoose(list []id, look func(*walk, []id) error) error {
-	w := &walk{gate: g, quarantine: quarantine{gate: g}, host: g.host(), fresh: map[id]*object{}, done: map[string]bool{}}
-	w.git = w.host
-	defer w.quarantine.remove()
-	if err := look(w, list); err != nil {
+	if err := g.makeQuarantine(); err != nil {
 		return err
 	}
-	if w.odd {
-		if err := w.quarantine.judge(w.order); err != nil {
-			return err
+	defer g.removeQuarantine()
+	w := &walk{gate: g, fresh: map[id]string{}, asks: map[ask]bool{}, odd: map[entry]bool{}, room: maxBytes}
+	err := look(w, list)
+	if err == nil && len(w.odd) > 0 {
+		err = g.judge(w.odd)
+	}
+	if err == nil {
+		err = g.record(w.commits) // before they come
+	}
+	for _, name := range w.order { // they reach the disk when the system writes them, as git's own do
+		if err == nil {
+			err = g.release(name.file())
 		}
 	}
-	if err := g.record(w.commits); err != nil { // before they come
-		return err
-	}
-	for name, o := range w.fresh {
-		g.remember(name, o)
-	}
-	return w.quarantine.release(w.order)
-}
-
-// remember keeps the text of a small object: the next commit is compared with it.
-func (g *Gate) remember(name id, o *object) {
-	if len(g.known) == maxKnown {
-		clear(g.known)
-	}
-	if o.kind != "blob" && len(o.text) <= 1<<14 {
-		g.known[name] = o
-	}
-}
-
-// hasLoose reports whether the host has an object as a file of its own.
-func (g *Gate) hasLoose(object id) bool {
-	return unix.Faccessat(int(g.objects.Fd()), object.file(), unix.F_OK, 0) == nil
+	return err
 }
