@@ -121,12 +121,12 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		Protected: func(path string) bool { return own && g.Covers(path) },
 		Gitlink:   func(path string) bool { return g.HostHad(path, objects.Gitlink) },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
-		Trees:     func(ids []index.ID) bool { return g.objects.BringTrees(names(ids)...) == nil },
+		Trees:     func(ids []index.ID) bool { return g.objects.BringAs("tree", names(ids)...) == nil },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(g.objects.BringModules(names(checked.Modules)...), g.objects.BringBlobs(names(checked.Blobs)...)); err != nil {
+	if err := errors.Join(g.objects.BringAs(objects.Modules, names(checked.Modules)...), g.objects.BringAs("blob", names(checked.Blobs)...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {
@@ -221,22 +221,14 @@ func (g *Gate) git(args ...string) *exec.Cmd {
 
 // gitlinks are the places of submodules that the host's index has.
 func (g *Gate) gitlinks() (map[string]bool, error) {
-	data, err := os.ReadFile(filepath.Join(g.Dir, g.Index()))
-	if errors.Is(err, os.ErrNotExist) {
-		return map[string]bool{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	x, err := g.parse(g.Index(), data)
-	if err != nil {
-		return nil, err
-	}
+	c := g.git("ls-files", "--stage", "-z")
+	c.Env = append(c.Env, "GIT_DIR="+filepath.Dir(filepath.Join(g.Dir, g.Index())))
+	out, err := c.Output()
 	found := map[string]bool{}
-	for _, e := range x.Entries {
-		if e.Mode() == 0o160000 {
-			found[e.Name] = true
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		if about, path, _ := strings.Cut(line, "\t"); strings.HasPrefix(about, objects.Gitlink) {
+			found[path] = true
 		}
 	}
-	return found, nil
+	return found, err
 }

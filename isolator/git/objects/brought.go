@@ -19,10 +19,10 @@ func (g *Gate) outside(name string) string {
 func (g *Gate) brought() string { return g.outside(Brought) }
 
 // record writes down which commits a box brings, before they come.
-func (g *Gate) record(commits []id) error {
+func (g *Gate) record(commits []string) error {
 	var lines strings.Builder
 	for _, object := range commits {
-		lines.WriteString(object.String() + "\n")
+		lines.WriteString(object + "\n")
 	}
 	if lines.Len() == 0 {
 		return nil
@@ -50,8 +50,8 @@ func (g *Gate) HostHad(path, what string) bool {
 	}
 	args := []string{"log", "--all", "--full-history", "-m", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%H"}
 	if head, err := os.ReadFile(g.outside("HEAD")); err == nil {
-		if object, err := parseID(strings.TrimSpace(string(head))); err == nil {
-			args = append(args, object.String()) // a detached one
+		if name := strings.TrimSpace(string(head)); objectName().MatchString(name) {
+			args = append(args, name) // a detached one
 		}
 	}
 	log, err := g.run("", nil, append(args, "--", path)...)

@@ -140,8 +140,7 @@ func (g *Gate) endGits() {
 
 // found is what git has under a name, of no kind if it has none.
 type found struct {
-	kind string
-	name string
+	kind, name string
 }
 
 // find asks git for objects. NAME^{} is what a tag leads to.
@@ -180,16 +179,16 @@ type change struct {
 const noTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904" // the empty one
 
 // changes lets git compare commits with all of their parents, and trees with nothing.
-func (g *Gate) changes(commits, trees []id, each func(change) error) error {
+func (g *Gate) changes(commits, trees []string, each func(change) error) error {
 	var lines strings.Builder
 	var heads []string
 	for _, name := range commits {
-		lines.WriteString(name.String() + "\n")
-		heads = append(heads, name.String())
+		lines.WriteString(name + "\n")
+		heads = append(heads, name)
 	}
 	for _, name := range trees {
-		lines.WriteString(noTree + " " + name.String() + "\n")
-		heads = append(heads, noTree, name.String())
+		lines.WriteString(noTree + " " + name + "\n")
+		heads = append(heads, noTree, name)
 	}
 	if len(heads) == 0 {
 		return nil
@@ -250,12 +249,12 @@ func readChange(in *bufio.Reader) (c change, err error) {
 		return c, err
 	}
 	c.path = strings.TrimSuffix(c.path, "\x00")
-	words := strings.Fields(strings.TrimLeft(line, ":"))
-	n := len(line) - len(strings.TrimLeft(line, ":")) // parents
-	if len(words) != 2*n+3 {
+	modes := strings.TrimLeft(line, ":")
+	words, parents := strings.Fields(modes), len(line)-len(modes)
+	if len(words) != 2*parents+3 {
 		return c, fmt.Errorf("git diff-tree: %q is no answer", line)
 	}
-	c.was, c.mode, c.name = words[:n], words[n], c.path[strings.LastIndexByte(c.path, '/')+1:]
-	c.object, err = parseID(words[2*n+1])
-	return c, err
+	c.was, c.mode, c.object = words[:parents], words[parents], words[2*parents+1]
+	c.name = c.path[strings.LastIndexByte(c.path, '/')+1:]
+	return c, nil
 }

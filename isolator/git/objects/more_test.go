@@ -16,7 +16,7 @@ func TestPrunedOutside(t *testing.T) {
 	blob := f.last("echo staged | git hash-object -w --stdin")
 	commit := f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD")
 	for i, prune := range []string{"git prune --expire=now", "git gc -q --prune=now", "git repack -qad; git prune --expire=now"} {
-		for _, err := range []error{f.gate.BringBlobs(blob), f.gate.Bring(commit)} {
+		for _, err := range []error{f.gate.BringAs("blob", blob), f.gate.Bring(commit)} {
 			if err != nil {
 				t.Fatal(i, err)
 			}
@@ -53,10 +53,10 @@ func TestBringBlobs(t *testing.T) {
 		{"echo nowhere | git hash-object --stdin", "neither in"},
 		{"printf %064d 1", "SHA-256"},
 		{"printf %039d 1", "not the name of an object"},
-		{"printf %039dx 1", "invalid byte"},
+		{"printf %039dx 1", "not the name of an object"},
 		{"printf %040d 0", ""},
 	} {
-		err := f.gate.BringBlobs(f.last(c.script))
+		err := f.gate.BringAs("blob", f.last(c.script))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.script, err)
 		}
@@ -68,14 +68,14 @@ func TestBringBlobs(t *testing.T) {
 func TestBringModules(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "", nil)
-	for _, first := range []func(...string) error{f.gate.BringModules, f.gate.BringBlobs} {
+	for _, kind := range []string{Modules, "blob"} {
 		evil := f.last(`printf '[submodule "../x"]\npath=s\nurl=./s\n' | git hash-object -w --stdin`)
 		good := f.last(`printf '[submodule "s"]\npath=s\nurl=https://example.org/s\n' | git hash-object -w --stdin`)
-		_ = first(evil)
-		if err := f.gate.BringModules(good, evil); err == nil || !strings.Contains(err.Error(), "gitmodulesName") {
+		_ = f.gate.BringAs(kind, evil)
+		if err := f.gate.BringAs(Modules, good, evil); err == nil || !strings.Contains(err.Error(), "gitmodulesName") {
 			t.Error(err)
 		}
-		if err := f.gate.BringModules(good); err != nil {
+		if err := f.gate.BringAs(Modules, good); err != nil {
 			t.Error(err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestPartial(t *testing.T) {
 	f := newFixture(t, "echo two >a; git commit -qam two; cd ..; mv host whole; git -C whole config uploadpack.allowFilter true; git clone -q --filter=blob:none file://$PWD/whole host", func(o *Options) { o.Partial = true })
 	old := f.run(f.home+"/whole", "git rev-parse HEAD~1:a")
 	f.land(f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD"))
-	if err := f.gate.BringBlobs(old); !errors.Is(err, errMissing) {
+	if err := f.gate.BringAs("blob", old); !errors.Is(err, errMissing) {
 		t.Errorf("%v", err)
 	}
 	f.absent(old)
@@ -213,7 +213,7 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "", nil)
 	blob := f.last("echo x | git hash-object -w --stdin")
-	if err := f.gate.BringBlobs(blob); err != nil {
+	if err := f.gate.BringAs("blob", blob); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(f.host + "/.git/objects/" + blob[:2] + "/" + blob[2:]); err != nil || info.Mode().Perm() != 0o444 {
@@ -250,7 +250,7 @@ func BenchmarkOne(b *testing.B) {
 		b.StopTimer()
 		names := strings.Fields(f.run(f.box, "date +%N >x/1; git commit -qam x; git rev-parse HEAD:x/1 HEAD"))
 		b.StartTimer()
-		if err := errors.Join(f.gate.BringBlobs(names[0]), f.gate.Bring(names[1])); err != nil {
+		if err := errors.Join(f.gate.BringAs("blob", names[0]), f.gate.Bring(names[1])); err != nil {
 			b.Fatal(err)
 		}
 	}

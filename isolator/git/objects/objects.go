@@ -5,7 +5,7 @@
 //
 //	g, err := objects.New(objects.Options{Git: "/usr/bin/git", Dir: gitDir, Store: store, Own: folder})
 //	err = g.Bring(commit)          // before a ref is renamed into place
-//	err = g.BringBlobs(blobs...)   // before an index is
+//	err = g.BringAs("blob", blobs...)   // before an index is
 //
 // It promises:
 //
@@ -24,6 +24,7 @@
 package objects
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -56,7 +57,7 @@ type Gate struct {
 	into  *os.File // its folder of objects
 	store *os.File
 
-	quarantine string    // a folder in the host's folder of objects, while something is brought
+	quarantine string    // a folder in the host's folder of objects, while something is brought, in the form of that
 	kinds      *asked    // a git that says what objects are, nil until it is asked
 	diffs      *asked    // one that says what is in commits
 	packed     time.Time // when the host's packs had changed last, when they were started
@@ -73,7 +74,7 @@ var errMissing = errors.New("is neither in the repository nor in the box's store
 
 // New makes a gate. Close must be called.
 func New(o Options) (g *Gate, err error) {
-	g = &Gate{Options: o, quarantine: newQuarantine(), packs: map[string]bool{}}
+	g = &Gate{Options: o, quarantine: "tmp_objdir-inner-" + rand.Text(), packs: map[string]bool{}}
 	open := func(name string, flags int) (file *os.File) {
 		if err == nil {
 			file, err = os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|flags, 0)
@@ -89,7 +90,6 @@ func New(o Options) (g *Gate, err error) {
 		g.Close()
 		return nil, err
 	}
-	g.sweep()
 	return g, nil
 }
 
@@ -106,18 +106,17 @@ func (g *Gate) Close() {
 // Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all zeros, is passed over.
 func (g *Gate) Bring(names ...string) error { return g.bring(names, (*walk).named) }
 
-// BringBlobs brings the files that an index is about to name, in hexadecimal.
-func (g *Gate) BringBlobs(names ...string) error { return g.bring(names, (*walk).blobs) }
+// BringAs brings what an index is about to name: "blob" or "tree" objects, or files as Modules. Trees were compared with its entries.
+func (g *Gate) BringAs(kind string, names ...string) error {
+	return g.bring(names, func(w *walk, list []string) error { return w.all(kind, list) })
+}
 
-// BringTrees brings the trees that an index is about to cache. Those who call it have compared them with its entries.
-func (g *Gate) BringTrees(names ...string) error { return g.bring(names, (*walk).trees) }
-
-// BringModules brings files that an index is about to name as .gitmodules.
-func (g *Gate) BringModules(names ...string) error { return g.bring(names, (*walk).modules) }
+// Modules are the files that git outside reads submodules from.
+const Modules = ".gitmodules"
 
 // bring looks at what may come over, and then brings it. Packs are looked at when something is in no file of its own.
-func (g *Gate) bring(names []string, look func(*walk, []id) error) error {
-	list, err := parseIDs(names)
+func (g *Gate) bring(names []string, look func(*walk, []string) error) error {
+	list, err := checkNames(names)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -137,12 +136,12 @@ func (g *Gate) bring(names []string, look func(*walk, []id) error) error {
 }
 
 // bringLoose brings what the store has as files of their own.
-func (g *Gate) bringLoose(list []id, look func(*walk, []id) error) error {
+func (g *Gate) bringLoose(list []string, look func(*walk, []string) error) error {
 	if err := g.makeQuarantine(); err != nil {
 		return err
 	}
 	defer g.removeQuarantine()
-	w := &walk{gate: g, fresh: map[id]string{}, asks: map[ask]bool{}, odd: map[entry]bool{}, room: maxBytes}
+	w := &walk{gate: g, fresh: map[string]string{}, asks: map[ask]bool{}, odd: map[entry]bool{}, room: maxBytes}
 	err := look(w, list)
 	if err == nil && len(w.odd) > 0 {
 		err = g.judge(w.odd)
@@ -152,7 +151,7 @@ func (g *Gate) bringLoose(list []id, look func(*walk, []id) error) error {
 	}
 	for _, name := range w.order { // they reach the disk when the system writes them, as git's own do
 		if err == nil {
-			err = g.release(name.file())
+			err = g.release(fileOf(name))
 		}
 	}
 	return err

@@ -270,7 +270,7 @@ func TestLooseLies(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), c.place(path, deflated("blob 4\x00good"))); err != nil {
 				t.Fatal(err)
 			}
-			switch err := f.gate.BringBlobs(name); {
+			switch err := f.gate.BringAs("blob", name); {
 			case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Fatalf("%v", err)
 			}
@@ -283,7 +283,7 @@ func TestLooseLies(t *testing.T) {
 	t.Run("folder-link", func(t *testing.T) {
 		f := newFixture(t, "", nil)
 		name := f.last(`o=$(printf good | git hash-object -w --stdin); d=.git/objects/${o:0:2}; mv $d ../real; ln -s ../../../real $d; echo $o`)
-		if err := f.gate.BringBlobs(name); !errors.Is(err, errMissing) {
+		if err := f.gate.BringAs("blob", name); !errors.Is(err, errMissing) {
 			t.Errorf("%v", err)
 		}
 		f.clean()

@@ -110,18 +110,13 @@ func (g *Gate) lookAtPack(index string) error {
 	if err != nil {
 		return err
 	}
-	var commits []id
+	var commits []string
 	for _, is := range list {
 		if is.kind == "commit" {
-			name, err := parseID(is.name)
-			if err != nil {
-				return err
-			}
-			commits = append(commits, name)
+			commits = append(commits, is.name)
 		}
 	}
-	links := links{gate: g}
-	if err := g.changes(commits, nil, links.look); err != nil {
+	if err := g.changes(commits, nil, g.link); err != nil {
 		return err
 	}
 	return g.record(commits)

@@ -11,39 +11,24 @@ import (
 	"github.com/enr/inner/isolator/git/index"
 )
 
-// id is the name of an object.
-type id [20]byte
+// fileOf returns where in a store an object is that has a file of its own.
+func fileOf(name string) string { return name[:2] + "/" + name[2:] }
 
-func (i id) String() string { return hex.EncodeToString(i[:]) }
+// nothing is the name of no object.
+const nothing = "0000000000000000000000000000000000000000"
 
-// file returns where in a store an object is that has a file of its own.
-func (i id) file() string {
-	name := i.String()
-	return name[:2] + "/" + name[2:]
-}
+var objectName = lazy.Regexp(`^[0-9a-f]{40}$`)
 
-func parseID(name string) (object id, err error) {
-	if len(name) == 64 {
-		return id{}, fmt.Errorf("%q is a name of SHA-256, and only repositories with SHA-1 are served", name)
-	}
-	if len(name) != 40 {
-		return id{}, fmt.Errorf("%q is not the name of an object", name)
-	}
-	_, err = hex.Decode(object[:], []byte(name))
-	return object, err
-}
-
-// parseIDs leaves out what is there twice and the name of nothing.
-func parseIDs(names []string) (list []id, err error) {
-	seen := map[id]bool{{}: true}
+// checkNames leaves out the name of nothing.
+func checkNames(names []string) (list []string, err error) {
 	for _, name := range names {
-		object, err := parseID(name)
-		if err != nil {
-			return nil, err
-		}
-		if !seen[object] {
-			seen[object] = true
-			list = append(list, object)
+		switch {
+		case len(name) == 64:
+			return nil, fmt.Errorf("%q is a name of SHA-256, and only repositories with SHA-1 are served", name)
+		case !objectName().MatchString(name):
+			return nil, fmt.Errorf("%q is not the name of an object", name)
+		case name != nothing:
+			list = append(list, name)
 		}
 	}
 	return list, nil
@@ -51,8 +36,7 @@ func parseIDs(names []string) (list []id, err error) {
 
 // entry is one entry of a tree.
 type entry struct {
-	mode, name string
-	object     id
+	mode, name, object string
 }
 
 const (
@@ -79,13 +63,13 @@ func parseTree(data []byte) (list []entry, err error) {
 			return nil, errors.New("a tree that ends early")
 		}
 		mode, name, _ := strings.Cut(string(data[:end]), " ")
-		e := entry{mode, name, id(data[end+1 : end+21])}
+		e := entry{mode, name, hex.EncodeToString(data[end+1 : end+21])}
 		switch mode {
 		case "100644", "100755", modeLink, modeTree, gitlink:
 		default:
 			return nil, fmt.Errorf("a tree with the mode %q", mode)
 		}
-		if !goodName(name) || e.object == (id{}) {
+		if !goodName(name) || e.object == nothing {
 			return nil, fmt.Errorf("a tree with the name %q", name)
 		}
 		if names[name] || len(list) > 0 && list[len(list)-1].sorted() >= e.sorted() {
@@ -134,27 +118,22 @@ var (
 )
 
 // parseCommit reads a new commit: what it names.
-func parseCommit(data []byte) (tree id, parents []id, err error) {
+func parseCommit(data []byte) (tree string, parents []string, err error) {
 	found := commitText().FindSubmatch(data)
 	if found == nil {
-		return id{}, nil, errors.New("a commit that git would not write")
+		return "", nil, errors.New("a commit that git would not write")
 	}
 	for list := found[2]; len(list) > 0; list = list[48:] {
-		parents = append(parents, unhex(list[7:47]))
+		parents = append(parents, string(list[7:47]))
 	}
-	return unhex(found[1]), parents, nil
+	return string(found[1]), parents, nil
 }
 
 // parseTag reads a tag: what it names, and of which kind it says that this is.
-func parseTag(data []byte) (object id, kind string, err error) {
+func parseTag(data []byte) (object, kind string, err error) {
 	found := tagText().FindSubmatch(data)
 	if found == nil {
-		return id{}, "", errors.New("a tag that git would not write")
+		return "", "", errors.New("a tag that git would not write")
 	}
-	return unhex(found[1]), string(found[2]), nil
-}
-
-func unhex(digits []byte) (object id) {
-	_, _ = hex.Decode(object[:], digits) // an expression has checked them
-	return object
+	return string(found[1]), string(found[2]), nil
 }

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"compress/zlib"
-	"crypto/rand"
 	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -28,27 +28,12 @@ const (
 	eachByte   = maxBytes / (512 << 20)
 )
 
-// quarantines are folders in the host's folder of objects that no git outside looks into, nor removes. Each has the form of that.
-const quarantines = "inner-incoming-"
-
 // path returns the path of something in the host's folder of objects, wherever that has been moved.
 func (g *Gate) path(rel ...string) string {
 	return filepath.Join(append([]string{fmt.Sprintf("/proc/self/fd/%d", g.into.Fd())}, rel...)...)
 }
 
-// sweep removes quarantines that were left by a killed inner.
-func (g *Gate) sweep() {
-	found, _ := filepath.Glob(g.path(quarantines + "*"))
-	for _, path := range found {
-		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-			_ = os.RemoveAll(path)
-		}
-	}
-}
-
-func newQuarantine() string { return quarantines + rand.Text() }
-
-// makeQuarantine makes the quarantine, and ends gits that stay when packs of the host's have changed, until that is a while ago.
+// makeQuarantine makes the quarantine: no git outside looks into it, and git gc removes that of a killed inner. It ends gits that stay when packs of the host's have changed, until that is a while ago.
 func (g *Gate) makeQuarantine() error {
 	var changed time.Time
 	if info, err := os.Stat(g.path("pack")); err == nil {
@@ -67,8 +52,8 @@ func (g *Gate) makeQuarantine() error {
 func (g *Gate) removeQuarantine() { _ = os.RemoveAll(g.path(g.quarantine)) }
 
 // create makes a file of an object in the quarantine.
-func (g *Gate) create(name id) (*os.File, error) {
-	file := g.path(g.quarantine, name.file())
+func (g *Gate) create(name string) (*os.File, error) {
+	file := g.path(g.quarantine, fileOf(name))
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
@@ -84,8 +69,8 @@ func (g *Gate) release(rel string) error {
 }
 
 // hasLoose reports whether the host has an object as a file of its own.
-func (g *Gate) hasLoose(name id) bool {
-	return unix.Faccessat(int(g.into.Fd()), name.file(), unix.F_OK, 0) == nil
+func (g *Gate) hasLoose(name string) bool {
+	return unix.Faccessat(int(g.into.Fd()), fileOf(name), unix.F_OK, 0) == nil
 }
 
 // openPlain opens a file of the box's store. It returns nil for what is not there: also for what is no plain file, and
@@ -114,8 +99,8 @@ type object struct {
 }
 
 // copy copies an object that has a file of its own in the box's store into the quarantine. It returns nil if there is none.
-func (g *Gate) copy(name id, most int64) (*object, error) {
-	file, err := g.openPlain(name.file())
+func (g *Gate) copy(name string, most int64) (*object, error) {
+	file, err := g.openPlain(fileOf(name))
 	if err != nil || file == nil {
 		return nil, err
 	}
@@ -130,7 +115,7 @@ func (g *Gate) copy(name id, most int64) (*object, error) {
 
 // readLoose reads an object that has a file of its own, and copies the bytes of that file as they are read: what is
 // looked at is what is copied, whatever the box writes meanwhile.
-func readLoose(name id, file io.Reader, copied io.Writer, most int64) (*object, error) {
+func readLoose(name string, file io.Reader, copied io.Writer, most int64) (*object, error) {
 	raw := bufio.NewReader(io.TeeReader(file, copied))
 	unpacked, err := zlib.NewReader(raw)
 	if err != nil {
@@ -166,7 +151,7 @@ func readLoose(name id, file io.Reader, copied io.Writer, most int64) (*object, 
 	if _, err := raw.ReadByte(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s has something behind its end", name)
 	}
-	if id(hash.Sum(nil)) != name {
+	if hex.EncodeToString(hash.Sum(nil)) != name {
 		return nil, fmt.Errorf("%s is not what its name says", name)
 	}
 	return &object{kind, size, text.Bytes()}, nil

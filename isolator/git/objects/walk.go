@@ -3,6 +3,7 @@ package objects
 import (
 	"compress/zlib"
 	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,9 @@ const (
 // walk copies what the host lacks into the quarantine, from a name to what the store has no more of.
 type walk struct {
 	gate    *Gate
-	fresh   map[id]string // the kinds of what was copied
-	order   []id          // the same, each after what it names
-	commits []id          // those among them
+	fresh   map[string]string // the kinds of what was copied
+	order   []string          // the same, each after what it names
+	commits []string          // those among them
 	asks    map[ask]bool
 	odd     map[entry]bool // what git has an opinion on
 	room    int64          // for how many more bytes
@@ -31,12 +32,11 @@ type walk struct {
 
 // ask is an object that must be there, though it was not copied. Of no kind is a name: what it leads to is looked at.
 type ask struct {
-	kind string
-	name id
+	kind, name string
 }
 
 // visit copies an object that the host lacks as a file of its own, if the store has it so, and what it names.
-func (w *walk) visit(kind string, name id, depth int) error {
+func (w *walk) visit(kind string, name string, depth int) error {
 	is, copied := w.fresh[name]
 	if !copied && w.gate.hasLoose(name) {
 		return nil
@@ -68,7 +68,7 @@ func (w *walk) visit(kind string, name id, depth int) error {
 }
 
 // below visits what an object names. What is in a tree may be anywhere: changes asks for what is new in it.
-func (w *walk) below(name id, o *object, depth int) error {
+func (w *walk) below(name string, o *object, depth int) error {
 	switch o.kind {
 	case "commit":
 		w.commits = append(w.commits, name)
@@ -101,7 +101,7 @@ func (w *walk) below(name id, o *object, depth int) error {
 }
 
 // need visits objects, or asks for them. Of commits, and the trees of these, git will say when it compares them if they are no such.
-func (w *walk) need(kind string, depth int, list ...id) error {
+func (w *walk) need(kind string, depth int, list ...string) error {
 	for _, name := range list {
 		if err := w.visit(kind, name, depth); err != nil {
 			return err
@@ -115,12 +115,12 @@ func (w *walk) need(kind string, depth int, list ...id) error {
 }
 
 // answer asks git for all that must be there. It returns the trees that names lead to.
-func (w *walk) answer() (trees []id, err error) {
+func (w *walk) answer() (trees []string, err error) {
 	var asks []ask
 	var names []string
 	for a := range w.asks {
 		asks = append(asks, a)
-		name := a.name.String()
+		name := a.name
 		if a.kind == "" {
 			name += "^{}"
 		}
@@ -135,23 +135,20 @@ func (w *walk) answer() (trees []id, err error) {
 		case a.kind != "" && a.kind != is.kind:
 			return nil, fmt.Errorf("%s is named as a %s and is a %s", a.name, a.kind, is.kind)
 		case a.kind == "" && is.kind == "tree":
-			tree, err := parseID(is.name)
-			if err != nil {
-				return nil, err
-			}
-			trees = append(trees, tree)
+			trees = append(trees, is.name)
 		}
 	}
 	return trees, err
 }
 
-// blobs brings files.
-func (w *walk) blobs(list []id) error { return w.all("blob", list) }
-
-// trees brings trees.
-func (w *walk) trees(list []id) error { return w.all("tree", list) }
-
-func (w *walk) all(kind string, list []id) error {
+// all brings what an index names.
+func (w *walk) all(kind string, list []string) error {
+	if kind == Modules {
+		for _, blob := range list {
+			w.odd[entry{"100644", Modules, blob}] = true
+		}
+		kind = "blob"
+	}
 	if err := w.need(kind, 0, list...); err != nil {
 		return err
 	}
@@ -159,17 +156,9 @@ func (w *walk) all(kind string, list []id) error {
 	return err
 }
 
-// modules brings files that git is to look at as .gitmodules.
-func (w *walk) modules(list []id) error {
-	for _, blob := range list {
-		w.odd[entry{"100644", ".gitmodules", blob}] = true
-	}
-	return w.blobs(list)
-}
-
 // named brings what a ref names. A commit that the host has is the host's own, or was looked at when it came; a tree
 // is always looked at, since it may have come as a part of another.
-func (w *walk) named(list []id) error {
+func (w *walk) named(list []string) error {
 	if err := w.need("", 0, list...); err != nil {
 		return err
 	}
@@ -177,7 +166,6 @@ func (w *walk) named(list []id) error {
 	if err != nil {
 		return err
 	}
-	links := links{gate: w.gate}
 	err = w.gate.changes(w.commits, trees, func(c change) error {
 		if strings.Count(c.path, "/") > maxDepth {
 			return errors.New("folders deeper than may come over")
@@ -188,7 +176,7 @@ func (w *walk) named(list []id) error {
 		if c.mode != gitlink && w.fresh[c.object] == "" {
 			w.asks[ask{"blob", c.object}] = true
 		}
-		return links.look(c)
+		return w.gate.link(c)
 	})
 	if err == nil {
 		_, err = w.answer()
@@ -196,26 +184,17 @@ func (w *walk) named(list []id) error {
 	return err
 }
 
-// links are the gitlinks of the host's index, once they were asked for.
-type links struct {
-	gate *Gate
-	list map[string]bool
-}
-
-// look says whether a gitlink may come in that the trees before did not have as it is.
-func (l *links) look(c change) (err error) {
+// link says whether a gitlink may come in that the trees before did not have as it is.
+func (g *Gate) link(c change) error {
 	if c.mode != gitlink || slices.Contains(c.was, gitlink) {
 		return nil
 	}
-	if l.list == nil && l.gate.AllowedLinks != nil {
-		if l.list, err = l.gate.AllowedLinks(); err != nil {
+	if g.AllowedLinks != nil {
+		if links, err := g.AllowedLinks(); err != nil || links[c.path] {
 			return err
 		}
 	}
-	if !l.list[c.path] {
-		return NewLink(c.path)
-	}
-	return nil
+	return NewLink(c.path)
 }
 
 // severities makes errors of faults that git-fsck(1) only warns about: files of settings that are
@@ -236,10 +215,15 @@ func Fsck() []string {
 func (g *Gate) judge(list map[entry]bool) error {
 	var names strings.Builder
 	for e := range list {
-		text := e.mode + " " + e.name + "\x00" + string(e.object[:])
+		object, err := hex.DecodeString(e.object)
+		if err != nil {
+			return err
+		}
+		text := e.mode + " " + e.name + "\x00" + string(object)
 		text = fmt.Sprintf("tree %d\x00%s", len(text), text)
-		name := id(sha1.Sum([]byte(text)))
-		names.WriteString(name.String() + "\n")
+		sum := sha1.Sum([]byte(text))
+		name := hex.EncodeToString(sum[:])
+		names.WriteString(name + "\n")
 		file, err := g.create(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue // such a tree comes
