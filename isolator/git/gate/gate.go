@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -53,11 +52,9 @@ func (r *Repository) Covers(path string) bool {
 // Gate is open until Close.
 type Gate struct {
 	Repository
-	objects   *objects.Gate
-	tree      *os.File
-	say       func(format string, args ...any)
-	settling  sync.Mutex
-	unsettled map[string]string // what was told of a path
+	*objects.Gate
+	tree *os.File
+	say  func(format string, args ...any)
 }
 
 // Open opens the gate of a repository. say tells the person what comes of files that the box may not write.
@@ -66,8 +63,8 @@ func Open(r Repository, say func(format string, args ...any)) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{Repository: r, tree: tree, say: say, unsettled: map[string]string{}}
-	g.objects, err = objects.New(objects.Options{
+	g := &Gate{Repository: r, tree: tree, say: say}
+	g.Gate, err = objects.New(objects.Options{
 		Git: r.Git, Dir: r.Dir, Store: r.Store, Own: filepath.Join(r.Private, "gate"), Partial: r.Partial, AllowedLinks: g.gitlinks,
 	})
 	if err != nil {
@@ -79,22 +76,9 @@ func Open(r Repository, say func(format string, args ...any)) (*Gate, error) {
 
 // Close closes it.
 func (g *Gate) Close() {
-	g.objects.Close()
+	g.Gate.Close()
 	g.tree.Close()
 }
-
-// Bring brings objects that are about to be named, with all that they name.
-func (g *Gate) Bring(ids ...string) error {
-	err := g.objects.Bring(ids...)
-	var link objects.NewLink
-	if errors.As(err, &link) {
-		return fmt.Errorf("%w: a new submodule is for outside: git submodule add, or git fetch and merge there", err)
-	}
-	return err
-}
-
-// HostHad reports whether a commit that no box brought has this file, by its name in hexadecimal, at a path.
-func (g *Gate) HostHad(path, blob string) bool { return g.objects.HostHad(path, blob) }
 
 // Enter decides about an index that a box wrote. done brings what of it the box could not write itself.
 func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func(), err error) {
@@ -121,12 +105,12 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		Protected: func(path string) bool { return own && g.Covers(path) },
 		Gitlink:   func(path string) bool { return g.HostHad(path, objects.Gitlink) },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
-		Trees:     func(ids []index.ID) bool { return g.objects.BringAs("tree", names(ids)...) == nil },
+		Trees:     func(ids []index.ID) bool { return g.BringAs("tree", names(ids)...) == nil },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(g.objects.BringAs(objects.Modules, names(checked.Modules)...), g.objects.BringAs("blob", names(checked.Blobs)...)); err != nil {
+	if err := errors.Join(g.BringAs(objects.Modules, names(checked.Modules)...), g.BringAs("blob", names(checked.Blobs)...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {

@@ -18,15 +18,9 @@ import (
 // settle brings to the work tree what a box has checked out of files that it may not write. Git in the box
 // leaves them, and the index says so.
 func (g *Gate) settle(list []index.Change) {
-	g.settling.Lock()
-	defer g.settling.Unlock()
 	for _, c := range list {
 		name := cmp.Or(c.Is, c.Was).Name
-		err := g.settleFile(name, c)
-		if err == nil {
-			delete(g.unsettled, name)
-		} else if g.unsettled[name] != err.Error() {
-			g.unsettled[name] = err.Error()
+		if err := g.settleFile(name, c); err != nil {
 			g.say("git: %s stays as it was, though the sandbox checked out another: %v", name, err)
 		}
 	}

@@ -67,7 +67,9 @@ type Gate struct {
 // NewLink is the error for a commit or tree that brings a gitlink. It holds the path, which the box chose.
 type NewLink string
 
-func (l NewLink) Error() string { return fmt.Sprintf("brings the repository at %q", string(l)) }
+func (l NewLink) Error() string {
+	return fmt.Sprintf("brings the repository at %q: a new submodule is for outside: git submodule add, or git fetch and merge there", string(l))
+}
 
 // errMissing is an object that neither the host nor the box has.
 var errMissing = errors.New("is neither in the repository nor in the box's store")

@@ -49,9 +49,9 @@ func (g *Gate) bringPacks() (came bool, refused error) {
 
 // bringPack brings a pack, once git has looked at all that is in it.
 func (g *Gate) bringPack(rel string) error {
-	file, err := g.openPlain(rel)
-	if err != nil || file == nil {
-		return err
+	file := g.openPlain(rel)
+	if file == nil {
+		return nil
 	}
 	defer file.Close()
 	if err := g.makeQuarantine(); err != nil {
@@ -60,7 +60,7 @@ func (g *Gate) bringPack(rel string) error {
 	defer g.removeQuarantine()
 	defer g.endGits() // they have it open
 	args := []string{"index-pack", "--stdin", fmt.Sprintf("--max-input-size=%d", maxPack), severities}
-	if marker, err := g.openPlain(strings.TrimSuffix(rel, ".pack") + ".promisor"); g.Partial && err == nil && marker != nil {
+	if marker := g.openPlain(strings.TrimSuffix(rel, ".pack") + ".promisor"); g.Partial && marker != nil {
 		marker.Close()
 		args = append(args[:3], "--fsck-objects", "--promisor=") // what it names may be missing
 	}

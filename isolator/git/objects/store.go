@@ -73,22 +73,19 @@ func (g *Gate) hasLoose(name string) bool {
 	return unix.Faccessat(int(g.into.Fd()), fileOf(name), unix.F_OK, 0) == nil
 }
 
-// openPlain opens a file of the box's store. It returns nil for what is not there: also for what is no plain file, and
+// openPlain opens a file of the box's store. It returns nil for what cannot be had: also for what is no plain file, and
 // for what is behind a link.
-func (g *Gate) openPlain(rel string) (*os.File, error) {
+func (g *Gate) openPlain(rel string) *os.File {
 	fd, err := copytree.Open(int(g.store.Fd()), rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO):
-		return nil, nil
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil
 	}
 	file := os.NewFile(uintptr(fd), rel)
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
-		return nil, err
+		return nil
 	}
-	return file, nil
+	return file
 }
 
 // object is an object of the store. The text of a blob is not held.
@@ -100,9 +97,9 @@ type object struct {
 
 // copy copies an object that has a file of its own in the box's store into the quarantine. It returns nil if there is none.
 func (g *Gate) copy(name string, most int64) (*object, error) {
-	file, err := g.openPlain(fileOf(name))
-	if err != nil || file == nil {
-		return nil, err
+	file := g.openPlain(fileOf(name))
+	if file == nil {
+		return nil, nil
 	}
 	defer file.Close()
 	to, err := g.create(name)
