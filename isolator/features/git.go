@@ -143,6 +143,8 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 		store, dir = s.store(), plan.Bind{Host: s.clone.Dir, Box: r.Common, Write: true, Reason: gitClone}
 	case s != nil:
 		store = s.store()
+	case b.unserved(run) != "":
+		dir = plan.Bind{Host: DryStage + "clone of " + r.Common, Box: r.Common, Write: true, Reason: gitClone}
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	run.Facts.Paths[r.Common] = host.Look(r.Common)

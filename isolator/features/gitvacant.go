@@ -60,7 +60,11 @@ func (b *boxGits) showVacant(run *Run) {
 	}
 }
 
+// bindVacant puts it in the plan. Go takes any folder of that name for a repository, and fails where git cannot tell it the commit.
 func bindVacant(run *Run, r *git.Repo, place string) {
+	if run.Getenv("GOFLAGS") == "" {
+		run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "GOFLAGS", Value: "-buildvcs=false"})
+	}
 	run.Assets.Repos = append(run.Assets.Repos, plan.Repo{Dir: r.Common, Binds: []plan.Bind{{Host: place, Box: r.Common, Write: true, Reason: gitVacant}}})
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 const (
@@ -85,14 +87,16 @@ func (s *session) sources() []source {
 	return list
 }
 
-// readTerminal follows what is typed at the real terminal.
+// readTerminal follows what is typed at the real terminal. What was ready in the same round may have taken it, or
+// have ended the program.
 func (s *session) readTerminal() {
 	switch {
+	case wire.Poll(s.console.real.fd, unix.POLLIN, 0) == 0:
 	case s.console.waits:
 		s.offered()
 	case s.asked != nil:
 		s.readAnswer()
-	default:
+	case s.wantKeys() && s.console.keys.empty():
 		s.readKeys()
 	}
 }

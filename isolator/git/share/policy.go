@@ -40,11 +40,24 @@ func (r *repository) isOwn(name string) bool {
 		return true
 	case rest == "" || hosts().MatchString(rest) || r.worktrees[tree]:
 		return false
+	case r.isSink(name):
+		return true
 	case own().MatchString(top), strings.HasPrefix(name, "lfs/"):
 		return tree == r.Tree || tree == "" || !ofTree().MatchString(top) // the files that a box may not write are checked out in a worktree that it makes
 	}
 	l, _ := strings.CutSuffix(top, ".lock")
 	return !text().MatchString(l) && !trusted().MatchString(l)
+}
+
+// sinkText is all that a file has which is the box's, and says what is checked out in a worktree that it makes.
+const sinkText = "/*\n"
+
+// isSink reports whether a name is that of such a file, or of its folder. git worktree add copies there what the box's own
+// work tree leaves to the host; in the new one nothing is.
+func (r *repository) isSink(name string) bool {
+	tree, rest := inTree(name)
+	_, theirs := r.worktrees[tree]
+	return tree != "" && !theirs && (rest == "info" || rest == "info/sparse-checkout")
 }
 
 // ofTree are those that another worktree has of the host: they say what is checked out there.
