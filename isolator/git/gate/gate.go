@@ -65,7 +65,8 @@ func Open(r Repository, say func(format string, args ...any)) (*Gate, error) {
 	}
 	g := &Gate{Repository: r, tree: tree, say: say}
 	g.Gate, err = objects.New(objects.Options{
-		Git: r.Git, Dir: r.Dir, Store: r.Store, Own: filepath.Join(r.Private, "gate"), Partial: r.Partial, AllowedLinks: g.gitlinks,
+		Git: r.Git, Dir: r.Dir, Store: r.Store, Own: filepath.Join(r.Private, "gate"),
+		Partial: r.Partial, AllowedLinks: g.gitlinks,
 	})
 	if err != nil {
 		tree.Close()
@@ -110,7 +111,8 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(g.BringAs(objects.Modules, names(checked.Modules)...), g.BringAs("blob", names(checked.Blobs)...)); err != nil {
+	modules, blobs := names(checked.Modules), names(checked.Blobs)
+	if err := errors.Join(g.BringAs(objects.Modules, modules...), g.BringAs("blob", blobs...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {
@@ -140,7 +142,8 @@ func (g *Gate) treeOf(name string) *os.File {
 
 // open opens something in the work tree, through no link.
 func (g *Gate) open(name string, flags uint64) (*os.File, error) {
-	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW}
+	how.Resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 	if flags&unix.O_CREAT != 0 {
 		how.Mode = 0o666
 	}
@@ -185,7 +188,8 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return nil, err
 	}
-	c := g.git("-c", "index.sparse=false", "-c", "core.splitIndex=false", "update-index", "--no-split-index", "--force-write-index")
+	c := g.git("-c", "index.sparse=false", "-c", "core.splitIndex=false",
+		"update-index", "--no-split-index", "--force-write-index")
 	c.Env = append(c.Env, "GIT_DIR="+filepath.Dir(filepath.Join(g.Dir, name)), "GIT_INDEX_FILE="+file)
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(string(out)), err)

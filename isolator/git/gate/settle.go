@@ -26,8 +26,8 @@ func (g *Gate) settle(list []index.Change) {
 	}
 }
 
-// SettleBetween brings to the work tree what files that the box may not write are in one commit and were in another, when a
-// clone's HEAD has moved.
+// SettleBetween brings to the work tree what files that the box may not write are in one commit and
+// were in another, when a clone's HEAD has moved.
 func (g *Gate) SettleBetween(old, tip string) {
 	if old == "" || tip == "" || old == tip || len(g.Covered) == 0 {
 		return
@@ -37,7 +37,8 @@ func (g *Gate) SettleBetween(old, tip string) {
 	for fields := strings.Split(string(out), "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
 		words := strings.Fields(strings.TrimPrefix(fields[0], ":"))
 		if len(words) == 5 {
-			list = append(list, index.Change{Was: index.EntryOf(fields[1], words[0], words[2]), Is: index.EntryOf(fields[1], words[1], words[3])})
+			was, is := index.EntryOf(fields[1], words[0], words[2]), index.EntryOf(fields[1], words[1], words[3])
+			list = append(list, index.Change{Was: was, Is: is})
 		}
 	}
 	g.settle(list)
@@ -81,7 +82,8 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 // maxSettled is how large a file may be that is brought.
 const maxSettled = 16 << 20
 
-// openTree opens a file of the work tree. A fresh one is made, with its folders: what cannot be made is seen when the file is.
+// openTree opens a file of the work tree. A fresh one is made, with its folders: what cannot be made
+// is seen when the file is.
 func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
 	flags := uint64(unix.O_RDWR | unix.O_NONBLOCK)
 	for i := 0; fresh && i < len(name); i++ {

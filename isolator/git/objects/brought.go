@@ -39,8 +39,9 @@ func (g *Gate) record(commits []string) error {
 // Gitlink is what HostHad is asked for in the place of a file.
 const Gitlink = gitlink
 
-// HostHad reports whether a commit that no box brought, and that the host's refs lead to, put this file there: one with that
-// content, whose name in hexadecimal it is, or any Gitlink. path is one of the repository. When in doubt it had not.
+// HostHad reports whether a commit that no box brought, and that the host's refs lead to, put this file
+// there: one with that content, whose name in hexadecimal it is, or any Gitlink. path is one of the
+// repository. When in doubt it had not.
 func (g *Gate) HostHad(path, what string) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -48,7 +49,8 @@ func (g *Gate) HostHad(path, what string) bool {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false
 	}
-	args := []string{"log", "--all", "--full-history", "-m", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%H"}
+	args := []string{"log", "--all", "--full-history", "-m", "--root"}
+	args = append(args, "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%H")
 	if head, err := os.ReadFile(g.outside("HEAD")); err == nil {
 		if name := strings.TrimSpace(string(head)); objectName().MatchString(name) {
 			args = append(args, name) // a detached one
@@ -66,8 +68,10 @@ func put(log, path, brought, what string) bool {
 		switch {
 		case len(words) == 1 && len(words[0]) == 40:
 			own = !strings.Contains(brought, words[0])
-		case len(words) == 5 && words[0][0] == ':' && (words[1] == what || words[3] == what) && own && i+1 < len(fields) && fields[i+1] == path:
-			return true
+		case len(words) == 5 && words[0][0] == ':' && own && (words[1] == what || words[3] == what):
+			if i+1 < len(fields) && fields[i+1] == path {
+				return true
+			}
 		}
 	}
 	return false

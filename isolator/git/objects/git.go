@@ -17,8 +17,8 @@ import (
 	"github.com/enr/inner/isolator/git/program"
 )
 
-// Bounds of one git: the time in which it answers, and the memory that it may allocate, apart from the files it maps. One
-// that stays has less: a few trees that are in each other in very many ways are very many files.
+// Bounds of one git: the time in which it answers, and the memory that it may allocate, apart from
+// the files it maps. One that stays has less: a few trees that are in each other in very many ways are very many files.
 const (
 	patience   = 10 * time.Minute
 	gitMemory  = 3 << 30
@@ -49,14 +49,20 @@ func (g *Gate) makeOwn() error {
 	return nil
 }
 
-// command prepares a git whose objects are in a folder of the host's folder of objects, "" being that itself, and in that.
+// command prepares a git whose objects are in a folder of the host's folder of objects, "" being that
+// itself, and in that.
 func (g *Gate) command(store string, args ...string) *exec.Cmd {
-	ours := []string{"-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "-c", "core.bigFileThreshold=32m", "-c", "core.deltaBaseCacheLimit=32m"}
+	ours := []string{
+		"-c", "core.protectHFS=true", "-c", "core.protectNTFS=true",
+		"-c", "core.bigFileThreshold=32m", "-c", "core.deltaBaseCacheLimit=32m",
+	}
 	cmd := program.Command(g.Git, append(ours, args...)...)
 	cmd.Dir = g.Own
-	cmd.Env = append(cmd.Env, "GIT_DIR="+g.Own, "GIT_OBJECT_DIRECTORY="+filepath.Join(objectsFD, store), "GIT_ALTERNATE_OBJECT_DIRECTORIES="+objectsFD)
+	cmd.Env = append(cmd.Env, "GIT_DIR="+g.Own,
+		"GIT_OBJECT_DIRECTORY="+filepath.Join(objectsFD, store), "GIT_ALTERNATE_OBJECT_DIRECTORIES="+objectsFD)
 	cmd.ExtraFiles = []*os.File{g.into, g.host}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // no signal of a terminal reaches it, and it ends with us
+	// No signal of a terminal reaches it, and it ends with us.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
@@ -199,7 +205,8 @@ func (g *Gate) changes(commits, trees []string, each func(change) error) error {
 			err = errors.New("git diff-tree cannot compare a tree, or one " + errMissing.Error())
 		}
 		return err
-	}, "diff-tree", "--stdin", "--always", "-r", "-c", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+	}, "diff-tree", "--stdin", "--always", "-r", "-c", "--root", "--raw", "-z",
+		"--no-renames", "--no-abbrev", "--ignore-submodules=none")
 }
 
 // readChanges reads what git diff-tree prints: heads, each with its changes, and the line that it does not know.

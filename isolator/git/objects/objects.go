@@ -68,7 +68,8 @@ type Gate struct {
 type NewLink string
 
 func (l NewLink) Error() string {
-	return fmt.Sprintf("brings the repository at %q: a new submodule is for outside: git submodule add, or git fetch and merge there", string(l))
+	const hint = "a new submodule is for outside: git submodule add, or git fetch and merge there"
+	return fmt.Sprintf("brings the repository at %q: %s", string(l), hint)
 }
 
 // errMissing is an object that neither the host nor the box has.
@@ -105,10 +106,12 @@ func (g *Gate) Close() {
 	}
 }
 
-// Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all zeros, is passed over.
+// Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all
+// zeros, is passed over.
 func (g *Gate) Bring(names ...string) error { return g.bring(names, (*walk).named) }
 
-// BringAs brings what an index is about to name: "blob" or "tree" objects, or files as Modules. Trees were compared with its entries.
+// BringAs brings what an index is about to name: "blob" or "tree" objects, or files as Modules. Trees
+// were compared with its entries.
 func (g *Gate) BringAs(kind string, names ...string) error {
 	return g.bring(names, func(w *walk, list []string) error { return w.all(kind, list) })
 }

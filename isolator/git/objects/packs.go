@@ -22,8 +22,8 @@ const (
 
 var packName = lazy.Regexp(`^pack-[0-9a-f]{40}\.pack$`)
 
-// bringPacks brings the packs of the store: a fetch of the box made them. One that is refused is looked at again the next
-// time, since what it needs may have come by then.
+// bringPacks brings the packs of the store: a fetch of the box made them. One that is refused is
+// looked at again the next time, since what it needs may have come by then.
 func (g *Gate) bringPacks() (came bool, refused error) {
 	known := len(g.packs)
 	fd, err := copytree.Open(int(g.store.Fd()), "pack", unix.O_RDONLY|unix.O_DIRECTORY)
@@ -81,7 +81,8 @@ func (g *Gate) bringPack(rel string) error {
 	return nil
 }
 
-// lookAtPack looks at all commits in a pack of the quarantine that the host lacks, also at those that nothing names yet.
+// lookAtPack looks at all commits in a pack of the quarantine that the host lacks, also at those that
+// nothing names yet.
 func (g *Gate) lookAtPack(index string) error {
 	file, err := os.Open(g.path(g.quarantine, index))
 	if err != nil {

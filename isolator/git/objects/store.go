@@ -33,7 +33,8 @@ func (g *Gate) path(rel ...string) string {
 	return filepath.Join(append([]string{fmt.Sprintf("/proc/self/fd/%d", g.into.Fd())}, rel...)...)
 }
 
-// makeQuarantine makes the quarantine: no git outside looks into it, and git gc removes that of a killed inner. It ends gits that stay when packs of the host's have changed, until that is a while ago.
+// makeQuarantine makes the quarantine: no git outside looks into it, and git gc removes that of a
+// killed inner. It ends gits that stay when packs of the host's have changed, until that is a while ago.
 func (g *Gate) makeQuarantine() error {
 	var changed time.Time
 	if info, err := os.Stat(g.path("pack")); err == nil {
@@ -73,8 +74,8 @@ func (g *Gate) hasLoose(name string) bool {
 	return unix.Faccessat(int(g.into.Fd()), fileOf(name), unix.F_OK, 0) == nil
 }
 
-// openPlain opens a file of the box's store. It returns nil for what cannot be had: also for what is no plain file, and
-// for what is behind a link.
+// openPlain opens a file of the box's store. It returns nil for what cannot be had: also for what is no
+// plain file, and for what is behind a link.
 func (g *Gate) openPlain(rel string) *os.File {
 	fd, err := copytree.Open(int(g.store.Fd()), rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {

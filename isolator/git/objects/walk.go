@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Limits of what may come over: objects in a row, each named by the one before, and folders in each other. Git itself refuses
-// trees that are deeper (core.maxTreeDepth).
+// Limits of what may come over: objects in a row, each named by the one before, and folders in each
+// other. Git itself refuses trees that are deeper (core.maxTreeDepth).
 const (
 	maxRow   = 100_000
 	maxDepth = 2048
@@ -100,7 +100,8 @@ func (w *walk) below(name string, o *object, depth int) error {
 	return nil
 }
 
-// need visits objects, or asks for them. Of commits, and the trees of these, git will say when it compares them if they are no such.
+// need visits objects, or asks for them. Of commits git will say when it compares them if they are
+// no such.
 func (w *walk) need(kind string, depth int, list ...string) error {
 	for _, name := range list {
 		if err := w.visit(kind, name, depth); err != nil {

@@ -3,10 +3,12 @@ package program
 
 import "os/exec"
 
-// Command prepares a git that runs nothing which the settings of a repository name, takes no settings of a person or the
-// system, and fetches nothing. Paths are taken as they are. Where it runs is the caller's to say, by variables or flags.
+// Command prepares a git that runs nothing which the settings of a repository name, takes no settings
+// of a person or the system, and fetches nothing. Paths are taken as they are. Where it runs is the
+// caller's to say, by variables or flags.
 func Command(git string, args ...string) *exec.Cmd {
-	cmd := exec.Command(git, append([]string{"--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
+	ours := []string{"--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
+	cmd := exec.Command(git, append(ours, args...)...)
 	cmd.Dir = "/"
 	cmd.Env = []string{
 		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
