@@ -45,12 +45,6 @@ func Heads(program, top string, list []string) map[string][]byte {
 	return out
 }
 
-// Head returns the commit of HEAD in the work tree at top, "" for none.
-func Head(program, top string) string {
-	out, _ := plainGit(program, top, "rev-parse", "--verify", "-q", "HEAD").Output()
-	return strings.TrimSpace(string(out))
-}
-
 // Contains reports whether the history of a commit has another. When in doubt it has not.
 func Contains(program, dir, commit, earlier string) bool {
 	return plainGit(program, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil

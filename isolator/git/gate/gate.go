@@ -233,7 +233,7 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	if _, err := temp.Write(data); errors.Join(err, temp.Close()) != nil {
 		return nil, err
 	}
-	c := g.git(filepath.Dir(filepath.Join(g.Dir, name)), "-c", "index.sparse=false", "-c", "core.splitIndex=false", "update-index", "--no-split-index", "--force-write-index")
+	c := g.Command(filepath.Dir(filepath.Join(g.Dir, name)), "-c", "index.sparse=false", "-c", "core.splitIndex=false", "update-index", "--no-split-index", "--force-write-index")
 	c.Env = append(c.Env, "GIT_INDEX_FILE="+file)
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(string(out)), err)
@@ -245,8 +245,8 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	return index.Parse(whole)
 }
 
-// git is a git over the host's repository, whose settings it obeys, but for those that run something.
-func (g *Gate) git(dir string, args ...string) *exec.Cmd {
+// Command is a git over the host's repository, whose settings it obeys, but for those that run something.
+func (g *Gate) Command(dir string, args ...string) *exec.Cmd {
 	c := exec.Command(g.Git, append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
 	c.Dir = "/"
 	c.Env = []string{

@@ -39,7 +39,7 @@ func (g *Gate) SettleBetween(old, tip string) {
 	if old == "" || tip == "" || old == tip || len(g.Covered) == 0 {
 		return
 	}
-	out, err := g.git(g.Dir, append([]string{"--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
+	out, err := g.Command(g.Dir, append([]string{"--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
 	var list []index.Change
 	for fields := strings.Split(string(out), "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
 		words := strings.Fields(strings.TrimPrefix(fields[0], ":"))
@@ -77,7 +77,7 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Was != nil && index.BlobID(was) != c.Was.ID {
 		return errors.New("it is not what git had there")
 	}
-	data, err := g.git(g.Dir, "cat-file", "blob", blob).Output()
+	data, err := g.Command(g.Dir, "cat-file", "blob", blob).Output()
 	if err != nil || bytes.Equal(data, was) {
 		return err
 	}
@@ -131,7 +131,7 @@ func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
 
 // unfiltered returns an error when git would write other bytes than those of the commit.
 func (g *Gate) unfiltered(name string) error {
-	out, err := g.git(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
+	out, err := g.Command(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (g *Gate) unfiltered(name string) error {
 			return fmt.Errorf("the attribute %s is set for it", fields[1])
 		}
 	}
-	if out, _ := g.git(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
+	if out, _ := g.Command(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
 		return errors.New("core.autocrlf is set")
 	}
 	return nil
