@@ -46,12 +46,6 @@ func Heads(name, top string, list []string) map[string][]byte {
 	return out
 }
 
-// Head returns the commit of HEAD in the work tree at top, "" for none.
-func Head(name, top string) string {
-	out, _ := plainGit(name, top, "rev-parse", "--verify", "-q", "HEAD").Output()
-	return strings.TrimSpace(string(out))
-}
-
 // Contains reports whether the history of a commit has another. When in doubt it has not.
 func Contains(name, dir, commit, earlier string) bool {
 	return plainGit(name, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil

@@ -188,9 +188,9 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return nil, err
 	}
-	c := g.git("-c", "index.sparse=false", "-c", "core.splitIndex=false",
+	c := g.Command(filepath.Dir(filepath.Join(g.Dir, name)), "-c", "index.sparse=false", "-c", "core.splitIndex=false",
 		"update-index", "--no-split-index", "--force-write-index")
-	c.Env = append(c.Env, "GIT_DIR="+filepath.Dir(filepath.Join(g.Dir, name)), "GIT_INDEX_FILE="+file)
+	c.Env = append(c.Env, "GIT_INDEX_FILE="+file)
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(string(out)), err)
 	}
@@ -200,18 +200,16 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	return index.Parse(data)
 }
 
-// git is a git over the host's repository, whose settings it obeys.
-func (g *Gate) git(args ...string) *exec.Cmd {
+// Command is a git over the host's repository, whose settings it obeys.
+func (g *Gate) Command(dir string, args ...string) *exec.Cmd {
 	c := program.Command(g.Git, args...)
-	c.Env = append(c.Env, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Top)
+	c.Env = append(c.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+g.Top)
 	return c
 }
 
 // gitlinks are the places of submodules that the host's index has.
 func (g *Gate) gitlinks() (map[string]bool, error) {
-	c := g.git("ls-files", "--stage", "-z")
-	c.Env = append(c.Env, "GIT_DIR="+filepath.Dir(filepath.Join(g.Dir, g.Index())))
-	out, err := c.Output()
+	out, err := g.Command(filepath.Dir(filepath.Join(g.Dir, g.Index())), "ls-files", "--stage", "-z").Output()
 	found := map[string]bool{}
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		if about, path, _ := strings.Cut(line, "\t"); strings.HasPrefix(about, objects.Gitlink) {

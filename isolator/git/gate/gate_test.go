@@ -51,6 +51,8 @@ func TestSettle(t *testing.T) {
 		{"in no commit", "", "$(echo evil | git hash-object -w --stdin)", "one", "no commit of yours has that"},
 		{"at another path", "echo evil >e; git add e; git commit -qm e; git switch -q --detach HEAD~", "HEAD@{1}:e", "one", "no commit of yours has that"},
 		{"edited", "echo mine >.envrc", "main:.envrc", "mine", "it is not what git had there"},
+		{"filtered", "echo '.envrc filter=x' >.git/info/attributes", "main:.envrc", "one", "the attribute filter is set for it"},
+		{"with line ends", "git config core.autocrlf true", "main:.envrc", "one", "core.autocrlf is set"},
 		{"a link", "echo one >../far; rm .envrc; ln -s ../far .envrc", "main:.envrc", "one", "too many levels of symbolic links"},
 		{"in a folder that is a link", "mkdir ../d; mv .envrc ../d; ln -s ../d d", "main:.envrc", "", ""},
 	} {

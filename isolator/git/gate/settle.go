@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -32,7 +33,7 @@ func (g *Gate) SettleBetween(old, tip string) {
 	if old == "" || tip == "" || old == tip || len(g.Covered) == 0 {
 		return
 	}
-	out, err := g.git(append([]string{"diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
+	out, err := g.Command(g.Dir, append([]string{"diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
 	var list []index.Change
 	for fields := strings.Split(string(out), "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
 		words := strings.Fields(strings.TrimPrefix(fields[0], ":"))
@@ -56,6 +57,9 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if !g.HostHad(name, blob) {
 		return errors.New("no commit of yours has that")
 	}
+	if err := g.unfiltered(name); err != nil {
+		return err
+	}
 	f, err := g.openTree(name, c.Was == nil)
 	if err != nil {
 		return err
@@ -68,7 +72,7 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Was != nil && index.BlobID(was) != c.Was.ID {
 		return errors.New("it is not what git had there")
 	}
-	data, err := g.git("cat-file", "blob", blob).Output()
+	data, err := g.Command(g.Dir, "cat-file", "blob", blob).Output()
 	if err != nil || bytes.Equal(data, was) {
 		return err
 	}
@@ -107,4 +111,21 @@ func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
 		return nil, errors.New("it is no plain file")
 	}
 	return f, nil
+}
+
+// unfiltered returns an error when git would write other bytes than those of the commit.
+func (g *Gate) unfiltered(name string) error {
+	out, err := g.Command(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
+	if err != nil {
+		return err
+	}
+	for fields := strings.Split(string(out), "\x00"); len(fields) >= 3; fields = fields[3:] {
+		if fields[2] != "unspecified" && fields[2] != "unset" {
+			return fmt.Errorf("the attribute %s is set for it", fields[1])
+		}
+	}
+	if out, _ := g.Command(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
+		return errors.New("core.autocrlf is set")
+	}
+	return nil
 }

@@ -170,8 +170,3 @@ func passes(e gitconfig.Entry, base []gitconfig.Entry) bool {
 	}
 	return !e.Bare
 }
-
-// BranchPasses reports whether a setting that a box made is one of a branch that may pass to the host's file, which has base.
-func BranchPasses(e gitconfig.Entry, base []gitconfig.Entry) bool {
-	return branchKey().MatchString(e.Key) && passes(e, base)
-}
