@@ -350,11 +350,11 @@ func (b *boxGits) repositories() (out []string) {
 	return out
 }
 
-// tracked returns what the host's git has at places of a work tree, without what a box brought there.
-func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
-	t := git.TrackedAt(gitProgram(run), top, places)
+// tracked returns what the host's git has at a place of a work tree, without what a box brought there.
+func (b *boxGits) tracked(run *Run, r *git.Repo, place string) git.Tracked {
+	t := git.TrackedAt(gitProgram(run), r, place)
 	for _, s := range b.served {
-		if s.repo.Top != top {
+		if s.repo.Common != r.Common {
 			continue
 		}
 		g, err := gate.Open(s.described(run, 0).Repository, run.Warn)
@@ -363,7 +363,7 @@ func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
 		}
 		defer g.Close()
 		for at, entries := range t {
-			rest, _ := paths.Rest(top, at)
+			rest, _ := paths.Rest(r.Top, at)
 			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
 		}
 	}

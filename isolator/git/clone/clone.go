@@ -113,9 +113,6 @@ func (c *Clone) save() error {
 	return errors.Join(err, files.Write(c.file, data, 0o600))
 }
 
-// Store opens what the box has of objects, for the gate.
-func (c *Clone) Store() (*os.File, error) { return c.root.Open("objects") }
-
 // Close closes what Open has opened.
 func (c *Clone) Close() error { return c.root.Close() }
 

@@ -96,19 +96,11 @@ func (f *fixture) open() {
 
 func (f *fixture) gateOf(c *Clone) *objects.Gate {
 	f.t.Helper()
-	store, err := c.Store()
+	gate, err := objects.New(objects.Options{Git: "/usr/bin/git", Dir: c.Common, Store: filepath.Join(c.Dir, "objects"), Own: f.t.TempDir(), AllowedLinks: f.links})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	host, err := os.Open(c.Common)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	gate, err := objects.New(objects.Options{Git: "/usr/bin/git", Host: host, Store: store, Own: f.t.TempDir(), AllowedLinks: f.links})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { gate.Close(); host.Close(); store.Close() })
+	f.t.Cleanup(gate.Close)
 	return gate
 }
 
