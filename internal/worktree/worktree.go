@@ -4,21 +4,21 @@
 // A .git file that says "gitdir: REPOSITORY/worktrees/NAME" proves nothing: anybody can
 // write one, a program in a box among them. What counts is REPOSITORY/worktrees/NAME/gitdir,
 // which git, or inner for a box, wrote when the worktree was made, and which no box can
-// write: it must name the very .git file that led there, and no link is followed except
-// those that root made. Owned checks who owns all these files.
+// write: it must name the very .git file that led there, and no link is followed: git writes
+// real paths. Owned checks who owns all these files.
 package worktree
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/own"
-	"golang.org/x/sys/unix"
 )
 
 // maxPointer is the most bytes of a file that names a folder.
@@ -38,15 +38,8 @@ type Tree struct {
 // root folder there may be none at all. The folder is a real path.
 func Around(dir string) (top string, t *Tree) {
 	for top = filepath.Clean(dir); ; top = filepath.Dir(top) {
-		var st unix.Stat_t
-		if err := unix.Lstat(filepath.Join(top, ".git"), &st); err == nil {
-			if st.Mode&unix.S_IFMT == unix.S_IFREG {
-				t = At(top)
-			}
-			return top, t
-		}
-		if top == filepath.Dir(top) { // the root folder, or where a relative path ends
-			return top, nil
+		if files.Exists(filepath.Join(top, ".git")) || top == filepath.Dir(top) { // the root folder, or where a relative path ends
+			return top, At(top)
 		}
 	}
 }
@@ -56,12 +49,7 @@ func Around(dir string) (top string, t *Tree) {
 func At(top string) *Tree {
 	t := &Tree{Top: filepath.Clean(top)}
 	pointer := filepath.Join(t.Top, ".git")
-	text, err := read(pointer)
-	target, ok := strings.CutPrefix(text, "gitdir: ")
-	if err != nil || !ok || target == "" {
-		return nil
-	}
-	t.Dir = absolute(t.Top, target)
+	t.Dir = Target(pointer, t.Top)
 	worktrees := filepath.Dir(t.Dir)
 	if filepath.Base(worktrees) != "worktrees" {
 		return nil
@@ -74,32 +62,39 @@ func At(top string) *Tree {
 	return t
 }
 
+// Target returns where a .git file leads that lies in a folder, "" where it is none of git's.
+func Target(file, top string) string {
+	text, err := Line(file)
+	target, ok := strings.CutPrefix(text, "gitdir: ")
+	if err != nil || !ok || target == "" {
+		return ""
+	}
+	return Absolute(top, target)
+}
+
 // confirm returns an error unless the repository names this very worktree.
 func (t *Tree) confirm(pointer string) error {
-	dir, err := real(t.Dir)
-	switch {
-	case errors.Is(err, unix.ENOENT):
+	switch real, err := filepath.EvalSymlinks(t.Dir); {
+	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%q leads to %q, which is not there (git worktree repair, or prune)", pointer, t.Dir)
 	case err != nil:
 		return err
+	case real != t.Dir:
+		return fmt.Errorf("%q leads through a link (git worktree repair)", pointer)
 	}
-	t.Dir, t.Common = dir, filepath.Dir(filepath.Dir(dir))
-	if filepath.Base(filepath.Dir(dir)) != "worktrees" {
-		return fmt.Errorf("%q does not lead to the git directory of a worktree", pointer)
-	}
-	common, err := read(filepath.Join(dir, "commondir"))
+	common, err := Line(filepath.Join(t.Dir, "commondir"))
 	if err != nil {
 		return err
 	}
-	if at, err := real(absolute(dir, common)); err != nil || at != t.Common {
-		return fmt.Errorf("%q is not part of the repository %q", dir, t.Common)
+	if Absolute(t.Dir, common) != t.Common {
+		return fmt.Errorf("%q is not part of the repository %q", t.Dir, t.Common)
 	}
-	named, err := read(filepath.Join(dir, "gitdir"))
+	named, err := Line(filepath.Join(t.Dir, "gitdir"))
 	if err != nil {
 		return err
 	}
-	if at, err := real(filepath.Dir(absolute(dir, named))); err != nil || at != t.Top || filepath.Base(named) != ".git" {
-		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(absolute(dir, named)))
+	if at := Absolute(t.Dir, named); at != pointer {
+		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(at))
 	}
 	return nil
 }
@@ -107,83 +102,44 @@ func (t *Tree) confirm(pointer string) error {
 // Owned returns an error when somebody else than the user and root could have written what
 // the repository says, or could put another folder in the worktree's place.
 func (t *Tree) Owned() error {
-	for _, p := range []string{
-		t.Top, filepath.Join(t.Top, ".git"), t.Dir, filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"),
-		filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common),
-	} {
-		fi, err := os.Lstat(p)
-		if err != nil {
-			return err
+	check := func(fault func(fs.FileInfo) string, list ...string) error {
+		for _, p := range list {
+			fi, err := os.Lstat(p)
+			if err != nil {
+				return err
+			}
+			if why := fault(fi); why != "" {
+				return fmt.Errorf("%q %s", p, why)
+			}
 		}
-		if why := own.Fault(fi); why != "" {
-			return fmt.Errorf("%q %s", p, why)
-		}
+		return nil
 	}
-	for p := filepath.Dir(t.Top); ; p = filepath.Dir(p) {
-		fi, err := os.Lstat(p)
-		if err != nil {
-			return err
-		}
-		if why := own.FolderFault(fi); why != "" {
-			return fmt.Errorf("%q %s", p, why)
-		}
-		if p == "/" {
-			return nil
-		}
+	above := []string{"/"}
+	for p := filepath.Dir(t.Top); p != "/"; p = filepath.Dir(p) {
+		above = append(above, p)
 	}
+	err := check(own.Fault, t.Top, filepath.Join(t.Top, ".git"), t.Dir, filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"),
+		filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common))
+	return cmp.Or(err, check(own.FolderFault, above...))
 }
 
-func absolute(dir, p string) string {
+// Absolute returns a path that a file in dir, or the settings there, may have written as a relative one.
+func Absolute(dir, p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
 	return filepath.Join(dir, p)
 }
 
-// read returns the one line of a file that names a folder, without the newline.
-func read(path string) (string, error) {
-	fail := func(err error) (string, error) { return "", fmt.Errorf("%q cannot be read: %w", path, err) }
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fail(err)
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return fail(cmp.Or(err, errors.New("not a regular file")))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxPointer+1))
+// Line returns the one line of a file that names a folder, without the newline.
+func Line(path string) (string, error) {
+	data, err := files.Read(path, files.NoLinks, maxPointer)
 	text := strings.TrimRight(string(data), "\r\n")
-	switch {
-	case err != nil:
-		return fail(err)
-	case len(data) > maxPointer, text == "", strings.ContainsAny(text, "\n\x00"):
-		return fail(errors.New("git does not write such a file"))
+	if err == nil && (text == "" || strings.ContainsAny(text, "\n\x00")) {
+		err = errors.New("git does not write such a file")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q cannot be read: %w", path, err)
 	}
 	return text, nil
-}
-
-// real returns the path with the links resolved that root made, and refuses all others: whoever
-// made them can replace what they lead to.
-func real(path string) (string, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if err == nil {
-		_ = unix.Close(fd)
-		return filepath.Clean(path), nil
-	}
-	at := "/"
-	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		at = filepath.Join(at, part)
-		var st unix.Stat_t
-		if err := unix.Lstat(at, &st); err != nil {
-			return "", fmt.Errorf("%q: %w", at, err)
-		}
-		if st.Mode&unix.S_IFMT == unix.S_IFLNK && (st.Uid != 0 || os.Geteuid() == 0) {
-			return "", fmt.Errorf("%q is a link", at)
-		}
-		if at, err = filepath.EvalSymlinks(at); err != nil {
-			return "", err
-		}
-	}
-	return at, nil
 }

@@ -34,15 +34,17 @@ const (
 
 // boxGits are the repositories of a run.
 type boxGits struct {
-	found  []*git.Repo // all of them
-	repos  []*git.Repo // those that are shared
-	lines  []string    // what is read-only, and why
-	passed []string    // each .git that leads to none, or is hidden
-	stays  []string    // all git directories, and what leads to them
-	served []*sharedGit
-	failed string     // why nothing can be mounted in the box
-	place  *sharedGit // of a repository that the box may make, nil where there is one
-	server *server.Server
+	found   []*git.Repo // all of them
+	repos   []*git.Repo // those that are shared
+	lines   []string    // what is read-only, and why
+	passed  []string    // each .git that leads to none, or is hidden
+	missing []string    // where submodules are not initialised
+	unread  error       // of an index that cannot be read
+	stays   []string    // all git directories, and what leads to them
+	served  []*sharedGit
+	failed  string     // why nothing can be mounted in the box
+	place   *sharedGit // of a repository that the box may make, nil where there is one
+	server  *server.Server
 }
 
 // feature shares repositories with the box.
@@ -278,8 +280,7 @@ func notCarried(run *Run) (out []gitconfig.Entry) {
 	if run.Spec.Git != nil || run.Spec.Home == "host" {
 		return nil
 	}
-	list, _ := host.UserGit(run.Getenv).Load()
-	for _, e := range list {
+	for _, e := range gitconfig.Environment(run.Getenv).Load() {
 		section, name, _ := e.Parts()
 		if section == "filter" && !slices.ContainsFunc(out, func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
 			why := "echo >&2 'inner: the filter of your git settings is not in the sandbox: stage this file outside'; false"
@@ -296,6 +297,7 @@ func repoPolicy(run *Run) *gitconfig.Policy {
 		return nil
 	}
 	p := gitPolicy(run.Spec)
+	p.Overrides = nil
 	return &p
 }
 
@@ -339,11 +341,11 @@ func (b *boxGits) repositories() (out []string) {
 	return out
 }
 
-// tracked returns what the host's git has at places of a work tree, without what a box brought there.
-func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
-	t := git.TrackedAt(gitProgram(run), top, places)
+// tracked returns what the host's git has at a place of a work tree, without what a box brought there.
+func (b *boxGits) tracked(run *Run, r *git.Repo, place string) git.Tracked {
+	t := git.TrackedAt(gitProgram(run), r, place)
 	for _, s := range b.served {
-		if s.repo.Top != top {
+		if s.repo.Common != r.Common {
 			continue
 		}
 		g, err := gate.Open(s.described(run, 0).Repository, run.Warn)
@@ -352,7 +354,7 @@ func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
 		}
 		defer g.Close()
 		for at, entries := range t {
-			rest, _ := paths.Rest(top, at)
+			rest, _ := paths.Rest(r.Top, at)
 			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
 		}
 	}

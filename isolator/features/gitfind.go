@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -34,103 +35,96 @@ func (b *boxGits) line(format string, args ...any) {
 
 // find finds the repositories of the folders that the box writes, and of the others named.
 func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
+	roots, since, hidden := realRoots(rc), oldest(f.StageBase), plan.HiddenFolders(rc, f)
+	inRoots := func(p string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, p) })
+	}
+	tops := slices.Clone(f.Repositories)
 	add := func(r *git.Repo) {
-		if !slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
-			b.found = append(b.found, r)
+		if slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
+			return
+		}
+		if r.Reason == "" && young(r, since) {
+			r.Reason = "it is younger than a sandbox that runs, which may have made it, or its .git that leads elsewhere"
+		}
+		b.found = append(b.found, r)
+		vacant, there, err := git.Gitlinks(r)
+		if err != nil && r.Digits > 0 && b.unread == nil {
+			b.unread = fmt.Errorf("%s: %w", r.Top, err)
+		}
+		for _, p := range vacant {
+			b.missing = append(b.missing, filepath.Join(r.Top, p))
+		}
+		for _, p := range there { // what git enters by itself counts however deep it lies
+			if top := filepath.Join(r.Top, p); inRoots(top) && !slices.Contains(tops, top) {
+				tops = append(tops, top)
+			}
 		}
 	}
-	roots, since := realRoots(rc), oldest(f.StageBase)
 	for _, root := range roots {
 		r, err := git.Find(root)
 		if err != nil { // in none
 			continue
 		}
-		whole := slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) })
+		whole := inRoots(r.Top)
 		switch {
 		case isZone(rc, root) && !whole:
 			// The work tree is not the box's to write, and so are commits not its to make.
 		case whole || seesTop(c.Home, rc, r.Top):
-			if why := young(r, since); why != "" {
-				r.Reason = why
-			}
-			r.Led = false
 			add(r)
 		case rc.GitDir == "checked":
 			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
 		}
 	}
-	hidden := plan.HiddenFolders(rc, f)
-	tops := slices.Clone(f.Repositories)
-	linked := func(r *git.Repo) { // what git enters by itself counts however deep it lies
-		_, there, _ := git.Gitlinks(r) // stay refuses an index that cannot be read
-		for _, p := range there {
-			top := filepath.Join(r.Top, p)
-			if slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, top) }) && !slices.Contains(tops, top) {
-				tops = append(tops, top)
-			}
-		}
-	}
-	for _, r := range b.found {
-		linked(r)
-	}
-	for i := 0; i < len(tops); i++ { // linked adds to them
-		top := tops[i]
-		r, err := git.FindAt(top)
+	for i := 0; i < len(tops); i++ { // add adds to them
+		r, err := git.FindAt(tops[i])
 		if err != nil || allHidden(r, hidden) {
-			b.passed = append(b.passed, filepath.Join(top, ".git"))
+			b.passed = append(b.passed, filepath.Join(tops[i], ".git"))
 			continue
 		}
 		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) } // the submodule or worktree of one
-		inside := slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, r.Common) })
-		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && (!inside || r.Led) {
+		if r.Reason == "" && !slices.ContainsFunc(b.found, known) && (!inRoots(r.Common) || r.Led) {
 			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
 		}
-		if why := young(r, since); r.Reason == "" {
-			r.Reason = why
-		}
 		add(r)
-		linked(r)
 	}
 }
 
-// oldest is when the oldest box that lives began, nil without one. What other boxes made was looked at when they ended.
-func oldest(stageBase string) *time.Time {
+// oldest is when the oldest box that lives began, now without one. What other boxes made was looked at when they ended.
+func oldest(stageBase string) time.Time {
 	live, err := stage.Running(stageBase)
 	if err != nil {
-		return &time.Time{}
+		return time.Time{}
 	}
 	for _, l := range live {
 		if !l.Begun.IsZero() {
-			return &l.Begun
+			return l.Begun
 		}
 	}
-	return nil
+	return time.Now()
 }
 
-// young says of a repository that is younger than a box that lives that this may have made it, or its .git that leads
-// elsewhere: it can write what the host's git and inner would obey there.
-func young(r *git.Repo, oldest *time.Time) string {
-	after := func(p string, birth bool) bool {
+// young reports whether a repository is younger than a box that lives, or its .git that leads elsewhere is: the box can
+// write what the host's git and inner would obey there.
+func young(r *git.Repo, oldest time.Time) bool {
+	places := map[string]uint32{r.Common: unix.STATX_BTIME} // git changes the other time with each command
+	if r.Led {
+		places[filepath.Join(r.Top, ".git")] = unix.STATX_CTIME
+	}
+	for p, which := range places {
 		var st unix.Statx_t
-		if oldest == nil {
-			return false
-		}
 		if unix.Statx(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_CTIME|unix.STATX_BTIME, &st) != nil {
 			return true
 		}
 		at := st.Ctime
-		if birth && st.Mask&unix.STATX_BTIME != 0 { // git changes the other with each command
+		if st.Mask&which&unix.STATX_BTIME != 0 {
 			at = st.Btime
 		}
-		return oldest.Before(time.Unix(at.Sec, int64(at.Nsec)))
+		if oldest.Before(time.Unix(at.Sec, int64(at.Nsec))) {
+			return true
+		}
 	}
-	switch {
-	case r.Led && after(filepath.Join(r.Top, ".git"), false):
-		return "its .git leads elsewhere and is younger than a sandbox that runs, which may have made it"
-	case after(r.Common, true):
-		return "it is younger than a sandbox that runs, which may have made it"
-	}
-	return ""
+	return false
 }
 
 // allHidden reports whether a repository and each link on the ways to it lie in hidden folders.
@@ -138,7 +132,7 @@ func allHidden(r *git.Repo, hidden []string) bool {
 	seen := func(p string) bool {
 		return !slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, p) })
 	}
-	for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+	for _, way := range r.Ways {
 		at := host.Look(way)
 		if seen(at.Real) || slices.ContainsFunc(at.Hops, func(h host.Hop) bool { return seen(h.Path) }) {
 			return false
@@ -149,41 +143,34 @@ func allHidden(r *git.Repo, hidden []string) bool {
 
 // choose chooses those that are shared, and says why others are not.
 func (b *boxGits) choose(c *caller.Caller, program string) {
+	shared := func(r *git.Repo) bool { // also by another way
+		return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return x.Common == r.Common })
+	}
 	for _, r := range b.found {
-		if r.Reason == "" && program != "" && !b.shares(r.Common) {
+		if program == "" && r.Reason == "" {
+			r.Reason = "git is not installed outside"
+		}
+		if r.Reason == "" && !shared(r) {
 			b.repos = append(b.repos, r)
 		}
 	}
 	slices.SortStableFunc(b.repos, func(x, y *git.Repo) int { return strings.Compare(x.Common, y.Common) }) // submodules lie in others
+	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
 	var reasons []string
 	names := map[string][]string{} // of the repositories that have a reason
-	readOnly := func(r *git.Repo, why string) {
+	for _, r := range b.found {
+		if shared(r) {
+			continue
+		}
+		why := cmp.Or(r.Reason, fmt.Sprintf("only %d repositories of a box are writable", maxBoxGits))
 		if names[why] == nil {
 			reasons = append(reasons, why)
 		}
 		names[why] = append(names[why], c.Short(r.Top))
 	}
-	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
-		readOnly(r, fmt.Sprintf("only %d repositories of a box are writable", maxBoxGits))
-	}
-	for _, r := range b.found {
-		switch {
-		case b.own(r.Common): // also by another way
-		case program == "":
-			readOnly(r, "git is not installed outside")
-		default:
-			readOnly(r, r.Reason)
-		}
-	}
 	for _, why := range reasons {
 		b.line("git is read-only in %s: %s", strings.Join(visible.Some(names[why], 4), ", "), why)
 	}
-	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
-}
-
-// shares reports whether the box shares a git directory.
-func (b *boxGits) shares(dir string) bool {
-	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return x.Common == dir })
 }
 
 // own reports whether a path is in a git directory that the box shares.
@@ -194,33 +181,30 @@ func (b *boxGits) own(p string) bool {
 // stay puts into the plan what of repositories stays as it is: those that are not shared, and
 // the ways to all of them.
 func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) error {
+	if b.unread != nil {
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %v", rc.Name, b.unread), Hint: "workdir_mode = \"ro\" under [sandbox]"}
+	}
 	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
 	roots := realRoots(rc)
-	add := func(p string, info host.Path) {
-		if !slices.Contains(s.GitStays, p) {
+	add := func(info host.Path) {
+		if p := info.Real; (info.Kind == host.File || info.Kind == host.Dir) && !slices.Contains(s.GitStays, p) {
 			f.Paths[p], s.GitStays = info, append(s.GitStays, p)
 		}
 	}
+	for _, p := range b.missing { // git outside would enter what is made there
+		add(host.Look(p))
+	}
 	for _, r := range b.found {
-		vacant, _, err := git.Gitlinks(r) // git outside would enter what is made there
-		if err != nil && r.Digits > 0 {
-			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
-		}
-		for _, p := range vacant {
-			if at := host.Look(filepath.Join(r.Top, p)); at.Kind == host.Dir || at.Kind == host.File {
-				add(at.Real, at)
-			}
-		}
-		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+		for _, way := range r.Ways {
 			info := host.Look(way)
 			s.GitLinks = append(s.GitLinks, info.Hops...)
-			if b.own(info.Real) || info.Kind != host.File && info.Kind != host.Dir {
+			if b.own(info.Real) {
 				continue
 			}
-			add(info.Real, info)
+			add(info)
 			for _, root := range roots {
 				if paths.Below(info.Real, root) { // the working folder of a bare one, or a part of it
-					add(root, host.Look(root))
+					add(host.Look(root))
 				}
 			}
 		}

@@ -102,10 +102,6 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 
 // fill makes the store of the box, which reads the host's objects at a place of the box.
 func (s *sharedGit) fill(objects string) error {
-	left, _ := filepath.Glob(filepath.Join(s.dir, "gate-*")) // of servers that were killed
-	for _, p := range left {
-		_ = os.RemoveAll(p)
-	}
 	info := filepath.Join(s.store(), "info") // an earlier box may have made a link there
 	return errors.Join(os.MkdirAll(filepath.Join(s.dir, "clone"), 0o700), os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
 }

@@ -3,24 +3,21 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/worktree"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Most bytes of a configuration and of a file that names a folder.
-const (
-	maxConfig  = 1 << 20
-	maxPointer = 4096
-)
+// maxConfig is the most bytes of a configuration.
+const maxConfig = 1 << 20
 
 // Repo is a repository of the host as Find found it.
 type Repo struct {
@@ -36,7 +33,7 @@ type Repo struct {
 	// Reason says why the box cannot share it, in words that follow
 	// "git is read-only here: ". Then only Dir and Common can be relied upon.
 	Reason string
-	// Ways are the paths by which git gets from Top to Dir and Common, as they are written: where
+	// Ways are Dir, Common and the paths by which git gets there from Top, as they are written: where
 	// one of them leads through a link, whoever replaces that link replaces the repository.
 	Ways []string
 
@@ -46,11 +43,6 @@ type Repo struct {
 // ErrNone says that a folder is in no repository.
 var ErrNone = errors.New("no git repository")
 
-// unfit is a reason why a repository cannot be shared.
-type unfit string
-
-func (u unfit) Error() string { return string(u) }
-
 // Find returns the repository that git would use in a folder: the one there, or in
 // the nearest folder above it. The folder is a real path.
 //
@@ -58,7 +50,7 @@ func (u unfit) Error() string { return string(u) }
 // repository that it leads to agrees.
 func Find(dir string) (*Repo, error) {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		r, err := findAt(at)
+		r, err := FindAt(at)
 		if !errors.Is(err, ErrNone) || at == filepath.Dir(at) {
 			return r, err
 		}
@@ -66,146 +58,80 @@ func Find(dir string) (*Repo, error) {
 }
 
 // FindAt is Find for one folder, without those above it.
-func FindAt(dir string) (*Repo, error) { return findAt(filepath.Clean(dir)) }
-
-func findAt(top string) (*Repo, error) {
+func FindAt(top string) (*Repo, error) {
+	top = filepath.Clean(top)
 	dotGit := filepath.Join(top, ".git")
-	kind := typeOf(dotGit)
-	switch {
-	case kind != 0:
-	case typeOf(top) == 0:
-		return nil, fmt.Errorf("%s: %w", top, os.ErrNotExist)
-	case typeOf(top+"/HEAD") != 0 && typeOf(top+"/objects") == unix.S_IFDIR && typeOf(top+"/refs") == unix.S_IFDIR:
-		return &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}, nil
-	default:
-		return nil, fmt.Errorf("%s: %w", top, ErrNone)
-	}
 	r := &Repo{Top: top, Dir: dotGit, Common: dotGit, Ways: []string{dotGit}}
-	err := r.read(kind)
-	if errors.Is(err, errNowhere) {
-		return nil, fmt.Errorf("%s: %w", top, ErrNone)
+	kind := typeOf(dotGit)
+	list, err := os.ReadDir(dotGit)
+	switch {
+	case kind == unix.S_IFDIR && (err != nil || len(list) > 0): // in an empty one a box may make one
+		r.Reason = r.fill()
+	case kind == unix.S_IFREG, kind == unix.S_IFLNK:
+		r.Pointer = kind == unix.S_IFREG
+		r.Reason = r.follow()
+	case typeOf(top) == 0:
+		return nil, os.ErrNotExist
+	case kind == 0 && typeOf(top+"/HEAD") != 0 && typeOf(top+"/objects") == unix.S_IFDIR && typeOf(top+"/refs") == unix.S_IFDIR:
+		r = &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}
+	default:
+		return nil, ErrNone
 	}
-	r.Reason = reason(err)
+	if r.Reason == nowhere {
+		return nil, ErrNone
+	}
+	r.Ways = append(r.Ways, r.Dir, r.Common)
 	return r, nil
 }
 
-// errNowhere says that a .git leads to nothing: what is made there is a repository of its own.
-var errNowhere = errors.New(".git leads nowhere")
+// nowhere says that a .git leads to nothing: what is made there is a repository of its own.
+const nowhere = ".git leads nowhere"
 
-// read reads the repository that a .git of that type is or leads to.
-func (r *Repo) read(kind uint32) error {
-	switch kind {
-	case unix.S_IFDIR:
-		if list, err := os.ReadDir(r.Dir); err == nil && len(list) == 0 { // a box may make one there
-			return errNowhere
-		}
-		return r.fill()
-	case unix.S_IFREG:
-		return r.follow()
-	case unix.S_IFLNK:
-		return r.linked()
-	}
-	return errNowhere
-}
-
-// reason says an error of read as Repo.Reason has it.
-func reason(err error) string {
-	var why unfit
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &why):
-		return string(why)
-	}
-	return "it cannot be read: " + err.Error()
-}
-
-// linked finds where a .git that is a link leads, also through a .git file.
-func (r *Repo) linked() error {
+// follow finds where a .git that is a file or a link leads, also a link to a file, and checks that the repository there
+// agrees. Like all that follow it says why the box cannot share the repository, "" where it can.
+func (r *Repo) follow() (why string) {
 	real, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
-		return errNowhere
+		return nowhere
 	}
-	r.Dir = real
 	if typeOf(real) == unix.S_IFREG {
-		r.Ways = append(r.Ways, real)
-		if err := r.target(real); err != nil {
-			return err
+		target := worktree.Target(real, r.Top)
+		if target == "" {
+			return ".git is a file that is not git's"
+		}
+		r.Ways = append(r.Ways, real, target)
+		if real, err = filepath.EvalSymlinks(target); err != nil {
+			return nowhere
 		}
 	}
-	r.Common = r.Dir
-	return r.separate()
-}
-
-// target follows the content of a .git file.
-func (r *Repo) target(file string) error {
-	line, err := line(file)
-	if err != nil {
-		return err
+	r.Dir, r.Common = real, real
+	if r.Pointer && typeOf(filepath.Join(real, "commondir")) != 0 {
+		return r.linkedTree()
 	}
-	target, ok := strings.CutPrefix(line, "gitdir: ")
-	if !ok || strings.ContainsAny(target, "\n\x00") {
-		return unfit(".git is a file that is not git's")
+	if why := r.fill(); why != "" {
+		return why
 	}
-	target = absolute(r.Top, target)
-	r.Ways = append(r.Ways, target)
-	real, err := filepath.EvalSymlinks(target)
-	if err != nil {
-		return errNowhere
+	// That of a submodule says where its work tree is, and one that `git init --separate-git-dir` made does not.
+	if r.Led = r.setting("core.worktree") == ""; r.Led && filepath.Base(r.Dir) == ".git" {
+		return "the repository that .git leads to is that of the folder it lies in"
 	}
-	r.Dir = real
-	return nil
-}
-
-// follow reads a .git file, and checks that the repository it leads to agrees.
-func (r *Repo) follow() error {
-	r.Pointer = true
-	if err := r.target(filepath.Join(r.Top, ".git")); err != nil {
-		return err
-	}
-	r.Common = r.Dir
-	if typeOf(filepath.Join(r.Dir, "commondir")) == 0 {
-		return r.separate()
-	}
-	return r.linkedTree()
-}
-
-// separate reads the git directory of a submodule, or one that `git init --separate-git-dir` made.
-func (r *Repo) separate() error {
-	if err := r.fill(); err != nil {
-		return err
-	}
-	tree := r.setting("core.worktree")
-	if r.Led = tree == ""; !r.Led && !sameFile(absolute(r.Dir, tree), r.Top) {
-		return unfit("the repository that .git leads to has another work tree")
-	}
-	if filepath.Base(r.Dir) == ".git" && r.Led {
-		return unfit("the repository that .git leads to is that of the folder it lies in")
-	}
-	return nil
+	return ""
 }
 
 // linkedTree reads the repository of a linked worktree.
-func (r *Repo) linkedTree() error {
-	if common, err := line(filepath.Join(r.Dir, "commondir")); err == nil {
-		r.Ways = append(r.Ways, absolute(r.Dir, common))
+func (r *Repo) linkedTree() (why string) {
+	if common, err := worktree.Line(filepath.Join(r.Dir, "commondir")); err == nil {
+		r.Ways = append(r.Ways, worktree.Absolute(r.Dir, common))
 	}
 	tree := worktree.At(r.Top)
 	if tree == nil {
-		return unfit("the repository that .git leads to does not know this worktree")
+		return "the repository that .git leads to does not know this worktree"
 	}
 	r.Dir, r.Common, r.Worktree = tree.Dir, tree.Common, filepath.Base(tree.Dir)
 	if tree.Err != nil {
-		return unfit(tree.Err.Error())
+		return tree.Err.Error()
 	}
 	return r.fill()
-}
-
-func absolute(dir, p string) string {
-	if filepath.IsAbs(p) {
-		return filepath.Clean(p)
-	}
-	return filepath.Join(dir, p)
 }
 
 func sameFile(a, b string) bool {
@@ -215,51 +141,51 @@ func sameFile(a, b string) bool {
 }
 
 // fill reads the properties of a repository, and refuses one that cannot be shared.
-func (r *Repo) fill() error {
-	if err := r.isPlain(); err != nil {
-		return err
+func (r *Repo) fill() (why string) {
+	if why := r.isPlain(); why != "" {
+		return why
 	}
-	data, err := readBound(filepath.Join(r.Common, "config"), maxConfig)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range []string{filepath.Join(r.Common, "config"), filepath.Join(r.Dir, "config.worktree")} {
+		data, err := files.Read(name, files.FollowLinks, maxConfig)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "it cannot be read: " + err.Error()
+		}
+		list, err := gitconfig.Parse(data)
+		if err != nil {
+			return "its configuration cannot be read"
+		}
+		r.config = append(r.config, list...)
 	}
-	if r.config, err = gitconfig.Parse(data); err != nil {
-		return unfit("its configuration cannot be read")
-	}
-	if err := r.formats(); err != nil {
-		return err
+	if why := r.formats(); why != "" {
+		return why
 	}
 	// Whoever can write that file names any folder of the host.
 	if typeOf(filepath.Join(r.Common, "objects/info/alternates")) != 0 {
-		return unfit("it borrows objects from another repository (objects/info/alternates)")
+		return "it borrows objects from another repository (objects/info/alternates)"
 	}
-	r.Sparse = r.Sparse || sparseTree(r.Dir)
-	return nil
+	return ""
 }
 
 // isPlain refuses a git directory that is not the user's own, or in which links lead elsewhere.
-func (r *Repo) isPlain() error {
+func (r *Repo) isPlain() (why string) {
 	var st unix.Stat_t
-	if err := unix.Stat(r.Common, &st); err != nil {
-		return err
-	}
-	if int(st.Uid) != os.Getuid() {
-		return unfit("the repository is somebody else's")
+	if unix.Stat(r.Common, &st) != nil || int(st.Uid) != os.Getuid() {
+		return "the repository is somebody else's"
 	}
 	for _, name := range []string{"objects", "refs"} {
 		if typeOf(filepath.Join(r.Common, name)) != unix.S_IFDIR {
-			return unfit(name + " is no folder of the repository's own")
+			return name + " is no folder of the repository's own"
 		}
 	}
 	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
 		if typeOf(filepath.Join(r.Common, name)) == unix.S_IFLNK {
-			return unfit(name + " is a link")
+			return name + " is a link"
 		}
 	}
-	if line, err := line(filepath.Join(r.Common, "commondir")); err == nil && !sameFile(absolute(r.Common, line), r.Common) {
-		return unfit("it shares the objects and refs of another (commondir)")
+	if typeOf(filepath.Join(r.Common, "commondir")) != 0 {
+		return "it shares the objects and refs of another (commondir)"
 	}
-	return nil
+	return ""
 }
 
 // typeOf returns the type of what is at a path, without following a link there: unix.S_IFDIR and so on, 0 for nothing.
@@ -271,94 +197,46 @@ func typeOf(p string) uint32 {
 	return st.Mode & unix.S_IFMT
 }
 
-// readBound reads a plain file of at most so many bytes.
-func readBound(p string, most int64) ([]byte, error) {
-	f, err := os.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
-		return nil, fmt.Errorf("%s is no plain file of at most %d bytes", p, most)
-	}
-	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// line reads a file of one line.
-func line(p string) (string, error) {
-	data, err := readBound(p, maxPointer)
-	return strings.TrimRight(string(data), "\r\n"), err
-}
-
 // formats reads which storage formats a repository uses. One that is unknown here may mean
 // anything, so it is refused.
 //
 // Source: git's Documentation/technical/repository-version.txt; setup.c of 2.39 and 2.48.
-func (r *Repo) formats() error {
+func (r *Repo) formats() (why string) {
 	r.Digits = 40
-	version := r.setting("core.repositoryformatversion")
-	if version != "" && version != "0" && version != "1" {
-		return unfit(fmt.Sprintf("it has format %q, which is not known", version))
+	if version := r.setting("core.repositoryformatversion"); version != "" && version != "0" && version != "1" {
+		return fmt.Sprintf("it has format %.40q, which is not known", version)
 	}
-	if e, set := gitconfig.Last(r.config, "core.sparsecheckout"); set {
-		r.Sparse = gitconfig.True(e)
-	}
+	sparse, _ := gitconfig.Last(r.config, "core.sparsecheckout")
+	r.Sparse = gitconfig.True(sparse)
 	for _, e := range r.config {
 		name := e.Key[strings.LastIndexByte(e.Key, '.')+1:]
 		r.Partial = r.Partial || e.Key == "extensions.partialclone" || strings.HasPrefix(e.Key, "remote.") && (name == "promisor" || name == "partialclonefilter")
-		if why := r.format(e); why != "" {
-			return unfit(why)
+		if why := r.extension(e); why != "" {
+			return why
 		}
 	}
-	if tree := r.setting("core.worktree"); !r.Pointer && tree != "" && !sameFile(absolute(r.Common, tree), r.Top) {
-		return unfit("its work tree is another folder (core.worktree)")
-	}
-	return nil
-}
-
-// format says why a setting makes the repository one that cannot be shared, or "".
-func (r *Repo) format(e gitconfig.Entry) string {
-	section, name, _ := strings.Cut(e.Key, ".")
-	if section == "extensions" {
-		return r.extension(name, e.Value)
+	if tree := r.setting("core.worktree"); r.Worktree == "" && tree != "" && !sameFile(worktree.Absolute(r.Dir, tree), r.Top) {
+		return "its work tree is another folder (core.worktree)"
 	}
 	return ""
 }
 
-// extension takes one of git's extensions of the storage format, or says why it cannot.
-func (r *Repo) extension(name, value string) string {
-	switch name {
-	case "noop", "partialclone", "preciousobjects", "worktreeconfig", "relativeworktrees":
-		return ""
-	case "refstorage":
-		if value != "files" {
-			return "its refs are kept as " + quoted(value)
-		}
-		return ""
-	case "objectformat":
-		switch value {
-		case "sha256":
-			r.Digits = 64
-			return "its objects have names of SHA-256, which inner does not read"
-		case "sha1":
-			return ""
-		}
-	}
-	return "it has an extension that is not known: " + quoted(name)
-}
+// harmless are git's extensions of the storage format that change nothing here.
+var harmless = []string{"noop", "partialclone", "preciousobjects", "worktreeconfig", "relativeworktrees"}
 
-// quoted makes what a file says fit for a line.
-func quoted(s string) string { return strconv.Quote(s[:min(len(s), 40)]) }
-
-// sparseTree reports whether the settings of one worktree say that it is sparse.
-func sparseTree(dir string) bool {
-	data, err := readBound(filepath.Join(dir, "config.worktree"), maxConfig)
-	if err != nil {
-		return false
+// extension refuses a setting that asks for another one.
+func (r *Repo) extension(e gitconfig.Entry) (why string) {
+	name, is := strings.CutPrefix(e.Key, "extensions.")
+	switch {
+	case !is, slices.Contains(harmless, name), name == "refstorage" && e.Value == "files", name == "objectformat" && e.Value == "sha1":
+		return ""
+	case name == "refstorage":
+		return fmt.Sprintf("its refs are kept as %.40q", e.Value)
+	case name == "objectformat" && e.Value == "sha256":
+		r.Digits = 64
+		return "its objects have names of SHA-256, which inner does not read"
 	}
-	list, _ := gitconfig.Parse(data) // what stands before a fault counts
-	e, _ := gitconfig.Last(list, "core.sparsecheckout")
-	return gitconfig.True(e)
+	return fmt.Sprintf("it has an extension that is not known: %.40q", name)
 }
 
 // setting returns the last value of a key, as git takes it.

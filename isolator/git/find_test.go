@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 		{"worktree", "cd app; git worktree add -q ../w; cd ../w; pwd", ""},
 		{"worktree-moved-in", "cd app; git worktree add -q ../w; mkdir ../v; cp ../w/.git ../v/; cd ../v; pwd", "which has that worktree at"},
 		{"pointer-to-another", "mkdir v; echo gitdir: $PWD/app/.git >v/.git; cd v; pwd", "that of the folder it lies in"},
-		{"pointer-to-a-submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; mkdir ../v; echo gitdir: $PWD/.git/modules/sub >../v/.git; cd ../v; pwd", "has another work tree"},
+		{"pointer-to-a-submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; mkdir ../v; echo gitdir: $PWD/.git/modules/sub >../v/.git; cd ../v; pwd", "its work tree is another folder"},
 		{"pointer-commondir", "mkdir -p v/g; echo gitdir: g >v/.git; echo $PWD/app/.git >v/g/commondir; echo $PWD/v/.git >v/g/gitdir; cd v; pwd", "does not know this worktree"},
 		{"submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; cd sub; pwd", ""},
 		{"separate", "git init -q --separate-git-dir far v; cd v; pwd", ""},
@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 		{"extension", "cd app; git config core.repositoryformatversion 1; git config extensions.new x; pwd", "not known"},
 		{"version", "cd app; git config core.repositoryformatversion 2; pwd", "format"},
 		{"worktree-setting", "cd app; git config core.worktree ../..; pwd", "core.worktree"},
-		{"config-fifo", "cd app; rm .git/config; mkfifo .git/config; pwd", "no plain file"},
+		{"config-fifo", "cd app; rm .git/config; mkfifo .git/config; pwd", "not a regular file"},
 		{"shared", "git clone -q --shared app v; cd v; pwd", "borrows objects"},
 		{"git-file-text", "mkdir v; echo hello >v/.git; cd v; pwd", "not git's"},
 	} {
@@ -92,6 +92,14 @@ func TestGitlinks(t *testing.T) {
 	script(t, top, "git update-index --no-split-index; truncate -s 100 .git/index")
 	if _, _, err := Gitlinks(r); err == nil {
 		t.Error("an index that is cut off has all")
+	}
+	script(t, top, "rm .git/index .git/sharedindex.*; git reset -q")
+	if vacant, _, err := Gitlinks(r); err != nil || len(vacant) != 1 {
+		t.Errorf("%q, %v", vacant, err)
+	}
+	script(t, top, "truncate -s 130M .git/sharedindex.x")
+	if _, _, err := Gitlinks(r); err == nil {
+		t.Error("an index of any size is read")
 	}
 }
 

@@ -2,44 +2,31 @@ package git
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
 )
 
 // maxVacant is the most submodules of one work tree that are not initialised: each is a mount.
 const maxVacant = 200
 
-// maxIndex is the largest index that is read.
-const maxIndex = 512 << 20
+// maxIndex is the most bytes of an index that are read, with what it shares with others: some million paths.
+const maxIndex = 128 << 20
 
 // Gitlinks returns the places below the top of a work tree in which git looks for another repository, however deep: those in
 // which it finds none, and those in which one is. Git enters them by itself.
 func Gitlinks(r *Repo) (vacant, there []string, err error) {
-	entries, err := os.ReadDir(r.Dir)
+	links, err := LinksIn(r.Dir, r.Digits/2)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the index cannot be read: %w", err)
 	}
-	var links []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && (e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.")) {
-			found, err := gitlinksIn(filepath.Join(r.Dir, e.Name()), r.Digits/2)
-			if err != nil {
-				return nil, nil, err
-			}
-			links = append(links, found...)
-		}
-	}
-	slices.Sort(links)
-	for _, p := range slices.Compact(links) {
+	for _, p := range links {
 		switch {
-		case !index.GoodPath(p, modeGitlink):
+		case !index.GoodPath(p, 0):
 		case typeOf(filepath.Join(r.Top, p, ".git")) != 0:
 			there = append(there, p)
 		default:
@@ -47,28 +34,37 @@ func Gitlinks(r *Repo) (vacant, there []string, err error) {
 		}
 	}
 	if len(vacant) > maxVacant {
-		return nil, nil, unfit(fmt.Sprintf("it has more than %d submodules that are not initialised", maxVacant))
+		return nil, nil, fmt.Errorf("it has more than %d submodules that are not initialised", maxVacant)
 	}
 	return vacant, there, nil
 }
 
-func gitlinksIn(file string, hashLen int) (links []string, err error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// LinksIn returns what index.Gitlinks says of the index in a git directory, and of each that it may share with others.
+func LinksIn(dir string, hash int) (links []string, err error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || fi.Size() > maxIndex {
-		return nil, unfit(filepath.Base(file) + " cannot be read")
-	}
-	x := WalkIndex(io.NewSectionReader(f, 0, fi.Size()), hashLen, func(link bool, name []byte) {
-		if link {
-			links = append(links, string(name))
+	left := int64(maxIndex)
+	for _, e := range entries {
+		if e.Name() != "index" && !strings.HasPrefix(e.Name(), "sharedindex.") {
+			continue
 		}
-	})
-	if !x.Whole {
-		return nil, unfit(filepath.Base(file) + " cannot be read")
+		fi, err := e.Info()
+		if err != nil || fi.Size() > left {
+			return nil, fmt.Errorf("it has more than %d bytes", maxIndex)
+		}
+		data, err := files.Read(filepath.Join(dir, e.Name()), files.NoLinks, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		found, err := index.Gitlinks(data, hash)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, found...)
 	}
-	return links, nil
+	slices.Sort(links)
+	return slices.Compact(links), nil
 }

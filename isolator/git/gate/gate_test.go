@@ -43,16 +43,14 @@ func place(t *testing.T) (r Repository, run func(string) string) {
 	return r, run
 }
 
-// A file that the box may not write becomes what a commit of the person's has there, when it was what git had and no
-// filter applies; else it stays, and a line says why.
+// A file that the box may not write becomes what a commit of the person's has there, when it was what git had;
+// else it stays, and a line says why.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct{ name, before, is, want, says string }{
 		{"a commit of the person's", "", "main:.envrc", "two", ""},
 		{"in no commit", "", "$(echo evil | git hash-object -w --stdin)", "one", "no commit of yours has that"},
 		{"at another path", "echo evil >e; git add e; git commit -qm e; git switch -q --detach HEAD~", "HEAD@{1}:e", "one", "no commit of yours has that"},
 		{"edited", "echo mine >.envrc", "main:.envrc", "mine", "it is not what git had there"},
-		{"filtered", "echo '.envrc filter=x' >.git/info/attributes", "main:.envrc", "one", "the attribute filter is set for it"},
-		{"with line ends", "git config core.autocrlf true", "main:.envrc", "one", "core.autocrlf is set"},
 		{"a link", "echo one >../far; rm .envrc; ln -s ../far .envrc", "main:.envrc", "one", "too many levels of symbolic links"},
 		{"in a folder that is a link", "mkdir ../d; mv .envrc ../d; ln -s ../d d", "main:.envrc", "", ""},
 	} {

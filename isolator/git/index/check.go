@@ -2,7 +2,6 @@ package index
 
 import (
 	"fmt"
-	"iter"
 	"path"
 	"slices"
 )
@@ -22,7 +21,8 @@ type Rules struct {
 	// True reports whether the file of an entry has its times and its content, as TimesTrue does.
 	True func(e *Entry) bool
 	// Trees reports whether the host has all of these trees, and what is in them, now that those
-	// that the box made came over. Where it does not, the cached trees are left out.
+	// that the box made came over. Where it does not, no trees are cached: git gc and git fsck fail
+	// where one is missing.
 	Trees func(ids []ID) bool
 }
 
@@ -48,16 +48,32 @@ func Check(box, host *Index, rules Rules) (*Checked, error) {
 		return nil, errPartial
 	}
 	c := checker{rules: rules, host: host, named: map[ID]bool{}}
-	c.out.Index = &Index{Version: box.Version, Entries: slices.Clone(box.Entries)}
-	for is, was := range pairs(c.out.Index.Entries, host.Entries) {
+	c.out.Index = &Index{Entries: slices.Clone(box.Entries)}
+	rest := host.Entries // from where the box's are
+	for i := range c.out.Index.Entries {
+		is := &c.out.Index.Entries[i]
+		for len(rest) > 0 && compare(&rest[0], is) < 0 {
+			c.gone(&rest[0])
+			rest = rest[1:]
+		}
+		var was *Entry
+		if len(rest) > 0 && compare(&rest[0], is) == 0 {
+			was, rest = &rest[0], rest[1:]
+		}
 		if err := c.pair(is, was); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.undo(box.undo); err != nil {
-		return nil, err
+	for i := range rest {
+		c.gone(&rest[i])
 	}
-	if c.treesTrue(box.trees) {
+	var ask []ID
+	for id := range box.trees {
+		if !host.trees[id] {
+			ask = append(ask, id)
+		}
+	}
+	if len(ask) == 0 || rules.Trees(ask) {
 		c.out.Index.trees = box.trees
 	}
 	return &c.out, nil
@@ -70,36 +86,15 @@ type checker struct {
 	named map[ID]bool // what is in out.Blobs
 }
 
-// pairs goes through two lists of entries in their order, with what both have at the same time.
-func pairs(a, b []Entry) iter.Seq2[*Entry, *Entry] {
-	return func(yield func(*Entry, *Entry) bool) {
-		for len(a) > 0 || len(b) > 0 {
-			var left, right *Entry
-			order := len(b) - len(a) // where one is at its end, the other is next
-			if len(a) > 0 && len(b) > 0 {
-				order = compare(&a[0], &b[0])
-			}
-			if order <= 0 && len(a) > 0 {
-				left, a = &a[0], a[1:]
-			}
-			if order >= 0 && len(b) > 0 {
-				right, b = &b[0], b[1:]
-			}
-			if !yield(left, right) {
-				return
-			}
-		}
+// gone notes a protected file that the box has not.
+func (c *checker) gone(was *Entry) {
+	if was.Stage() == 0 && c.rules.Protected(was.Name) && len(c.out.Index.at(was.Name)) == 0 {
+		c.out.Away = append(c.out.Away, Change{Was: was})
 	}
 }
 
-// pair checks an entry of the box against the host's at the same path and stage.
+// pair checks an entry of the box against the host's at the same path and stage, nil for none.
 func (c *checker) pair(is, was *Entry) error {
-	if is == nil {
-		if was.Stage() == 0 && c.rules.Protected(was.Name) && len(c.out.Index.at(was.Name)) == 0 {
-			c.out.Away = append(c.out.Away, Change{Was: was})
-		}
-		return nil
-	}
 	same := was != nil && was.Mode() == is.Mode() && was.ID == is.ID
 	if !same {
 		if err := c.comes(is.Name, is.Mode(), is.ID); err != nil {
@@ -128,7 +123,8 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 	case !GoodPath(name, mode):
 		return fmt.Errorf("index: no path of a box: %q", name)
 	case mode == modeGitlink:
-		if !c.host.hasGitlink(name) && !c.rules.Gitlink(name) {
+		had := slices.ContainsFunc(c.host.at(name), func(e Entry) bool { return e.Mode() == modeGitlink })
+		if !had && !c.rules.Gitlink(name) {
 			return fmt.Errorf("index: %q is a new submodule, which is for outside: git submodule add", name)
 		}
 		return nil
@@ -156,24 +152,4 @@ func (c *checker) bits(is, was *Entry, protected bool) {
 	case !c.rules.Sparse:
 		is.Extra &^= skipWorktree &^ extra
 	}
-}
-
-// treesTrue reports whether cached trees are those of the entries, and the host has them: git gc
-// and git fsck fail where one is missing.
-func (c *checker) treesTrue(content []byte) bool {
-	if content == nil || verifyTrees(content, c.out.Index.Entries) != nil {
-		return false
-	}
-	had := treeNames(c.host.trees)
-	var ask []ID
-	for id := range treeNames(content) {
-		if !had[id] {
-			ask = append(ask, id)
-		}
-	}
-	return len(ask) == 0 || c.rules.Trees(ask)
-}
-
-func (x *Index) hasGitlink(path string) bool {
-	return slices.ContainsFunc(x.at(path), func(e Entry) bool { return e.Mode() == modeGitlink })
 }

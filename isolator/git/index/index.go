@@ -8,10 +8,10 @@
 //	checked, err := index.Check(box, host, rules)
 //	// checked.Blobs come over, then checked.Index.Bytes() takes the place of the host's index.
 //
-// What an index holds besides entries is kept only where it is understood: cached trees and
-// resolve-undo. All others (untracked cache, file system monitor, offsets for threads) are caches
-// that git makes again. Bytes writes every byte anew, so that no reader can see in the result
-// what Parse did not see in the input.
+// Of what an index holds besides entries only the names of cached trees are read. All else
+// (resolved conflicts, untracked cache, file system monitor, offsets for threads) git makes again
+// or does without. Bytes writes every byte anew, so that no reader can see in the result what
+// Parse did not see in the input.
 //
 // Git looks at a file again unless the index is younger. Whoever writes the result therefore
 // gives the file the time at which the box wrote its own, by the clock of the kernel: an mtime
@@ -21,12 +21,14 @@
 package index
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ID is the name of an object.
@@ -36,14 +38,12 @@ type ID [sha1.Size]byte
 //
 // Source: gitformat-index(5) and read-cache.c, of git 2.39.
 type Index struct {
-	Version uint32 // 2, 3 or 4
 	Entries []Entry
 	// Partial says that entries are missing: they are in another file (a split index), or a
 	// folder stands for them (a sparse one). Git makes such an index whole.
 	Partial bool
 
-	trees []byte // the extension TREE, nil where there is none
-	undo  []byte // the extension REUC
+	trees map[ID]bool // which trees are there, of those that can be cached
 }
 
 // Entry is a path of an index.
@@ -90,13 +90,7 @@ func (e *Entry) withoutTimes() (stat [statBytes]byte) {
 
 // compare orders entries as an index has them.
 func compare(a, b *Entry) int {
-	switch {
-	case a.Name < b.Name:
-		return -1
-	case a.Name > b.Name:
-		return 1
-	}
-	return a.Stage() - b.Stage()
+	return cmp.Or(strings.Compare(a.Name, b.Name), a.Stage()-b.Stage())
 }
 
 // at returns the entries of a path: one of stage 0, or some of 1 to 3.
@@ -113,100 +107,42 @@ func (x *Index) at(path string) []Entry {
 // always there: git with threads looks for it at the end, and would otherwise take for it what an
 // entry or an extension was made to end with.
 func (x *Index) Bytes() []byte {
-	version := x.version()
-	out := make([]byte, 0, 128*(len(x.Entries)+8)+len(x.trees)+len(x.undo))
-	out = append(out, "DIRC"...)
-	out = binary.BigEndian.AppendUint32(out, version)
+	out := make([]byte, 0, 128*(len(x.Entries)+8))
+	out = append(out, "DIRC\x00\x00\x00\x02"...)
+	if slices.ContainsFunc(x.Entries, func(e Entry) bool { return e.Extra != 0 }) {
+		out[7] = 3
+	}
 	out = binary.BigEndian.AppendUint32(out, uint32(len(x.Entries)))
-	before := ""
 	for i := range x.Entries {
-		e := &x.Entries[i]
-		if version == 4 {
-			out = e.appendShort(out, before)
-			before = e.Name
-		} else {
-			out = e.appendPadded(out)
-		}
+		out = x.Entries[i].append(out)
 	}
 	end := len(out)
-	types := sha1.New()
-	for _, extension := range []struct {
-		name    string
-		content []byte
-	}{{"TREE", x.trees}, {"REUC", x.undo}} {
-		if extension.content != nil {
-			at := len(out)
-			out = append(out, extension.name...)
-			out = binary.BigEndian.AppendUint32(out, uint32(len(extension.content)))
-			types.Write(out[at:])
-			out = append(out, extension.content...)
-		}
+	var head []byte
+	if len(x.trees) > 0 {
+		cached, _ := x.cachedTrees("", x.Entries, 0, 0)
+		head = binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cached)))
+		out = append(append(out, head...), cached...)
 	}
 	out = append(out, "EOIE\x00\x00\x00\x18"...)
 	out = binary.BigEndian.AppendUint32(out, uint32(end))
-	out = types.Sum(out)
+	types := sha1.Sum(head)
+	out = append(out, types[:]...)
 	sum := sha1.Sum(out)
 	return append(out, sum[:]...)
 }
 
-// version returns the one that the entries need; the short form stays short.
-func (x *Index) version() uint32 {
-	if x.Version == 4 {
-		return 4
-	}
-	for i := range x.Entries {
-		if x.Entries[i].Extra != 0 {
-			return 3
-		}
-	}
-	return 2
-}
-
-// appendFixed writes what comes before the name.
-func (e *Entry) appendFixed(out []byte) []byte {
+// append writes an entry, a multiple of eight bytes with a NUL at least.
+func (e *Entry) append(out []byte) []byte {
+	at := len(out)
 	out = append(out, e.Stat[:]...)
 	out = append(out, e.ID[:]...)
 	flags := e.Flags | uint16(min(len(e.Name), nameMask))
-	if e.Extra == 0 {
-		return binary.BigEndian.AppendUint16(out, flags)
+	if e.Extra != 0 {
+		out = binary.BigEndian.AppendUint16(out, flags|extended)
+		flags = e.Extra
 	}
-	out = binary.BigEndian.AppendUint16(out, flags|extended)
-	return binary.BigEndian.AppendUint16(out, e.Extra)
-}
-
-// appendPadded writes an entry of version 2 or 3, a multiple of eight bytes with a NUL at least.
-func (e *Entry) appendPadded(out []byte) []byte {
-	at := len(out)
-	out = append(e.appendFixed(out), e.Name...)
+	out = append(binary.BigEndian.AppendUint16(out, flags), e.Name...)
 	return append(out, make([]byte, 8-(len(out)-at)%8)...)
-}
-
-// appendShort writes an entry of version 4: how much of the name before goes, and what is added.
-func (e *Entry) appendShort(out []byte, before string) []byte {
-	same := commonPrefix(before, e.Name)
-	out = appendOffset(e.appendFixed(out), len(before)-same)
-	return append(append(out, e.Name[same:]...), 0)
-}
-
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-// appendOffset writes a number as packs have them (varint.c, encode_varint).
-func appendOffset(out []byte, n int) []byte {
-	var digits [10]byte
-	at := len(digits) - 1
-	digits[at] = byte(n & 0x7f)
-	for n >>= 7; n != 0; n >>= 7 {
-		n--
-		at--
-		digits[at] = 0x80 | byte(n&0x7f)
-	}
-	return append(out, digits[at:]...)
 }
 
 // Served returns the index as a box sees it: of the files that it may not write, which look

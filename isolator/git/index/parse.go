@@ -1,9 +1,7 @@
 package index
 
 import (
-	"bytes"
 	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,165 +16,146 @@ const (
 	maxExpansion = 8
 )
 
-// Parse reads the file of an index. It is as strict as git where that refuses an index, and
-// stricter where git would take one number or another. The result shares memory with nothing.
-func Parse(data []byte) (*Index, error) {
-	if len(data) < headBytes+sha1.Size || string(data[:4]) != "DIRC" {
-		return nil, errors.New("index: not an index")
-	}
-	if err := checkSum(data); err != nil {
+// Parse reads the file of an index whose objects have names of SHA-1. As in git, the hash at its end is not looked at:
+// it is null where index.skipHash is set. The result shares memory with nothing.
+func Parse(data []byte) (*Index, error) { return parse(data, sha1.Size) }
+
+// Gitlinks returns the places of submodules in the file of an index, in which the names of objects have that many bytes.
+// One that is no good path stands for others: for those in a folder of a sparse index, or for one in the other part of a
+// split index.
+func Gitlinks(data []byte, hash int) (links []string, err error) {
+	x, err := parse(data, hash)
+	if err != nil {
 		return nil, err
 	}
-	p := parser{text: string(data[:len(data)-sha1.Size]), at: headBytes}
-	p.index.Version = binary.BigEndian.Uint32(data[4:])
-	if p.index.Version < 2 || p.index.Version > 4 {
-		return nil, fmt.Errorf("index: version %d", p.index.Version)
+	for i := range x.Entries {
+		switch e := &x.Entries[i]; e.Mode() {
+		case modeGitlink:
+			links = append(links, e.Name)
+		case modeFolder:
+			links = append(links, e.Name+"/")
+		}
 	}
-	if err := p.entries(int64(binary.BigEndian.Uint32(data[8:]))); err != nil {
-		return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
+	return links, nil
+}
+
+func parse(data []byte, hash int) (*Index, error) {
+	if len(data) < headBytes+hash || string(data[:4]) != "DIRC" {
+		return nil, errors.New("index: not an index")
+	}
+	p := parser{text: string(data[:len(data)-hash]), at: headBytes, hash: hash, version: binary.BigEndian.Uint32(data[4:])}
+	if p.version < 2 || p.version > 4 {
+		return nil, fmt.Errorf("index: version %d", p.version)
+	}
+	count := int64(binary.BigEndian.Uint32(data[8:]))
+	if count*minEntry > int64(len(p.text)) {
+		return nil, fmt.Errorf("index: %w", errCutOff)
+	}
+	p.index.Entries = make([]Entry, count)
+	for i := range p.index.Entries {
+		if err := p.entry(&p.index.Entries[i]); err != nil {
+			return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
+		}
 	}
 	for p.at < len(p.text) {
 		if err := p.extension(); err != nil {
 			return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
 		}
 	}
-	if p.index.Partial { // the entries of a split one may have no names
-		return &p.index, nil
-	}
-	if err := p.index.ordered(); err != nil {
+	if err := p.index.ordered(); err != nil && !p.index.Partial { // the entries of a split one may have no names
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	if err := p.index.fileAndFolder(); err != nil {
-		return nil, err
-	}
 	return &p.index, nil
-}
-
-// checkSum looks at the hash at the end. It is null where index.skipHash is set.
-func checkSum(data []byte) error {
-	content, sum := data[:len(data)-sha1.Size], data[len(data)-sha1.Size:]
-	if bytes.Equal(sum, make([]byte, sha1.Size)) || sha1.Sum(content) == ID(sum) {
-		return nil
-	}
-	if at := len(data) - sha256.Size; at > 0 && sha256.Sum256(data[:at]) == [sha256.Size]byte(data[at:]) {
-		return errors.New("index: it has hashes of SHA-256, of which inner knows nothing")
-	}
-	return errors.New("index: its checksum is another")
 }
 
 type parser struct {
 	index    Index
 	text     string // all but the hash
 	at       int
-	expanded int // bytes of names that were put together
+	hash     int // bytes
+	version  uint32
+	before   string // the name of the last entry
+	short    bool   // there was less than was to be read
+	expanded int    // bytes of names that were put together
 }
 
-var (
-	errCutOff = errors.New("cut off")
-	errName   = errors.New("a name of another length than it says")
-)
+var errCutOff = errors.New("it is cut off")
 
-func (p *parser) entries(count int64) error {
-	if count*minEntry > int64(len(p.text)) {
-		return errCutOff
-	}
-	p.index.Entries = make([]Entry, count)
-	before := ""
-	for i := range p.index.Entries {
-		e := &p.index.Entries[i]
-		if err := p.entry(e, before); err != nil {
-			return err
-		}
-		before = e.Name
-	}
-	return nil
-}
-
-func (p *parser) entry(e *Entry, before string) error {
+func (p *parser) entry(e *Entry) error {
 	start := p.at
-	fixed := p.take(fixedBytes)
-	if fixed == "" {
-		return errCutOff
-	}
-	copy(e.Stat[:], fixed)
-	copy(e.ID[:], fixed[statBytes:])
-	flags := uint16(fixed[fixedBytes-2])<<8 | uint16(fixed[fixedBytes-1])
+	copy(e.Stat[:], p.take(statBytes))
+	copy(e.ID[:], p.take(p.hash))
+	flags := p.uint16()
+	e.Flags = flags & (assumeValid | stageMask)
 	if flags&extended != 0 {
-		extra := p.take(2)
-		if extra == "" || p.index.Version == 2 {
-			return errors.New("more flags than its version has")
-		}
-		e.Extra = uint16(extra[0])<<8 | uint16(extra[1])
+		e.Extra = p.uint16() & (skipWorktree | intentToAdd)
 	}
-	if e.Extra&^(skipWorktree|intentToAdd) != 0 {
-		return errors.New("unknown flags") // git ends there
-	}
-	if err := p.name(e, before); err != nil {
+	if err := p.name(e); err != nil {
 		return err
 	}
-	if int(flags&nameMask) != min(len(e.Name), nameMask) {
-		return errName
+	if int(flags&nameMask) != min(len(e.Name), nameMask) { // by which git goes
+		return errors.New("a name of another length than it says")
 	}
-	if pad := (start - p.at) & 7; p.index.Version < 4 && len(p.take(pad)) != pad { // to a multiple of eight
-		return errCutOff
+	if p.version < 4 {
+		p.take((start - p.at) & 7) // to a multiple of eight
 	}
-	e.Flags = flags & (assumeValid | stageMask)
-	if e.Mode() == modeFolder {
+	switch e.Mode() {
+	case modeFile, modeExecutable, modeLink, modeGitlink:
+	case modeFolder:
 		p.index.Partial = true
-	} else if !isMode(e.Mode()) {
+	default:
 		return fmt.Errorf("%q has mode %o", e.Name, e.Mode())
 	}
+	if p.short {
+		return errCutOff
+	}
 	return nil
-}
-
-func isMode(mode uint32) bool {
-	return mode == modeFile || mode == modeExecutable || mode == modeLink || mode == modeGitlink
 }
 
 // name reads a path and the NUL behind it.
-func (p *parser) name(e *Entry, before string) error {
+func (p *parser) name(e *Entry) error {
 	keep := 0
-	if p.index.Version == 4 {
+	if p.version == 4 {
 		drop := p.offset()
-		if drop < 0 || drop > len(before) {
+		if drop < 0 || drop > len(p.before) {
 			return errCutOff
 		}
-		keep = len(before) - drop
+		keep = len(p.before) - drop
 	}
 	end := strings.IndexByte(p.text[p.at:], 0)
 	if end < 0 || keep+end > maxName {
 		return errors.New("a name without an end")
 	}
-	added := p.take(end + 1)[:end]
-	e.Name = added
+	e.Name = p.take(end + 1)[:end]
 	if keep > 0 {
-		e.Name = before[:keep] + added
+		e.Name = p.before[:keep] + e.Name
 		if p.expanded += len(e.Name); p.expanded > maxExpansion*len(p.text) {
 			return errors.New("too many long names")
 		}
 	}
+	p.before = e.Name
 	return nil
 }
 
-// take returns the next bytes, or "" where there are not so many.
+// take returns the next bytes, and zeros where there are not so many, which is noted.
 func (p *parser) take(n int) string {
 	if n > len(p.text)-p.at {
-		return ""
+		p.short = true
+		return string(make([]byte, n))
 	}
 	p.at += n
 	return p.text[p.at-n : p.at]
 }
 
-// offset reads a number as packs have them (varint.c, decode_varint), or returns -1.
+func (p *parser) uint16() uint16 { return binary.BigEndian.Uint16([]byte(p.take(2))) }
+
+// offset reads a number as packs have them (varint.c, decode_varint), or returns -1 for one that is too large.
 func (p *parser) offset() int {
 	n := 0
 	for range 4 {
-		b := p.take(1)
-		if b == "" {
-			return -1
-		}
-		n = n<<7 | int(b[0]&0x7f)
-		if b[0] < 0x80 {
+		b := p.take(1)[0]
+		n = n<<7 | int(b&0x7f)
+		if b < 0x80 {
 			return n
 		}
 		n++
@@ -188,65 +167,42 @@ func (p *parser) offset() int {
 // that begins with a capital letter, and so does this.
 func (p *parser) extension() error {
 	head := p.take(8)
-	if head == "" {
-		return errCutOff
-	}
 	size := int(binary.BigEndian.Uint32([]byte(head[4:])))
-	if size > len(p.text)-p.at {
+	if p.short || size > len(p.text)-p.at {
 		return errCutOff
 	}
-	content := []byte(p.take(size))
-	var kept *[]byte
+	content := p.take(size)
 	switch name := head[:4]; {
 	case name == "TREE":
-		kept = &p.index.trees
-	case name == "REUC":
-		kept = &p.index.undo
+		p.index.trees = treeNames(content)
 	case name == "link" || name == "sdir":
 		p.index.Partial = true
-		return nil
 	case name[0] < 'A' || name[0] > 'Z':
 		return fmt.Errorf("the extension %q", name)
-	default:
-		return nil
 	}
-	if *kept != nil {
-		return fmt.Errorf("a second extension %q", head[:4])
-	}
-	*kept = content
 	return nil
 }
 
-// ordered refuses what git refuses: entries in another order, and a path twice but in a conflict.
+// ordered refuses what git refuses: entries in another order, and a path twice but in a conflict. A path that is a file
+// and a folder is refused, too. Git does not look (verify_cache looks at neighbours only), and makes a tree of it that
+// nobody can check out.
 func (x *Index) ordered() error {
-	for i := range len(x.Entries) - 1 {
-		a, b := &x.Entries[i], &x.Entries[i+1]
-		if compare(a, b) >= 0 || a.Name == b.Name && a.Stage() == 0 {
-			return fmt.Errorf("%q is not in order", b.Name)
-		}
-	}
-	return nil
-}
-
-// fileAndFolder refuses a path that is a file and a folder. Git does not look (verify_cache looks
-// at neighbours only), and makes a tree of it that nobody can check out.
-func (x *Index) fileAndFolder() error {
-	before := ""
+	var files []string // whose names the next one may begin with, each also with the one before
 	for i := range x.Entries {
 		e := &x.Entries[i]
+		if before := x.Entries[max(i-1, 0)]; i > 0 && (compare(&before, e) >= 0 || before.Name == e.Name && before.Stage() == 0) {
+			return fmt.Errorf("%q is not in order", e.Name)
+		}
 		if e.Stage() != 0 {
 			continue // of a conflict, which may be about just that
 		}
-		// A folder that the entry before is in, too, was looked at there.
-		for at := commonPrefix(before, e.Name); at < len(e.Name); at++ {
-			if e.Name[at] != '/' {
-				continue
-			}
-			if file := x.at(e.Name[:at]); len(file) > 0 && file[0].Stage() == 0 {
-				return fmt.Errorf("index: %q is a file and a folder", file[0].Name)
-			}
+		for len(files) > 0 && !strings.HasPrefix(e.Name, files[len(files)-1]) {
+			files = files[:len(files)-1]
 		}
-		before = e.Name
+		if last := len(files) - 1; last >= 0 && e.Name[len(files[last])] == '/' {
+			return fmt.Errorf("%q is a file and a folder", files[last])
+		}
+		files = append(files, e.Name)
 	}
 	return nil
 }

@@ -38,9 +38,6 @@ var gitmodules = lazy.Regexp(`^(\.gitmodules|gitmod~[1-4]|(g(i(7(e(ba?)?)?)?)?)?
 // Fold returns the name that a file system may take the part of a path for: without case, without
 // what HFS+ ignores and what NTFS does not keep. Git on HFS+ ends a name where it is no UTF-8.
 func Fold(part string) string {
-	if plain(part) {
-		return part
-	}
 	end := strings.IndexFunc(part, func(r rune) bool {
 		return r == utf8.RuneError || r == 0xfffe || r == 0xffff || r == ':' // a stream of NTFS
 	})
@@ -54,12 +51,6 @@ func Fold(part string) string {
 		return r
 	}, part)
 	return strings.TrimRight(strings.ToLower(part), " .")
-}
-
-// plain reports whether a part of a path is none of the names in question: these begin with a
-// point, a g, a tilde or what is ignored. Nearly all of them are.
-func plain(part string) bool {
-	return part == "" || part[0] < utf8.RuneSelf && !strings.ContainsRune(".gG~", rune(part[0]))
 }
 
 // ignored reports whether HFS+ ignores a character in names (utf8.c, next_hfs_char).

@@ -1,12 +1,12 @@
 package index
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"path"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,42 +18,33 @@ const maxHashed = 1 << 30
 // the content that an entry says. Git outside believes that without a look at the content. It
 // follows no link, and a file of another content because of a filter is not true.
 func TimesTrue(worktree int, e *Entry) bool {
-	parent, err := unix.Openat2(worktree, path.Dir(e.Name), &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+	kind, flags := uint32(unix.S_IFREG), unix.O_NONBLOCK|unix.O_NOCTTY
+	if e.Mode() == modeLink {
+		kind, flags = unix.S_IFLNK, unix.O_PATH
+	}
+	fd, err := unix.Openat2(worktree, e.Name, &unix.OpenHow{
+		Flags:   uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
 		return false
 	}
-	defer unix.Close(parent)
-	base := path.Base(e.Name)
-	if e.Mode() == modeLink {
-		return linkTrue(parent, base, e)
-	}
-	fd, err := unix.Openat(parent, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	file := os.NewFile(uintptr(fd), base)
+	file := os.NewFile(uintptr(fd), e.Name)
 	defer file.Close()
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxHashed || !e.timesOf(&st) {
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != kind || st.Size > maxHashed || !e.timesOf(&st) {
 		return false
+	}
+	content := io.LimitReader(file, st.Size+1)
+	if kind == unix.S_IFLNK {
+		target := make([]byte, maxName+1)
+		n, _ := unix.Readlinkat(fd, "", target)
+		content = bytes.NewReader(target[:max(n, 0)])
 	}
 	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00", st.Size)
-	n, err := io.Copy(h, io.LimitReader(file, st.Size+1))
+	n, err := io.Copy(h, content)
 	return err == nil && n == st.Size && ID(h.Sum(nil)) == e.ID
-}
-
-func linkTrue(parent int, base string, e *Entry) bool {
-	var st unix.Stat_t
-	target := make([]byte, maxName+1)
-	if unix.Fstatat(parent, base, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !e.timesOf(&st) {
-		return false
-	}
-	n, err := unix.Readlinkat(parent, base, target)
-	return err == nil && objectID("blob", target[:n]) == e.ID
 }
 
 // changed is when the file of an entry was written, in nanoseconds.

@@ -2,161 +2,72 @@ package index
 
 import (
 	"crypto/sha1"
-	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
 )
 
-// A commit takes its trees from the extension TREE, and what is staged is compared with these
-// alone. So they are computed again: one that is not that of its entries is a lie.
+// A commit takes its trees from the extension TREE, and what is staged is compared with these alone. So what is written
+// there is computed from the entries. Of what was read, only the names of the trees count: they say which ones there are.
 
-// cachedTree is one of the extension, which has them from the root down.
-type cachedTree struct {
-	name    string
-	entries int // how many are in it, or -1 where its tree is not known
-	folders int // how many of those in it follow
-	id      ID
-}
+// maxDepth is how deep folders are whose trees are cached: what a box nests deeper costs no time.
+const maxDepth = 100
 
-func (c *cachedTree) known() bool { return c.entries >= 0 }
-
-var errTrees = errors.New("index: the extension TREE is not that of its entries")
-
-// next reads a cached tree, and returns what follows it. Git takes malformed ones for none.
+// treeNames returns the trees that the extension names. Git takes a malformed one for none.
 //
 // Source: cache-tree.c (read_one) of git 2.39.
-func (c *cachedTree) next(text string) (rest string, err error) {
-	name, rest, found := strings.Cut(text, "\x00")
-	line, rest, ends := strings.Cut(rest, "\n")
-	entries, folders, both := strings.Cut(line, " ")
-	count, err := strconv.Atoi(entries)
-	below, err2 := strconv.Atoi(folders)
-	if !found || !ends || !both || err != nil || err2 != nil || count < -1 || below < 0 {
-		return "", errTrees
-	}
-	*c = cachedTree{name: name, entries: count, folders: below}
-	if !c.known() {
-		return rest, nil
-	}
-	if len(rest) < len(c.id) {
-		return "", errTrees
-	}
-	return rest[copy(c.id[:], rest):], nil
-}
-
-// treeNames returns which trees are known, true or not.
-func treeNames(content []byte) map[ID]bool {
-	known := map[ID]bool{}
-	var c cachedTree
-	var err error
-	for text := string(content); text != ""; {
-		if text, err = c.next(text); err != nil {
+func treeNames(text string) map[ID]bool {
+	names := map[ID]bool{}
+	for text != "" {
+		head, rest, _ := strings.Cut(text, "\n")
+		_, counts, _ := strings.Cut(head, "\x00")
+		if text = rest; strings.HasPrefix(counts, "-") {
+			continue
+		}
+		if len(text) < len(ID{}) {
 			break
 		}
-		if c.known() {
-			known[c.id] = true
-		}
+		names[ID([]byte(text[:len(ID{})]))] = true
+		text = text[len(ID{}):]
 	}
-	return known
+	return names
 }
 
-// verifyTrees returns an error unless cached trees are those of the entries.
-func verifyTrees(content []byte, entries []Entry) error {
-	v := treeVerifier{text: string(content)}
-	root, err := v.next()
-	if err == nil && root.name == "" {
-		_, _, err = v.verify(root, entries, 0)
-	}
-	if err != nil || root.name != "" || v.text != "" {
-		return errTrees
-	}
-	return nil
-}
-
-type treeVerifier struct {
-	text string // what is not read yet
-	buf  []byte // the trees that are being written, one in the other
-}
-
-func (v *treeVerifier) next() (c cachedTree, err error) {
-	v.text, err = c.next(v.text)
-	return c, err
-}
-
-// verify reads what is cached below a tree, and compares this with the entries in that folder,
-// whose path has that length. It is whole where all in it can be known.
-func (v *treeVerifier) verify(c cachedTree, entries []Entry, path int) (id ID, whole bool, err error) {
-	below := map[string]*ID{} // nil where it is not known
-	for range c.folders {
-		folder, err := v.next()
-		if err != nil {
-			return id, false, err
-		}
-		in := inFolder(entries, path, folder.name)
-		if _, twice := below[folder.name]; twice || len(in) == 0 {
-			return id, false, errTrees
-		}
-		id, whole, err := v.verify(folder, in, path+len(folder.name)+1)
-		if err != nil {
-			return id, false, err
-		}
-		below[folder.name] = nil
-		if whole {
-			below[folder.name] = &id
-		}
-	}
-	id, whole = v.compute(entries, path, below, c.known())
-	if c.known() && (!whole || c.entries != len(entries) || c.id != id) {
-		return id, false, errTrees
-	}
-	return id, whole, nil
-}
-
-// compute returns the tree of the entries in a folder, of which some below are computed already,
-// and the others are where all are wanted. A conflict and what is only meant to be added are in
-// no tree.
-func (v *treeVerifier) compute(entries []Entry, path int, below map[string]*ID, all bool) (id ID, whole bool) {
-	start := len(v.buf)
+// cachedTrees returns what the extension has of the entries in a folder, whose path has that length, and its tree: nil
+// where that is none of the known ones, or something below it is none. A conflict and what is only meant to be added are
+// in no tree.
+func (x *Index) cachedTrees(name string, entries []Entry, path, depth int) (cached []byte, id *ID) {
+	var tree, below []byte
+	folders, whole := 0, true
 	for rest := entries; len(rest) > 0; {
-		e := &rest[0]
-		name, _, isFolder := strings.Cut(e.Name[path:], "/")
-		mode, of, count := e.Mode(), &e.ID, 1
-		if isFolder {
-			in := inFolder(rest, path, name)
-			mode, count = modeFolder, len(in)
-			computed, found := below[name]
-			if of = computed; !found && all {
-				if id, whole := v.compute(in, path+len(name)+1, nil, true); whole {
-					of = &id
-				}
+		e, count := &rest[0], 1
+		part, _, isFolder := strings.Cut(e.Name[path:], "/")
+		mode, of := e.Mode(), &e.ID
+		switch {
+		case isFolder && depth == maxDepth:
+			of = nil
+		case isFolder:
+			prefix := e.Name[:path+len(part)+1]
+			for count < len(rest) && strings.HasPrefix(rest[count].Name, prefix) {
+				count++
 			}
-		} else if e.Stage() != 0 || e.Extra&intentToAdd != 0 {
+			var in []byte
+			in, of = x.cachedTrees(part, rest[:count], len(prefix), depth+1)
+			mode, folders, below = modeFolder, folders+1, append(below, in...)
+		case e.Stage() != 0, e.Extra&intentToAdd != 0:
 			of = nil
 		}
-		if of == nil {
-			v.buf = v.buf[:start]
-			return id, false
+		if whole = whole && of != nil; whole {
+			tree = append(strconv.AppendUint(tree, uint64(mode), 8), ' ')
+			tree = append(append(append(tree, part...), 0), of[:]...)
 		}
-		v.buf = append(strconv.AppendUint(v.buf, uint64(mode), 8), ' ')
-		v.buf = append(append(append(v.buf, name...), 0), of[:]...)
 		rest = rest[count:]
 	}
-	id = objectID("tree", v.buf[start:])
-	v.buf = v.buf[:start]
-	return id, true
-}
-
-// inFolder returns those of the entries whose next part of the path is a folder of that name.
-func inFolder(entries []Entry, path int, name string) []Entry {
-	prefix := name + "/"
-	first := sort.Search(len(entries), func(i int) bool { return entries[i].Name[path:] >= prefix })
-	last := first
-	for last < len(entries) && strings.HasPrefix(entries[last].Name[path:], prefix) {
-		last++
+	made := objectID("tree", tree)
+	if !whole || !x.trees[made] {
+		return fmt.Appendf(nil, "%s\x00-1 %d\n%s", name, folders, below), nil
 	}
-	return entries[first:last]
+	return fmt.Appendf(nil, "%s\x00%d %d\n%s%s", name, len(entries), folders, made[:], below), &made
 }
 
 func objectID(kind string, content []byte) ID {
