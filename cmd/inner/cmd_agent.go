@@ -263,8 +263,7 @@ type toolBox struct {
 	prof  *profile.Profile
 	table *why.Table
 
-	written []string // by this call
-	git     bool     // repositories are the box's to change
+	git bool // repositories are the box's to change
 }
 
 // toolBox plans the box of a profile that is allowed, in a folder; "" is the current one.
@@ -331,8 +330,7 @@ func (b *toolBox) Path(path string, use agenthook.Use) string {
 		return fmt.Sprintf("%s: the sandbox has it read-only (%s)", short, orKey(answer))
 	}
 	if use.Write && !b.git {
-		b.written = append(b.written, answer.Real)
-		if dir := repos.Bare(answer.Real, b.written); dir != "" {
+		if dir := repos.Bare(answer.Real); dir != "" {
 			return fmt.Sprintf("%s: git would take %s for a repository; write there with a command, in the sandbox", short, b.a.Short(dir))
 		}
 	}

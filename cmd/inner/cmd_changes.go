@@ -92,7 +92,7 @@ func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Chan
 		a.Say("no copies are kept")
 	}
 	for _, k := range gits {
-		a.Say("the git directory of run %s is kept: %s", k.Run, strings.ReplaceAll(k.Why, "\n", "; "))
+		a.Say("the git directory of run %s is kept: %s", k.Run, strings.Join(k.Lines, "; "))
 		a.Hint("inner changes apply %s     # tries again", k.Run)
 		a.Hint("inner changes discard %s", k.Run)
 	}

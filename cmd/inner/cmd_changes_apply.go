@@ -172,18 +172,18 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 	if len(done) == 0 {
 		return
 	}
-	s := repos.Search{Since: since, Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
+	s := repos.Search{Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
+	s.Since = since
 	for _, c := range k.Record.Copies {
 		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
 	}
-	s.Timeless = repos.Timeless(s.Roots)
 	for _, root := range s.Roots {
 		s.Unlisted = append(s.Unlisted, files.Real(root))
 	}
 	for _, p := range forced {
 		allowed, _ := pick(k, done, []string{p}) // one that was not written is not there to be looked at
 		for _, c := range allowed {
-			s.Keep = append(s.Keep, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
+			s.Before = append(s.Before, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
 		}
 	}
 	features.Hold(a.Caller, s)

@@ -45,10 +45,8 @@ func (a *app) fetchChanges(fleet, from string) error {
 		return refuse(err)
 	}
 	top = files.Real(top)
-	if !strings.ContainsAny(from, "/:") {
-		if from, err = git.Remote(ctx, top, from); err != nil {
-			return refuse(err)
-		}
+	if from, err = git.Remote(ctx, top, from); err != nil {
+		return refuse(err)
 	}
 	if !strings.Contains(from, ":") {
 		from = a.Absolute(from, pl.Cwd)

@@ -117,20 +117,15 @@ func (a *app) endBundle(l *handover.Leaving, code int) int {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 	defer stop()
-	left, err := l.End(ctx)
-	if left {
-		a.Say("the commits of the run are in %s", l.Bundle)
-	}
-	switch {
+	switch err := l.End(ctx); {
 	case err == nil:
+		a.Say("the commits of the run are in %s", l.Bundle)
 		return code
 	case errors.Is(err, handover.ErrNothing):
 		a.Say("the run made no commits, so there is no bundle")
 		return code
-	case errors.Is(err, handover.ErrUncommitted):
-		a.Warn("%v", err)
 	default:
 		a.Warn("the bundle cannot be written: %v", err)
+		return cmp.Or(code, 1)
 	}
-	return cmp.Or(code, 1)
 }

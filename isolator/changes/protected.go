@@ -32,7 +32,7 @@ type Guard struct {
 // NewGuard makes a guard for a user with these homes, on a host that has these mounts.
 func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *Guard {
 	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
-	g.global, _ = host.UserGit(getenv).Load()
+	g.global = gitconfig.Environment(getenv).Load()
 	startup := sensitive.Programs(getenv("PATH"), homes, []string{getenv("PWD")})
 	for _, home := range homes {
 		for _, name := range sensitive.Startup() {

@@ -32,9 +32,9 @@ type Adoption struct {
 // whole is not brought.
 func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string, err error) {
 	from := []string{files.Real(a.From)}
-	found, err := repos.Search{
-		Roots: from, Obeyed: from, Timeless: from, Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv),
-	}.Hold()
+	s := repos.Search{Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv)}
+	s.Roots, s.Obeyed = from, from
+	found, err := s.Hold()
 	if len(found.Unseen) > 0 {
 		err = errors.Join(err, errors.New("it is too large or too deep to look for what tools on your machine would obey"))
 	}
@@ -59,22 +59,27 @@ func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string
 
 // sayFound says what was switched off and moved aside, and how all of it is put back. It returns what was moved aside.
 func sayFound(c *caller.Caller, found repos.Found) (aside []string) {
-	for _, h := range found.Held {
-		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
-		if h.Unwritten != nil {
-			c.Warn("what runs nothing of that could not be kept in its place: %v; all of it is beside it", h.Unwritten)
-		}
-	}
-	var names []string
+	var names, places []string
+	off := map[string][]string{}
 	for _, m := range found.Moved {
+		if m.Of != "" {
+			if off[m.Of] == nil {
+				places = append(places, m.Of)
+			}
+			off[m.Of] = append(off[m.Of], m.What...)
+			continue
+		}
 		aside = append(aside, m.Path)
 		names = append(names, fmt.Sprintf("%s (%s)", near(m.Path), m.Tool))
+	}
+	for _, p := range places {
+		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(p), strings.Join(off[p], ", "))
 	}
 	if len(names) > 0 {
 		c.Warn("moved aside, because tools on your machine would obey it: %s", strings.Join(visible.Some(names, mostBack), ", "))
 	}
-	if len(found.Aside) > 0 {
-		sayBack(c, found.Aside)
+	if len(found.Moved) > 0 {
+		sayBack(c, found.Moved)
 	}
 	return aside
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -62,16 +62,15 @@ func (b *boxGits) feature() Feature {
 		Refresh: func(run *Run) error {
 			if run.Unserved {
 				run.Unserved = false
-				if err := b.clones(run); err != nil {
-					return err
-				}
+				b.clones(run)
 			}
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
 		Planned: func(run *Run) (err error) {
 			for i, s := range b.served {
-				if s.clone != nil && err == nil {
-					err = s.makeClone(run, s.described(run, i))
+				if s.clone && err == nil {
+					box := clone.Clone{Repository: s.described(run, i), Run: run.ID()}
+					err = box.Make(run.Warn)
 				}
 			}
 			return err
@@ -91,9 +90,11 @@ func (b *boxGits) feature() Feature {
 func (b *boxGits) last() Feature {
 	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
 		for _, s := range b.served {
-			if s.clone != nil && o.Started {
-				covered, _ := run.Plan.Covered(s.repo.Top)
-				o.Rewound = append(o.Rewound, s.bring(run.Caller, gitProgram(run), covered...)...)
+			covered, _ := run.Plan.Covered(s.repo.Top)
+			for _, state := range clone.States(s.dir) {
+				if state.Run == run.ID() {
+					o.Rewound = append(o.Rewound, bringClone(run.Caller, state, covered...)...)
+				}
 			}
 		}
 		if b.place != nil {
@@ -139,14 +140,13 @@ func (b *boxGits) look(run *Run) {
 
 // bind puts what a shared repository is made of into the plan.
 func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
-	store, dir := DryStage+"objects of "+r.Common, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
-	switch {
-	case s != nil && s.clone != nil:
-		store, dir = s.store(), plan.Bind{Host: s.clone.Dir, Box: r.Common, Write: true, Reason: gitClone}
-	case s != nil:
-		store = s.store()
-	case b.unserved(run) != "":
-		dir = plan.Bind{Host: DryStage + "clone of " + r.Common, Box: r.Common, Write: true, Reason: gitClone}
+	store, folder, cloned := DryStage+"objects of "+r.Common, DryStage+"clone of "+r.Common, b.unserved(run) != ""
+	if s != nil {
+		store, folder, cloned = s.store(), filepath.Join(s.dir, "clone"), s.clone
+	}
+	dir := plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
+	if cloned {
+		dir = plan.Bind{Host: folder, Box: r.Common, Write: true, Reason: gitClone}
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	run.Facts.Paths[r.Common] = host.Look(r.Common)
@@ -156,6 +156,9 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 	}}
 	if dir.Write || !slices.ContainsFunc(b.repos[:i], func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }) { // else it is mounted in that one
 		repo.Binds = append(repo.Binds, dir)
+	}
+	if dir.Write {
+		repo.Binds = append(repo.Binds, plan.Bind{Host: store, Box: filepath.Join(dir.Host, "objects"), Write: true, Reason: gitStore})
 	}
 	if r.Pointer {
 		p := filepath.Join(r.Top, ".git")
@@ -182,13 +185,8 @@ func (b *boxGits) make(run *Run) error {
 		}
 		b.served = append(b.served, s)
 		run.Undo(func() { s.close(run) })
-		objects := fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)
-		if why := b.unserved(run); why == "" {
-			err = s.fill(objects)
-		} else {
-			err = s.openClone(run.Caller, gitProgram(run), run.ID(), objects)
-		}
-		if err != nil {
+		s.clone = b.unserved(run) != ""
+		if err := s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
 			return err
 		}
 		b.bind(run, i, r, s)
@@ -207,16 +205,13 @@ func (b *boxGits) sayClone(run *Run) {
 }
 
 // clones gives the box clones after all: what is served could not be mounted.
-func (b *boxGits) clones(run *Run) error {
+func (b *boxGits) clones(run *Run) {
 	run.Assets.Repos = slices.DeleteFunc(run.Assets.Repos, func(r plan.Repo) bool { return r.Served })
 	for i, s := range b.served {
-		if err := s.openClone(run.Caller, gitProgram(run), run.ID(), fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
-			return err
-		}
+		s.clone = true
 		b.bind(run, i, s.repo, s)
 	}
 	b.sayClone(run)
-	return nil
 }
 
 // heads has hidden files of the repositories show what the last commit has of them: an empty one would be taken for a
@@ -248,7 +243,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 	}
 	var list []server.Repository
 	for i, s := range b.served {
-		if s.clone == nil {
+		if !s.clone {
 			list = append(list, s.described(run, i))
 		}
 		run.watchDisk("the box's git objects", s.store(), s.used, o)
@@ -285,8 +280,7 @@ func notCarried(run *Run) (out []gitconfig.Entry) {
 	if run.Spec.Git != nil || run.Spec.Home == "host" {
 		return nil
 	}
-	list, _ := host.UserGit(run.Getenv).Load()
-	for _, e := range list {
+	for _, e := range gitconfig.Environment(run.Getenv).Load() {
 		section, name, _ := e.Parts()
 		if section == "filter" && !slices.ContainsFunc(out, func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
 			why := "echo >&2 'inner: the filter of your git settings is not in the sandbox: stage this file outside'; false"
@@ -303,6 +297,7 @@ func repoPolicy(run *Run) *gitconfig.Policy {
 		return nil
 	}
 	p := gitPolicy(run.Spec)
+	p.Overrides = nil
 	return &p
 }
 
@@ -331,11 +326,7 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	if len(lines) > most {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
-	var list []runlog.Ref
-	for _, m := range moved {
-		list = append(list, runlog.Ref{Repo: m.Repo, Ref: m.Ref, Old: m.Old, New: m.New})
-	}
-	o.Rewound = append(o.Rewound, rewound(gitProgram(run), list)...)
+	o.Rewound = append(o.Rewound, rewound(gitProgram(run), moved)...)
 	return nil
 }
 
@@ -350,11 +341,11 @@ func (b *boxGits) repositories() (out []string) {
 	return out
 }
 
-// tracked returns what the host's git has at places of a work tree, without what a box brought there.
-func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
-	t := git.TrackedAt(gitProgram(run), top, places)
+// tracked returns what the host's git has at a place of a work tree, without what a box brought there.
+func (b *boxGits) tracked(run *Run, r *git.Repo, place string) git.Tracked {
+	t := git.TrackedAt(gitProgram(run), r, place)
 	for _, s := range b.served {
-		if s.repo.Top != top {
+		if s.repo.Common != r.Common {
 			continue
 		}
 		g, err := gate.Open(s.described(run, 0).Repository, run.Warn)
@@ -363,7 +354,7 @@ func (b *boxGits) tracked(run *Run, top string, places []string) git.Tracked {
 		}
 		defer g.Close()
 		for at, entries := range t {
-			rest, _ := paths.Rest(top, at)
+			rest, _ := paths.Rest(r.Top, at)
 			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
 		}
 	}

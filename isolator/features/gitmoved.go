@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/runlog"
 )
 
@@ -15,14 +16,14 @@ const maxAsked = 200
 
 // rewound returns those of the refs that a box moved whose earlier value is no part of the new one: branches that it deleted or
 // forced, tags that name something else. Refs of remotes are left out, which follow another repository.
-func rewound(program string, moved []runlog.Ref) (out []runlog.Ref) {
+func rewound(program string, moved []server.Moved) (out []runlog.Ref) {
 	for _, m := range moved {
 		i := slices.IndexFunc(out, func(o runlog.Ref) bool { return o.Repo == m.Repo && o.Ref == m.Ref })
 		switch {
 		case i >= 0:
 			out[i].New = m.New
-		case !strings.HasPrefix(m.Ref, "refs/remotes/") && !strings.HasPrefix(m.Old, "ref: "):
-			out = append(out, m)
+		case m.Old != "" && !strings.HasPrefix(m.Ref, "refs/remotes/") && !strings.HasPrefix(m.Old, "ref: "):
+			out = append(out, runlog.Ref(m))
 		}
 	}
 	asked := 0

@@ -32,7 +32,7 @@ type sharedGit struct {
 	repo  *git.Repo
 	dir   string // the folder
 	lock  *os.File
-	clone *clone.Clone // where the repository cannot be served
+	clone bool // the repository cannot be served
 }
 
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
@@ -46,7 +46,7 @@ func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
 	}
 	s := &sharedGit{repo: r}
 	for n := range maxBoxes {
-		s.dir = filepath.Join(base, fmt.Sprintf("%s-%d", digest(run.Spec.Name, run.Spec.Path), n))
+		s.dir = filepath.Join(base, boxName(run.Spec.Name, run.Spec.Path, n))
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -74,17 +74,17 @@ func repositoryFolder(c *caller.Caller, common string) string {
 	return filepath.Join(c.InnerHome, "repositories", digest(common))
 }
 
+// boxName is that of the folder of a profile's box.
+func boxName(name, path string, n int) string {
+	return fmt.Sprintf("%s-%d", digest(name, path), n)
+}
+
 func digest(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-func (s *sharedGit) store() string {
-	if s.clone != nil {
-		return filepath.Join(s.clone.Dir, "objects")
-	}
-	return filepath.Join(s.dir, "store")
-}
+func (s *sharedGit) store() string { return filepath.Join(s.dir, "store") }
 
 // described is the repository as its server knows it, once there is a plan; i is its number in the box.
 func (s *sharedGit) described(run *Run, i int) server.Repository {
@@ -102,12 +102,8 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 
 // fill makes the store of the box, which reads the host's objects at a place of the box.
 func (s *sharedGit) fill(objects string) error {
-	left, _ := filepath.Glob(filepath.Join(s.dir, "gate-*")) // of servers that were killed
-	for _, p := range left {
-		_ = os.RemoveAll(p)
-	}
 	info := filepath.Join(s.store(), "info") // an earlier box may have made a link there
-	return errors.Join(os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
+	return errors.Join(os.MkdirAll(filepath.Join(s.dir, "clone"), 0o700), os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
 }
 
 // used is what the box has of its own on the disk.
@@ -123,17 +119,21 @@ func (s *sharedGit) used() (n uint64) {
 	return n
 }
 
-// close lets the next box have the folder. The objects go, unless something that is half done names some.
+// close lets the next box have the folder.
 func (s *sharedGit) close(run *Run) {
 	defer s.lock.Close()
-	if s.clone != nil {
-		s.endClone()
-		return
+	if s.clone && (!run.Result.Started || run.Mode != Program) {
+		_ = clone.State{Private: s.dir, Run: run.ID()}.Drop()
 	}
-	what := share.HalfDone(s.dir)
-	if what == "" {
-		_ = os.RemoveAll(s.store())
-	} else {
+	s.tidy()
+	if what := share.HalfDone(s.dir); what != "" {
 		run.Say("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
+	}
+}
+
+// tidy removes the box's objects, unless something that is half done or waits names some.
+func (s *sharedGit) tidy() {
+	if share.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
+		_ = os.RemoveAll(s.store())
 	}
 }

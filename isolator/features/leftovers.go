@@ -2,7 +2,6 @@ package features
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,11 +26,10 @@ const maxNoted = 200
 
 // leftoversOf are what a run may have left: what the host would obey is switched off.
 type leftoversOf struct {
-	git      *boxGits
-	timeless []string          // writable folders where the time of a change says nothing
-	kept     []string          // what was there before
-	stood    map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
-	roots    repos.Roots
+	git   *boxGits
+	kept  []string          // what was there before
+	stood map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
+	roots repos.Roots
 
 	mu    sync.Mutex
 	saved map[string]string // what the host put there since, and no box could write
@@ -62,10 +60,9 @@ func leftovers(git *boxGits) Feature {
 
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
-	s := l.search(run, o.Clock)
-	if program := gitProgram(run); program != "" && !s.NoGit {
-		s.Tracked = func(top string, places []string) git.Tracked { return l.git.tracked(run, top, places) }
-	}
+	s := l.search(run)
+	s.Since = o.Clock
+	s.Tracked = func(r *git.Repo, place string) git.Tracked { return l.git.tracked(run, r, place) }
 	l.mu.Lock()
 	s.Stood = maps.Clone(l.stood)
 	for p, identity := range l.saved {
@@ -75,6 +72,9 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	}
 	l.mu.Unlock()
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
+	if s.NoGit {
+		s.Before = append(s.Before, run.Facts.Named...)
+	}
 	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)
 	if len(lost) > 0 {
@@ -87,42 +87,39 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 // what it leaves.
 func (l *leftoversOf) watch(run *Run) error {
 	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
-	s := l.search(run, time.Time{})
-	l.timeless = repos.Timeless(s.Roots)
+	s := l.search(run)
 	if l.roots != nil {
 		l.roots.Close() // of what was there before the host changed
 	} else {
 		run.Undo(func() { l.roots.Close() })
 	}
 	l.roots = repos.Open(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named, Paths: s.Paths}
-	if s.NoGit {
-		w.Guarded, w.Named = nil, nil
-	}
+	w := s.Watched
+	w.Since = runlog.Moment()
 	if s.NoGit || len(s.Unlisted) > maxNoted {
 		w.Unlisted = realRoots(run.Spec)
 	}
 	run.Folder.Watch(w, func() map[string]string {
-		l.stood = repos.Stood(s.Guarded, s.Before, s.Ours)
+		l.stood = repos.Stood(s.Guarded, s.Before)
 		return l.stood
 	})
 	return run.Folder.MakePlaceholders(run.Facts.Later...)
 }
 
 // search says where to look for what a run leaves on the host.
-func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
+func (l *leftoversOf) search(run *Run) repos.Search {
 	rc, f := run.Spec, run.Facts
-	s := repos.Search{
-		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Paths: plan.ProgramFolders(rc, f), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
+	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Mounts: f.Mounts, Copies: map[string]string{}}
+	s.Watched = stage.Watched{
+		Roots: rc.WritableRoots(), Obeyed: plan.ObeyedRoots(rc), Guarded: l.git.known(), Unlisted: slices.Concat(f.Unlisted, l.git.passed),
+		Before: slices.Concat(l.kept, Placeholders(run)), Named: f.Named, Paths: plan.ProgramFolders(rc, f),
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host
 	}
 	if s.NoGit {
-		s.Named, s.Keep = nil, f.Named
+		s.Named = nil
 	}
-	s.Guarded, s.Unlisted = l.git.known(), slices.Concat(f.Unlisted, l.git.passed)
 	return s
 }
 
@@ -144,10 +141,7 @@ func Placeholders(run *Run) []string {
 // LookAgain does what follows a run for runs that were killed.
 func LookAgain(c *caller.Caller) {
 	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
-		Hold(c, repos.Search{
-			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Paths: w.Paths, Stood: w.Stood,
-			Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second,
-		})
+		Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second})
 	})
 	if err != nil {
 		c.Warn("what a killed run left was not inspected: %v", err)
@@ -171,18 +165,12 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	return aside
 }
 
-// someFolders names a few of many folders.
+// someFolders names a few of many folders, the nearest first.
 func someFolders(c *caller.Caller, list []string) string {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(strings.Count(x, "/"), strings.Count(y, "/")) })
-	const most = 4
-	var out []string
-	for _, p := range list[:min(len(list), most)] {
-		out = append(out, visible.Text(c.Short(p)))
+	for i, p := range list {
+		list[i] = visible.Text(c.Short(p))
 	}
-	text := strings.Join(out, ", ")
-	if n := len(list) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more folders, with what is in them", n)
-	}
-	return text
+	return strings.Join(visible.Some(list, 4), ", ")
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/program"
 )
 
 // Tracked is what the host's git has for files of a work tree: by the path of each, "MODE OBJECT".
 type Tracked map[string][]string
 
 // Heads returns what HEAD of the work tree at top has of files in it, by their paths. What cannot be had is not there.
-func Heads(program, top string, list []string) map[string][]byte {
+func Heads(name, top string, list []string) map[string][]byte {
 	out := map[string][]byte{}
 	var ask strings.Builder
 	for _, p := range list {
@@ -26,7 +27,7 @@ func Heads(program, top string, list []string) map[string][]byte {
 			ask.WriteString("HEAD:" + rest + "\n")
 		}
 	}
-	cmd := plainGit(program, top, "cat-file", "--batch=%(objecttype) %(objectsize)")
+	cmd := plainGit(name, top, "cat-file", "--batch=%(objecttype) %(objectsize)")
 	cmd.Stdin = strings.NewReader(ask.String())
 	text, _ := cmd.Output()
 	in := bufio.NewReader(bytes.NewReader(text))
@@ -45,34 +46,25 @@ func Heads(program, top string, list []string) map[string][]byte {
 	return out
 }
 
-// Head returns the commit of HEAD in the work tree at top, "" for none.
-func Head(program, top string) string {
-	out, _ := plainGit(program, top, "rev-parse", "--verify", "-q", "HEAD").Output()
-	return strings.TrimSpace(string(out))
-}
-
 // Contains reports whether the history of a commit has another. When in doubt it has not.
-func Contains(program, dir, commit, earlier string) bool {
-	return plainGit(program, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
+func Contains(name, dir, commit, earlier string) bool {
+	return plainGit(name, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
 }
 
-// plainGit is a git in a work tree that runs nothing that a repository's configuration names.
-func plainGit(program, top string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, append([]string{"-C", top, "--literal-pathspecs", "-c", "core.fsmonitor=false"}, args...)...)
-	cmd.Env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
-	}
+// plainGit is a git in a work tree.
+func plainGit(name, top string, args ...string) *exec.Cmd {
+	cmd := program.Command(name, args...)
+	cmd.Dir = top
 	return cmd
 }
 
-// TrackedAt asks the index and HEAD of the work tree at top for what they have at some paths in
-// it, and below those. Nothing that a repository's configuration names is run. What cannot be had
+// TrackedAt asks the index and HEAD of a work tree for what they have at a path in it, and below that. Nothing that a repository's configuration names is run. What cannot be had
 // is not there.
-func TrackedAt(program, top string, places []string) Tracked {
+func TrackedAt(program string, r *Repo, place string) Tracked {
 	out := Tracked{}
 	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
-		cmd := plainGit(program, top, append(ask, places...)...)
+		cmd := plainGit(program, r.Top, append(ask, place)...)
+		cmd.Env = append(cmd.Env, "GIT_DIR="+r.Dir, "GIT_WORK_TREE="+r.Top)
 		text, err := cmd.Output()
 		if err != nil {
 			continue // there is no commit yet
@@ -83,7 +75,7 @@ func TrackedAt(program, top string, places []string) Tracked {
 				continue
 			}
 			fields := strings.Fields(strings.Replace(about, " blob ", " ", 1)) // of ls-tree
-			at := filepath.Join(top, path)
+			at := filepath.Join(r.Top, path)
 			out[at] = append(out[at], fields[0]+" "+fields[1])
 		}
 	}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"maps"
 	"os/exec"
 	"testing"
 )
@@ -22,12 +23,12 @@ func TestTracked(t *testing.T) {
 			}
 		}
 		run("git init -q --object-format=" + format + " .; mkdir d; echo old >d/f; echo run >'a b'; chmod +x 'a b'; git add .")
-		places := []string{"d", "a b"}
-		if known := TrackedAt(program, top, places); !known.Has(top+"/d/f", []byte("old\n"), false) {
+		if known := TrackedAt(program, &Repo{Top: top, Dir: top + "/.git"}, "d"); !known.Has(top+"/d/f", []byte("old\n"), false) {
 			t.Errorf("%s, before the first commit: %v", format, known)
 		}
 		run("git -c user.name=a -c user.email=a@b commit -qm x; echo new >d/f; git add d; echo later >d/f; echo old >e; git add e")
-		known := TrackedAt(program, top, places)
+		known := TrackedAt(program, &Repo{Top: top, Dir: top + "/.git"}, "d")
+		maps.Copy(known, TrackedAt(program, &Repo{Top: top, Dir: top + "/.git"}, "a b"))
 		for _, c := range []struct {
 			path, data string
 			executable bool

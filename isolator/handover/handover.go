@@ -2,13 +2,13 @@
 // to where it is reviewed. It has four parts:
 //
 //	Checkout  before the run, in a container of its own: the repository at one commit
-//	Leave     after the run, in the container of the program: writes one bundle with one branch
+//	Leaving   in the container of the program: writes one bundle when the run has ended
 //	Publish   in a container that alone has the token: checks the bundle, and pushes it
 //	          as a branch of inner's own
 //	Fetch     on the reviewer's computer: fetches those branches, for inner changes
 //
-// The bundle is untrusted. It is copied before it is read; it must have exactly the one branch,
-// Branch; its objects are checked (fsck), and it must build on the commit that the run began at.
+// The bundle is untrusted. Only its HEAD is taken from it; it is read once, its objects are
+// checked (fsck), and it must build on the commit that the run began at.
 // It is pushed only to a branch below refs/heads/inner, and never over one that exists (the lease
 // of Publish), except over what an earlier try of the same task left, because an engine may run a
 // task again.
@@ -21,75 +21,72 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/enr/inner/internal/helper"
-	"github.com/enr/inner/profile/gitconfig"
+	"github.com/enr/inner/internal/lazy"
+	"github.com/enr/inner/isolator/git/objects"
 )
 
-// Branch is the only ref of a bundle.
-const Branch = "refs/heads/inner"
-
-// ErrNothing says that there is nothing to hand over.
-var ErrNothing = errors.New("nothing was committed and nothing was changed")
-
-// ErrUncommitted says that a run left changes that inner does not commit.
-var ErrUncommitted = errors.New("changes that the run left without a commit are in no bundle: inner commits nothing in a repository with submodules")
+// published is the pattern of a branch of results.
+var published = lazy.Regexp(`^refs/heads/inner/[a-z0-9][-a-z0-9]{0,51}/[0-9]{1,4}$`)
 
 // Git runs git. The zero value finds it on the PATH of this process.
 type Git struct {
 	Program string // path of git; "" looks on PATH
 	Token   string // for the servers that it fetches from and pushes to; "" for none
-	Person  bool   // a person's own settings and logins count, and ssh
+
+	person bool      // a person's own settings and logins count, and ssh
+	checks bool      // what is fetched is checked (fsck)
+	in     io.Reader // what git reads
+	out    io.Writer // takes what git prints, unless it is nil
 }
 
 // run runs git in a folder, and returns what it prints.
 func (g Git) run(ctx context.Context, dir string, words ...string) (string, error) {
-	program := g.Program
-	if program == "" {
-		var err error
-		if program, err = exec.LookPath("git"); err != nil {
-			return "", errors.New("git was not found: it belongs in the image")
-		}
-	}
 	// What a repository's own configuration could have executed is off.
 	settings := []string{
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
 		"-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always", "-c", "protocol.file.allow=always",
 		"-c", "gc.auto=0", "-c", "commit.gpgSign=false", "-c", "advice.detachedHead=false",
 	}
-	if g.Person {
+	if g.person {
 		settings = append(settings, "-c", "protocol.ssh.allow=always")
 	} else {
 		settings = append(settings, "-c", "credential.helper=")
 	}
-	cmd := exec.CommandContext(ctx, program, append(settings, words...)...)
-	cmd.Dir = dir
-	cmd.Env = g.environment()
+	if g.checks {
+		settings = append(settings, objects.Fsck()...)
+	}
+	cmd := exec.CommandContext(ctx, cmp.Or(g.Program, "git"), append(settings, words...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = dir, g.environment(), g.in
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if g.out != nil {
+		cmd.Stdout = g.out
+	}
 	if err := helper.Run(cmd); err != nil {
-		text := strings.TrimSpace(complaint.String())
-		if text == "" {
-			text = err.Error()
-		}
-		return out.String(), fmt.Errorf("git %s: %s", verb(words), g.without(text))
+		return out.String(), fmt.Errorf("git %s: %s", words[0], cmp.Or(strings.TrimSpace(complaint.String()), err.Error()))
 	}
 	return out.String(), nil
+}
+
+// word runs git and returns what it prints, without the end of the line.
+func (g Git) word(ctx context.Context, dir string, words ...string) (string, error) {
+	out, err := g.run(ctx, dir, words...)
+	return strings.TrimSpace(out), err
 }
 
 // environment returns the environment of git: where to find programs and a proxy, and no
 // configuration except the token, which is thus not in a list of processes or in a repository.
 func (g Git) environment() []string {
-	if g.Person {
+	if g.person {
 		env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_SSH") })
 		return append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	}
@@ -103,219 +100,81 @@ func (g Git) environment() []string {
 		}
 	}
 	if g.Token != "" {
-		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+g.login())
+		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("x-access-token:"+g.Token)))
 	}
 	return env
 }
 
-func (g Git) login() string {
-	return base64.StdEncoding.EncodeToString([]byte("x-access-token:" + g.Token))
+// store is a new repository for what is not trusted: nothing of it is checked out.
+type store struct {
+	Git
+	dir string
 }
 
-// without removes the token from a text that git printed.
-func (g Git) without(text string) string {
-	if g.Token == "" {
-		return text
+func (g Git) store(ctx context.Context) (s store, err error) {
+	s.Git = g
+	if s.dir, err = os.MkdirTemp("", "inner-git"); err != nil {
+		return s, err
 	}
-	return strings.NewReplacer(g.Token, "…", g.login(), "…").Replace(text)
+	if _, err = g.run(ctx, s.dir, "init", "--quiet", "--bare", "."); err != nil {
+		s.Close()
+	}
+	return s, err
 }
 
-// verb returns the subcommand in the arguments of git.
-func verb(words []string) string {
-	for i := 0; i < len(words); i++ {
-		if words[i] == "-c" {
-			i++
-			continue
+// Close removes it.
+func (s store) Close() { _ = os.RemoveAll(s.dir) }
+
+func (s store) fetch(ctx context.Context, g Git, words ...string) error {
+	_, err := g.run(ctx, s.dir, append([]string{"fetch", "--quiet", "--no-tags"}, words...)...)
+	return err
+}
+
+// checked is Git that checks what it fetches.
+func (g Git) checked() Git {
+	g.checks = true
+	return g
+}
+
+// blob returns the content of an object of at most so many bytes.
+func (s store) blob(ctx context.Context, object string, most int) ([]byte, error) {
+	size, err := s.word(ctx, s.dir, "cat-file", "-s", object)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := strconv.Atoi(size); err != nil || n > most {
+		return nil, fmt.Errorf("%s is larger than %d KiB", object, most>>10)
+	}
+	text, err := s.run(ctx, s.dir, "cat-file", "blob", object)
+	return []byte(text), err
+}
+
+// Files fetches the HEAD of a repository, and returns what reads its files, each of at most
+// most bytes. Its objects are checked (fsck), and the returned func removes it.
+func (g Git) Files(ctx context.Context, repo string, most int) (read func(name string) ([]byte, error), remove func(), err error) {
+	s, err := g.store(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.fetch(ctx, g.checked(), "--depth=1", "--", repo, "HEAD:refs/heads/head"); err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return func(name string) ([]byte, error) {
+		text, err := s.blob(ctx, "refs/heads/head:"+name, most)
+		if err != nil {
+			err = fmt.Errorf("%s has no %s that can be read: %w", repo, name, err)
 		}
-		return words[i]
-	}
-	return ""
-}
-
-// Head returns the commit that a folder is at.
-func (g Git) Head(ctx context.Context, dir string) (string, error) {
-	return g.word(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
+		return text, err
+	}, s.Close, nil
 }
 
 // Checkout puts a repository at one commit into dir, which does not exist or is empty, on a
 // branch called inner.
 func (g Git) Checkout(ctx context.Context, repo, commit, dir string) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
+	if _, err := g.run(ctx, "", "clone", "--quiet", "--no-checkout", "--", repo, dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return err
-	}
-	if _, err := g.run(ctx, "/", "clone", "--quiet", "--no-checkout", "--", repo, dir); err != nil {
-		return err
-	}
-	_, err = g.run(ctx, dir, "checkout", "--quiet", "-B", "inner", commit, "--")
+	_, err := g.run(ctx, dir, "checkout", "--quiet", "-B", "inner", commit, "--")
 	return err
-}
-
-// Leave writes the commits that a folder has on top of base to the file bundle. Changes that are
-// not committed become one more commit, unless there are submodules. Nobody else may be able to
-// write the folder of bundle. The error is ErrNothing when the folder is at base, unchanged, and
-// ErrUncommitted, with a bundle where there are commits, when there are such changes and submodules.
-func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
-	if err := g.Harmless(ctx, dir); err != nil {
-		return err
-	}
-	changed, err := g.run(ctx, dir, "status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all")
-	if err != nil {
-		return err
-	}
-	links, err := g.run(ctx, dir, "ls-files", "--stage")
-	if err != nil {
-		return err
-	}
-	// git add looks into submodules, with what their own configuration has it execute.
-	var uncommitted error
-	if changed != "" && gitlink().MatchString(links) {
-		uncommitted = ErrUncommitted
-	} else if changed != "" {
-		if _, err := g.run(ctx, dir, "add", "--all", "--", "."); err != nil {
-			return err
-		}
-		if _, err := g.run(ctx, dir, "commit", "--quiet", "--no-verify", "--message", "inner: what the run left without a commit"); err != nil {
-			return err
-		}
-	}
-	head, err := g.Head(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if head == base {
-		return cmp.Or(uncommitted, ErrNothing)
-	}
-	if _, err := g.run(ctx, dir, "update-ref", "--no-deref", Branch, head); err != nil {
-		return err
-	}
-	_, err = g.run(ctx, dir, "bundle", "create", "--quiet", bundle, base+".."+Branch)
-	return cmp.Or(err, uncommitted)
-}
-
-// Harmless refuses a repository whose own settings could have git execute something: Leave runs
-// git outside of the box, on what the box has written.
-func (g Git) Harmless(ctx context.Context, dir string) error {
-	out, err := g.run(ctx, dir, "config", "--list", "--show-scope", "-z")
-	if err != nil {
-		return err
-	}
-	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i] == "command" { // run's own
-			continue
-		}
-		key, value, set := strings.Cut(fields[i+1], "\n")
-		if !gitconfig.Harmless(gitconfig.Entry{Key: key, Value: value, Bare: !set}, func(string) bool { return false }) {
-			return fmt.Errorf("the repository has the setting %q, with which git could execute a program", key)
-		}
-	}
-	return nil
-}
-
-// Result is a bundle that is to become a branch.
-type Result struct {
-	Bundle       string
-	Repo, Commit string // where it goes, and what the run began at
-	Ref          string // refs/heads/inner/FLEET/INDEX
-	Run          string // what the tries of one task share, and nothing else does: hexadecimal digits and "-"; "" is not known
-}
-
-// stamp returns the message of the commit that Publish puts on top of a result whose run is known.
-func (r Result) stamp() string { return "inner: the result of a run\n\nInner-Run: " + r.Run + "\n" }
-
-// fleetPattern is the pattern of the name of one.
-const fleetPattern = `[a-z0-9][-a-z0-9]{0,51}`
-
-var (
-	published = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^refs/heads/inner/` + fleetPattern + `/[0-9]{1,4}$`)
-	})
-	runID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-0-9a-f]{0,64}$`) })
-	gitlink  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^160000 `) })
-	headLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64}) ` + Branch + `\n$`) })
-)
-
-// maxBundle is the largest bundle that is taken, in bytes.
-const maxBundle = 1 << 30
-
-// Publish checks a bundle and pushes it. It returns the commit. The error is ErrNothing when
-// there is no bundle.
-func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
-	if !published().MatchString(r.Ref) {
-		return "", fmt.Errorf("%q is not refs/heads/inner/FLEET/INDEX", r.Ref)
-	}
-	if !runID().MatchString(r.Run) {
-		return "", fmt.Errorf("%q is not a run: hexadecimal digits and \"-\"", r.Run)
-	}
-	dir, err := os.MkdirTemp("", "inner-publish")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(dir)
-	own := filepath.Join(dir, "bundle")
-	if err := copyBundle(r.Bundle, own); err != nil {
-		return "", err
-	}
-	repo := filepath.Join(dir, "repo")
-	if _, err := g.run(ctx, dir, "init", "--quiet", "--bare", repo); err != nil {
-		return "", err
-	}
-	heads, err := g.run(ctx, repo, "bundle", "list-heads", own)
-	if err != nil {
-		return "", err
-	}
-	if !headLine().MatchString(heads) {
-		return "", fmt.Errorf("the bundle does not hold %s and nothing else: %q", Branch, heads)
-	}
-	if _, err := g.run(ctx, repo, "fetch", "--quiet", "--no-tags", "--", r.Repo, "+refs/heads/*:refs/base/*"); err != nil {
-		return "", err
-	}
-	if _, err := g.run(ctx, repo, "cat-file", "-e", r.Commit+"^{commit}"); err != nil {
-		return "", fmt.Errorf("commit %s is on no branch of %s", r.Commit, r.Repo)
-	}
-	if _, err := g.run(ctx, repo, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", own, Branch+":refs/result/0"); err != nil {
-		return "", err
-	}
-	if _, err := g.run(ctx, repo, "merge-base", "--is-ancestor", r.Commit, "refs/result/0"); err != nil {
-		return "", fmt.Errorf("what the bundle holds does not build on %s", r.Commit)
-	}
-	tip, earlier := "refs/result/0", ""
-	if r.Run != "" {
-		if tip, err = g.word(ctx, repo, "commit-tree", "-p", tip, "-m", r.stamp(), tip+"^{tree}"); err != nil {
-			return "", err
-		}
-		if earlier, err = g.earlier(ctx, repo, r); err != nil {
-			return "", err
-		}
-	}
-	if _, err := g.run(ctx, repo, "push", "--quiet", "--no-verify", "--force-with-lease="+r.Ref+":"+earlier, "--", r.Repo, tip+":"+r.Ref); err != nil {
-		return "", err
-	}
-	return g.word(ctx, repo, "rev-parse", tip)
-}
-
-// earlier returns the commit that an earlier try of the same run pushed to its branch, as it was
-// fetched; "" when there is none, when the branch is another run's, or when somebody has added
-// commits. The branch can be trusted for that, because a box cannot push.
-func (g Git) earlier(ctx context.Context, repo string, r Result) (string, error) {
-	at := "refs/base/" + strings.TrimPrefix(r.Ref, "refs/heads/")
-	commit, err := g.word(ctx, repo, "for-each-ref", "--format=%(objectname)", at)
-	if err != nil || commit == "" {
-		return "", err
-	}
-	text, err := g.run(ctx, repo, "log", "-1", "--format=%cn <%ce>%n%B", commit)
-	if err != nil || strings.TrimSpace(text) != strings.TrimSpace("inner <inner@localhost>\n"+r.stamp()) {
-		return "", err
-	}
-	return commit, nil
-}
-
-// word runs git and returns what it prints, without the end of the line.
-func (g Git) word(ctx context.Context, dir string, words ...string) (string, error) {
-	out, err := g.run(ctx, dir, words...)
-	return strings.TrimSpace(out), err
 }

@@ -54,7 +54,7 @@ func (l *looker) survey(writable, homes []string, getenv func(string) string) *s
 		}
 	}
 	if len(s.roots) > 0 {
-		s.global, _ = UserGit(getenv).Load()
+		s.global = gitconfig.Environment(getenv).Load()
 		s.names(Everywhere(s.global, s.homes))
 	}
 	return s
@@ -98,14 +98,6 @@ func Reached(folder string, startup, homes []string, getenv func(string) string)
 		}
 	}
 	return slices.DeleteFunc(out, func(p string) bool { return !s.writes(p) })
-}
-
-// UserGit says where git finds the settings of the user and of the system, those of variables
-// among them. They are followed whatever the conditions of includes say.
-func UserGit(getenv func(string) string) gitconfig.Sources {
-	s := gitconfig.User(getenv)
-	s.Every = true
-	return s
 }
 
 func (s *survey) walk(root string, obeyed bool) {
@@ -270,7 +262,7 @@ func NamedByGit(top string, global []gitconfig.Entry, homes []string) []GitPlace
 	if dir == "" {
 		return nil
 	}
-	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: homeOf(homes), GitDir: dir, CommonDir: common, Every: true}.Load()
+	own := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: homeOf(homes), GitDir: dir, CommonDir: common, Every: true}.Load()
 	return append(gitPlaces(slices.Concat(global, own), top, homeOf(homes)), gitLinks(dir, common)...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // How far below a writable folder repositories are looked for, and in how many folders at most:
@@ -84,9 +85,8 @@ func (l *looker) project(dir string) (bare bool, folders []string) {
 // EverywhereHooks are the folders of hooks that the settings of the user and of the
 // system name for every repository.
 func EverywhereHooks(getenv func(string) string) []string {
-	entries, _ := UserGit(getenv).Load()
 	var out []string
-	for _, e := range entries {
+	for _, e := range gitconfig.Environment(getenv).Load() {
 		if e.Key == "core.hookspath" {
 			out = append(out, e.Value)
 		}

@@ -1,21 +1,12 @@
 package plan
 
 import (
-	"path/filepath"
 	"slices"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile/gitconfig"
 )
-
-// GitPlaces are the files git reads the user's settings from. xdg is
-// $XDG_CONFIG_HOME.
-func GitPlaces(home, xdg string) []string {
-	if !filepath.IsAbs(xdg) {
-		xdg = filepath.Join(home, ".config")
-	}
-	return []string{filepath.Join(home, ".gitconfig"), filepath.Join(xdg, "git", "config")}
-}
 
 // coverGit covers the files the cleaned git configuration was made from: what was
 // left out of it must not be read there, and programs that read the first of them
@@ -26,7 +17,7 @@ func (b *builder) coverGit() {
 	if b.s.GitConfig == nil {
 		return
 	}
-	places := GitPlaces(b.f.Home, b.f.Env["XDG_CONFIG_HOME"])
+	places := gitconfig.UserFiles(b.f.Home, b.f.Env["XDG_CONFIG_HOME"])
 	done := map[string]bool{}
 	first := true
 	for i, p := range append(places, b.s.GitFiles...) {

@@ -1,15 +1,21 @@
 package repos
 
 import (
+	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
@@ -17,32 +23,42 @@ import (
 func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
 	p := paths.Join(dir, e.Name())
-	if !ok || w.spared(hit) || w.stays(p) || w.copied(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
+	if !ok || w.spared(hit) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
-	if !w.isNew(p, hit.Base) {
-		if e.IsDir() {
-			w.inFolder(p, hit.Row.Tool, 0, false)
-		}
+	return w.judge(p, hit.Row.Tool, w.isNew(p, hit.Base), e.IsDir(), 0)
+}
+
+// judge moves aside what is new and does not stay, of a folder that is not, or that git outside has
+// something in, what is so in it. It reports whether it is gone.
+func (w *sweep) judge(p, tool string, fresh, dir bool, depth int) bool {
+	switch {
+	case w.stays(p):
 		return false
-	}
-	if e.IsDir() && w.tracks(p) {
-		w.inFolder(p, hit.Row.Tool, 0, true)
+	case dir && depth < 8 && (!fresh || w.tracks(p)):
+		w.inFolder(p, tool, fresh, depth)
 		return false
-	}
-	if e.IsDir() && w.entriesAside(p, hit.Row.Tool) {
+	case !fresh:
 		return false
+	case !dir && w.removeCopy(p):
+		return true
+	case !w.aside(p, Moved{Tool: tool}):
+		return false
+	case dir: // it is looked into where it is now
+		w.queue[0] = append(w.queue[0], w.Moved[len(w.Moved)-1].Kept)
 	}
-	return w.entryAside(p, hit.Row.Tool, e.IsDir())
+	return true
 }
 
 // spared reports whether a row of the table does not count at this place.
 func (w *sweep) spared(hit sensitive.Hit) bool {
-	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !w.isTop(hit.Base)
+	root := slices.ContainsFunc(w.roots, func(r *os.File) bool { return r.Name() == hit.Base })
+	deeper := !root && !files.Exists(hit.Base+"/.git")
+	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && deeper
 }
 
-// isNew reports whether something was not called that before the run. A name of several parts, which begins at base,
-// becomes one when any of them is renamed.
+// isNew reports whether something was not called that before the run. A name of several parts,
+// which begins at base, becomes one when any of them is renamed.
 func (w *sweep) isNew(p, base string) bool {
 	for at := p; at != base; at = filepath.Dir(at) {
 		if fi, err := w.lstat(at); err == nil && w.recent(at, fi) {
@@ -55,31 +71,35 @@ func (w *sweep) isNew(p, base string) bool {
 // ownModules reports whether a .gitmodules names nothing but addresses, and belongs to a
 // repository that the box made itself: git enters none of these by itself.
 func (w *sweep) ownModules(top, p string) bool {
-	fi, err := os.Lstat(top + "/.git")
-	if err != nil || !w.fresh(top+"/.git", top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
+	if lies(top+"/.git", w.Guarded) || !w.freshAt(top+"/.git", top+"/.git") {
 		return false
 	}
-	return harmless(p, "submodule.")
+	data, err := readFile(p)
+	if err != nil {
+		return false
+	}
+	list, err := gitconfig.Parse(data)
+	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+		return !strings.HasPrefix(e.Key, "submodule.") || !gitconfig.Harmless(e, func(string) bool { return false })
+	})
 }
 
-// inFolder moves aside what is recent in a folder that is not, or all that is in it. A folder
+// inFolder judges what is in a folder, all of it as new or what is recent. A folder
 // that was moved aside is not moved again: what is in it is.
-func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
+func (w *sweep) inFolder(dir, tool string, all bool, depth int) {
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := paths.Join(dir, e.Name())
 		fi, err := e.Info()
-		aside, deeper := sensitive.Aside(e.Name()), e.IsDir() && depth < 8
+		aside := sensitive.Aside(e.Name())
 		switch {
-		case err != nil || aside && !e.IsDir() || w.stays(p):
-		case fi.IsDir() && sensitive.Trees(p):
-			w.more = append(w.more, p)
-		case (aside || w.tracks(p)) && deeper:
-			w.inFolder(p, tool, depth+1, all || w.recent(p, fi))
-		case all || w.recent(p, fi):
-			w.aside(p, tool)
-		case deeper:
-			w.inFolder(p, tool, depth+1, false)
+		case err != nil || aside && !e.IsDir():
+		case e.IsDir() && sensitive.Trees(p):
+			w.queue[0] = append(w.queue[0], p)
+		case aside && depth < 8:
+			w.inFolder(p, tool, all || w.recent(p, fi), depth+1)
+		default:
+			w.judge(p, tool, all || w.recent(p, fi), e.IsDir(), depth+1)
 		}
 	}
 }
@@ -89,11 +109,7 @@ func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
 func (w *sweep) places() {
 	for _, home := range w.Homes {
 		for _, name := range sensitive.Startup() {
-			p := paths.Join(home, name)
-			if !strings.Contains(name, "/") && !slices.ContainsFunc(w.names(p), w.inside) {
-				continue // it lies in the home itself, wherever a link there leads
-			}
-			w.single(p, "your shell or session")
+			w.single(paths.Join(home, name), "your shell or session")
 		}
 	}
 	for _, p := range w.Paths {
@@ -104,95 +120,102 @@ func (w *sweep) places() {
 	}
 }
 
-// single moves aside what is at one path, or in the folder there, by the name that it has
-// where the box could write it.
+// single judges what is at one path, by the name that it has where the box could write it.
 func (w *sweep) single(p, tool string) {
-	for _, p := range w.names(p) {
-		fi, err := w.lstat(p)
-		if err != nil {
-			continue
-		}
-		p = beyond(p)
-		switch {
-		case !w.inside(p) || w.stays(p) || lies(p, w.Guarded):
-		case w.recent(p, fi) && !w.tracks(p):
-			w.aside(p, tool)
-		case fi.IsDir():
-			w.inFolder(p, tool, 0, w.recent(p, fi))
+	for _, p := range w.Mounts.Names(beyond(p)) {
+		if fi, err := w.lstat(p); err == nil && w.inside(p) && !lies(p, w.Guarded) {
+			w.judge(p, tool, w.recent(p, fi), fi.IsDir(), 0)
 		}
 	}
 }
 
-// names returns all names of something: links on the way to it are followed where it has
-// several.
-func (w *sweep) names(p string) []string {
-	if len(w.Mounts.MountAliases) == 0 {
-		return []string{p}
-	}
-	return w.Mounts.Names(beyond(p))
-}
-
-// beyond is a path with no link on the way to it.
-func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
-
-// stays reports whether something is not the box's: it was there before, inner made it, it
-// was named on purpose, or git outside has it.
+// stays reports whether something is not the box's: it was there before, or git outside has it, as what a
+// person's git checks out while a box lives.
 func (w *sweep) stays(p string) bool {
-	return lies(p, w.Before) || lies(p, w.Keep) || lies(p, w.Ours) || w.isTracked(p)
+	if lies(p, w.Before) {
+		return true
+	}
+	if w.ask(p); w.tracked[p] == nil {
+		return false
+	}
+	fi, err := w.lstat(p)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	data, err := w.read(p)
+	return err == nil && w.tracked.Has(p, data, fi.Mode().Perm()&0o111 != 0)
 }
 
-// lies reports whether a path is one of the list, or belongs to one.
-func lies(p string, list []string) bool {
-	return slices.ContainsFunc(list, func(q string) bool { return sensitive.PartOf(q, p) })
+// tracks reports whether git outside has something in a folder.
+func (w *sweep) tracks(dir string) bool {
+	w.ask(dir)
+	for p := range w.tracked {
+		if paths.Inside(dir, p) {
+			return true
+		}
+	}
+	return false
 }
 
-func (w *sweep) isTop(dir string) bool {
-	return slices.ContainsFunc(w.roots, func(r root) bool { return r.path == dir }) || exists(dir+"/.git")
+// ask asks what the host's git has at a place, and below it. A work tree that the box made is the host's as
+// far as the host's repository says so.
+func (w *sweep) ask(p string) {
+	if w.Tracked == nil || lies(p, w.asked) {
+		return
+	}
+	w.asked = append(w.asked, p)
+	r, err := git.FindAt(workTree(p))
+	if err == nil && lies(r.Dir, w.Guarded) && (r.Reason == "" || lies(r.Top+"/.git", w.Guarded)) {
+		rest, _ := paths.Rest(r.Top, p)
+		maps.Copy(w.tracked, w.Tracked(r, rest))
+	}
+}
+
+// removeCopy removes a file of a work tree that is no more than what the box keeps a copy of
+// anyway, as Claude Code adds settings of the project to a new one.
+func (w *sweep) removeCopy(p string) bool {
+	top := workTree(p)
+	rest, _ := paths.Rest(top, p)
+	return slices.ContainsFunc(w.roots, func(r *os.File) bool {
+		kept, err := readFile(w.Copies[paths.Join(r.Name(), rest)])
+		is, err2 := w.read(p)
+		if err != nil || err2 != nil || top == r.Name() || !bytes.Equal(kept, is) {
+			return false
+		}
+		return w.at(p, unix.Unlink) == nil
+	})
+}
+
+// workTree returns the folder above p that has a .git, "/" for none.
+func workTree(p string) string {
+	top := filepath.Dir(p)
+	for top != "/" && !files.Exists(top+"/.git") {
+		top = filepath.Dir(top)
+	}
+	return top
 }
 
 // looksFor reports whether what tools obey is looked for in a folder: not in other
-// people's packages, nor in the state of programs in a home.
+// people's packages, nor in git's folders and the state of programs in a home.
 func (w *sweep) looksFor(dir string) bool {
 	return slices.ContainsFunc(w.Obeyed, func(r string) bool {
-		rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(r, "/")+"/")
-		return ok && !sensitive.Packages(rest) && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
+		rest, ok := paths.Rest(r, dir)
+		others := sensitive.Packages(rest) || strings.Contains("/"+rest+"/", "/.git/")
+		return ok && !others && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
 	})
 }
 
 // real returns the search with the real paths of the folders that are compared with others, of
 // homes under every name, and without those places of before at which something else is now.
 func (s Search) real() Search {
-	resolve := func(list []string) []string {
-		var out []string
-		for _, p := range list {
-			if real, err := filepath.EvalSymlinks(p); err == nil {
-				out = append(out, real)
-			}
-		}
-		return out
-	}
-	homes := resolve(s.Homes)
-	s.Homes, s.Obeyed = nil, resolve(s.Obeyed)
+	homes, obeyed := s.Homes, s.Obeyed
+	s.Homes, s.Obeyed = nil, nil
 	for _, home := range homes {
-		s.Homes = append(s.Homes, s.Mounts.Names(home)...)
+		s.Homes = append(s.Homes, s.Mounts.Names(files.Real(home))...)
 	}
-	s.Guarded, s.Before, s.Ours = s.standing(s.Guarded), s.standing(s.Before), s.standing(s.Ours)
+	for _, p := range obeyed {
+		s.Obeyed = append(s.Obeyed, files.Real(p))
+	}
+	s.Guarded, s.Before = s.standing(s.Guarded), s.standing(s.Before)
 	return s
-}
-
-// entryAside moves something aside, and has a folder looked into where it is then.
-func (w *sweep) entryAside(p, tool string, dir bool) bool {
-	ok := w.aside(p, tool)
-	if ok && dir {
-		w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
-	}
-	return ok
-}
-
-func (w *sweep) aside(p, tool string) bool {
-	to, ok := w.rename(p)
-	if ok {
-		w.Moved = append(w.Moved, Moved{p, to, tool})
-	}
-	return ok
 }

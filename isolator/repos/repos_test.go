@@ -1,18 +1,20 @@
 package repos
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/enr/inner/isolator/git/index"
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/stage"
 )
 
 func must(t testing.TB, err error) {
@@ -73,11 +75,11 @@ func (p place) begin() time.Time {
 }
 
 // what is everything that was switched off, without the project's path.
-func (p place) what(held []Held) string {
+func (p place) what(list []Moved) string {
 	var out []string
-	for _, h := range held {
-		for _, w := range h.What {
-			out = append(out, strings.TrimPrefix(h.Place, p.dir+"/p/")+": "+strings.ReplaceAll(w, p.dir, ""))
+	for _, m := range list {
+		for _, w := range m.What {
+			out = append(out, strings.TrimPrefix(m.Of, p.dir+"/p/")+": "+strings.ReplaceAll(w, p.dir, ""))
 		}
 	}
 	slices.Sort(out)
@@ -94,27 +96,34 @@ func TestUnwritten(t *testing.T) {
 		unwritten      bool
 	}{
 		"written":     {"", "user.name=ann\n", false},
-		"not written": {"mkdir -p x/.git/config.tmp/full", "", true},
+		"not written": {"", "", true},
 		"closed":      {"chmod 500 x/.git", "user.name=ann\n", false},
 	} {
 		p := newPlace(t)
 		since := p.begin()
 		p.sh(evil + "make x; git -C x config core.fsmonitor 'touch $MARK'; git -C x config user.name ann; " + c.during)
-		found, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
-		if got := p.what(found.Held); got != "x/.git: core.fsmonitor" || err != nil {
+		var most unix.Rlimit // of the bytes of a file: none are as good as a full disk
+		must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &most))
+		if c.unwritten {
+			signal.Ignore(unix.SIGXFSZ)
+			must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Max: most.Max}))
+		}
+		found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}.Hold()
+		must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &most))
+		if got := p.what(found.Moved); got != "x/.git: core.fsmonitor" || (err != nil) != c.unwritten {
 			t.Fatalf("%s: %q, %v", name, got, err)
 		}
-		if h := found.Held[0]; (h.Unwritten != nil) != c.unwritten || len(h.Aside) != 1 || h.Aside[0].Kept != p.dir+"/p/x/.git/config"+Suffix {
-			t.Errorf("%s: %+v", name, h)
+		if list := found.Moved; len(list) != 1 || list[0].Kept != p.dir+"/p/x/.git/config"+Suffix {
+			t.Errorf("%s: %+v", name, list)
 		}
-		if exists(p.dir+"/p/x/.git/config") == c.unwritten {
+		if files.Exists(p.dir+"/p/x/.git/config") == c.unwritten {
 			t.Errorf("%s: the settings are there, or not: %v", name, c.unwritten)
 		}
 		p.sh("git -C x status")
 		if got := p.sh("git -C x config --local --list 2>&1 | grep ^user || :"); got != c.config {
 			t.Errorf("%s: the settings are %q", name, got)
 		}
-		if exists(p.dir + "/mark") {
+		if files.Exists(p.dir + "/mark") {
 			t.Errorf("%s: git ran what the box wrote", name)
 		}
 	}
@@ -142,7 +151,7 @@ func TestRecorded(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			p.sh(c.before)
-			s := Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: p.begin().Add(time.Hour)} // no time is recent
+			s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: p.begin().Add(time.Hour)}} // no time is recent
 			for _, k := range c.known {
 				s.Guarded = append(s.Guarded, p.dir+"/p/"+k)
 			}
@@ -154,7 +163,7 @@ func TestRecorded(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if got := p.what(found.Held); got != c.want {
+			if got := p.what(found.Moved); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -198,28 +207,27 @@ func TestHold(t *testing.T) {
 		"commondir to nothing":   {"git init -q .", "mkdir -p a/.git; echo ../../../later >a/.git/commondir; cp .git/HEAD a/.git", "a/.git: commondir"},
 		"commondir, cut off":     {"git init -q .", evil + "make a; mkdir hid; mv a/.git hid/x; mkdir -p a/.git/refs a/.git/objects; cp hid/x/HEAD a/.git; printf '../../hid/x\\0more' >a/.git/commondir; git -C a config core.fsmonitor 'touch $MARK'", "a/.git: commondir, hid/x: core.fsmonitor"},
 		"in its own work tree":   {"git init -q .", evil + "make o/evil; git -C o/evil config core.fsmonitor 'touch $MARK'; make a; git -C a config core.worktree ../../o; git -C a add evil 2>/dev/null; git add a 2>/dev/null", "o/evil/.git: core.fsmonitor"},
-		"a strategy":             {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; echo /../evil >evil/.git/rebase-merge/strategy", "evil/.git: rebase-merge/strategy"},
-		"a strategy of picks":    {"git init -q .", evil + "make evil; mkdir evil/.git/sequencer; git config -f evil/.git/sequencer/opts options.strategy /../evil", "evil/.git: sequencer/opts"},
+		"a strategy":             {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; echo /../evil >evil/.git/rebase-merge/strategy", "evil/.git: rebase-merge"},
+		"a strategy of picks":    {"git init -q .", evil + "make evil; mkdir evil/.git/sequencer; git config -f evil/.git/sequencer/opts options.strategy /../evil", "evil/.git: sequencer"},
 		"settings of others":     {"git init -q .", evil + "make evil; mkdir evil/.git/arc; echo x >evil/.git/arc/config; echo x >evil/.git/lazygit.yml", "evil/.git: arc/config, evil/.git: lazygit.yml"},
-		"an honest strategy":     {"git init -q .", evil + "make new; cd new; mkdir .git/rebase-merge .git/sequencer; echo ort >.git/rebase-merge/strategy; git config -f .git/sequencer/opts options.strategy ours; git config -f .git/sequencer/opts options.strategy-option subtree=a/b", ""},
 		"was there":              {"git init -q .; git init -q own; git -C own config core.fsmonitor 'touch $MARK'", "touch own/x; git -C own add x", ""},
 		"a new fault":            {"git init -q .; git init -q a/b/c/d/e/f", "git -C a/b/c/d/e/f config core.pager x", "a/b/c/d/e/f/.git: core.pager"},
-		"a rebase":               {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; printf 'pick 1 a\nexec touch $MARK\nx touch $MARK\n# end\n' > evil/.git/rebase-merge/git-rebase-todo", "evil/.git: the commands of an unfinished rebase"},
+		"a rebase":               {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; printf 'pick 1 a\nexec touch $MARK\nx touch $MARK\n# end\n' > evil/.git/rebase-merge/git-rebase-todo", "evil/.git: rebase-merge"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			p.sh(c.before)
 			guarded := []string{}
-			if exists(p.dir + "/p/.git") {
+			if files.Exists(p.dir + "/p/.git") {
 				guarded = append(guarded, p.dir+"/p/.git")
 			}
 			since := p.begin()
 			p.sh(c.during)
 			_ = os.Remove(p.dir + "/mark")
-			s := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Unlisted: []string{p.dir + "/p"}, Since: since}
+			s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: guarded, Unlisted: []string{p.dir + "/p"}, Since: since}}
 			found, err := s.Hold()
-			held := found.Held
+			held := found.Moved
 			if err != nil || len(found.Unseen) > 0 {
 				t.Errorf("%v, not seen: %q", err, found.Unseen)
 			}
@@ -227,17 +235,15 @@ func TestHold(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			p.sh("git status >/dev/null 2>&1 || :; for d in $(find . -name .git -prune); do (cd ${d%/.git} && git status >/dev/null 2>&1 || :); done; for d in evil; do test ! -d $d || git -C $d checkout -q HEAD 2>/dev/null || :; done")
-			if exists(p.dir+"/mark") != (name == "was there") {
+			if files.Exists(p.dir+"/mark") != (name == "was there") {
 				t.Error("what git on the host ran")
 			}
-			for _, h := range held {
-				for _, m := range h.Aside {
-					if !exists(m.Kept) {
-						t.Errorf("%s is not there", m.Kept)
-					}
+			for _, m := range held {
+				if !files.Exists(m.Kept) {
+					t.Errorf("%s is not there", m.Kept)
 				}
 			}
-			if again, err := s.Hold(); len(again.Held) > 0 || err != nil {
+			if again, err := s.Hold(); len(again.Moved) > 0 || err != nil {
 				t.Errorf("a second time: %v, %v", again, err)
 			}
 		})
@@ -257,7 +263,7 @@ func TestClosed(t *testing.T) {
 		"one that can be listed":       {"chmod 0400 p/a/evil/.git", fsmonitor},
 		"all of them":                  {"chmod 0 p/a/evil/.git p/a/evil p/a p", fsmonitor},
 		"hooks":                        {"echo >p/a/evil/.git/hooks/x; chmod 0755 p/a/evil/.git/hooks/x; chmod 0400 p/a/evil/.git/hooks", fsmonitor + ", a/evil/.git: hooks/x"},
-		"a rebase":                     {"cd p/a/evil/.git; mkdir rebase-merge; echo exec x >rebase-merge/git-rebase-todo; chmod 0 rebase-merge", fsmonitor + ", a/evil/.git: the commands of an unfinished rebase"},
+		"a rebase":                     {"cd p/a/evil/.git; mkdir rebase-merge; echo exec x >rebase-merge/git-rebase-todo; chmod 0 rebase-merge", fsmonitor + ", a/evil/.git: rebase-merge"},
 		"a submodule":                  {"cd p/a/evil/.git; mkdir modules; git init -q --bare modules/m; git -C modules/m config core.editor x; chmod 0 modules", "a/evil/.git/modules/m: core.editor, " + fsmonitor},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -266,8 +272,8 @@ func TestClosed(t *testing.T) {
 			p.sh("git init -q .; mkdir mine; chmod 0 mine")
 			since := p.begin()
 			p.sh(evil + "make a/evil; git -C a/evil config core.fsmonitor 'touch $MARK'; cd ..; " + c.during)
-			found, err := Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: since}.Hold()
-			if got := p.what(found.Held); got != c.want || err != nil {
+			found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: since}}.Hold()
+			if got := p.what(found.Moved); got != c.want || err != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if fi, err := os.Lstat(p.dir + "/p/mine"); err != nil || fi.Mode().Perm() != 0 {
@@ -287,11 +293,11 @@ func TestClosedGuarded(t *testing.T) {
 	stood := Stood(guarded)
 	since := p.begin()
 	p.sh("chmod 0 sub")
-	found, err := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Stood: stood, Since: since}.Hold()
-	if len(found.Held) > 0 || len(found.Moved) > 0 || err != nil {
-		t.Errorf("%v, %v, %v", found.Held, found.Moved, err)
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: guarded, Stood: stood, Since: since}}.Hold()
+	if len(found.Moved) > 0 || err != nil {
+		t.Errorf("%v, %v", found.Moved, err)
 	}
-	if !exists(p.dir + "/p/sub/.git/hooks/pre-commit") {
+	if !files.Exists(p.dir + "/p/sub/.git/hooks/pre-commit") {
 		t.Error("the hook was switched off")
 	}
 }
@@ -300,7 +306,7 @@ func TestClosedGuarded(t *testing.T) {
 func TestRuns(t *testing.T) {
 	p := newPlace(t)
 	p.sh("git init -q .; " + evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; rm -f $MARK; git status >/dev/null")
-	if !exists(p.dir + "/mark") {
+	if !files.Exists(p.dir + "/mark") {
 		t.Error("git does not run core.fsmonitor of a repository in the index")
 	}
 }
@@ -314,7 +320,7 @@ func TestStrategyRuns(t *testing.T) {
 	since := p.begin()
 	p.sh(planted)
 	p.sh("cp -R .git ../git; ! git rebase --continue 2>/dev/null || :; test -e $MARK; rm -rf $MARK .git; mv ../git .git")
-	if _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); err != nil {
+	if _, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}).Hold(); err != nil {
 		t.Error(err)
 	}
 	p.sh("git rebase --continue 2>/dev/null || :; test ! -e $MARK")
@@ -325,8 +331,8 @@ func TestKept(t *testing.T) {
 	p := newPlace(t)
 	since := p.begin()
 	p.sh("git init -q dep; cd dep; git remote add origin https://example.com/x.git; git config core.hooksPath .husky; git config user.name 'A \"B\" # c'; cp .git/config ../was")
-	found, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
-	held := found.Held
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}.Hold()
+	held := found.Moved
 	if err != nil || p.what(held) != "dep/.git: core.hookspath" {
 		t.Fatalf("%v, %v", held, err)
 	}
@@ -334,7 +340,7 @@ func TestKept(t *testing.T) {
 	// Put back as it says, it stays.
 	p.sh("mv dep/.git/config" + Suffix + " dep/.git/config")
 	since = p.begin()
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/dep/.git"}, Since: since}).Hold(); len(found.Held) > 0 || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/dep/.git"}, Since: since}}).Hold(); len(found.Moved) > 0 || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 }
@@ -345,64 +351,18 @@ func TestPartly(t *testing.T) {
 	for i := range always + 10 {
 		must(t, os.Mkdir(fmt.Sprintf("%s/p/%d", p.dir, i), 0o755))
 	}
-	if found, err := (Search{Roots: []string{p.dir + "/p"}}).Hold(); len(found.Unseen) != 11 || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}}}).Hold(); len(found.Unseen) != 11 || err != nil {
 		t.Errorf("not seen: %q, %v", found.Unseen, err)
 	}
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Limit: time.Minute}).Hold(); len(found.Unseen) > 0 || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}}, Limit: time.Minute}).Hold(); len(found.Unseen) > 0 || err != nil {
 		t.Errorf("with time: %q, %v", found.Unseen, err)
 	}
 	// Of many, those that changed come first.
 	since := p.begin()
 	p.sh(evil + "make z/z/evil; git -C z/z/evil config core.fsmonitor x")
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); p.what(found.Held) != "z/z/evil/.git: core.fsmonitor" || err != nil {
+	if found, err := (Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}}).Hold(); p.what(found.Moved) != "z/z/evil/.git: core.fsmonitor" || err != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
-}
-
-// The index is read as git writes it, in each of its versions.
-func TestIndex(t *testing.T) {
-	for _, c := range []string{"2", "3", "4"} {
-		for _, format := range []string{"sha1", "sha256"} {
-			p := newPlace(t)
-			p.sh("git init -q --object-format=" + format + " .; git config index.version " + c + "; mkdir -p deep/er; for f in a ab abc deep/er/x deep/y z; do echo x >$f; done; git add .; " +
-				"echo y >new; git add -N new; git update-index --add --cacheinfo 160000,$(git hash-object -w a),deep/er/link; git update-index --add --cacheinfo 160000,$(git hash-object -w a),sub; git update-index --index-version " + c)
-			if got, ok := gitlinks(p.dir + "/p/.git"); !ok || !slices.Contains(got, "deep/er/link") || !slices.Contains(got, "sub") || slices.Contains(got, "abc") {
-				t.Errorf("version %s, %s: %q", c, format, got)
-			}
-		}
-	}
-	p := newPlace(t)
-	p.sh("git init -q .; for i in 1 2 3 4 5 6 7 8 9; do echo x >f$i; done; git add .; git update-index --add --cacheinfo 160000,$(git hash-object -w f1),sub; git update-index --split-index; git update-index --add --cacheinfo 160000,$(git hash-object -w f1),more; git rm -q --cached f2; git update-index --cacheinfo 160000,$(git hash-object -w f1),f3")
-	got, ok := gitlinks(p.dir + "/p/.git")
-	if ok {
-		t.Error("split: one has no name, and all is known")
-	}
-	for _, want := range []string{"sub", "more"} {
-		if !slices.Contains(got, want) {
-			t.Errorf("split: %q has no %s", got, want)
-		}
-	}
-}
-
-// FuzzIndex: no index makes the reader fail, and what git lists is found.
-func FuzzIndex(f *testing.F) {
-	p := newPlace(f)
-	p.sh("git init -q .; echo x >a; mkdir b; echo x >b/c; git add .; git update-index --add --cacheinfo 160000,$(git hash-object -w a),b/sub")
-	for _, v := range []string{"2", "3", "4"} {
-		p.sh("git update-index --index-version " + v)
-		data, err := os.ReadFile(p.dir + "/p/.git/index")
-		must(f, err)
-		f.Add(data)
-	}
-	f.Add([]byte("DIRC\x00\x00\x00\x04\xff\xff\xff\xff"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		links, _ := index.Gitlinks(data, 20)
-		for _, name := range links {
-			if strings.IndexByte(name, 0) >= 0 {
-				t.Fatalf("%q", name)
-			}
-		}
-	})
 }
 
 // Folders for the hooks of every repository that the user's own settings name.
@@ -411,53 +371,9 @@ func TestNamedHooks(t *testing.T) {
 	p.sh("git init -q old; mkdir old/.githooks; printf '#!/bin/sh\n' >old/.githooks/pre-commit; chmod +x old/.githooks/*")
 	since := p.begin()
 	p.sh(evil + "make evil; mkdir evil/.githooks; printf '#!/bin/sh\ntouch $MARK\n' >evil/.githooks/post-checkout; echo no >evil/.githooks/notes; chmod +x evil/.githooks/post-checkout")
-	found, err := Search{Roots: []string{p.dir + "/p"}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}, Since: since}.Hold()
-	if got := p.what(found.Held); got != "evil/.git: .githooks/post-checkout" || err != nil {
+	found, err := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Since: since}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}}.Hold()
+	if got := p.what(found.Moved); got != "evil/.git: .githooks/post-checkout" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	p.sh("git -C evil -c core.hooksPath=.githooks checkout -qb new; test ! -e $MARK; test -x old/.githooks/pre-commit")
-}
-
-// An index of which git reads more than can be made out here has every folder looked
-// through, and is read in little memory.
-func TestOddIndex(t *testing.T) {
-	head := func(version, count uint32) []byte {
-		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("DIRC"), version), count)
-	}
-	one := func(mode uint32, length uint16, rest string) []byte {
-		b := binary.BigEndian.AppendUint32(make([]byte, 24), mode)
-		return append(binary.BigEndian.AppendUint16(append(b, make([]byte, 32)...), length), rest...)
-	}
-	const file, gitlink = 0o100644, 0o160000
-	dir := t.TempDir()
-	link := one(gitlink, 3, "sub\x00\x00\x00\x00\x00\x00\x00")
-	for name, c := range map[string]struct {
-		data []byte
-		ok   bool
-	}{
-		"one":             {append(head(2, 1), link...), true},
-		"a longer length": {slices.Concat(head(2, 2), one(file, 11, "a"+strings.Repeat("\x00", 17)), link), false},
-		"a folder":        {append(head(2, 1), one(0o040000, 3, "sub\x00\x00\x00\x00\x00\x00\x00")...), false},
-		"cut off":         {append(head(2, 2), link...), false},
-	} {
-		must(t, os.WriteFile(filepath.Join(dir, "index"), append(c.data, make([]byte, 20)...), 0o600))
-		if _, got := gitlinks(dir); got != c.ok {
-			t.Errorf("%s: %t, want %t", name, got, c.ok)
-		}
-	}
-	data := append(head(4, 20001), one(file, 0xfff, "\x00"+strings.Repeat("a", 1<<20)+"\x00")...)
-	for range 20000 {
-		data = append(data, one(file, 0xfff, "\x01b\x00")...)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := index.Gitlinks(data, 20)
-	if runtime.ReadMemStats(&after); err == nil || after.TotalAlloc-before.TotalAlloc > 64<<20 {
-		t.Errorf("%v, %d bytes", err, after.TotalAlloc-before.TotalAlloc)
-	}
-	p := newPlace(t)
-	p.sh("git init -q .; for i in $(seq 420); do mkdir $i; done; mkdir -p x/y; " + evil + "make x/y/evil; git -C x/y/evil config core.fsmonitor 'touch $MARK'; git add x 2>/dev/null; truncate -s -60 .git/index")
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}}).Hold(); p.what(found.Held) != "x/y/evil/.git: core.fsmonitor" || err != nil {
-		t.Errorf("%+v, %v", found, err)
-	}
 }

@@ -1,96 +1,158 @@
 package repos
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
 // What git would run from one repository is switched off.
 
-// othersSettings are files in a git directory from which lazygit and Arcanist take commands to run.
-var othersSettings = []string{"lazygit.yml", "arc/config"} // allowed: never changed
+// running are other parts of a git directory from which something runs: the commands and the merge
+// strategies, which can be paths of programs, of a rebase and of a series of picks (sequencer.c;
+// measured with git 2.39), and the settings of lazygit and Arcanist.
+var running = []string{"rebase-merge", "sequencer", "lazygit.yml", "arc/config"} // allowed: never changed
 
-// repository switches off what a repository would run, and reports whether it runs
-// nothing then: one that is not the box's stays as it is.
-func (w *sweep) repository(repo string) (clean bool) {
-	if clean, known := w.seen[repo]; known {
-		return clean
+// ofGit is what is moved aside of a repository.
+func ofGit(of string, what ...string) Moved { return Moved{Tool: "git", Of: of, What: what} }
+
+// top looks at a .git: a repository, or what leads to one.
+func (w *sweep) top(p string) {
+	fi, err := w.lstat(p)
+	if err != nil || w.NoGit || lies(p, w.Guarded) {
+		return
 	}
-	w.seen[repo] = true // of a circle
-	h := &Held{Place: repo}
-	ours := w.inside(repo) && !lies(repo, w.Guarded)
-	clean = w.settings(repo, "config", ours, h)
-	clean = w.settings(repo, "config.worktree", ours, h) && clean
-	if ours {
-		w.hooks(repo, filepath.Join(repo, "hooks"), "hooks", h)
-		w.todo(repo, h)
-		w.strategy(repo, h)
-		for _, name := range othersSettings {
-			if p := filepath.Join(repo, name); w.freshAt(repo, p) {
-				w.away(p, h, name)
-			}
+	tree := filepath.Dir(p)
+	if fi.IsDir() {
+		w.repository(p)
+	} else {
+		w.pointer(p, fi)
+	}
+	w.named(tree, p)
+	r, err := git.FindAt(tree)
+	if err != nil || r.Digits == 0 {
+		return
+	}
+	_, links, _ := git.Gitlinks(r) // git enters them by itself; of an index that cannot be read the search finds them
+	for _, link := range links {
+		if at := filepath.Join(tree, link); files.Real(at) == at {
+			w.top(at + "/.git")
 		}
 	}
-	clean = w.commondir(repo, ours, h) && clean
-	for _, sub := range append(w.reposIn(filepath.Join(repo, "modules"), 4), w.reposIn(filepath.Join(repo, "worktrees"), 0)...) {
-		w.repository(sub)
-	}
-	w.seen[repo] = clean
-	return clean
 }
 
-// commondir looks at the repository that this one shares objects, refs and settings with, and reports whether that runs
-// nothing.
-func (w *sweep) commondir(repo string, ours bool, h *Held) (clean bool) {
+// pointer looks at a .git that is a file or a link. One that is the box's stays when it leads to
+// where no box makes a repository of any kind that is not looked for before each run: into the git
+// directories of the host, when these agree, or into a .git folder.
+func (w *sweep) pointer(p string, fi os.FileInfo) {
+	to, name := leadsTo(p), "nothing"
+	if files.Exists(to) {
+		name = to
+		w.repository(to)
+	}
+	good := w.inside(to) && strings.Contains(to+"/", "/.git/") && files.Exists(to+"/HEAD")
+	if lies(to, w.Guarded) {
+		r, err := git.FindAt(filepath.Dir(p))
+		good = err == nil && r.Reason == "" || name == "nothing"
+	}
+	if !good && w.fresh(p, p, fi) {
+		w.aside(p, ofGit(p, "a pointer to "+name))
+	}
+}
+
+// fresh reports whether the box made or changed something of a repository. What was not there
+// before is the box's, whatever times it has: it may have been moved to where git finds it.
+func (w *sweep) fresh(repo, p string, fi os.FileInfo) bool {
+	unknown := w.inside(repo) && !lies(repo, w.Guarded) && !lies(repo, w.Unlisted)
+	return !lies(p, w.Before) && (unknown || w.recent(p, fi))
+}
+
+// freshAt reports whether something is there that is fresh.
+func (w *sweep) freshAt(repo, p string) bool {
+	fi, err := w.lstat(p)
+	return err == nil && w.fresh(repo, p, fi)
+}
+
+// leadsTo returns where a .git leads that is a file or a link, "" for nowhere. What git reads of it
+// is a string of C, less the line ends after it (setup.c, read_gitfile_gently).
+func leadsTo(p string) string {
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return ""
+	}
+	if fi, err := os.Lstat(real); err == nil && fi.IsDir() {
+		return real
+	}
+	data, _ := readFile(real)
+	text, _, _ := strings.Cut(strings.TrimRight(string(data), "\r\n"), "\x00")
+	target, ok := strings.CutPrefix(text, "gitdir: ")
+	if !ok {
+		return ""
+	}
+	at := beneath(filepath.Dir(p), target)
+	if there, err := filepath.EvalSymlinks(at); err == nil || filepath.Clean(target) != target {
+		return there // what ".." is after a link the kernel says
+	}
+	return files.Resolved(filepath.Clean(at))
+}
+
+// beneath returns a path that is relative to dir. It is not cleaned: what ".." is after a
+// link the kernel says.
+func beneath(dir, p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return dir + "/" + p
+}
+
+// repository switches off what a repository of the box's would run.
+func (w *sweep) repository(repo string) {
+	if !w.inside(repo) || lies(repo, w.Guarded) || w.seen[repo] {
+		return
+	}
+	w.seen[repo] = true // of a circle
+	w.settings(repo, "config")
+	w.settings(repo, "config.worktree")
+	w.hooks(repo, filepath.Join(repo, "hooks"), "hooks", repo)
+	for _, name := range running {
+		if p := filepath.Join(repo, name); w.freshAt(repo, p) {
+			w.aside(p, ofGit(repo, name))
+		}
+	}
 	p := filepath.Join(repo, "commondir")
-	fi, err := w.lstat(p)
-	if err != nil {
-		return true
+	data, err := w.read(p)
+	linked := err == nil && strings.TrimRight(string(data), "\r\n") == "../.."
+	if all := filepath.Dir(repo); linked && filepath.Base(all) == "worktrees" {
+		w.repository(filepath.Dir(all))
+	} else if w.freshAt(repo, p) {
+		w.aside(p, ofGit(repo, "commondir"))
 	}
-	data, err := readFile(p)
-	real, rerr := filepath.EvalSymlinks(beneath(repo, line(data)))
-	if err == nil && rerr == nil && (real == repo || w.repository(real) && standing(real)) {
-		return true
+	for _, dir := range []string{repo + "/modules", repo + "/worktrees"} {
+		if _, err := w.lstat(dir); err == nil {
+			w.queue[0] = append(w.queue[0], dir)
+		}
 	}
-	return ours && w.fresh(repo, p, fi) && w.away(p, h, "commondir")
 }
 
-// settings looks at one file of settings, and reports whether it runs nothing. With
-// hold a recent one that does is replaced.
-func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
+// settings replaces one file of settings when it is the box's and runs something.
+func (w *sweep) settings(repo, name string) {
 	p := filepath.Join(repo, name)
-	fi, err := w.lstat(p)
-	if err != nil {
-		return true
+	if !w.freshAt(repo, p) {
+		return
 	}
-	hold = hold && w.fresh(repo, p, fi)
 	data, err := w.read(p)
-	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
-		data, err = w.read(p)
-	}
 	if err != nil { // a link, or what git cannot read either
-		return hold && w.away(p, h, name)
+		w.aside(p, ofGit(repo, name))
+		return
 	}
 	list, err := gitconfig.Parse(data)
-	good, bad := w.sorted(repo, list)
-	if err != nil {
-		bad = append(bad, name+" ("+err.Error()+")")
-	}
-	if len(bad) == 0 || !hold {
-		return len(bad) == 0
-	}
-	return w.replace(p, gitconfig.File("Switched off by inner: see the newest "+name+Suffix+"* for what a program in a box had written.", good), h, bad...)
-}
-
-// sorted returns the harmless settings of a repository, and the keys of the others.
-func (w *sweep) sorted(repo string, list []gitconfig.Entry) (good []gitconfig.Entry, bad []string) {
+	var good []gitconfig.Entry
+	var bad []string
 	for _, e := range list {
 		switch {
 		case gitconfig.Harmless(e, func(tree string) bool { return w.worktree(repo, tree) }):
@@ -99,18 +161,20 @@ func (w *sweep) sorted(repo string, list []gitconfig.Entry) (good []gitconfig.En
 			bad = append(bad, e.Key)
 		}
 	}
-	return good, bad
+	if err != nil {
+		bad = append(bad, name+" ("+err.Error()+")")
+	}
+	if len(bad) > 0 {
+		about := "Switched off by inner: see the newest " + name + Suffix + "* for what a program in a box had written."
+		w.replace(p, gitconfig.File(about, good), ofGit(repo, bad...))
+	}
 }
 
 // worktree reports whether a repository may have that work tree.
 func (w *sweep) worktree(repo, tree string) bool {
-	tree = beneath(repo, tree)
-	real, err := filepath.EvalSymlinks(tree)
-	if err != nil {
-		return w.inside(filepath.Clean(tree))
-	}
-	w.trees[repo] = append(w.trees[repo], real)
-	return w.inside(real)
+	tree = files.Resolved(beneath(repo, tree))
+	w.named(tree, repo)
+	return w.inside(tree)
 }
 
 // named looks at the folders in a work tree that the user's own settings name for the
@@ -121,30 +185,27 @@ func (w *sweep) named(tree, place string) {
 		if filepath.IsAbs(value) || strings.HasPrefix(value, "~") || dir == tree {
 			continue // one place, and not a repository's
 		}
-		w.hooks("", beyond(dir), filepath.Clean(value), &Held{Place: place})
+		w.hooks("", beyond(dir), filepath.Clean(value), place)
 	}
 }
 
-// hooks renames what git would run in a folder that is called name where it lies.
-func (w *sweep) hooks(repo, dir, name string, h *Held) {
+// hooks renames what git would run in a folder that is called name where it lies, in a repository or in none.
+func (w *sweep) hooks(repo, dir, name, place string) {
 	fi, err := w.lstat(dir)
 	switch {
 	case err != nil:
 		return
 	case !fi.IsDir():
 		if w.fresh(repo, dir, fi) {
-			w.away(dir, h, name)
+			w.aside(dir, ofGit(place, name))
 		}
 		return
-	}
-	if unix.Access(dir, unix.R_OK|unix.X_OK) != nil {
-		_ = w.open(dir, 0o700) // whenever it was closed; readDir notes one that stays so
 	}
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := filepath.Join(dir, e.Name())
 		if fi, err := e.Info(); err == nil && !fi.IsDir() && runs(fi) && w.fresh(repo, p, fi) {
-			w.away(p, h, name+"/"+e.Name())
+			w.aside(p, ofGit(place, name+"/"+e.Name()))
 		}
 	}
 }
@@ -155,63 +216,16 @@ func runs(fi os.FileInfo) bool {
 	return !off && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0)
 }
 
-// todo removes the commands from the list of a rebase that was not finished: `git rebase
-// --continue` would run them.
-func (w *sweep) todo(repo string, h *Held) {
-	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
-	if !w.freshAt(repo, p) {
-		return
-	}
-	data, err := w.read(p)
-	if err != nil {
-		w.away(p, h, "rebase-merge/git-rebase-todo")
-		return
-	}
-	if rest := withoutCommands(data); len(rest) < len(data) {
-		w.replace(p, rest, h, "the commands of an unfinished rebase")
-	}
-}
-
-// withoutCommands returns the lines of the list of a rebase that run nothing.
-func withoutCommands(data []byte) (rest []byte) {
-	for line := range bytes.Lines(data) {
-		word := bytes.TrimSpace(line)
-		// "x" may be followed by anything but a letter (sequencer.c, is_command).
-		if !bytes.HasPrefix(word, []byte("exec")) && !bytes.HasPrefix(word, []byte("x")) {
-			rest = append(rest, line...)
+// Bare returns the folder above a path that git may take for a repository without a work tree once there is
+// something at the path, "" where a work tree begins below it, or there is none. Each of them has a HEAD.
+func Bare(path string) string {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		switch r, err := git.FindAt(dir); {
+		case err == nil && r.Reason == "":
+			return ""
+		case path == dir+"/HEAD" || files.Exists(dir+"/HEAD"):
+			return dir
 		}
 	}
-	return rest
-}
-
-// strategy moves away the merge strategy of a rebase, and the options of a series of picks, that
-// was not finished, when the strategy is a path and not a name. git would run the program
-// "git-merge-" + strategy, which is then a path (measured with git 2.39; sequencer.c,
-// do_pick_commit and populate_opts_cb).
-func (w *sweep) strategy(repo string, h *Held) {
-	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
-		p := filepath.Join(repo, name)
-		if !w.freshAt(repo, p) {
-			continue
-		}
-		strategy, err := w.strategyIn(p)
-		if err != nil || strings.Contains(strategy, "/") {
-			w.away(p, h, name)
-		}
-	}
-}
-
-// strategyIn reads the merge strategies that one of these files names.
-func (w *sweep) strategyIn(p string) (strategies string, err error) {
-	data, err := w.read(p)
-	if err != nil || filepath.Base(p) != "opts" {
-		return string(data), err
-	}
-	list, err := gitconfig.Parse(data)
-	for _, e := range list {
-		if e.Key == "options.strategy" {
-			strategies += e.Value + "\n"
-		}
-	}
-	return strategies, err
+	return ""
 }

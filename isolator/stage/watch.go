@@ -33,16 +33,15 @@ func (l entry) note() bool {
 
 // Watched is what the box of a run can write, and what in there is not its work.
 type Watched struct {
-	Since    time.Time
-	Roots    []string
-	Timeless []string // roots where the time of a change says nothing
-	Obeyed   []string // roots in which tools outside obey what they find
-	Guarded  []string // git directories that the box could not write
-	Unlisted []string // folders in which nobody had looked for repositories
-	Before   []string // what tools outside obey, and was there before
-	Named    []string // paths that settings of git name
-	Paths    []string // folders of programs that PATH names
-	Stood    map[string]string
+	Since    time.Time         // when the run began, as files know it
+	Roots    []string          // folders the box could write
+	Obeyed   []string          // those in which tools outside obey what they find
+	Guarded  []string          // git directories that the box could not write, and what leads to them
+	Unlisted []string          // folders in which nobody had looked for repositories, real paths
+	Before   []string          // what is not the box's, with all that is in it: it was there before, inner made it, or it was named on purpose
+	Named    []string          // paths that settings of git name
+	Paths    []string          // folders of programs in the homes that PATH names
+	Stood    map[string]string // what was at places of Guarded and Before, see package repos
 }
 
 // Watch notes what is to be looked at after this run. The next MakePlaceholders writes it down,
@@ -55,11 +54,7 @@ func (r *Run) Watch(w Watched, stood func() map[string]string) {
 	r.stood = stood
 	add := func(what, path string) { r.notes = append(r.notes, entry{path, what, r.Path}) }
 	for _, p := range w.Roots {
-		since := w.Since.UnixNano()
-		if slices.Contains(w.Timeless, p) {
-			since = 0
-		}
-		add(lookNote+strconv.FormatInt(since, 10), p)
+		add(lookNote+strconv.FormatInt(w.Since.UnixNano(), 10), p)
 	}
 	for _, n := range w.lists() {
 		for _, p := range *n.paths {
@@ -126,11 +121,7 @@ func (w *Watched) read(l entry) {
 	if since, ok := strings.CutPrefix(l.what, lookNote); ok {
 		w.Roots = append(w.Roots, l.path)
 		nanos, _ := strconv.ParseInt(since, 10, 64) // torn, it is the beginning of time
-		if nanos == 0 {
-			w.Timeless = append(w.Timeless, l.path)
-		} else {
-			w.Since = time.Unix(0, nanos)
-		}
+		w.Since = time.Unix(0, nanos)
 		return
 	}
 	for _, n := range w.lists() {

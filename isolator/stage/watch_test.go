@@ -25,7 +25,7 @@ func TestInterrupted(t *testing.T) {
 		return all
 	}
 	watched := Watched{
-		Since: since, Roots: []string{project, "/fat"}, Timeless: []string{"/fat"}, Obeyed: []string{project},
+		Since: since, Roots: []string{project}, Obeyed: []string{project},
 		Guarded: []string{project + "/.git"}, Unlisted: []string{project + "/deep"}, Before: []string{project + "/.envrc"}, Named: []string{project + "/x.sh"},
 	}
 	start := func() *Run {

@@ -1,8 +1,10 @@
 package gitconfig
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -10,9 +12,8 @@ import (
 )
 
 // Sources names the files that git reads for one repository, in its order: those of the
-// system, of the user, of the repository and of the work tree. Load reads them as git
-// does, without starting it, so that settings can be judged where there is no git, and
-// where they are untrusted.
+// system, of the user, of the repository and of the work tree. They are read as git
+// does, without starting it: at each start of a box, and where they are untrusted.
 //
 // Source: git-config(1), "FILES" and "Includes"; config.c of git 2.39
 // (do_git_config_sequence, git_config_include, include_by_gitdir).
@@ -22,8 +23,8 @@ type Sources struct {
 	XDG    string // $XDG_CONFIG_HOME, "" when not set
 	Global string // $GIT_CONFIG_GLOBAL, which replaces both files of the user
 
-	GitDir    string // "" outside a repository
-	CommonDir string // the git directory of a linked worktree's repository; "" is GitDir
+	GitDir    string // without links; "" outside a repository
+	CommonDir string // where its config is: in a linked worktree not GitDir
 
 	// Command are settings that come after those of all files.
 	Command []Entry
@@ -35,71 +36,84 @@ type Sources struct {
 
 // Bounds of what is read.
 const (
-	maxFile  = 1 << 20 // bytes of a file
-	maxReads = 100     // of files; one that is included twice is read twice
-	maxDepth = 10      // MAX_INCLUDE_DEPTH of config.c
+	maxFile      = 1 << 20 // bytes of a file
+	maxReads     = 100     // of files; one that is included twice is read twice
+	maxDepth     = 10      // MAX_INCLUDE_DEPTH of config.c
+	maxVariables = 1000
 )
 
-// Load returns the settings, each with the file it is written in, and every file that git
-// would read, whether it exists or not. A file that cannot be read has no settings, and of one
-// with a syntax error those before it count.
-func (s Sources) Load() (list []Entry, files []string) {
-	f := &follower{Sources: s}
-	for _, p := range s.starts() {
-		f.file(p, 0)
+// Environment says where git finds the settings of the system and of the user whose environment this
+// is, as far as variables say: files in other places, and settings of their own. Every include is
+// followed.
+//
+// Source: git-config(1), "ENVIRONMENT", and git(1) for GIT_TEMPLATE_DIR, which is the setting
+// init.templateDir under another name. GIT_CONFIG_NOSYSTEM is not heeded: the next call of git may
+// be without it.
+func Environment(getenv func(string) string) Sources {
+	s := Sources{System: getenv("GIT_CONFIG_SYSTEM"), Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL"), Every: true}
+	count, _ := strconv.Atoi(getenv("GIT_CONFIG_COUNT")) // git refuses anything else
+	for i := range min(count, maxVariables) {
+		key, value := getenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i)), getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
+		s.Command = append(s.Command, Entry{Key: folded(key), Value: value})
 	}
-	if common := s.common(); common != "" {
-		f.file(filepath.Join(common, "config"), 0)
-		if f.Every || f.worktreeConfig() {
-			f.file(filepath.Join(s.GitDir, "config.worktree"), 0)
-		}
+	if dir := getenv("GIT_TEMPLATE_DIR"); dir != "" {
+		s.Command = append(s.Command, Entry{Key: "init.templatedir", Value: dir})
+	}
+	return s
+}
+
+// Load returns all settings, each with the file it is written in. A file that cannot be read has no settings, and of one
+// with a syntax error those before it count.
+func (s Sources) Load() []Entry {
+	f := follower{Sources: s}
+	f.user()
+	if s.CommonDir != "" {
+		f.file(filepath.Join(s.CommonDir, "config"), 0)
+		f.file(filepath.Join(s.GitDir, "config.worktree"), 0)
 	}
 	f.add(s.Command, "", 0)
-	return f.list, f.files
+	return f.list
 }
 
-// starts returns the files outside the repository.
-func (s Sources) starts() []string {
-	system := s.System
-	if system == "" {
-		system = "/etc/gitconfig"
-	}
-	out := []string{system}
-	switch {
-	case s.Global != "":
-		return append(out, s.Global)
-	case s.Home == "":
-		return out
-	}
-	xdg := s.XDG
-	if !filepath.IsAbs(xdg) {
-		xdg = filepath.Join(s.Home, ".config")
-	}
-	return append(out, filepath.Join(xdg, "git", "config"), filepath.Join(s.Home, ".gitconfig"))
+// User returns the settings of files outside the repository; every file that they are in or that they include, there or not,
+// also under a condition that does not hold; and an error for the first that git would refuse.
+func (s Sources) User() (list []Entry, files []string, err error) {
+	f := follower{Sources: s}
+	f.user()
+	return f.list, f.files, f.err
 }
 
-// common returns the git directory with the config of the repository, or "".
-func (s Sources) common() string {
-	if s.CommonDir != "" {
-		return s.CommonDir
-	}
-	return s.GitDir
-}
-
-// follower is a Load in progress.
+// follower reads files.
 type follower struct {
 	Sources
 	list  []Entry
 	files []string
 	reads int
-	urls  []string // of remotes, once ahead is true
-	ahead bool     // remotes has read the files
+	err   error
 }
 
-// worktreeConfig reports whether git reads config.worktree.
-func (f *follower) worktreeConfig() bool {
-	e, _ := Last(f.list, "extensions.worktreeconfig")
-	return True(e)
+// user reads the files outside the repository.
+func (f *follower) user() {
+	if f.System == "" {
+		f.System = "/etc/gitconfig"
+	}
+	f.file(f.System, 0)
+	switch {
+	case f.Global != "":
+		f.file(f.Global, 0)
+	case f.Home != "":
+		for _, p := range slices.Backward(UserFiles(f.Home, f.XDG)) {
+			f.file(p, 0)
+		}
+	}
+}
+
+// UserFiles are the files git reads the user's settings from, the one that wins first. xdg is $XDG_CONFIG_HOME.
+func UserFiles(home, xdg string) []string {
+	if !filepath.IsAbs(xdg) {
+		xdg = filepath.Join(home, ".config")
+	}
+	return []string{filepath.Join(home, ".gitconfig"), filepath.Join(xdg, "git", "config")}
 }
 
 // file reads one file and what it includes, at the place of the include.
@@ -108,15 +122,26 @@ func (f *follower) file(p string, depth int) {
 		return
 	}
 	f.reads++
-	if !slices.Contains(f.files, p) {
-		f.files = append(f.files, p)
-	}
+	f.names(p)
 	data, err := files.Head(p, files.FollowLinks, maxFile) // as git does
 	if err != nil {
 		return
 	}
-	entries, _ := Parse(data) // git stops at a fault, too
+	entries, err := Parse(data) // git stops at a fault, too
+	if len(data) == maxFile {
+		err = fmt.Errorf("larger than %d KiB", maxFile>>10)
+	}
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("%s is %w", p, err)
+	}
 	f.add(entries, p, depth)
+}
+
+// names notes a file.
+func (f *follower) names(p string) {
+	if !slices.Contains(f.files, p) {
+		f.files = append(f.files, p)
+	}
 }
 
 // add adds the settings of one file, and of those that it includes.
@@ -124,8 +149,12 @@ func (f *follower) add(entries []Entry, p string, depth int) {
 	for _, e := range entries {
 		e.File = p
 		f.list = append(f.list, e)
-		if Includes(e.Key) && e.Value != "" && (f.Every || f.holds(e.Key, p)) {
-			f.file(Pathname(e.Value, filepath.Dir(p), f.Home), depth+1)
+		if !Includes(e.Key) || e.Value == "" {
+			continue
+		}
+		included := Pathname(e.Value, filepath.Dir(p), f.Home)
+		if f.names(included); f.Every || f.holds(e.Key, p) {
+			f.file(included, depth+1)
 		}
 	}
 }
@@ -149,90 +178,43 @@ func Pathname(value, dir, home string) string {
 
 // holds reports whether the condition of an include holds. file is the one it is written in.
 func (f *follower) holds(key, file string) bool {
-	if key == "include.path" {
-		return true
+	if key == "include.path" || f.GitDir == "" {
+		return key == "include.path"
 	}
-	condition := strings.TrimSuffix(strings.TrimPrefix(key, "includeif."), ".path")
-	kind, pattern, _ := strings.Cut(condition, ":")
+	kind, pattern, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(key, "includeif."), ".path"), ":")
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
 	switch kind {
-	case "gitdir", "gitdir/i":
-		return f.inGitDir(pattern, filepath.Dir(file), kind == "gitdir/i")
+	case "gitdir":
+		return gitignore.Glob(f.place(pattern, file), f.GitDir)
+	case "gitdir/i":
+		return gitignore.Glob(strings.ToLower(f.place(pattern, file)), strings.ToLower(f.GitDir))
 	case "onbranch":
-		branch := f.branch()
-		if strings.HasSuffix(pattern, "/") {
-			pattern += "**"
-		}
-		return branch != "" && gitignore.Glob(pattern, branch)
+		head, _ := files.Head(filepath.Join(f.GitDir, "HEAD"), files.FollowLinks, maxFile)
+		branch, on := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
+		return on && gitignore.Glob(pattern, branch)
 	case "hasconfig":
 		pattern, ok := strings.CutPrefix(pattern, "remote.*.url:")
-		return ok && slices.ContainsFunc(f.remotes(), func(url string) bool { return gitignore.Glob(pattern, url) })
+		config, _ := files.Head(filepath.Join(f.CommonDir, "config"), files.FollowLinks, maxFile)
+		own, _ := Parse(config)
+		return ok && slices.ContainsFunc(own, func(e Entry) bool {
+			section, _, name := e.Parts()
+			return section == "remote" && name == "url" && gitignore.Glob(pattern, e.Value)
+		})
 	}
 	return false
 }
 
-// inGitDir reports whether the git directory matches the pattern of gitdir: or, with fold,
-// gitdir/i: in a file of the folder dir.
-func (f *follower) inGitDir(pattern, dir string, fold bool) bool {
-	if f.GitDir == "" {
-		return false
-	}
+// place returns the pattern of a gitdir: condition in full.
+func (f *follower) place(pattern, file string) string {
 	switch rest, here := strings.CutPrefix(pattern, "./"); {
 	case here:
-		pattern = dir + "/" + rest
+		return filepath.Dir(files.Real(file)) + "/" + rest
 	case strings.HasPrefix(pattern, "~/"):
-		pattern = f.Home + pattern[1:]
+		return files.Real(f.Home) + pattern[1:]
 	case !strings.HasPrefix(pattern, "/"):
-		pattern = "**/" + pattern
+		return "**/" + pattern
 	}
-	if strings.HasSuffix(pattern, "/") {
-		pattern += "**"
-	}
-	names := []string{f.GitDir}
-	if real, err := filepath.EvalSymlinks(f.GitDir); err == nil {
-		names = append(names, real)
-	}
-	return slices.ContainsFunc(names, func(name string) bool {
-		if fold {
-			return gitignore.Glob(strings.ToLower(pattern), strings.ToLower(name))
-		}
-		return gitignore.Glob(pattern, name)
-	})
-}
-
-// branch returns the short name of the branch that HEAD is on, or "".
-func (f *follower) branch() string {
-	if f.GitDir == "" {
-		return ""
-	}
-	data, err := files.Head(filepath.Join(f.GitDir, "HEAD"), files.FollowLinks, maxFile)
-	name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref:")
-	if err != nil || !ok {
-		return ""
-	}
-	if name, ok = strings.CutPrefix(strings.TrimSpace(name), "refs/heads/"); ok {
-		return name
-	}
-	return ""
-}
-
-// remotes returns the addresses of all remotes. As git does, it looks through all files for
-// them at the first hasconfig condition, and follows no such condition meanwhile.
-func (f *follower) remotes() []string {
-	if f.ahead {
-		return f.urls
-	}
-	f.ahead = true
-	first := &follower{Sources: f.Sources, ahead: true}
-	for _, p := range first.starts() {
-		first.file(p, 0)
-	}
-	if common := first.common(); common != "" {
-		first.file(filepath.Join(common, "config"), 0)
-	}
-	for _, e := range first.list {
-		if section, _, name := e.Parts(); section == "remote" && name == "url" {
-			f.urls = append(f.urls, e.Value)
-		}
-	}
-	return f.urls
+	return pattern
 }

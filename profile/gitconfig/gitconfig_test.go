@@ -90,14 +90,13 @@ func spell(list []Entry) []string {
 func TestClean(t *testing.T) {
 	sealed := []string{"core.askpass=", "core.fsmonitor=false", "protocol.ext.allow=never"}
 	noLogin := []string{"credential.helper="}
-	unsigned := []string{"commit.gpgsign=false", "tag.gpgsign=false", "tag.forcesignannotated=false", "push.gpgsign=false"}
 	for _, c := range []struct {
 		about   string
 		list    []string
 		policy  Policy
-		file    []string // before what is enforced
-		command []string // all of it
-		added   []string // after what is enforced
+		file    []string
+		command []string
+		added   []string // after file
 		dropped []string
 	}{
 		{
@@ -144,7 +143,7 @@ func TestClean(t *testing.T) {
 			list:    []string{"credential.helper=store", "github.token=1", "core.askpass=x"},
 			policy:  Policy{Credentials: true},
 			file:    []string{"credential.helper=store", "github.token=1"},
-			command: slices.Concat(sealed, unsigned),
+			command: sealed,
 			dropped: []string{"core.askpass=x"},
 		},
 		{
@@ -157,46 +156,24 @@ func TestClean(t *testing.T) {
 		{
 			about:   "an override takes the place of every value, and holds over the repository's",
 			list:    []string{"push.default=simple", "push.default=current", "url.X.insteadof=1", "url.x.insteadof=2"},
-			policy:  Policy{Overrides: []Setting{{"Push.Default", "nothing"}, {"url.X.insteadOf", "it's"}}},
+			policy:  Policy{Overrides: []Entry{{Key: "push.default", Value: "nothing"}, {Key: "url.X.insteadof", Value: "it's"}}},
 			file:    []string{"url.x.insteadof=2"},
-			command: slices.Concat(sealed, noLogin, unsigned, []string{"push.default=nothing"}),
+			command: slices.Concat(sealed, noLogin, []string{"push.default=nothing"}),
 			added:   []string{"push.default=nothing", "url.X.insteadof=it's"},
 		},
 		{
 			about:   "a helper of the profile is the only one",
 			list:    []string{"credential.helper=store"},
-			policy:  Policy{Strip: []string{"credential"}, Overrides: []Setting{{"credential.helper", "!f"}, {"credential.https://x.helper", "!g"}}},
-			command: slices.Concat(sealed, noLogin, unsigned, []string{"credential.helper=!f", "credential.https://x.helper=!g"}),
+			policy:  Policy{Strip: []string{"credential"}, Overrides: []Entry{{Key: "credential.helper", Value: "!f"}, {Key: "credential.https://x.helper", Value: "!g"}}},
+			command: slices.Concat(sealed, noLogin, []string{"credential.helper=!f", "credential.https://x.helper=!g"}),
 			added:   []string{"credential.helper=!f", "credential.https://x.helper=!g"},
 		},
-		{
-			about:   "keys of GnuPG sign",
-			list:    []string{"commit.gpgsign=true"},
-			policy:  Policy{GPG: true},
-			file:    []string{"commit.gpgsign=true"},
-			command: slices.Concat(sealed, noLogin),
-		},
-		{
-			about:  "keys of GnuPG do not sign for SSH",
-			list:   []string{"gpg.format=ssh"},
-			policy: Policy{GPG: true},
-			file:   []string{"gpg.format=ssh"},
-		},
-		{
-			about:   "keys of SSH do",
-			list:    []string{"gpg.format=openpgp"},
-			policy:  Policy{SSH: true, Overrides: []Setting{{"gpg.format", "ssh"}}},
-			command: slices.Concat(sealed, noLogin, []string{"gpg.format=ssh"}),
-			added:   []string{"gpg.format=ssh"},
-		},
 	} {
-		r, err := Clean(entries(c.list...), c.policy)
-		must(t, err)
+		r := Clean(entries(c.list...), c.policy)
 		if c.command == nil {
-			c.command = slices.Concat(sealed, noLogin, unsigned)
+			c.command = slices.Concat(sealed, noLogin)
 		}
-		always := c.command[:len(c.command)-len(c.added)+countRepeats(c.added, c.policy)]
-		if diff := cmp.Diff(slices.Concat(c.file, always, c.added), spell(r.File)); diff != "" {
+		if diff := cmp.Diff(slices.Concat(c.file, c.added), spell(r.File)); diff != "" {
 			t.Errorf("%s: file (-want +got):\n%s", c.about, diff)
 		}
 		if diff := cmp.Diff(c.command, spell(r.Command)); diff != "" {
@@ -206,46 +183,59 @@ func TestClean(t *testing.T) {
 			t.Errorf("%s: dropped (-want +got):\n%s", c.about, diff)
 		}
 	}
-	for _, o := range []Setting{{"x", "1"}, {"include.path", "x"}, {"a.b", "\x00"}} {
-		if _, err := Clean(nil, Policy{Overrides: []Setting{o}}); err == nil {
-			t.Errorf("the override %q was taken", o)
-		}
-	}
 }
 
 func TestShown(t *testing.T) {
-	r := Result{
-		File:    entries("user.name=A", "core.askpass=", "http.https://x/.extraheader=T", "credential.helper=!echo T", "credential.helper=store", "url.https://T@x/.insteadof=x", "url.x.insteadof=https://u:T@x"),
-		Command: entries("credential.helper=!T"),
-		Dropped: entries("url.https://T@x/.insteadof=x"),
-	}
-	s := r.Shown()
-	want := []string{
-		"user.name=A", "core.askpass=", "http.https://x/.extraheader=<hidden>", "credential.helper=<hidden>", "credential.helper=store", "url.<hidden>.insteadof=x", "url.x.insteadof=<hidden>",
-		"credential.helper=<hidden>", "url.<hidden>.insteadof=x",
-	}
-	if diff := cmp.Diff(want, spell(slices.Concat(s.File, s.Command, s.Dropped))); diff != "" {
+	list := entries("user.name=A", "core.askpass=", "http.https://x/.extraheader=T", "credential.helper=!echo T", "credential.helper=", "url.https://T@x/.insteadof=x", "url.x.insteadof=https://u:T@x")
+	want := []string{"user.name=A", "core.askpass=", "http.https://x/.extraheader=<hidden>", "credential.helper=<hidden>", "credential.helper=", "url.https://x/.insteadof=<hidden>", "url.x.insteadof=<hidden>"}
+	if diff := cmp.Diff(want, spell(Shown(list))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if r.File[2].Value != "T" {
+	if list[2].Value != "T" {
 		t.Error("what is shown changed what is used")
 	}
 }
 
-func countRepeats(list []string, p Policy) int {
-	n := 0
-	for _, e := range entries(list...) {
-		if repeats(e.Key, p) {
-			n++
-		}
+// A repository's settings lose logins, and nothing else.
+func TestWithoutLogins(t *testing.T) {
+	list := entries("remote.a.url=https://u:T@x/y@z", "remote.b.url=ssh://git@x/y", "remote.c.url=ssh://git:T@x/y", "remote.d.url=git@x:y", "http.proxy=u:T@x:1", "lfs.https://T@x/.access=basic",
+		"url.https://T@x/.insteadof=x", "url.ssh://git@x/.insteadof=x", "credential.helper=store", "http.sslkey=/x", "a.apitoken=T", "core.bare")
+	want := []string{"remote.a.url=https://x/y@z", "remote.b.url=ssh://git@x/y", "remote.c.url=ssh://git@x/y", "remote.d.url=git@x:y", "http.proxy=x:1", "lfs.https://x/.access=basic", "url.ssh://git@x/.insteadof=x", "core.bare"}
+	if diff := cmp.Diff(want, spell(WithoutLogins(list))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	return n
 }
 
-// What git reports of a real home: both files, includes, and conditions decided for the
-// repository asked about.
-func TestRead(t *testing.T) {
+func TestUnsigned(t *testing.T) {
+	for _, c := range []struct {
+		list   []string
+		policy Policy
+		want   bool
+	}{
+		{[]string{"commit.gpgsign=false"}, Policy{}, false},
+		{[]string{"commit.gpgsign"}, Policy{}, true},
+		{[]string{"tag.gpgsign=true", "tag.gpgsign=no"}, Policy{}, false},
+		{[]string{"commit.gpgsign=true"}, Policy{GPG: true}, false},
+		{[]string{"commit.gpgsign=true", "gpg.format=ssh"}, Policy{GPG: true}, true},
+		{[]string{"commit.gpgsign=true", "gpg.format=openpgp"}, Policy{SSH: true, Overrides: entries("gpg.format=ssh")}, false},
+		{nil, Policy{Overrides: entries("tag.gpgsign=true")}, true},
+	} {
+		if got := Unsigned(entries(c.list...), c.policy); len(got) > 0 != c.want {
+			t.Errorf("%q, %+v: %q", c.list, c.policy, spell(got))
+		}
+	}
+}
+
+// A real home: both files, includes, and conditions decided for the repository asked about.
+func TestUser(t *testing.T) {
 	git, home := realGit(t), t.TempDir()
+	user := func(s Sources) []string {
+		t.Helper()
+		s.System = os.DevNull
+		list, _, err := s.User()
+		must(t, err)
+		return spell(list)
+	}
 	j := func(p string) string { return filepath.Join(home, p) }
 	write(t, j(".gitconfig"), "[user]\n\tname = A # comment\n\tbare\n[include]\n\tpath = inc/a\n[includeIf \"gitdir:~/work/\"]\n\tpath = ~/cond\n"+
 		"[includeIf \"gitdir:~/else/\"]\n\tpath = other\n[user]\n\tname = \"B \\\"q\\\"\\n \\\\ \"\n[include]\n\tpath = missing\n")
@@ -270,116 +260,76 @@ func TestRead(t *testing.T) {
 		dir  string
 		want []string
 	}{
-		{"work/app", want("user.email=work@x")},
 		{"work/app/.git", want("user.email=work@x")},
-		{"free", want()},
+		{"free/.git", want()},
 		{"", want()},
 	} {
-		list, err := Read(git, Place{Home: home, Dir: j(c.dir)})
-		must(t, err)
-		if diff := cmp.Diff(c.want, spell(list)); diff != "" {
+		from := Sources{Home: home}
+		if c.dir != "" {
+			from.GitDir, from.CommonDir = j(c.dir), j(c.dir)
+		}
+		if diff := cmp.Diff(c.want, user(from)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.dir, diff)
 		}
-		if c.dir == "free" {
-			files := []string{j(".config/git/config"), j(".gitconfig"), j("inc/a"), j("inc/b"), j("cond"), j("other"), j("missing")}
-			if diff := cmp.Diff(files, Files(list, home)); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+		from.System = os.DevNull
+		files := []string{os.DevNull, j(".config/git/config"), j(".gitconfig"), j("inc/a"), j("inc/b"), j("cond"), j("other"), j("missing")}
+		if _, got, _ := from.User(); !slices.Equal(got, files) {
+			t.Errorf("%s: files %q", c.dir, got)
 		}
 	}
-	if _, err := os.Stat(j("ran")); err == nil {
-		t.Error("asking git ran a program of the repository")
+	if list := user(Sources{Home: home, Global: j("cond")}); !slices.Equal(list, []string{"user.email=work@x"}) {
+		t.Errorf("GIT_CONFIG_GLOBAL: %q", list)
 	}
-	if list, err := Read(git, Place{Home: home, Global: j("cond"), Dir: "/"}); err != nil || !slices.Equal(spell(list), []string{"user.email=work@x"}) {
-		t.Errorf("GIT_CONFIG_GLOBAL: %q, %v", spell(list), err)
+	if list := user(Sources{Home: j("free"), XDG: j(".config")}); len(list) != 2 {
+		t.Errorf("XDG_CONFIG_HOME: %q", list)
 	}
-	if list, err := Read(git, Place{Home: j("free"), XDG: j(".config"), Dir: "/"}); err != nil || len(list) != 2 {
-		t.Errorf("XDG_CONFIG_HOME: %q, %v", spell(list), err)
+	if list := user(Sources{Home: j("nowhere")}); len(list) != 0 {
+		t.Errorf("no configuration: %q", list)
 	}
-	if list, err := Read(git, Place{Home: j("nowhere"), Dir: "/"}); err != nil || len(list) != 0 {
-		t.Errorf("no configuration: %q, %v", spell(list), err)
-	}
-	write(t, j(".gitconfig"), "[user\n")
-	if _, err := Read(git, Place{Home: home, Dir: "/"}); err == nil || !strings.Contains(err.Error(), "bad config line 1") {
-		t.Errorf("a broken file: %v", err)
-	}
-	write(t, j(".gitconfig"), "[a]\n"+strings.Repeat("\tb = "+strings.Repeat("x", 1000)+"\n", 5000))
-	if _, err := Read(git, Place{Home: home, Dir: "/"}); err == nil || !strings.Contains(err.Error(), "more than 4 MiB") {
-		t.Errorf("a huge file: %v", err)
+	for text, want := range map[string]string{"[user\n": ".gitconfig is not in git's format", "[a]\n" + strings.Repeat("\tb = "+strings.Repeat("x", 1000)+"\n", 1100): "larger than 1024 KiB"} {
+		write(t, j(".gitconfig"), text)
+		if _, _, err := (Sources{System: os.DevNull, Home: home}).User(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
-// A git that hangs, lies or does not know the variables gives an error.
-func TestBadGit(t *testing.T) {
-	dir := t.TempDir()
-	fake := filepath.Join(dir, "git")
-	for _, c := range []struct{ script, want string }{
-		{`printf 'global\0file:x\0a.b'`, "is cut off"},
-		{`printf 'global\0'`, "is cut off"},
-		{`echo "unknown option" >&2; exit 129`, "exit status 129: unknown option"},
-	} {
-		write(t, fake, "#!/bin/sh\n"+c.script+"\n")
-		must(t, os.Chmod(fake, 0o755))
-		if _, err := Read(fake, Place{Home: dir, Dir: "/"}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.script, err, c.want)
-		}
-	}
-	r, err := Clean(entries("user.name=A"), Policy{})
-	must(t, err)
-	write(t, fake, "#!/bin/sh\nunset GIT_CONFIG_GLOBAL\nexec "+realGit(t)+` "$@"`+"\n")
-	file := verified(t, r)
-	if err := r.Verify(fake, file); err == nil || !strings.Contains(err.Error(), "2.32") {
-		t.Errorf("an old git passes: %v", err)
-	}
-}
-
-// verified writes r, makes sure that git reads it back, and returns the file.
-func verified(t testing.TB, r Result) string {
+// verified makes sure that git reads back what File makes of a list, and Parse as well.
+func verified(t testing.TB, list []Entry) {
 	t.Helper()
-	text, err := r.Text()
-	must(t, err)
-	file := filepath.Join(t.TempDir(), "config")
-	must(t, os.WriteFile(file, text, 0o644))
-	if err := r.Verify(realGit(t), file); err != nil {
-		t.Errorf("%v: %q\n%s", err, spell(r.File), text)
+	text := File("about", list)
+	if got, ok := gitReads(t, realGit(t), text); !ok || !same(got, list) {
+		t.Errorf("git reads %q, want %q\n%s", spell(got), spell(list), text)
 	}
-	// And by the other way of reading a file.
-	out, err := exec.Command(realGit(t), "config", "--no-includes", "--file", file, "--list", "-z").Output()
-	must(t, err)
-	var want strings.Builder
-	for _, e := range r.File {
-		want.WriteString(e.Key)
-		if !e.Bare {
-			want.WriteString("\n" + e.Value)
-		}
-		want.WriteString("\x00")
+	if got, err := Parse(text); err != nil || !same(got, list) {
+		t.Errorf("Parse: %q, %v, want %q\n%s", spell(got), err, spell(list), text)
 	}
-	if string(out) != want.String() {
-		t.Errorf("git config --file: %q, want %q\n%s", out, want.String(), text)
-	}
-	return file
 }
 
-func TestText(t *testing.T) {
+// same reports whether two lists have the same settings, whatever their files.
+func same(got, want []Entry) bool {
+	return slices.EqualFunc(got, want, func(a, b Entry) bool { return a.Key == b.Key && a.Value == b.Value && a.Bare == b.Bare })
+}
+
+func TestOdd(t *testing.T) {
 	odd := []string{"", " ", " a ", "\t", "#", "; x", "a # b", `"`, `\`, `a\`, `\n`, "\n", "a\nb", "\r", "a\r", "a\r\nb", "\b", "\x01\x1b", "\xff\xfe", "é", "\ufeff", "=", "a = b", "[x]", "'", "`$(x)`", strings.Repeat("x", 100000)}
-	var r Result
+	var list []Entry
 	for _, s := range odd {
-		r.File = append(r.File, Entry{Key: "a.b", Value: s}, Entry{Key: "a.bare", Bare: true})
+		list = append(list, Entry{Key: "a.b", Value: s}, Entry{Key: "a.bare", Bare: true})
 		if !strings.Contains(s, "\n") {
-			r.File = append(r.File, Entry{Key: "a." + s + ".b", Value: s})
+			list = append(list, Entry{Key: "a." + s + ".b", Value: s})
 		}
-		r.Command = append(r.Command, Entry{Key: "x.b", Value: s})
 	}
-	verified(t, r)
+	verified(t, list)
 	for _, e := range []Entry{{Key: "a.b", Value: "\x00"}, {Key: "A.b"}, {Key: "a.x\ny.b"}, {Key: "a]\n.b"}, {Key: "include.path"}} {
-		if text, err := (Result{File: []Entry{e}}).Text(); err == nil {
+		if text := File("about", []Entry{e}); string(text) != "# about\n" {
 			t.Errorf("%+v was written: %s", e, text)
 		}
 	}
 }
 
 // Whatever a key and a value are, git reads back the same, or nothing is written.
-func FuzzText(f *testing.F) {
+func FuzzFile(f *testing.F) {
 	for _, s := range []string{"x", "a b", "\r", "\\", "\"", "#;", "\n", "]", "a.b", "\xff", ""} {
 		f.Add("a", s, "b", s, false)
 	}
@@ -391,7 +341,6 @@ func FuzzText(f *testing.F) {
 		if err != nil || strings.ContainsRune(val, 0) {
 			return
 		}
-		list := []Entry{{Key: "z.z", Value: "before"}, {Key: key, Value: val, Bare: bare}, {Key: "z.z", Value: "after"}}
-		verified(t, Result{File: list})
+		verified(t, []Entry{{Key: "z.z", Value: "before"}, {Key: key, Value: val, Bare: bare}, {Key: "z.z", Value: "after"}})
 	})
 }

@@ -1,63 +1,76 @@
 package gitconfig
 
 import (
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
+
+	"github.com/enr/inner/internal/lazy"
 )
+
+// login reports whether a setting holds a password or a token, hands them out, or has an address with one.
+func login(e Entry) bool {
+	section, sub, name := e.Parts()
+	return section == "credential" || secret(name) || withoutLogins(sub) != sub || addressWithoutLogin(name, e.Value) != e.Value
+}
+
+// secret reports whether a setting of that name, which is the last part of its key, is a login or a file with one. Tokens are
+// also sent as headers.
+func secret(name string) bool {
+	return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert"}, name) ||
+		slices.ContainsFunc([]string{"token", "password", "passwd", "pass", "secret", "apikey"}, func(end string) bool { return strings.HasSuffix(name, end) })
+}
 
 // WithoutLogins removes logins from the settings of a repository: those in addresses, which can also be names of
 // sections, settings that hold passwords or tokens, and helpers that hand them out.
-func WithoutLogins(list []Entry) []Entry {
-	var out []Entry
+func WithoutLogins(list []Entry) (out []Entry) {
 	for _, e := range list {
-		section, _, name := e.Parts()
-		switch {
-		case section == "credential", Secret(name), name == "cookiefile", name == "sslkey", name == "sslcert":
-			continue
-		case section == "url" && strings.Contains(e.Key, "@") && strings.Contains(e.Key, "://"):
+		section, sub, name := e.Parts()
+		if section == "credential" || secret(name) || section == "url" && withoutLogins(sub) != sub {
 			continue
 		}
-		if name == "proxy" && !strings.Contains(e.Value, "://") { // git takes one without a scheme, too
-			e.Value = strings.TrimPrefix(withoutLogin("http://"+e.Value), "http://")
-		} else {
-			e.Value = withoutLogin(e.Value)
-		}
-		e.Key = string(textWithoutLogins([]byte(e.Key))) // Git LFS names sections after the address of the remote
+		e.Key = withoutLogins(e.Key) // Git LFS names sections after the address of the remote
+		e.Value = addressWithoutLogin(name, e.Value)
 		out = append(out, e)
 	}
 	return out
 }
 
-// withoutLogin removes the login from an address: https://name:token@host/path. The user name of
-// an ssh address is not a login.
-func withoutLogin(value string) string {
-	scheme, rest, ok := strings.Cut(value, "://")
-	if !ok {
-		return value
+// Shown returns settings as they may be printed: with "<hidden>" in the place of logins.
+func Shown(list []Entry) (out []Entry) {
+	for _, e := range list {
+		if e.Value != "" && login(e) {
+			e.Value = "<hidden>"
+		}
+		e.Key = withoutLogins(e.Key)
+		out = append(out, e)
 	}
-	host := rest
-	if i := strings.IndexAny(host, "/?#"); i >= 0 {
-		host = host[:i]
-	}
-	at := strings.LastIndexByte(host, '@')
-	if at < 0 || strings.HasSuffix(scheme, "ssh") && !strings.Contains(host[:at], ":") {
-		return value
-	}
-	login := ""
-	if strings.HasSuffix(scheme, "ssh") {
-		login, _, _ = strings.Cut(host[:at], ":")
-		login += "@"
-	}
-	return scheme + "://" + login + rest[at+1:]
+	return out
 }
 
-// address matches the part of an address that holds a login.
-var address = sync.OnceValue(func() *regexp.Regexp { // allowed: compiled once, when it is first asked for
-	return regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/?#"'<>]*@`)
-})
+// addressWithoutLogin is withoutLogins of the value of a setting. A proxy needs no scheme: user:password@host (git-config(1),
+// http.proxy).
+func addressWithoutLogin(name, value string) string {
+	if name == "proxy" && !strings.Contains(value, "://") {
+		return strings.TrimPrefix(withoutLogins("http://"+value), "http://")
+	}
+	return withoutLogins(value)
+}
 
-// textWithoutLogins removes the logins from the addresses in a text.
-func textWithoutLogins(text []byte) []byte {
-	return address().ReplaceAllFunc(text, func(m []byte) []byte { return []byte(withoutLogin(string(m))) })
+// address matches the part of an address that has a login in it.
+var address = lazy.Regexp(`\w*://[^/?#]*@`)
+
+// withoutLogins removes the logins from the addresses in a text: https://name:token@host/path. For https a name alone may be
+// a token; the user of an ssh address is none.
+func withoutLogins(text string) string {
+	return address().ReplaceAllStringFunc(text, func(m string) string {
+		scheme, rest, _ := strings.Cut(strings.TrimSuffix(m, "@"), "://")
+		user, _, password := strings.Cut(rest, ":")
+		switch {
+		case !strings.HasSuffix(scheme, "ssh"):
+			return scheme + "://"
+		case password:
+			return scheme + "://" + user + "@"
+		}
+		return m
+	})
 }

@@ -15,7 +15,7 @@ func gitReads(t testing.TB, git string, data []byte) (list []Entry, ok bool) {
 	file := filepath.Join(t.TempDir(), "config")
 	must(t, os.WriteFile(file, data, 0o600))
 	cmd := exec.Command(git, "config", "--no-includes", "--file", file, "--list", "-z")
-	cmd.Env = base("/nonexistent")
+	cmd.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1"}
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, false
@@ -47,7 +47,7 @@ func agree(t *testing.T, git string, data []byte) {
 
 func parseSeeds() []string {
 	return []string{
-		"", "[core]\n\tbare = false\n", "[a \"B.c\"]x=1", "[A.B] x", "x = 1", "[a]\nx = \"a b\" c ; d\n", "[a]\nx = a\\\n  b\n", "[a]x=\\\"\\\\\\n\\t\\b",
+		"[ \"\"]A", "[ \"x\"]A=1", "", "[core]\n\tbare = false\n", "[a \"B.c\"]x=1", "[A.B] x", "x = 1", "[a]\nx = \"a b\" c ; d\n", "[a]\nx = a\\\n  b\n", "[a]x=\\\"\\\\\\n\\t\\b",
 		"\xef\xbb\xbf[a]\nx\n", "[a]\r\nx = 1\r\n", "[a]\nx = 1\r", "[a \"\\\"]\"]\nx=#\n", "[a]\n# x\n; y\nz\n", "[]\nx=1", "[a\n]", "[a]x = \"\n\"", "[a] x y", "[a]\n1x=1",
 		"[core]\n\tfsmonitor = x ; y\n\tF\\", "[a \"b\"", "[a \"b\"c]", "[a]\nx = a  \t b  \n", "[a]x=\"#\"#", "[a]\n\\\nx=1", "[a]x =\r1", "[include]\npath=x", "[a]x-1=\v\f1",
 	}

@@ -1,28 +1,25 @@
 package clone
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator/git/index"
-	"github.com/enr/inner/isolator/git/objects"
-	"github.com/enr/inner/profile/gitconfig"
+	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
+	"github.com/enr/inner/isolator/git/share"
 )
 
 // fixture is a repository of the host, and a box that works on the same files with a clone.
 type fixture struct {
-	t      *testing.T
-	home   string
-	top    string // the work tree
-	common string
-	gitDir string
-	clone  *Clone
-	run    string
-	gate   *objects.Gate
-	set    []string // settings of branches that passed
+	t    *testing.T
+	home string
+	top  string // the work tree
+	tree string // its name, of a linked one
+	run  string
 }
 
 func newFixture(t *testing.T, script string) *fixture {
@@ -31,8 +28,8 @@ func newFixture(t *testing.T, script string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, home: home, top: home + "/host", common: home + "/host/.git", gitDir: home + "/host/.git", run: "r1"}
-	f.sh(home, nil, "git init -q -b main host; mkdir folder; cd host; echo one >a; echo two >b; git add .; git commit -qm first\n"+script)
+	f := &fixture{t: t, home: home, top: home + "/host", run: "r1"}
+	f.sh(home, nil, "git init -q -b main host; mkdir -p folder/store/info; echo $PWD/host/.git/objects >folder/store/info/alternates; cd host; echo one >a; echo two >b; git add .; git commit -qm first\n"+script)
 	return f
 }
 
@@ -62,88 +59,43 @@ func (f *fixture) out(script string) string { f.t.Helper(); return f.sh(f.top, n
 
 func (f *fixture) in(script string) string {
 	f.t.Helper()
-	dir := filepath.Join(f.home, "folder/git", f.rel())
-	return f.sh(f.top, []string{"GIT_DIR=" + dir, "GIT_COMMON_DIR=" + f.home + "/folder/git", "GIT_WORK_TREE=" + f.top, "G=" + f.home + "/folder/git"}, script)
+	g := f.home + "/folder/clone"
+	return f.sh(f.top, []string{
+		"GIT_DIR=" + filepath.Join(g, f.clone().tree()), "GIT_COMMON_DIR=" + g, "GIT_WORK_TREE=" + f.top, "GIT_OBJECT_DIRECTORY=" + f.home + "/folder/store", "G=" + g,
+	}, script)
 }
 
-func (f *fixture) rel() string {
-	rel, _ := filepath.Rel(f.common, f.gitDir)
-	return rel
+func (f *fixture) clone() *Clone {
+	r := server.Repository{Repository: gate.Repository{
+		Git: "/usr/bin/git", Dir: f.home + "/host/.git", Top: f.top, Tree: f.tree, Store: f.home + "/folder/store", Private: f.home + "/folder",
+	}}
+	return &Clone{r, f.run}
 }
 
-func (f *fixture) options() Options {
-	return Options{
-		Git: "/usr/bin/git", Env: []string{"HOME=" + f.home, "GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@x"},
-		GitDir: f.gitDir, Common: f.common, Top: f.top,
-		Folder: f.home + "/folder", Objects: f.common + "/objects", Run: f.run, Index: f,
-		Settings: []gitconfig.Entry{{Key: "core.bare", Value: "false"}, {Key: "remote.origin.url", Value: "/nowhere"}},
-		Branch: func(key string, value *string) error {
-			f.set = append(f.set, key+"="+*value)
-			return nil
-		},
-	}
-}
+func (f *fixture) start() { f.t.Helper(); f.newRun("r1") }
 
-// open opens the clone, and the gate of its objects.
-func (f *fixture) open() {
-	f.t.Helper()
-	c, err := Open(f.options())
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.clone, f.gate = c, f.gateOf(c)
-}
-
-func (f *fixture) gateOf(c *Clone) *objects.Gate {
-	f.t.Helper()
-	store, err := c.Store()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	host, err := os.Open(c.Common)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	gate, err := objects.New(objects.Options{Git: "/usr/bin/git", Host: host, Store: store, Own: f.t.TempDir(), AllowedLinks: f.links})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { gate.Close(); host.Close(); store.Close() })
-	return gate
-}
-
-func (f *fixture) links() (map[string]bool, error) {
-	return map[string]bool{"sub": f.run == "allowed"}, nil
-}
-
-func (f *fixture) start() {
-	f.t.Helper()
-	f.open()
-	if _, err := f.clone.Make(); err != nil {
-		f.t.Fatal(err)
-	}
-}
-
-// newRun is the next run of the box. It fails the test unless the run before was brought.
-func (f *fixture) newRun(name string) (lines string) {
+// newRun is the next run of the box.
+func (f *fixture) newRun(name string) {
 	f.t.Helper()
 	f.run = name
-	f.open()
-	list, err := f.clone.Make()
-	if err != nil {
+	if err := f.clone().Make(f.t.Logf); err != nil {
 		f.t.Fatal(err)
 	}
-	return strings.Join(list, "\n")
 }
 
-// bring ends the run, and fails the test unless it said these words.
-func (f *fixture) bring(words ...string) Report {
+// bring brings what each run left, and fails the test unless it said these words. It returns what moved and whether something waits.
+func (f *fixture) bring(words ...string) (moved []server.Moved, waits bool) {
 	f.t.Helper()
-	report, err := f.clone.Bring(f.gate)
-	if err != nil {
-		f.t.Fatal(err)
+	said := ""
+	for _, s := range States(f.home + "/folder") {
+		c := f.clone()
+		c.Run = s.Run
+		more, err := c.Bring(s, func(format string, args ...any) { said += fmt.Sprintf(format+"\n", args...) })
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		moved = append(moved, more...)
 	}
-	said := strings.Join(report.Lines, "\n")
 	for _, w := range words {
 		if !strings.Contains(said, w) {
 			f.t.Errorf("it did not say %q:\n%s", w, said)
@@ -152,10 +104,10 @@ func (f *fixture) bring(words ...string) Report {
 	if len(words) == 0 && said != "" {
 		f.t.Errorf("it said:\n%s", said)
 	}
-	if out, err := f.try(f.top, nil, "git fsck --strict --no-dangling 2>&1; ! ls .git/*.lock .git/*.inner-lock 2>/dev/null"); err != nil {
+	if out, err := f.try(f.home+"/host", nil, "git fsck --strict --no-dangling 2>&1; ! ls .git/*.lock .git/*.inner-lock 2>/dev/null"); err != nil {
 		f.t.Errorf("outside: %v\n%s", err, out)
 	}
-	return report
+	return moved, len(States(f.home+"/folder")) > 0
 }
 
 // is fails the test unless a command outside prints this.
@@ -166,29 +118,19 @@ func (f *fixture) is(script, want string) {
 	}
 }
 
-// The index of the host. Nothing of a box comes into it.
-func (f *fixture) Enter(string, []byte, []byte) ([]byte, func(), error) { panic("not called") }
-
-func (f *fixture) Served(_ string, data []byte) ([]byte, error) {
-	x, err := index.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	return x.Served(func(string) bool { return false })
-}
-
 // What comes runs no hook and no monitor of the host.
 func TestCommit(t *testing.T) {
 	f := newFixture(t, "for h in reference-transaction post-index-change; do printf '#!/bin/sh\\ntouch ../ran' >.git/hooks/$h; chmod +x .git/hooks/$h; done; rm -f ../ran")
 	f.start()
-	f.in("echo more >>a; git commit -qam box; git tag v1; git tag -am note v2; git branch topic; echo staged >>b; git add b; git config branch.main.remote origin; git config alias.x '!x'")
-	r := f.bring()
+	f.in("echo more >>a; git commit -qam box; git tag v1; git tag -am note v2; git branch topic; echo staged >>b; git add b; git config alias.x '!x'")
+	moved, waits := f.bring()
 	f.is("ls ../ran 2>/dev/null || echo none", "none")
 	f.is("git log --format=%s; git status --short; git for-each-ref --format='%(refname)'", "box\nfirst\n M b\nrefs/heads/main\nrefs/heads/topic\nrefs/tags/v1\nrefs/tags/v2")
 	f.is("git reflog -1 --format=%gs; git cat-file -t v2", "inner: run r1\ntag")
-	if r.Kept || len(r.Moved) != 4 || len(f.set) != 1 {
-		t.Errorf("%+v %v", r, f.set)
+	if waits || len(moved) != 4 {
+		t.Errorf("%+v %v", moved, waits)
 	}
+	f.is("git config alias.x || echo none", "none")
 	f.newRun("r2")
 	f.in("git commit -qam two; git branch -D topic; git tag -d v1")
 	f.bring()
@@ -202,9 +144,9 @@ func TestMovedOutside(t *testing.T) {
 	f.start()
 	f.in("echo box >>a; git commit -qam box; git branch -D gone; git branch -f both HEAD")
 	f.out("git stash -q; echo host >>b; git commit -qam host; git branch -f gone HEAD; git branch -f both HEAD; git stash pop -q")
-	r := f.bring("git merge refs/inner/r1/heads/main", "git merge refs/inner/r1/heads/both", "refs/heads/gone is gone in the sandbox")
+	_, waits := f.bring("git merge refs/inner/r1/heads/main", "git merge refs/inner/r1/heads/both", "refs/heads/gone is gone in the sandbox")
 	f.is("git log --format=%s main -1; git log --format=%s both -1; git rev-parse -q --verify gone >/dev/null; git checkout -q a; git merge -q --no-edit refs/inner/r1/heads/main; git status --short; tail -n1 a b", "host\nhost\n==> a <==\nbox\n\n==> b <==\nhost")
-	if r.Kept {
+	if waits {
 		t.Error("kept")
 	}
 }
@@ -230,9 +172,10 @@ func TestLocked(t *testing.T) {
 	f.start()
 	f.in("echo box >>a; git commit -qam box")
 	f.out("touch .git/index.lock")
-	report, err := f.clone.Bring(f.gate)
-	if err != nil || !strings.Contains(strings.Join(report.Lines, "\n"), "refs/inner/r1/heads/main") {
-		t.Error(report, err)
+	said := ""
+	_, err := f.clone().Bring(States(f.home + "/folder")[0], func(format string, args ...any) { said += fmt.Sprintf(format+"\n", args...) })
+	if err != nil || !strings.Contains(said, "git merge refs/inner/r1/heads/main") {
+		t.Error(said, err)
 	}
 	f.is("ls .git/index.lock; git log --format=%s -1", ".git/index.lock\nfirst")
 }
@@ -282,36 +225,36 @@ func TestUnborn(t *testing.T) {
 
 func TestLinkedWorktree(t *testing.T) {
 	f := newFixture(t, "git worktree add -q -b topic ../linked")
-	f.top, f.gitDir = f.home+"/linked", f.common+"/worktrees/linked"
+	f.top, f.tree = f.home+"/linked", "linked"
 	f.start()
 	f.in("test $(git symbolic-ref HEAD) = refs/heads/topic; echo box >>a; git commit -qam box; git update-ref refs/heads/main HEAD")
 	f.bring("refs/heads/main is checked out")
 	f.is("git log --format=%s -1; git status --short; git log -1 --format=%s main; cd ../host; git status --short", "box\nfirst")
+	f.newRun("r2")
+	f.in("echo a >>a; git commit -qam two; git rebase -q -x false HEAD~ || :; test -d $GIT_DIR/rebase-merge")
+	f.bring("half done in the sandbox and does not go on")
+	f.newRun("r3")
+	f.in("test ! -e $GIT_DIR/rebase-merge")
 }
 
 func TestStash(t *testing.T) {
 	f := newFixture(t, "echo x >>a; git stash -q")
 	f.start()
-	f.in("git stash list | grep -c . | grep -qx 1; echo y >>a; git stash -q -m mine; echo z >>b; git stash -q -m yours")
-	f.bring()
-	f.is("git stash list --format=%gs; git stash show -p stash@{1} | tail -n1", "On main: yours\nOn main: mine\nWIP on main: "+f.out("git rev-parse --short HEAD")+" first\n+y")
-	f.bring()
-	f.is("git stash list | grep -c .", "3")
+	f.in("git stash list | grep -c . | grep -qx 1; echo y >>a; git stash -q -m mine; git rev-parse stash@{0} >../id; git stash drop -q stash@{1}; echo z >>b; git stash -q -m yours")
+	id := f.out("cat ../id")
+	f.bring("stash apply refs/inner/r1/stash/" + id)
+	f.is("git stash list --format=%gs; git for-each-ref refs/inner | grep -c .; git stash apply -q refs/inner/r1/stash/"+id+"; tail -n1 a", "WIP on main: "+f.out("git rev-parse --short HEAD")+" first\n2\ny")
 }
 
-// A merge that is half done goes on in the next run, and nobody commits it outside as something else.
+// A merge that is half done in the box is no merge outside, and one that is half done outside is not taken for another.
 func TestMerge(t *testing.T) {
 	f := newFixture(t, "git checkout -q -b topic; echo t >a; git commit -qam t; git checkout -q main; echo m >a; git commit -qam m")
 	f.start()
-	f.in("git merge topic || :")
-	if r := f.bring("MERGE_HEAD: it is half done in the sandbox, and goes on there in the next run"); !r.Kept {
-		t.Error("the merge is not kept")
-	}
-	f.is("git status --short; ls .git/MERGE_HEAD 2>/dev/null || echo none", "M a\nnone")
+	f.in("git commit -q --allow-empty -m more; git merge topic || :")
+	f.bring("half done in the sandbox and does not go on")
+	f.is("git log -1 --format=%s; git status --short; ls .git/MERGE_HEAD 2>/dev/null || echo none", "more\n M a\nnone")
 	f.newRun("r2")
-	f.in("git status --short | grep -qx 'UU a'; echo both >a; git commit -qam merged")
-	f.bring()
-	f.is("git log -1 --format='%s %p' | wc -w; git status --short", "3")
+	f.in("git status --short | grep -qx ' M a'; test ! -e $G/MERGE_HEAD")
 
 	f = newFixture(t, "git checkout -q -b topic; echo t >b; git commit -qam t; git checkout -q main; echo m >a; git commit -qam m; git merge -q --no-commit topic")
 	f.start()
@@ -320,47 +263,42 @@ func TestMerge(t *testing.T) {
 	f.is("git log -1 --format=%s; test -e .git/MERGE_HEAD", "m")
 }
 
-// A rebase that is half done goes on in the next run, unless HEAD has moved outside.
+// A rebase that is half done goes on in the next run.
 func TestRebase(t *testing.T) {
-	for _, moved := range []bool{false, true} {
-		f := newFixture(t, "git checkout -q -b topic; echo t >a; git commit -qam t; git checkout -q main; echo m >a; git commit -qam m; git checkout -q topic")
-		f.start()
-		f.in("git rebase -q main || :")
-		if r := f.bring("rebase-merge: it is half done in the sandbox, and goes on there in the next run"); !r.Kept {
-			t.Error("the rebase is not kept")
-		}
-		f.is("git symbolic-ref -q HEAD || git log --format=%s -1; git status --short; ls .git/rebase-merge 2>/dev/null || echo none", "m\n M a\nnone")
-		if moved {
-			f.out("git checkout -qf main")
-			if said := f.newRun("r2"); !strings.Contains(said, "rebase-merge of run r1 does not go on") {
-				t.Error(said)
-			}
-			f.in("test ! -e $G/rebase-merge")
-			continue
-		}
-		f.newRun("r2")
-		f.in("echo both >a; git add a; GIT_EDITOR=: git rebase --continue")
-		if r := f.bring(); r.Kept {
-			t.Error("it is kept")
-		}
-		f.is("git symbolic-ref HEAD; git log --format=%s; git status --short", "refs/heads/topic\nt\nm\nfirst")
+	f := newFixture(t, "git checkout -q -b topic; echo t >a; git commit -qam t; git checkout -q main; echo m >a; git commit -qam m; git checkout -q topic")
+	f.start()
+	f.in("git rebase -q main || :")
+	f.bring()
+	if what := share.HalfDone(f.home + "/folder"); what != "rebase" {
+		t.Error(what)
+	}
+	f.is("git symbolic-ref -q HEAD || git log --format=%s -1; git status --short; ls .git/rebase-merge 2>/dev/null || echo none", "m\n M a\nnone")
+	f.newRun("r2")
+	f.in("echo both >a; git add a; GIT_EDITOR=: git rebase --continue")
+	f.bring()
+	f.is("git symbolic-ref HEAD; git log --format=%s; git status --short", "refs/heads/topic\nt\nm\nfirst")
+	if what := share.HalfDone(f.home + "/folder"); what != "" {
+		t.Error(what)
 	}
 }
 
-// What the gate refuses stays with the box, and comes when it may.
+// What the gate refuses waits, and comes when it may.
 func TestRefused(t *testing.T) {
 	f := newFixture(t, "")
 	f.start()
 	f.in("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm link; git branch good HEAD~; git branch bad")
-	r := f.bring(`brings the repository at "sub"`, "refs/heads/bad of the sandbox waits")
-	if !r.Kept {
+	if _, waits := f.bring("a new submodule is for outside", "refs/heads/bad of the sandbox waits"); !waits {
 		t.Error("it is not kept")
 	}
 	f.is("git for-each-ref --format='%(refname)'; git status --short", "refs/heads/good\nrefs/heads/main")
-	f.newRun("allowed")
-	f.in("git log -1 --format=%s refs/inner/r1/heads/bad | grep -qx link")
-	f.bring()
-	f.is("git log -1 --format=%s refs/inner/r1/heads/bad; git log -1 --format=%s refs/inner/r1/heads/main", "link\nlink")
+	f.newRun("r2")
+	f.in("git tag later")
+	f.bring("refs/heads/bad of the sandbox waits")
+	f.out("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub")
+	if _, waits := f.bring(); waits {
+		t.Error("it is kept")
+	}
+	f.is("git log -1 --format=%s refs/heads/bad; git log -1 --format=%s refs/inner/r1/heads/main; git rev-parse -q --verify later >/dev/null; git branch", "link\nlink\n  bad\n  good\n* main")
 }
 
 // Nothing that a box makes of its refs hangs, leads out, or takes another ref along.
@@ -373,25 +311,31 @@ func TestHostile(t *testing.T) {
 	id=$(git rev-parse good); for n in 'a..b' 'x~1' '-dash' '@{' 'sp ace' $'new\nline'; do echo $id >"$G/refs/heads/$n"; done
 	echo 0000000000000000000000000000000000000000 >$G/refs/heads/topic; truncate -s 1T $G/refs/heads/huge; echo $id >$G/refs/top; mkdir -p $G/refs/replace; echo $id >$G/refs/replace/$id
 	echo 1234567890123456789012345678901234567890 >$G/refs/heads/none; mkdir -m 0 $G/locked`)
-	r := f.bring(`"refs/heads/link"`, `"refs/heads/fifo"`, `"refs/heads/topic"`, `"refs/heads/huge"`, "refs/heads/none of the sandbox waits", "a..b")
-	f.is("git for-each-ref --format='%(refname)'", "refs/heads/good\nrefs/heads/keep\nrefs/heads/main\nrefs/heads/topic\nrefs/top")
-	if !r.Kept {
+	_, waits := f.bring("refs/heads/link of", "refs/heads/fifo of", "refs/heads/topic of", "refs/heads/huge of", "refs/heads/none of", "refs/heads/a..b of", "refs/heads/sp ace of")
+	left := "refs/heads/good\nrefs/heads/keep\nrefs/heads/main\nrefs/heads/topic\nrefs/top"
+	f.is("git for-each-ref --format='%(refname)'", left)
+	if !waits {
 		t.Error("not kept")
 	}
-	f.newRun("r2")
-	f.in("rm -r $G/refs; ln -s ../.. $G/refs")
-	if _, err := f.clone.Bring(f.gate); err == nil {
-		t.Error("refs lead out, and that is no error")
+	for i, c := range []struct{ script, want string }{
+		{"rm -r $G/refs; ln -s ../.. $G/refs", "nothing came"},
+		{"rm -r $G/refs; mkfifo $G/refs", "refs of the sandbox waits"},
+		{"git tag x; rm $G/packed-refs; mkfifo $G/packed-refs", "nothing came"},
+		{"git tag x; printf '%s\\n' garbage >$G/packed-refs", "nothing came"},
+		{"git tag x; rm $G/HEAD; ln -s /dev/zero $G/HEAD", "nothing came"},
+		{"echo 'ref: refs/heads/-x' >$G/HEAD", "is not what git writes"},
+		{"printf '%s refs/heads/a\\0b\\n' $(cat ../secret) >>$G/packed-refs", "is not what git writes"},
+	} {
+		f.newRun(fmt.Sprintf("h%d", i))
+		f.in("rm -rf $G/refs/heads/link; git pack-refs --all; " + c.script)
+		f.bring(c.want)
+		f.is("git for-each-ref --format='%(refname)'; git symbolic-ref HEAD", left+"\nrefs/heads/main")
+		for _, s := range States(f.home + "/folder") {
+			if err := s.Drop(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	f.in("rm $G/refs; mkfifo $G/refs")
-	f.bring(`"refs"`)
-	f.in("rm $G/refs; mkdir $G/refs; rm $G/packed-refs; mkfifo $G/packed-refs; rm $G/HEAD; ln -s /dev/zero $G/HEAD")
-	f.bring(`"packed-refs"`, `"HEAD"`)
-	f.in("rm $G/HEAD; echo 'ref: refs/heads/-x' >$G/HEAD")
-	f.bring(`"HEAD"`)
-	f.in("rm $G/packed-refs; printf '%s refs/heads/a\\0b\\n' $(cat ../secret) >$G/packed-refs")
-	f.bring(`"packed-refs"`)
-	f.is("git for-each-ref --format='%(refname)'", "refs/heads/good\nrefs/heads/keep\nrefs/heads/main\nrefs/heads/topic\nrefs/top")
 }
 
 // A killed inner leaves a state from which the next call goes on.
@@ -399,29 +343,33 @@ func TestKilled(t *testing.T) {
 	f := newFixture(t, "")
 	f.start()
 	f.in("echo box >>a; git commit -qam box; git branch one")
-	f.open()
-	if _, err := f.clone.Make(); err == nil || !strings.Contains(err.Error(), "run r1") {
-		t.Errorf("a clone that nobody brought is overwritten: %v", err)
-	}
-	f.sh(f.home, nil, "cp folder/state.json before")
+	f.sh(f.home, nil, "cp folder/clone-r1.json before")
 	f.bring()
 	f.is("git log --format=%s -1; git status --short", "box")
-	// After the refs, before the state was written.
-	f.sh(f.home, nil, "cp before folder/state.json")
-	f.open()
+	// After the refs, before the state was removed.
+	f.sh(f.home, nil, "cp before folder/clone-r1.json")
 	f.bring()
-	// While the next clone was made: nothing of it counts as the box's.
-	f.sh(f.home, nil, "cp -r folder/git whole; rm -r folder/git/refs folder/git/packed-refs folder/git/HEAD folder/git/config")
-	f.open()
-	f.bring(`"HEAD"`, `"refs"`, `"packed-refs"`)
-	f.is("git for-each-ref --format='%(refname)'", "refs/heads/main\nrefs/heads/one")
-	f.sh(f.home, nil, "rm -r folder/git; mv whole folder/git")
 	// After the index, before the refs.
-	f.sh(f.home, nil, "cp before folder/state.json; cd host; git update-ref refs/heads/main HEAD~; git update-ref -d refs/heads/one")
+	f.sh(f.home, nil, "cp before folder/clone-r1.json; cd host; git update-ref refs/heads/main HEAD~; git update-ref -d refs/heads/one")
 	f.is("git status --short", "M  a")
-	f.open()
 	f.bring()
 	f.is("git log --format=%s -1; git status --short; git log -1 --format=%s one", "box\nbox")
+	// What nobody could bring is kept when there is another clone.
+	f.newRun("k1")
+	f.in("git tag kept; mv $G/HEAD $G/away")
+	f.bring("nothing came")
+	f.newRun("k2")
+	f.in("git tag next")
+	f.bring("nothing came")
+	f.sh(f.home, nil, "mv folder/clone-k1/away folder/clone-k1/HEAD")
+	f.bring()
+	f.is("git tag", "kept\nnext")
+	f.sh(f.home, nil, "test ! -e folder/clone-k1")
+	// While a clone was made there is no state.
+	f.newRun("r3")
+	f.sh(f.home, nil, "rm -r folder/clone-r3.json folder/clone/refs")
+	f.bring()
+	f.newRun("r4")
 }
 
 // A fetch brings many refs at once, and what is refused among them holds none of the others back.
@@ -429,35 +377,20 @@ func TestMany(t *testing.T) {
 	f := newFixture(t, "")
 	f.start()
 	f.in("id=$(git rev-parse HEAD); for i in $(seq 1000); do echo create refs/remotes/origin/$i $id; done | git update-ref --stdin; git pack-refs --all; mkdir -p $G/refs/remotes/origin; echo 1234567890123456789012345678901234567890 >$G/refs/remotes/origin/none")
-	if r := f.bring("origin/none of the sandbox waits"); len(r.Moved) != 1000 || len(r.Lines) != 1 {
-		t.Error(len(r.Moved), r.Lines)
+	if moved, waits := f.bring("origin/none of the sandbox waits"); len(moved) != 1000 || !waits || len(States(f.home + "/folder")[0].Lines) != 1 {
+		t.Error(len(moved), waits)
 	}
 }
 
-// A store that leads out is none, and the next run has one.
+// A store that leads out is none.
 func TestStore(t *testing.T) {
 	f := newFixture(t, "")
 	f.start()
-	f.in("echo more >>a; git commit -qam box; mv $G/objects $G/away; ln -s $PWD/.git/objects $G/objects")
-	f.open()
-	if r := f.bring("refs/inner/r1/heads/main of the sandbox waits"); !r.Kept {
+	f.in("echo more >>a; git commit -qam box; mv ../folder/store ../away; ln -s $PWD/.git/objects ../folder/store")
+	if _, waits := f.bring("nothing came"); !waits {
 		t.Error("not kept")
 	}
-	f.newRun("r2")
-	f.in("git commit -qam again; test ! -L $G/objects")
-	f.bring("neither in the repository nor in the box's store")
-	f.is("git log --format=%s", "again\nfirst")
-}
-
-func TestUnfit(t *testing.T) {
-	for script, want := range map[string]string{
-		"cd ..; rm -rf host; git init -q --object-format=sha256 host":       "sha256",
-		"git clone -qs . ../borrowed; cd ..; rm -rf host; mv borrowed host": "borrows objects",
-	} {
-		f := newFixture(t, script)
-		f.open()
-		if _, err := f.clone.Make(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", script, err)
-		}
-	}
+	f.out("rm ../folder/store; mv ../away ../folder/store")
+	f.bring()
+	f.is("git log --format=%s", "box\nfirst")
 }

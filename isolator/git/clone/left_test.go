@@ -1,8 +1,10 @@
 package clone
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -14,38 +16,18 @@ func TestLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, "cd ..; rm -rf host; tar --no-same-owner -xzf "+data+"; mv p host; sed -i \"s,@HOME@/p,$PWD/host,g\" 0/state/copy.json")
-	left := func() *Clone {
-		list, err := OfLastVersion(f.home+"/0", func(gitDir, common, top string) Options {
-			if gitDir != f.gitDir || common != f.common || top != f.top {
-				t.Errorf("%s %s %s", gitDir, common, top)
-			}
-			return f.options()
-		})
-		if err != nil || len(list) != 1 {
-			t.Fatal(list, err)
+	f.run = "20261127-090021-88e0f2"
+	if err := OfLastVersion(f.home+"/0", func(common, run, profile string) (string, error) {
+		if common != f.home+"/host/.git" || run != f.run || !strings.HasPrefix(profile, "shell-oneshot ") {
+			t.Errorf("%s %s %s", common, run, profile)
 		}
-		return list[0]
+		return f.home + "/folder", errors.Join(os.Mkdir(f.home+"/folder/own", 0o700), os.RemoveAll(f.home+"/folder/store"))
+	}); err != nil {
+		t.Fatal(err)
 	}
-	f.clone = left()
-	f.gate = f.gateOf(f.clone)
-	if r := f.bring("it is half done in the sandbox"); !r.Kept || len(r.Moved) != 2 {
-		t.Errorf("%+v", r)
+	if moved, waits := f.bring(); len(moved) != 1 || waits {
+		t.Errorf("%+v", moved)
 	}
 	f.is("git log -1 --format=%s late; git symbolic-ref -q HEAD || git log -1 --format=%s; git status --short", "late\nm\n M a")
-	f.clone = left()
-	if r := f.bring("it is half done in the sandbox"); len(r.Moved) != 0 {
-		t.Errorf("%+v", r)
-	}
-	if lines := f.clone.Unfinished(f.home + "/folder/going"); lines != nil {
-		t.Error(lines)
-	}
-	f.newRun("r2")
-	f.in("git add a; GIT_EDITOR=: git rebase --continue")
-	f.clone, f.gate = nil, nil
-	f.open()
-	f.bring()
-	f.is("git symbolic-ref HEAD; git log --format=%s; git status --short", "refs/heads/topic\nt\nm\nfirst")
-	if _, err := os.Stat(f.home + "/folder/git/rebase-merge"); err == nil {
-		t.Error("the rebase is there still")
-	}
+	f.sh(f.home, nil, "test ! -e 0; test -e folder/own/rebase-merge")
 }

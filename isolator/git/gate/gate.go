@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/objects"
+	"github.com/enr/inner/isolator/git/program"
 )
 
 // Repository is one repository of a box. Its paths are real ones of the host.
@@ -52,79 +52,33 @@ func (r *Repository) Covers(path string) bool {
 // Gate is open until Close.
 type Gate struct {
 	Repository
-	objects   *objects.Gate
-	host      *os.File
-	store     *os.File
-	tree      *os.File
-	making    sync.Mutex
-	own       string // a folder for git, "" until there are objects to bring
-	say       func(format string, args ...any)
-	settling  sync.Mutex
-	unsettled map[string]string // what was told of a path
+	*objects.Gate
+	tree *os.File
+	say  func(format string, args ...any)
 }
 
 // Open opens the gate of a repository. say tells the person what comes of files that the box may not write.
-func Open(r Repository, say func(format string, args ...any)) (g *Gate, err error) {
-	g = &Gate{Repository: r, say: say, unsettled: map[string]string{}}
-	defer func(opened *Gate) {
-		if err != nil {
-			opened.Close()
-		}
-	}(g)
-	if g.host, err = os.Open(r.Dir); err != nil {
+func Open(r Repository, say func(format string, args ...any)) (*Gate, error) {
+	tree, err := os.Open(r.Top)
+	if err != nil {
 		return nil, err
 	}
-	if g.store, err = os.OpenFile(r.Store, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0); err != nil { // a box may have made a link there
-		return nil, err
-	}
-	if g.tree, err = os.Open(r.Top); err != nil {
+	g := &Gate{Repository: r, tree: tree, say: say}
+	g.Gate, err = objects.New(objects.Options{
+		Git: r.Git, Dir: r.Dir, Store: r.Store, Own: filepath.Join(r.Private, "gate"),
+		Partial: r.Partial, AllowedLinks: g.gitlinks,
+	})
+	if err != nil {
+		tree.Close()
 		return nil, err
 	}
 	return g, nil
 }
 
-// bringer is what brings objects, made when something is brought: most boxes bring nothing.
-func (g *Gate) bringer() (*objects.Gate, error) {
-	g.making.Lock()
-	defer g.making.Unlock()
-	if g.objects != nil {
-		return g.objects, nil
-	}
-	own, err := os.MkdirTemp(g.Private, "gate-")
-	if err != nil {
-		return nil, err
-	}
-	g.own = own
-	g.objects, err = objects.New(objects.Options{
-		Git: g.Git, Host: g.host, Store: g.store, Own: own, Partial: g.Partial, AllowedLinks: g.gitlinks,
-	})
-	return g.objects, err
-}
-
 // Close closes it.
 func (g *Gate) Close() {
-	if g.objects != nil {
-		g.objects.Close()
-	}
-	for _, f := range []*os.File{g.host, g.store, g.tree} {
-		f.Close()
-	}
-	if g.own != "" {
-		_ = os.RemoveAll(g.own)
-	}
-}
-
-// Bring brings objects that are about to be named, with all that they name.
-func (g *Gate) Bring(ids ...string) error {
-	bring, err := g.bringer()
-	if err == nil {
-		err = bring.Bring(ids...)
-	}
-	var link objects.NewLink
-	if errors.As(err, &link) {
-		return fmt.Errorf("%w: a new submodule is for outside: git submodule add, or git fetch and merge there", err)
-	}
-	return err
+	g.Gate.Close()
+	g.tree.Close()
 }
 
 // Enter decides about an index that a box wrote. done brings what of it the box could not write itself.
@@ -139,10 +93,6 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 			return nil, nil, err
 		}
 	}
-	bring, err := g.bringer()
-	if err != nil {
-		return nil, nil, err
-	}
 	var written int64
 	if fi, err := os.Stat(filepath.Join(g.Dir, name)); err == nil {
 		written = fi.ModTime().UnixNano()
@@ -154,14 +104,15 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		Sparse:    g.Sparse || !own,
 		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
-		Gitlink:   func(path string) bool { had, err := bring.HostHadLink(path); return err == nil && had },
+		Gitlink:   func(path string) bool { return g.HostHad(path, objects.Gitlink) },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
-		Trees:     func(ids []index.ID) bool { return bring.Bring(names(ids)...) == nil },
+		Trees:     func(ids []index.ID) bool { return g.BringAs("tree", names(ids)...) == nil },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(bring.BringModules(names(checked.Modules)...), bring.BringBlobs(names(checked.Blobs)...)); err != nil {
+	modules, blobs := names(checked.Modules), names(checked.Blobs)
+	if err := errors.Join(g.BringAs(objects.Modules, modules...), g.BringAs("blob", blobs...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {
@@ -182,11 +133,25 @@ func (g *Gate) treeOf(name string) *os.File {
 			return nil
 		}
 	}
-	fd, err := unix.Openat2(int(g.tree.Fd()), rest, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_DIRECTORY, Resolve: beneath})
+	tree, err := g.open(rest, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
-	return os.NewFile(uintptr(fd), rest)
+	return tree
+}
+
+// open opens something in the work tree, through no link.
+func (g *Gate) open(name string, flags uint64) (*os.File, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW}
+	how.Resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+	if flags&unix.O_CREAT != 0 {
+		how.Mode = 0o666
+	}
+	fd, err := unix.Openat2(int(g.tree.Fd()), name, &how)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // Served returns an index as the box sees it.
@@ -199,16 +164,6 @@ func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return x.Served(g.Covers)
-}
-
-// HostHad reports whether a commit that no box brought has this file, by its name in hexadecimal, at a path.
-func (g *Gate) HostHad(path, blob string) bool {
-	bring, err := g.bringer()
-	if err != nil {
-		return false
-	}
-	had, err := bring.HostHad(path, blob)
-	return err == nil && had
 }
 
 func names(ids []index.ID) (out []string) {
@@ -224,56 +179,42 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 	if err != nil || !x.Partial {
 		return x, err
 	}
-	temp, err := os.CreateTemp(g.Private, "gate-")
+	temp, err := os.MkdirTemp(g.Private, "index-")
 	if err != nil {
 		return nil, err
 	}
-	file := temp.Name()
-	defer os.Remove(file)
-	if _, err := temp.Write(data); errors.Join(err, temp.Close()) != nil {
+	defer os.RemoveAll(temp)
+	file := filepath.Join(temp, "index")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return nil, err
 	}
-	c := g.git(filepath.Dir(filepath.Join(g.Dir, name)), "-c", "index.sparse=false", "-c", "core.splitIndex=false", "update-index", "--no-split-index", "--force-write-index")
+	c := g.Command(filepath.Dir(filepath.Join(g.Dir, name)), "-c", "index.sparse=false", "-c", "core.splitIndex=false",
+		"update-index", "--no-split-index", "--force-write-index")
 	c.Env = append(c.Env, "GIT_INDEX_FILE="+file)
 	if out, err := c.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(string(out)), err)
 	}
-	whole, err := os.ReadFile(file)
-	if err != nil {
+	if data, err = os.ReadFile(file); err != nil {
 		return nil, err
 	}
-	return index.Parse(whole)
+	return index.Parse(data)
 }
 
-// git is a git over the host's repository, whose settings it obeys, but for those that run something.
-func (g *Gate) git(dir string, args ...string) *exec.Cmd {
-	c := exec.Command(g.Git, append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
-	c.Dir = "/"
-	c.Env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_DIR=" + dir, "GIT_WORK_TREE=" + g.Top, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
-	}
+// Command is a git over the host's repository, whose settings it obeys.
+func (g *Gate) Command(dir string, args ...string) *exec.Cmd {
+	c := program.Command(g.Git, args...)
+	c.Env = append(c.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+g.Top)
 	return c
 }
 
 // gitlinks are the places of submodules that the host's index has.
 func (g *Gate) gitlinks() (map[string]bool, error) {
+	out, err := g.Command(filepath.Dir(filepath.Join(g.Dir, g.Index())), "ls-files", "--stage", "-z").Output()
 	found := map[string]bool{}
-	data, err := os.ReadFile(filepath.Join(g.Dir, g.Index()))
-	if errors.Is(err, os.ErrNotExist) {
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	x, err := g.parse(g.Index(), data)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range x.Entries {
-		if e.Mode() == 0o160000 {
-			found[e.Name] = true
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		if about, path, _ := strings.Cut(line, "\t"); strings.HasPrefix(about, objects.Gitlink) {
+			found[path] = true
 		}
 	}
-	return found, nil
+	return found, err
 }

@@ -43,8 +43,8 @@ func place(t *testing.T) (r Repository, run func(string) string) {
 	return r, run
 }
 
-// A file that the box may not write becomes what a commit of the person's has there, when it was what git had and no
-// filter applies; else it stays, and a line says why.
+// A file that the box may not write becomes what a commit of the person's has there, when it was what git had;
+// else it stays, and a line says why.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct{ name, before, is, want, says string }{
 		{"a commit of the person's", "", "main:.envrc", "two", ""},

@@ -19,32 +19,27 @@ import (
 // settle brings to the work tree what a box has checked out of files that it may not write. Git in the box
 // leaves them, and the index says so.
 func (g *Gate) settle(list []index.Change) {
-	g.settling.Lock()
-	defer g.settling.Unlock()
 	for _, c := range list {
 		name := cmp.Or(c.Is, c.Was).Name
-		err := g.settleFile(name, c)
-		if err == nil {
-			delete(g.unsettled, name)
-		} else if g.unsettled[name] != err.Error() {
-			g.unsettled[name] = err.Error()
+		if err := g.settleFile(name, c); err != nil {
 			g.say("git: %s stays as it was, though the sandbox checked out another: %v", name, err)
 		}
 	}
 }
 
-// SettleBetween brings to the work tree what files that the box may not write are in one commit and were in another, when a
-// clone's HEAD has moved.
+// SettleBetween brings to the work tree what files that the box may not write are in one commit and
+// were in another, when a clone's HEAD has moved.
 func (g *Gate) SettleBetween(old, tip string) {
 	if old == "" || tip == "" || old == tip || len(g.Covered) == 0 {
 		return
 	}
-	out, err := g.git(g.Dir, append([]string{"--literal-pathspecs", "diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
+	out, err := g.Command(g.Dir, append([]string{"diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
 	var list []index.Change
 	for fields := strings.Split(string(out), "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
 		words := strings.Fields(strings.TrimPrefix(fields[0], ":"))
 		if len(words) == 5 {
-			list = append(list, index.Change{Was: index.EntryOf(fields[1], words[0], words[2]), Is: index.EntryOf(fields[1], words[1], words[3])})
+			was, is := index.EntryOf(fields[1], words[0], words[2]), index.EntryOf(fields[1], words[1], words[3])
+			list = append(list, index.Change{Was: was, Is: is})
 		}
 	}
 	g.settle(list)
@@ -77,7 +72,7 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Was != nil && index.BlobID(was) != c.Was.ID {
 		return errors.New("it is not what git had there")
 	}
-	data, err := g.git(g.Dir, "cat-file", "blob", blob).Output()
+	data, err := g.Command(g.Dir, "cat-file", "blob", blob).Output()
 	if err != nil || bytes.Equal(data, was) {
 		return err
 	}
@@ -91,37 +86,26 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 // maxSettled is how large a file may be that is brought.
 const maxSettled = 16 << 20
 
-// makeFolders makes the folders that a file is to lie in, through no link. What cannot be made is seen when the file is.
-func (g *Gate) makeFolders(name string) {
-	for i, c := range name {
-		if c != '/' {
+// openTree opens a file of the work tree. A fresh one is made, with its folders: what cannot be made
+// is seen when the file is.
+func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
+	flags := uint64(unix.O_RDWR | unix.O_NONBLOCK)
+	for i := 0; fresh && i < len(name); i++ {
+		if name[i] != '/' {
 			continue
 		}
-		dir, base := path.Split(name[:i])
-		fd, err := unix.Openat2(int(g.tree.Fd()), path.Clean("./"+dir), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_DIRECTORY, Resolve: beneath})
-		if err != nil {
-			return
+		if dir, err := g.open(path.Dir(name[:i]), unix.O_PATH|unix.O_DIRECTORY); err == nil {
+			_ = unix.Mkdirat(int(dir.Fd()), path.Base(name[:i]), 0o777)
+			dir.Close()
 		}
-		_ = unix.Mkdirat(fd, base, 0o777)
-		unix.Close(fd)
 	}
-}
-
-const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
-
-// openTree opens a file of the work tree, through no link. A fresh one is made, with its folders.
-func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
-	how := unix.OpenHow{Flags: unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK, Resolve: beneath}
 	if fresh {
-		g.makeFolders(name)
-		how.Flags |= unix.O_CREAT | unix.O_EXCL
-		how.Mode = 0o666
+		flags |= unix.O_CREAT | unix.O_EXCL
 	}
-	fd, err := unix.Openat2(int(g.tree.Fd()), name, &how)
+	f, err := g.open(name, flags)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), path.Base(name))
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
 		f.Close()
 		return nil, errors.New("it is no plain file")
@@ -131,7 +115,7 @@ func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
 
 // unfiltered returns an error when git would write other bytes than those of the commit.
 func (g *Gate) unfiltered(name string) error {
-	out, err := g.git(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
+	out, err := g.Command(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
 	if err != nil {
 		return err
 	}
@@ -140,7 +124,7 @@ func (g *Gate) unfiltered(name string) error {
 			return fmt.Errorf("the attribute %s is set for it", fields[1])
 		}
 	}
-	if out, _ := g.git(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
+	if out, _ := g.Command(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
 		return errors.New("core.autocrlf is set")
 	}
 	return nil

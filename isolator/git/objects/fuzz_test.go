@@ -3,6 +3,7 @@ package objects
 import (
 	"bytes"
 	"crypto/sha1"
+	"encoding/hex"
 	"io"
 	"strings"
 	"testing"
@@ -16,12 +17,12 @@ func FuzzTree(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, err := parseTree(data)
-		if err != nil || checkTree(list) != nil {
+		if err != nil {
 			return
 		}
 		var again bytes.Buffer
 		for _, e := range list {
-			again.WriteString(e.mode + " " + e.name + "\x00" + string(e.object[:]))
+			again.WriteString(e.mode + " " + e.name + "\x00" + unhex(e.object))
 			if lower := strings.ToLower(e.name); lower == ".git" || lower == "git~1" || strings.ContainsAny(e.name, "/\x00") || lower == ".." || lower == "." {
 				t.Errorf("the name %q", e.name)
 			}
@@ -32,13 +33,19 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
+func unhex(name string) string {
+	object, _ := hex.DecodeString(name)
+	return string(object)
+}
+
 // What is taken for an object has the name that it was asked for by, and was copied whole.
 func FuzzLoose(f *testing.F) {
 	for _, text := range []string{"blob 4\x00good", "tree 0\x00", "blob 5\x00good", "commit 1\x00x", ""} {
 		f.Add(deflated(text), []byte(text))
 	}
 	f.Fuzz(func(t *testing.T, file, text []byte) {
-		name := id(sha1.Sum(text))
+		sum := sha1.Sum(text)
+		name := hex.EncodeToString(sum[:])
 		var copied bytes.Buffer
 		o, err := readLoose(name, bytes.NewReader(file), &copied, 1<<20)
 		if err != nil {
@@ -47,7 +54,7 @@ func FuzzLoose(f *testing.F) {
 		if !bytes.Equal(copied.Bytes(), file) || !strings.HasPrefix(string(text), o.kind+" ") {
 			t.Errorf("%q came as %q, a %s", file, copied.Bytes(), o.kind)
 		}
-		if _, err := readLoose(id{}, bytes.NewReader(file), io.Discard, 1<<20); err == nil {
+		if _, err := readLoose(nothing, bytes.NewReader(file), io.Discard, 1<<20); err == nil {
 			t.Error("it has any name")
 		}
 	})
@@ -59,10 +66,10 @@ func FuzzText(f *testing.F) {
 	f.Add([]byte("tree " + ids + "\nparent " + ids + "\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx"))
 	f.Add([]byte("object " + ids + "\ntype blob\ntag t\ntagger A <a> 1 +0000\n\nx"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if c, err := parseCommit(data, true); err == nil && !bytes.Contains(data, []byte("tree "+c.tree.String())) {
+		if tree, _, err := parseCommit(data); err == nil && !bytes.Contains(data, []byte("tree "+tree)) {
 			t.Errorf("%q", data)
 		}
-		if o, _, err := parseTag(data); err == nil && !bytes.Contains(data, []byte("object "+o.String())) {
+		if o, _, err := parseTag(data); err == nil && !bytes.Contains(data, []byte("object "+o)) {
 			t.Errorf("%q", data)
 		}
 	})

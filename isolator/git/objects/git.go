@@ -2,25 +2,27 @@ package objects
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/program"
 )
 
-// Bounds of one git: its time, and the memory that it may allocate, apart from the files it maps.
+// Bounds of one git: the time in which it answers, and the memory that it may allocate, apart from
+// the files it maps. One that stays has less: a few trees that are in each other in very many ways are very many files.
 const (
-	patience  = 10 * time.Minute
-	gitMemory = 3 << 30
+	patience   = 10 * time.Minute
+	gitMemory  = 3 << 30
+	stayMemory = 256 << 20
 )
 
 // The descriptors that git finds: the host's objects and its git directory.
@@ -32,57 +34,66 @@ const (
 // makeOwn makes the git directory that git is run with. Of the host's it has what says where history begins and which
 // commits are named, and none of the settings: no hooks, helpers or promisors.
 func (g *Gate) makeOwn() error {
-	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tprotectHFS = true\n\tprotectNTFS = true\n\tbigFileThreshold = 32m\n"
-	for name, text := range map[string]string{"config": config, "HEAD": "ref: refs/inner/none\n"} {
-		if err := os.WriteFile(filepath.Join(g.Own, name), []byte(text), 0o600); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(g.Own, 0o700); err != nil {
+		return err
 	}
+	links := map[string]string{"HEAD": "refs/inner/none"}
 	for _, name := range []string{"refs", "packed-refs", "worktrees", "shallow"} {
-		if err := os.Symlink(hostFD+"/"+name, filepath.Join(g.Own, name)); err != nil {
+		links[name] = hostFD + "/" + name
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(g.Own, name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// command prepares a git that looks for objects in folders of the host's folder of objects, "" being that itself.
-func (g *Gate) command(ctx context.Context, store, further string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, g.Git, args...)
-	cmd.Dir = g.Own
-	cmd.Env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_DIR=" + g.Own,
-		"GIT_OBJECT_DIRECTORY=" + filepath.Join(objectsFD, store), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + further,
-		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0", "GIT_ALLOC_LIMIT=2g",
+// command prepares a git whose objects are in a folder of the host's folder of objects, "" being that
+// itself, and in that.
+func (g *Gate) command(store string, args ...string) *exec.Cmd {
+	ours := []string{
+		"-c", "core.protectHFS=true", "-c", "core.protectNTFS=true",
+		"-c", "core.bigFileThreshold=32m", "-c", "core.deltaBaseCacheLimit=32m",
 	}
-	cmd.ExtraFiles = []*os.File{g.objects, g.Host}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // no signal of a terminal reaches it, and it ends with us
+	cmd := program.Command(g.Git, append(ours, args...)...)
+	cmd.Dir = g.Own
+	cmd.Env = append(cmd.Env, "GIT_DIR="+g.Own,
+		"GIT_OBJECT_DIRECTORY="+filepath.Join(objectsFD, store), "GIT_ALTERNATE_OBJECT_DIRECTORIES="+objectsFD)
+	cmd.ExtraFiles = []*os.File{g.into, g.host}
+	// No signal of a terminal reaches it, and it ends with us.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
 
-// bound limits the memory of a git that has started.
-func bound(cmd *exec.Cmd) error {
-	most := unix.Rlimit{Cur: gitMemory, Max: gitMemory}
+// start starts a git.
+func start(cmd *exec.Cmd, memory uint64) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	most := unix.Rlimit{Cur: memory, Max: memory}
 	err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &most, nil)
 	if err != nil && !errors.Is(err, unix.ESRCH) {
-		_ = cmd.Process.Kill()
-		return err
+		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	return nil
 }
 
+// within kills a git that has not ended, or answered, in time: until what it returns is called.
+func within(cmd *exec.Cmd) (answered func() bool) {
+	return time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop
+}
+
 // run runs git to its end and returns what it prints.
-func (g *Gate) run(store, further string, in io.Reader, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := g.command(ctx, store, further, args...)
+func (g *Gate) run(store string, in io.Reader, args ...string) (string, error) {
+	cmd := g.command(store, args...)
 	var out, said strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &said
-	err := cmd.Start()
+	err := start(cmd, gitMemory)
 	if err == nil {
-		err = errors.Join(bound(cmd), cmd.Wait())
+		defer within(cmd)()
+		err = cmd.Wait()
 	}
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %q", args[0], err, said.String()[:min(said.Len(), 300)])
@@ -90,139 +101,167 @@ func (g *Gate) run(store, further string, in io.Reader, args ...string) (string,
 	return out.String(), nil
 }
 
-// cats are two gits that stay: one says what objects are there, the other what is in them.
-type cats struct {
-	gate           *Gate
-	store, further string
-	packs          time.Time // when the host's packs changed last
-	check, text    *cat
-}
-
-// host returns gits over the host's objects. They do not notice that a pack is gone which they have open: they are
-// started again when packs have changed, until that is a while ago.
-func (g *Gate) host() *cats {
-	var changed time.Time
-	if info, err := os.Stat(g.path("pack")); err == nil {
-		changed = info.ModTime()
-	}
-	if g.asked == nil || !g.asked.packs.Equal(changed) {
-		g.asked.close()
-		g.asked = &cats{gate: g, packs: changed}
-		if time.Since(changed) < time.Second {
-			g.asked.packs = time.Unix(0, 0)
-		}
-	}
-	return g.asked
-}
-
-func (c *cats) close() {
-	if c != nil {
-		c.check.close()
-		c.text.close()
-		c.check, c.text = nil, nil
-	}
-}
-
-// kinds returns the kinds of objects, "" for those that are not there.
-func (c *cats) kinds(list ...id) (kinds []string, err error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	if c.check == nil {
-		if c.check, err = c.start("--batch-check"); err != nil {
-			return nil, err
-		}
-	}
-	c.check.ask(list...)
-	for _, object := range list {
-		kind, _, err := c.check.answer(object)
-		if err != nil {
-			c.close()
-			return nil, err
-		}
-		kinds = append(kinds, kind)
-	}
-	return kinds, nil
-}
-
-// read returns the text of a commit, tree or tag.
-func (c *cats) read(object id, kind string) (text []byte, err error) {
-	if c.text == nil {
-		if c.text, err = c.start("--batch"); err != nil {
-			return nil, err
-		}
-	}
-	c.text.ask(object)
-	found, size, err := c.text.answer(object)
-	switch {
-	case err == nil && found == "":
-		return nil, fmt.Errorf("%s %w", object, errMissing)
-	case err == nil && (found != kind || size > maxText):
-		err = fmt.Errorf("%s is named as a %s and is a %s of %d bytes", object, kind, found, size)
-	case err == nil:
-		text = make([]byte, size+1) // and a line feed
-		_, err = io.ReadFull(c.text.out, text)
-	}
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return text[:size], nil
-}
-
-// cat is one git cat-file.
-type cat struct {
+// asked is a git that stays, and answers lines.
+type asked struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-func (c *cats) start(how string) (*cat, error) {
-	cmd := c.gate.command(context.Background(), c.store, c.further, "cat-file", how)
-	in, err := cmd.StdinPipe()
+// ask asks a git, which it starts if there is none, and reads the answer. When that fails, the git ends.
+func (g *Gate) ask(which **asked, lines string, answer func(*bufio.Reader) error, args ...string) error {
+	if *which == nil {
+		cmd := g.command(g.quarantine, args...)
+		in, err := cmd.StdinPipe()
+		out, errOut := cmd.StdoutPipe()
+		if err := errors.Join(err, errOut); err != nil {
+			return err
+		}
+		if err := start(cmd, stayMemory); err != nil {
+			return err
+		}
+		*which = &asked{cmd, in, bufio.NewReaderSize(out, 1<<16)}
+	}
+	git := *which
+	defer within(git.cmd)()
+	go io.WriteString(git.in, lines)
+	err := answer(git.out)
 	if err != nil {
-		return nil, err
+		g.endGits()
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &cat{cmd, in, bufio.NewReaderSize(out, 1<<16)}, bound(cmd)
+	return err
 }
 
-// ask asks for objects, while the answers are read. If it fails, there are none.
-func (c *cat) ask(list ...id) {
-	var names strings.Builder
-	for _, object := range list {
-		names.WriteString(object.String() + "\n")
+// endGits ends the gits that stay. They do not notice that a pack is gone which they have open.
+func (g *Gate) endGits() {
+	for _, git := range []*asked{g.kinds, g.diffs} {
+		if git != nil {
+			_ = git.cmd.Process.Kill()
+			_ = git.in.Close()
+			_ = git.cmd.Wait()
+		}
 	}
-	go io.WriteString(c.in, names.String())
+	g.kinds, g.diffs = nil, nil
 }
 
-// answer reads "NAME KIND SIZE" or "NAME missing".
-func (c *cat) answer(object id) (kind string, size int64, err error) {
-	line, err := c.out.ReadString('\n')
+// found is what git has under a name, of no kind if it has none.
+type found struct {
+	kind, name string
+}
+
+// find asks git for objects. NAME^{} is what a tag leads to.
+func (g *Gate) find(names []string) (list []found, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	err = g.ask(&g.kinds, strings.Join(names, "\n")+"\n", func(in *bufio.Reader) error {
+		for _, name := range names {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return fmt.Errorf("git cat-file: %w", err)
+			}
+			words := strings.Fields(line)
+			switch {
+			case line == name+" missing\n":
+				list = append(list, found{})
+			case len(words) == 3 && len(words[0]) == 40:
+				list = append(list, found{words[1], words[0]})
+			default:
+				return fmt.Errorf("git cat-file: %q is no answer", line)
+			}
+		}
+		return nil
+	}, "cat-file", "--batch-check")
+	return list, err
+}
+
+// change is an entry that a commit has and no parent of it.
+type change struct {
+	entry
+	path string
+	was  []string // the modes that the parents have there
+}
+
+const noTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904" // the empty one
+
+// changes lets git compare commits with all of their parents, and trees with nothing.
+func (g *Gate) changes(commits, trees []string, each func(change) error) error {
+	var lines strings.Builder
+	var heads []string
+	for _, name := range commits {
+		lines.WriteString(name + "\n")
+		heads = append(heads, name)
+	}
+	for _, name := range trees {
+		lines.WriteString(noTree + " " + name + "\n")
+		heads = append(heads, noTree, name)
+	}
+	if len(heads) == 0 {
+		return nil
+	}
+	return g.ask(&g.diffs, lines.String()+".\n", func(in *bufio.Reader) error {
+		err := readChanges(in, heads, each)
+		if errors.Is(err, io.EOF) {
+			err = errors.New("git diff-tree cannot compare a tree, or one " + errMissing.Error())
+		}
+		return err
+	}, "diff-tree", "--stdin", "--always", "-r", "-c", "--root", "--raw", "-z",
+		"--no-renames", "--no-abbrev", "--ignore-submodules=none")
+}
+
+// readChanges reads what git diff-tree prints: heads, each with its changes, and the line that it does not know.
+//
+//	:MODE… MODE OBJECT… OBJECT STATUS NUL PATH NUL, with as many colons as parents
+func readChanges(in *bufio.Reader, heads []string, each func(change) error) error {
+	for {
+		first, err := in.Peek(1)
+		if err != nil {
+			return err
+		}
+		switch first[0] {
+		case '.':
+			_, err = in.Discard(2)
+			if len(heads) > 0 {
+				err = fmt.Errorf("git diff-tree: %s is passed over", heads[0])
+			}
+			return err
+		case ':':
+			c, err := readChange(in)
+			if err == nil && c.mode != "000000" {
+				err = each(c)
+			}
+			if err != nil {
+				return err
+			}
+		default:
+			head := make([]byte, 41)
+			if _, err := io.ReadFull(in, head); err != nil {
+				return err
+			}
+			if len(heads) == 0 || string(head[:40]) != heads[0] {
+				return fmt.Errorf("git diff-tree: %q is no answer", head)
+			}
+			heads = heads[1:]
+		}
+	}
+}
+
+func readChange(in *bufio.Reader) (c change, err error) {
+	line, err := in.ReadString(0)
 	if err != nil {
-		return "", 0, fmt.Errorf("git cat-file: %w", err)
+		return c, err
 	}
-	words := strings.Fields(line)
-	switch {
-	case len(words) == 2 && words[0] == object.String() && words[1] == "missing":
-		return "", 0, nil
-	case len(words) == 3 && words[0] == object.String():
-		size, err = strconv.ParseInt(words[2], 10, 64)
-		return words[1], size, err
+	c.path, err = in.ReadString(0)
+	if err != nil {
+		return c, err
 	}
-	return "", 0, fmt.Errorf("git cat-file: %q is no answer", line)
-}
-
-func (c *cat) close() {
-	if c != nil {
-		_ = c.cmd.Process.Kill()
-		_ = c.in.Close()
-		_ = c.cmd.Wait()
+	c.path = strings.TrimSuffix(c.path, "\x00")
+	modes := strings.TrimLeft(line, ":")
+	words, parents := strings.Fields(modes), len(line)-len(modes)
+	if len(words) != 2*parents+3 {
+		return c, fmt.Errorf("git diff-tree: %q is no answer", line)
 	}
+	c.was, c.mode, c.object = words[:parents], words[parents], words[2*parents+1]
+	c.name = c.path[strings.LastIndexByte(c.path, '/')+1:]
+	return c, nil
 }

@@ -1,11 +1,11 @@
 // Package objects lets what a box stored in git come into the host's repository.
 //
 // A box writes objects into a store of its own. Before a ref, a HEAD, a log or an index outside
-// names one of them, Bring or BringBlobs brings it over with all that it needs:
+// names one of them, Bring or its like brings it over with all that it needs:
 //
-//	g, err := objects.New(objects.Options{Git: "/usr/bin/git", Host: gitDir, Store: store, Own: folder})
+//	g, err := objects.New(objects.Options{Git: "/usr/bin/git", Dir: gitDir, Store: store, Own: folder})
 //	err = g.Bring(commit)          // before a ref is renamed into place
-//	err = g.BringBlobs(blobs...)   // before an index is
+//	err = g.BringAs("blob", blobs...)   // before an index is
 //
 // It promises:
 //
@@ -24,24 +24,23 @@
 package objects
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Options say whose objects go where. The descriptors stay the caller's, and are open as long as the gate is.
+// Options say whose objects go where.
 type Options struct {
-	Git   string   // the host's git
-	Host  *os.File // the host's git directory: that of the repository, not of a linked worktree
-	Store *os.File // the box's store of objects
-	Own   string   // an empty folder of inner's alone, for a git directory
-
-	// Share returns the mode that core.sharedRepository gives what was made with a mode; nil leaves it as it is.
-	Share func(mode uint32) uint32
+	Git   string // the host's git
+	Dir   string // the host's git directory: that of the repository, not of a linked worktree
+	Store string // the box's store of objects
+	Own   string // a folder of inner's alone, for a git directory; it may be kept, and shared between gates
 
 	// Partial says that the host's repository is a partial clone: packs from its remote lack objects.
 	Partial bool
@@ -53,135 +52,112 @@ type Options struct {
 // Gate brings objects from one store to one repository. Its methods may be called concurrently.
 type Gate struct {
 	Options
-	mutex   sync.Mutex
-	objects *os.File // the host's folder of objects
-	asked   *cats
-	packs   map[string]bool // those of the store that came over
-	known   map[id]*object  // commits and trees that were read lately
+	mutex sync.Mutex
+	host  *os.File // the host's git directory
+	into  *os.File // its folder of objects
+	store *os.File
+
+	quarantine string    // a folder in the host's folder of objects, while something is brought, in the form of that
+	kinds      *asked    // a git that says what objects are, nil until it is asked
+	diffs      *asked    // one that says what is in commits
+	packed     time.Time // when the host's packs had changed last, when they were started
+	packs      map[string]bool
 }
 
 // NewLink is the error for a commit or tree that brings a gitlink. It holds the path, which the box chose.
 type NewLink string
 
-func (l NewLink) Error() string { return fmt.Sprintf("brings the repository at %q", string(l)) }
-
-// New makes a gate. Close must be called.
-func New(o Options) (*Gate, error) {
-	objects, err := os.Open(filepath.Join(folderOf(o.Host), "objects"))
-	if err != nil {
-		return nil, err
-	}
-	g := &Gate{Options: o, objects: objects, packs: map[string]bool{}, known: map[id]*object{}}
-	if err := g.makeOwn(); err != nil {
-		objects.Close()
-		return nil, err
-	}
-	g.sweep()
-	return g, nil
+func (l NewLink) Error() string {
+	const hint = "a new submodule is for outside: git submodule add, or git fetch and merge there"
+	return fmt.Sprintf("brings the repository at %q: %s", string(l), hint)
 }
 
-// folderOf returns a path that leads to an open folder, wherever it has been moved.
-func folderOf(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+// errMissing is an object that neither the host nor the box has.
+var errMissing = errors.New("is neither in the repository nor in the box's store")
+
+// New makes a gate. Close must be called.
+func New(o Options) (g *Gate, err error) {
+	g = &Gate{Options: o, quarantine: "tmp_objdir-inner-" + rand.Text(), packs: map[string]bool{}}
+	open := func(name string, flags int) (file *os.File) {
+		if err == nil {
+			file, err = os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|flags, 0)
+		}
+		return file
+	}
+	g.host, g.into = open(o.Dir, 0), open(filepath.Join(o.Dir, "objects"), 0)
+	g.store = open(o.Store, unix.O_NOFOLLOW) // a box may have made a link there
+	if err == nil {
+		err = g.makeOwn()
+	}
+	if err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
 
 // Close ends what the gate started.
 func (g *Gate) Close() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.asked.close()
-	g.objects.Close()
-}
-
-// Has reports whether the host has an object now.
-func (g *Gate) Has(name string) (bool, error) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	object, err := parseID(name)
-	if err != nil {
-		return false, err
+	g.endGits()
+	for _, file := range []*os.File{g.host, g.into, g.store} {
+		file.Close()
 	}
-	kinds, err := g.host().kinds(object)
-	return err == nil && kinds[0] != "", err
 }
 
-// Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all zeros, is passed over.
-func (g *Gate) Bring(names ...string) error {
-	return g.bring(names, func(w *walk, list []id) error {
-		for _, object := range list {
-			if err := w.named(object, 0); err != nil {
-				return fmt.Errorf("%s: %w", object, err)
-			}
-		}
-		return nil
-	})
+// Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all
+// zeros, is passed over.
+func (g *Gate) Bring(names ...string) error { return g.bring(names, (*walk).named) }
+
+// BringAs brings what an index is about to name: "blob" or "tree" objects, or files as Modules. Trees
+// were compared with its entries.
+func (g *Gate) BringAs(kind string, names ...string) error {
+	return g.bring(names, func(w *walk, list []string) error { return w.all(kind, list) })
 }
 
-// BringBlobs brings the files that an index is about to name, in hexadecimal.
-func (g *Gate) BringBlobs(names ...string) error {
-	return g.bring(names, func(w *walk, list []id) error { return w.need("blob", list...) })
-}
-
-// BringModules brings files that an index is about to name as .gitmodules.
-func (g *Gate) BringModules(names ...string) error {
-	return g.bring(names, func(w *walk, list []id) error {
-		if err := w.need("blob", list...); err != nil {
-			return err
-		}
-		return w.quarantine.modules(list)
-	})
-}
+// Modules are the files that git outside reads submodules from.
+const Modules = ".gitmodules"
 
 // bring looks at what may come over, and then brings it. Packs are looked at when something is in no file of its own.
-func (g *Gate) bring(names []string, look func(*walk, []id) error) error {
-	list, err := parseIDs(names)
+func (g *Gate) bring(names []string, look func(*walk, []string) error) error {
+	list, err := checkNames(names)
 	if err != nil || len(list) == 0 {
 		return err
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	err = g.bringLoose(list, look)
-	if !errors.Is(err, errMissing) {
-		return err
+	if err = g.bringLoose(list, look); err == nil {
+		return nil
 	}
-	refused := g.bringPacks()
-	if err = g.bringLoose(list, look); err != nil {
-		return errors.Join(err, refused)
+	came, refused := g.bringPacks()
+	if came {
+		err = g.bringLoose(list, look)
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, refused)
 }
 
 // bringLoose brings what the store has as files of their own.
-func (g *Gate) bringLoose(list []id, look func(*walk, []id) error) error {
-	w := &walk{gate: g, quarantine: quarantine{gate: g}, host: g.host(), fresh: map[id]*object{}, done: map[string]bool{}}
-	w.git = w.host
-	defer w.quarantine.remove()
-	if err := look(w, list); err != nil {
+func (g *Gate) bringLoose(list []string, look func(*walk, []string) error) error {
+	if err := g.makeQuarantine(); err != nil {
 		return err
 	}
-	if w.odd {
-		if err := w.quarantine.judge(w.order); err != nil {
-			return err
+	defer g.removeQuarantine()
+	w := &walk{gate: g, fresh: map[string]string{}, asks: map[ask]bool{}, odd: map[entry]bool{}, room: maxBytes}
+	err := look(w, list)
+	if err == nil && len(w.odd) > 0 {
+		err = g.judge(w.odd)
+	}
+	if err == nil {
+		err = g.record(w.commits) // before they come
+	}
+	for _, name := range w.order { // they reach the disk when the system writes them, as git's own do
+		if err == nil {
+			err = g.release(fileOf(name))
 		}
 	}
-	if err := g.record(w.commits); err != nil { // before they come
-		return err
-	}
-	for name, o := range w.fresh {
-		g.remember(name, o)
-	}
-	return w.quarantine.release(w.order)
-}
-
-// remember keeps the text of a small object: the next commit is compared with it.
-func (g *Gate) remember(name id, o *object) {
-	if len(g.known) == maxKnown {
-		clear(g.known)
-	}
-	if o.kind != "blob" && len(o.text) <= 1<<14 {
-		g.known[name] = o
-	}
-}
-
-// hasLoose reports whether the host has an object as a file of its own.
-func (g *Gate) hasLoose(object id) bool {
-	return unix.Faccessat(int(g.objects.Fd()), object.file(), unix.F_OK, 0) == nil
+	return err
 }

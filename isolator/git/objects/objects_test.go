@@ -36,23 +36,15 @@ func newFixture(t testing.TB, script string, change func(*Options)) *fixture {
 	}
 	f.run(home, "git init -q -b main host; cd host; echo one >a; mkdir d; echo two >d/b; git add .; git commit -qm first\n"+script)
 	f.run(home, "git init -q -b main box; cp -r host/.git/refs host/.git/HEAD box/.git/; cp host/.git/packed-refs host/.git/shallow box/.git/ 2>/dev/null || :\n"+
-		"echo ../../../host/.git/objects >box/.git/objects/info/alternates; mkdir own; cd box; git rev-parse -q --verify HEAD >/dev/null && git reset -q --hard || :")
-	host, err := os.Open(f.host + "/.git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := os.Open(f.box + "/.git/objects")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Git: f.git, Host: host, Store: store, Own: home + "/own"}
+		"echo ../../../host/.git/objects >box/.git/objects/info/alternates; cd box; git rev-parse -q --verify HEAD >/dev/null && git reset -q --hard || :")
+	o := Options{Git: f.git, Dir: f.host + "/.git", Store: f.box + "/.git/objects", Own: home + "/own"}
 	if change != nil {
 		change(&o)
 	}
 	if f.gate, err = New(o); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.gate.Close(); host.Close(); store.Close() })
+	t.Cleanup(f.gate.Close)
 	return f
 }
 
@@ -106,8 +98,8 @@ func (f *fixture) clean() {
 // absent fails the test if the host has an object.
 func (f *fixture) absent(name string) {
 	f.t.Helper()
-	if has, err := f.gate.Has(name); has || err != nil {
-		f.t.Errorf("the host has %s: %v %v", name, has, err)
+	if out, err := f.try(f.host, "GIT_ALLOW_PROTOCOL=none git cat-file -e "+name); err == nil {
+		f.t.Errorf("the host has %s: %s", name, out)
 	}
 }
 
@@ -142,9 +134,11 @@ func TestBring(t *testing.T) {
 		{"blob-nowhere", `commit $(entry 100644 f 2222222222222222222222222222222222222222 | raw tree)`, "neither in the repository"},
 		{"tree-nowhere", `commit $(entry 40000 f 2222222222222222222222222222222222222222 | raw tree)`, "neither in the repository"},
 		{"parent-nowhere", `printf 'tree %s\nparent 2222222222222222222222222222222222222222\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx' $(git rev-parse HEAD^{tree}) | raw commit`, "neither in the repository"},
+		{"tree-as-parent", `printf 'tree %s\nparent %s\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx' $(git rev-parse HEAD^{tree} HEAD:d) | raw commit`, "cannot compare"},
+		{"blob-as-root", `printf 'tree %s\nparent %s\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx' $(git rev-parse HEAD:a HEAD) | raw commit`, "is named as a tree"},
 		{"tree-as-blob", `commit $(entry 100644 f $(git rev-parse HEAD^{tree}) | raw tree)`, "is named as a blob"},
 		{"blob-as-tree", `commit $(entry 40000 f $blob | raw tree)`, "is named as a tree"},
-		{"host-blob-as-tree", `commit $(entry 40000 f $(git rev-parse HEAD:a) | raw tree)`, "is named as a tree"},
+		{"host-blob-as-tree", `commit $(entry 40000 f $(git rev-parse HEAD:a) | raw tree)`, "cannot compare"},
 		{"gitlink", `commit $(entry 160000 sub $link | raw tree) -p $head`, `brings the repository at "sub"`},
 		{"gitlink-below", `commit $(entry 40000 d $(entry 160000 sub $link | raw tree) | raw tree) -p $head`, `brings the repository at "d/sub"`},
 		{"gitlink-by-parent", `p=$(commit $(entry 160000 sub $link | raw tree) -p $head); commit $(git rev-parse HEAD^{tree}) -p $p`, `brings the repository at "sub"`},
@@ -170,7 +164,7 @@ func TestBring(t *testing.T) {
 		{"nul", `printf 'tree %s\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx\0y' $(git rev-parse HEAD^{tree}) | raw commit`, "git would not write"},
 		{"plain", `printf 'tree %s\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\nx' $(git rev-parse HEAD^{tree}) | raw commit`, ""},
 		{"tag-lies", `printf 'object %s\ntype tree\ntag t\ntagger A <a> 1 +0000\n\nx' $blob | raw tag`, "is named as a tree"},
-		{"tag-chain", `o=$blob k=blob; for i in $(seq 30); do o=$(printf 'object %s\ntype %s\ntag t\ntagger A <a> 1 +0000\n\nx' $o $k | raw tag) k=tag; done; echo $o`, "too many tags"},
+		{"tag-chain", `o=$blob k=blob; for i in $(seq 30); do o=$(printf 'object %s\ntype %s\ntag t\ntagger A <a> 1 +0000\n\nx' $o $k | raw tag) k=tag; done; echo $o`, ""},
 		{"pack", `echo new >c; git add c; git commit -qm c; git repack -qd; git rev-parse HEAD`, ""},
 		{"pack-gitlink", `c=$(commit $(entry 160000 sub $link | raw tree) -p $head); git update-ref refs/heads/x $c; git repack -qd; echo $c`, `brings the repository at "sub"`},
 		{"pack-gitlink-unnamed", `c=$(commit $(entry 160000 sub $link | raw tree) -p $head); g=$(commit $(entry 100644 f $blob | raw tree) -p $head); printf '%s\n' $c $g $(git rev-parse $c^{tree} $g^{tree}) $blob | git pack-objects -q .git/objects/pack/pack >/dev/null; git prune-packed; echo $g`, `brings the repository at "sub"`},
@@ -276,7 +270,7 @@ func TestLooseLies(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), c.place(path, deflated("blob 4\x00good"))); err != nil {
 				t.Fatal(err)
 			}
-			switch err := f.gate.BringBlobs(name); {
+			switch err := f.gate.BringAs("blob", name); {
 			case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Fatalf("%v", err)
 			}
@@ -289,7 +283,7 @@ func TestLooseLies(t *testing.T) {
 	t.Run("folder-link", func(t *testing.T) {
 		f := newFixture(t, "", nil)
 		name := f.last(`o=$(printf good | git hash-object -w --stdin); d=.git/objects/${o:0:2}; mv $d ../real; ln -s ../../../real $d; echo $o`)
-		if err := f.gate.BringBlobs(name); !errors.Is(err, errMissing) {
+		if err := f.gate.BringAs("blob", name); !errors.Is(err, errMissing) {
 			t.Errorf("%v", err)
 		}
 		f.clean()

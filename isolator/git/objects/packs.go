@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,20 +22,20 @@ const (
 
 var packName = lazy.Regexp(`^pack-[0-9a-f]{40}\.pack$`)
 
-// bringPacks brings the packs of the store: a fetch of the box made them. One that is refused is looked at again the next
-// time, since what it needs may have come by then.
-func (g *Gate) bringPacks() error {
-	fd, err := copytree.Open(int(g.Store.Fd()), "pack", unix.O_RDONLY|unix.O_DIRECTORY)
+// bringPacks brings the packs of the store: a fetch of the box made them. One that is refused is
+// looked at again the next time, since what it needs may have come by then.
+func (g *Gate) bringPacks() (came bool, refused error) {
+	known := len(g.packs)
+	fd, err := copytree.Open(int(g.store.Fd()), "pack", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil // there are none
+		return false, nil // there are none
 	}
 	folder := os.NewFile(uintptr(fd), "pack")
 	defer folder.Close()
 	names, err := folder.Readdirnames(maxPacks)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return false, err
 	}
-	var refused error
 	for _, name := range names {
 		if !packName().MatchString(name) || g.packs[name] {
 			continue
@@ -45,80 +44,81 @@ func (g *Gate) bringPacks() error {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	return refused
+	return len(g.packs) > known, refused
 }
 
-// bringPack brings a pack, once git and a walk have looked at all that is in it.
+// bringPack brings a pack, once git has looked at all that is in it.
 func (g *Gate) bringPack(rel string) error {
-	file, err := g.openPlain(rel)
-	if err != nil || file == nil {
-		return err
+	file := g.openPlain(rel)
+	if file == nil {
+		return nil
 	}
 	defer file.Close()
-	q := &quarantine{gate: g}
-	defer q.remove()
-	if err := q.make(); err != nil {
+	if err := g.makeQuarantine(); err != nil {
 		return err
 	}
+	defer g.removeQuarantine()
+	defer g.endGits() // they have it open
 	args := []string{"index-pack", "--stdin", fmt.Sprintf("--max-input-size=%d", maxPack), severities}
-	if marker, err := g.openPlain(strings.TrimSuffix(rel, ".pack") + ".promisor"); g.Partial && err == nil && marker != nil {
+	if marker := g.openPlain(strings.TrimSuffix(rel, ".pack") + ".promisor"); g.Partial && marker != nil {
 		marker.Close()
 		args = append(args[:3], "--fsck-objects", "--promisor=") // what it names may be missing
 	}
-	if _, err := g.run(q.name, objectsFD, file, args...); err != nil {
-		return err
-	}
-	if err := g.lookAtPack(q); err != nil {
-		return err
-	}
-	if err := q.releasePack(); err != nil {
-		return err
-	}
-	g.packs[filepath.Base(rel)] = true
-	return nil
-}
-
-// lookAtPack looks at all commits in a pack of the quarantine, also at those that nothing names yet.
-func (g *Gate) lookAtPack(q *quarantine) error {
-	list, err := g.run(q.name, "", nil, "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)", "--unordered")
+	said, err := g.run(g.quarantine, file, args...)
 	if err != nil {
 		return err
 	}
-	git := &cats{gate: g, store: q.name, further: objectsFD}
-	defer git.close()
-	w := &walk{gate: g, host: g.host(), git: git, packed: true, done: map[string]bool{}}
-	for line := range strings.Lines(list) {
-		name, isCommit := strings.CutPrefix(strings.TrimSpace(line), "commit ")
-		if !isCommit {
-			continue
-		}
-		object, err := parseID(name)
-		if err == nil {
-			err = w.commit(object, 0)
-		}
-		if err != nil {
-			return err
-		}
+	pack := "pack/pack-" + strings.TrimSpace(strings.TrimPrefix(said, "pack\t"))
+	if err := g.lookAtPack(pack + ".idx"); err != nil {
+		return err
 	}
-	had, err := w.host.kinds(w.commits...)
-	i := -1
-	lacked := slices.DeleteFunc(w.commits, func(id) bool { i++; return err == nil && had[i] != "" })
-	return errors.Join(err, g.record(lacked))
-}
-
-// releasePack gives a pack its place, the index last: without it git does not look at a pack.
-func (q *quarantine) releasePack() error {
-	for _, end := range []string{".promisor", ".rev", ".pack", ".idx"} {
-		found, err := filepath.Glob(q.gate.path(q.name + "/pack/pack-*" + end))
-		if err != nil {
+	g.packs[filepath.Base(rel)] = true
+	for _, end := range []string{".promisor", ".rev", ".pack", ".idx"} { // without the last git does not look at a pack
+		if err := g.release(pack + end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
-		}
-		for _, path := range found {
-			rel := "pack/" + filepath.Base(path)
-			if err := q.move(rel, rel); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// lookAtPack looks at all commits in a pack of the quarantine that the host lacks, also at those that
+// nothing names yet.
+func (g *Gate) lookAtPack(index string) error {
+	file, err := os.Open(g.path(g.quarantine, index))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	all, err := g.run("", file, "show-index")
+	if err != nil {
+		return err
+	}
+	var names strings.Builder
+	for line := range strings.Lines(all) { // where it is, its name, and its checksum
+		names.WriteString(strings.Fields(line)[1] + "\n")
+	}
+	host, err := g.run("", strings.NewReader(names.String()), "cat-file", "--batch-check")
+	if err != nil {
+		return err
+	}
+	var lacked []string
+	for line := range strings.Lines(host) {
+		if name, isLacked := strings.CutSuffix(line, " missing\n"); isLacked {
+			lacked = append(lacked, name)
+		}
+	}
+	list, err := g.find(lacked)
+	if err != nil {
+		return err
+	}
+	var commits []string
+	for _, is := range list {
+		if is.kind == "commit" {
+			commits = append(commits, is.name)
+		}
+	}
+	if err := g.changes(commits, nil, g.link); err != nil {
+		return err
+	}
+	return g.record(commits)
 }

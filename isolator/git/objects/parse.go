@@ -11,39 +11,24 @@ import (
 	"github.com/enr/inner/isolator/git/index"
 )
 
-// id is the name of an object.
-type id [20]byte
+// fileOf returns where in a store an object is that has a file of its own.
+func fileOf(name string) string { return name[:2] + "/" + name[2:] }
 
-func (i id) String() string { return hex.EncodeToString(i[:]) }
+// nothing is the name of no object.
+const nothing = "0000000000000000000000000000000000000000"
 
-// file returns where in a store an object is that has a file of its own.
-func (i id) file() string {
-	name := i.String()
-	return name[:2] + "/" + name[2:]
-}
+var objectName = lazy.Regexp(`^[0-9a-f]{40}$`)
 
-func parseID(name string) (object id, err error) {
-	if len(name) == 64 {
-		return id{}, fmt.Errorf("%q is a name of SHA-256, and only repositories with SHA-1 are served", name)
-	}
-	if len(name) != 40 {
-		return id{}, fmt.Errorf("%q is not the name of an object", name)
-	}
-	_, err = hex.Decode(object[:], []byte(name))
-	return object, err
-}
-
-// parseIDs leaves out what is there twice and the name of nothing.
-func parseIDs(names []string) (list []id, err error) {
-	seen := map[id]bool{{}: true}
+// checkNames leaves out the name of nothing.
+func checkNames(names []string) (list []string, err error) {
 	for _, name := range names {
-		object, err := parseID(name)
-		if err != nil {
-			return nil, err
-		}
-		if !seen[object] {
-			seen[object] = true
-			list = append(list, object)
+		switch {
+		case len(name) == 64:
+			return nil, fmt.Errorf("%q is a name of SHA-256, and only repositories with SHA-1 are served", name)
+		case !objectName().MatchString(name):
+			return nil, fmt.Errorf("%q is not the name of an object", name)
+		case name != nothing:
+			list = append(list, name)
 		}
 	}
 	return list, nil
@@ -51,8 +36,7 @@ func parseIDs(names []string) (list []id, err error) {
 
 // entry is one entry of a tree.
 type entry struct {
-	mode, name string
-	object     id
+	mode, name, object string
 }
 
 const (
@@ -63,51 +47,39 @@ const (
 
 // kind returns what an entry must lead to.
 func (e entry) kind() string {
-	switch e.mode {
-	case modeTree:
+	if e.mode == modeTree {
 		return "tree"
-	case gitlink:
-		return "commit"
 	}
 	return "blob"
 }
 
-// parseTree reads a tree.
+// parseTree reads a tree that is new. Modes, order and names are those that git itself writes; see
+// fsck.c, fsck_tree, of git 2.39, which accepts some more for the sake of old trees.
 func parseTree(data []byte) (list []entry, err error) {
+	names := map[string]bool{}
 	for len(data) > 0 {
 		end := bytes.IndexByte(data, 0)
 		if end < 0 || len(data) < end+21 {
 			return nil, errors.New("a tree that ends early")
 		}
-		mode, name, found := strings.Cut(string(data[:end]), " ")
-		if !found {
-			return nil, errors.New("a tree with an entry that has no mode")
+		mode, name, _ := strings.Cut(string(data[:end]), " ")
+		e := entry{mode, name, hex.EncodeToString(data[end+1 : end+21])}
+		switch mode {
+		case "100644", "100755", modeLink, modeTree, gitlink:
+		default:
+			return nil, fmt.Errorf("a tree with the mode %q", mode)
 		}
-		list = append(list, entry{mode, name, id(data[end+1 : end+21])})
+		if !goodName(name) || e.object == nothing {
+			return nil, fmt.Errorf("a tree with the name %q", name)
+		}
+		if names[name] || len(list) > 0 && list[len(list)-1].sorted() >= e.sorted() {
+			return nil, fmt.Errorf("a tree with %q twice or not in order", name)
+		}
+		names[name] = true
+		list = append(list, e)
 		data = data[end+21:]
 	}
 	return list, nil
-}
-
-// checkTree says why a new tree may not come in. Modes, order and names are those that git itself
-// writes; see fsck.c, fsck_tree, of git 2.39, which accepts some more for the sake of old trees.
-func checkTree(list []entry) error {
-	names := make(map[string]bool, len(list))
-	for i, e := range list {
-		switch e.mode {
-		case "100644", "100755", modeLink, modeTree, gitlink:
-		default:
-			return fmt.Errorf("a tree with the mode %q", e.mode)
-		}
-		if !goodName(e.name) || e.object == (id{}) {
-			return fmt.Errorf("a tree with the name %q", e.name)
-		}
-		if names[e.name] || i > 0 && list[i-1].sorted() >= e.sorted() {
-			return fmt.Errorf("a tree with %q twice or not in order", e.name)
-		}
-		names[e.name] = true
-	}
-	return nil
 }
 
 // sorted returns what the order of a tree goes by.
@@ -134,46 +106,34 @@ func (e entry) settings() bool {
 	}
 }
 
-// commit is what a commit names.
-type commit struct {
-	tree    id
-	parents []id
-}
-
 // Identities, dates, commits and tags as git writes them; see fsck.c, fsck_ident. A line that no git of today
 // writes is refused, although old repositories have some.
 const identity = `[^<>\n\x00]* <[^<>\n\x00]*> (?:0|[1-9][0-9]{0,17}) [-+][0-9]{4}\n`
 
 var (
-	commitHead = lazy.Regexp(`^tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)`)
-	commitRest = lazy.Regexp(`^author ` + identity + `committer ` + identity + `(?:[^\n\x00]+\n)*(?:\n[^\x00]*)?$`)
-	tagText    = lazy.Regexp(`^object ([0-9a-f]{40})\ntype (commit|tree|blob|tag)\n` +
+	commitText = lazy.Regexp(`^tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)` +
+		`author ` + identity + `committer ` + identity + `(?:[^\n\x00]+\n)*(?:\n[^\x00]*)?$`)
+	tagText = lazy.Regexp(`^object ([0-9a-f]{40})\ntype (commit|tree|blob|tag)\n` +
 		`tag [^\x00-\x20~^:?*\[\\\x7f]+\n(?:tagger ` + identity + `)?(?:\n[^\x00]*)?$`)
 )
 
-// parseCommit reads a commit, and checks all of it if it is new.
-func parseCommit(data []byte, isNew bool) (commit, error) {
-	found := commitHead().FindSubmatch(data)
-	if found == nil || isNew && !commitRest().Match(data[len(found[0]):]) {
-		return commit{}, errors.New("a commit that git would not write")
+// parseCommit reads a new commit: what it names.
+func parseCommit(data []byte) (tree string, parents []string, err error) {
+	found := commitText().FindSubmatch(data)
+	if found == nil {
+		return "", nil, errors.New("a commit that git would not write")
 	}
-	c := commit{tree: unhex(found[1])}
-	for parents := found[2]; len(parents) > 0; parents = parents[48:] {
-		c.parents = append(c.parents, unhex(parents[7:47]))
+	for list := found[2]; len(list) > 0; list = list[48:] {
+		parents = append(parents, string(list[7:47]))
 	}
-	return c, nil
+	return string(found[1]), parents, nil
 }
 
 // parseTag reads a tag: what it names, and of which kind it says that this is.
-func parseTag(data []byte) (object id, kind string, err error) {
+func parseTag(data []byte) (object, kind string, err error) {
 	found := tagText().FindSubmatch(data)
 	if found == nil {
-		return id{}, "", errors.New("a tag that git would not write")
+		return "", "", errors.New("a tag that git would not write")
 	}
-	return unhex(found[1]), string(found[2]), nil
-}
-
-func unhex(digits []byte) (object id) {
-	_, _ = hex.Decode(object[:], digits) // an expression has checked them
-	return object
+	return string(found[1]), string(found[2]), nil
 }

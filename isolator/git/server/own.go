@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -165,9 +165,8 @@ func (r *Repository) inRefs() map[string]bool {
 		return known
 	}
 	git := func(in string, args ...string) ([]string, error) {
-		c := exec.Command(r.Git, append([]string{"-c", "core.fsmonitor=false"}, args...)...)
-		c.Dir, c.Stdin = "/", strings.NewReader(in)
-		c.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_DIR=" + r.Dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1"}
+		c := program.Command(r.Git, append([]string{"--git-dir=" + r.Dir}, args...)...)
+		c.Stdin = strings.NewReader(in)
 		out, err := c.Output()
 		return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), err
 	}

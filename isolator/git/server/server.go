@@ -26,6 +26,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/profile/gitconfig"
@@ -338,10 +339,7 @@ func (r Repository) Visible() (list []gitconfig.Entry, err error) {
 		list = append(list, more...)
 	}
 	if r.Policy != nil {
-		clean, err := gitconfig.Clean(list, *r.Policy)
-		if err != nil {
-			return nil, err
-		}
+		clean := gitconfig.Clean(list, *r.Policy)
 		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool {
 			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) && (e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
 		})
@@ -358,9 +356,7 @@ func (r Repository) Branch(key string, value *string) error {
 	if value != nil {
 		args = []string{"config", "--file", filepath.Join(r.Dir, "config"), "--replace-all", "--", key, *value}
 	}
-	c := exec.Command(r.Git, args...)
-	c.Dir, c.Env = "/", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
-	if out, err := c.CombinedOutput(); err != nil {
+	if out, err := program.Command(r.Git, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil

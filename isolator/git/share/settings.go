@@ -50,7 +50,7 @@ func (r *repository) refreshSettings() {
 		r.refuse("config", fmt.Errorf("what it is outside now does not reach the sandbox: %w", err))
 		return
 	}
-	base := slices.Concat(list, r.Ours)
+	base, running := slices.Concat(list, r.Ours), s.base != nil
 	if data, err := os.ReadFile(r.baseFile()); s.base == nil && err == nil { // of a run before
 		s.base, _ = gitconfig.Parse(data)
 	}
@@ -59,7 +59,11 @@ func (r *repository) refreshSettings() {
 	if len(present) == 0 {
 		removed = nil
 	}
-	fresh := slices.Concat(less(list, removed), less(added, base), r.Ours)
+	ours := r.Ours
+	if running { // inner's that the box has changed in this run stay as it has them
+		ours = less(ours, removed)
+	}
+	fresh := slices.Concat(less(list, removed), less(added, base), ours)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
 	if place(r.private, r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
@@ -165,9 +169,4 @@ func passes(e gitconfig.Entry, base []gitconfig.Entry) bool {
 		return slices.Contains([]string{"true", "false", "merges", "interactive"}, e.Value)
 	}
 	return !e.Bare
-}
-
-// BranchPasses reports whether a setting that a box made is one of a branch that may pass to the host's file, which has base.
-func BranchPasses(e gitconfig.Entry, base []gitconfig.Entry) bool {
-	return branchKey().MatchString(e.Key) && passes(e, base)
 }

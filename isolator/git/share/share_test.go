@@ -260,6 +260,9 @@ func TestBothSides(t *testing.T) {
 		{box: "git branch --list", want: "* main\n"},
 		{box: "git config user.name box; git config user.name", want: "box\n"},
 		{outside: "git config --default none user.name", want: "none\n"},
+		{box: "git config gc.auto 7", want: ""},
+		{outside: "git config user.email another", want: ""},
+		{box: "git config user.email; git config user.name; git config gc.auto", want: "another\nbox\n7\n"},
 		{box: "git switch -qc feature; git commit -q --allow-empty -m on; git stash list; git rev-parse --abbrev-ref HEAD", want: "feature\n"},
 		{outside: "git rev-parse --abbrev-ref HEAD", want: "feature\n"},
 		{box: "echo x >>a; git stash -q; git stash list | wc -l", want: "1\n"},
@@ -268,7 +271,7 @@ func TestBothSides(t *testing.T) {
 		{box: "sed -i s/second/other/ .git/COMMIT_EDITMSG && git pack-refs --all && git fsck --no-dangling 2>&1", want: ""},
 		{outside: "git fsck --strict --no-dangling", want: ""},
 	})
-	if text := b.said.String(); text != "git: settings that the sandbox changed stay with it: user.name\n" {
+	if text := b.said.String(); text != "git: settings that the sandbox changed stay with it: user.name\ngit: settings that the sandbox changed stay with it: gc.auto\n" {
 		t.Errorf("said %q", text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // A root that is renamed while the box runs is searched where it is then, with everything that is known of it; what came to its
@@ -24,10 +25,7 @@ func TestFollow(t *testing.T) {
 		if root == top {
 			in = top + "/b" // a folder in a root is found by the walk
 		}
-		s, lost := r.Follow(Search{
-			Roots: []string{root, top + "/gone"}, Obeyed: []string{root}, Since: since, Guarded: []string{in + "/known/.git"},
-			Before: []string{in + "/.mise.toml"}, Stood: map[string]string{in + "/.mise.toml": files.Identity(unix.AT_FDCWD, p.dir+"/q/b/.mise.toml")},
-		})
+		s, lost := r.Follow(Search{Watched: stage.Watched{Roots: []string{root, top + "/gone"}, Obeyed: []string{root}, Since: since, Guarded: []string{in + "/known/.git"}, Before: []string{in + "/.mise.toml"}, Stood: map[string]string{in + "/.mise.toml": files.Identity(unix.AT_FDCWD, p.dir+"/q/b/.mise.toml")}}})
 		r.Close()
 		if len(lost) > 0 {
 			t.Errorf("%s: lost %q", root, lost)
@@ -40,7 +38,7 @@ func TestFollow(t *testing.T) {
 		if got := p.moved(found.Moved); got != want || err != nil {
 			t.Errorf("%s: %q, %v", root, got, err)
 		}
-		if got := p.what(found.Held); got != p.dir+"/q/b/r/.git: core.fsmonitor" {
+		if got := p.what(found.Moved); got != p.dir+"/q/b/r/.git: core.fsmonitor" {
 			t.Errorf("%s: %q", root, got)
 		}
 		must(t, os.Rename(p.dir+"/q", top))
@@ -54,7 +52,7 @@ func TestFollowLost(t *testing.T) {
 	must(t, err)
 	defer read.Close()
 	defer write.Close()
-	s, lost := Roots{{path: "/x", real: "/x", fd: int(read.Fd())}}.Follow(Search{Roots: []string{"/x", "/y"}})
+	s, lost := Roots{"/x": read}.Follow(Search{Watched: stage.Watched{Roots: []string{"/x", "/y"}}})
 	if !slices.Equal(lost, []string{"/x"}) || !slices.Equal(s.Roots, []string{"/y"}) {
 		t.Errorf("lost %q, searched %q", lost, s.Roots)
 	}
