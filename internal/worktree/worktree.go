@@ -38,7 +38,8 @@ type Tree struct {
 // root folder there may be none at all. The folder is a real path.
 func Around(dir string) (top string, t *Tree) {
 	for top = filepath.Clean(dir); ; top = filepath.Dir(top) {
-		if files.Exists(filepath.Join(top, ".git")) || top == filepath.Dir(top) { // the root folder, or where a relative path ends
+		// The root folder ends it, or where a relative path ends.
+		if files.Exists(filepath.Join(top, ".git")) || top == filepath.Dir(top) {
 			return top, At(top)
 		}
 	}
@@ -118,8 +119,8 @@ func (t *Tree) Owned() error {
 	for p := filepath.Dir(t.Top); p != "/"; p = filepath.Dir(p) {
 		above = append(above, p)
 	}
-	err := check(own.Fault, t.Top, filepath.Join(t.Top, ".git"), t.Dir, filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"),
-		filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common))
+	err := check(own.Fault, t.Top, filepath.Join(t.Top, ".git"), t.Dir,
+		filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"), filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common))
 	return cmp.Or(err, check(own.FolderFault, above...))
 }
 

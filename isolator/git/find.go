@@ -228,7 +228,9 @@ var harmless = []string{"noop", "partialclone", "preciousobjects", "worktreeconf
 func (r *Repo) extension(e gitconfig.Entry) (why string) {
 	name, is := strings.CutPrefix(e.Key, "extensions.")
 	switch {
-	case !is, slices.Contains(harmless, name), name == "refstorage" && e.Value == "files", name == "objectformat" && e.Value == "sha1":
+	case !is, slices.Contains(harmless, name):
+		return ""
+	case name == "refstorage" && e.Value == "files", name == "objectformat" && e.Value == "sha1":
 		return ""
 	case name == "refstorage":
 		return fmt.Sprintf("its refs are kept as %.40q", e.Value)

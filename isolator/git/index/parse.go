@@ -183,14 +183,15 @@ func (p *parser) extension() error {
 	return nil
 }
 
-// ordered refuses what git refuses: entries in another order, and a path twice but in a conflict. A path that is a file
-// and a folder is refused, too. Git does not look (verify_cache looks at neighbours only), and makes a tree of it that
-// nobody can check out.
+// ordered refuses what git refuses: entries in another order, and a path twice but in a conflict.
+// A path that is a file and a folder is refused, too. Git does not look (verify_cache looks at
+// neighbours only), and makes a tree of it that nobody can check out.
 func (x *Index) ordered() error {
 	var files []string // whose names the next one may begin with, each also with the one before
 	for i := range x.Entries {
 		e := &x.Entries[i]
-		if before := x.Entries[max(i-1, 0)]; i > 0 && (compare(&before, e) >= 0 || before.Name == e.Name && before.Stage() == 0) {
+		before := &x.Entries[max(i-1, 0)]
+		if i > 0 && (compare(before, e) >= 0 || before.Name == e.Name && before.Stage() == 0) {
 			return fmt.Errorf("%q is not in order", e.Name)
 		}
 		if e.Stage() != 0 {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// A commit takes its trees from the extension TREE, and what is staged is compared with these alone. So what is written
-// there is computed from the entries. Of what was read, only the names of the trees count: they say which ones there are.
+// A commit takes its trees from the extension TREE, and what is staged is compared with these alone. So
+// what is written there is computed from the entries. Of what was read, only the names of the trees
+// count: they say which ones there are.
 
 // maxDepth is how deep folders are whose trees are cached: what a box nests deeper costs no time.
 const maxDepth = 100
@@ -33,9 +34,9 @@ func treeNames(text string) map[ID]bool {
 	return names
 }
 
-// cachedTrees returns what the extension has of the entries in a folder, whose path has that length, and its tree: nil
-// where that is none of the known ones, or something below it is none. A conflict and what is only meant to be added are
-// in no tree.
+// cachedTrees returns what the extension has of the entries in a folder, whose path has that length, and
+// its tree: nil where that is none of the known ones, or something below it is none. A conflict and what
+// is only meant to be added are in no tree.
 func (x *Index) cachedTrees(name string, entries []Entry, path, depth int) (cached []byte, id *ID) {
 	var tree, below []byte
 	folders, whole := 0, true
