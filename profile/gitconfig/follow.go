@@ -62,8 +62,8 @@ func Environment(getenv func(string) string) Sources {
 	return s
 }
 
-// Load returns all settings, each with the file it is written in. A file that cannot be read has no settings, and of one
-// with a syntax error those before it count.
+// Load returns all settings, each with the file it is written in. A file that cannot be read has no
+// settings, and of one with a syntax error those before it count.
 func (s Sources) Load() []Entry {
 	f := follower{Sources: s}
 	f.user()
@@ -75,8 +75,9 @@ func (s Sources) Load() []Entry {
 	return f.list
 }
 
-// User returns the settings of files outside the repository; every file that they are in or that they include, there or not,
-// also under a condition that does not hold; and an error for the first that git would refuse.
+// User returns the settings of files outside the repository; every file that they are in or that they
+// include, there or not, also under a condition that does not hold; and an error for the first that git
+// would refuse.
 func (s Sources) User() (list []Entry, files []string, err error) {
 	f := follower{Sources: s}
 	f.user()

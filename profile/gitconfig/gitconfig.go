@@ -1,17 +1,17 @@
-// Package gitconfig reads settings of git without starting it, and makes those of a box of them: without what a box must
-// not have, and with what the profile overrides. It also says of any setting what git would run for it (UseOf, Places,
-// Harmless).
+// Package gitconfig reads settings of git without starting it, and makes those of a box of them: without
+// what a box must not have, and with what the profile overrides. It also says of any setting what git
+// would run for it (UseOf, Places, Harmless).
 //
 // It promises that no stripped section comes back through an include, because includes are followed here and none is
-// written; that sub-sections, repeated keys and keys without a value arrive as they are; and that git reads back exactly
-// what was written.
+// written; that sub-sections, repeated keys and keys without a value arrive as they are; and that git
+// reads back exactly what was written.
 //
 //	list, files, err := sources.User()
 //	r := gitconfig.Clean(list, gitconfig.Policy{Strip: []string{"url"}})
 //	text := gitconfig.File("Written by inner.", r.File)
 //
-// Conditional includes are decided for one folder, so a box that works in several repositories has the settings of the
-// one it was started in.
+// Conditional includes are decided for one folder, so a box that works in several repositories has the
+// settings of the one it was started in.
 package gitconfig
 
 import (
@@ -95,7 +95,8 @@ func folded(key string) string {
 // that the format cannot hold, and includes, are left out.
 func File(about string, list []Entry) []byte {
 	subsection := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	// In quotes git keeps every byte but a carriage return before a line end, and those are escaped here (config.c, parse_value).
+	// In quotes git keeps every byte but a carriage return before a line end, and those are escaped here
+	// (config.c, parse_value).
 	value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var b strings.Builder
 	b.WriteString("# " + about + "\n")

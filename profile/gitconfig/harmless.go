@@ -40,8 +40,8 @@ func Harmless(e Entry, inside func(worktree string) bool) bool {
 	return !runs(e) && slices.Contains(plainSections(), section)
 }
 
-// runs reports whether git may run the value of a setting: it is a command of a shell, or the name of the setting has a word
-// in it that git uses for programs.
+// runs reports whether git may run the value of a setting: it is a command of a shell, or the name of the
+// setting has a word in it that git uses for programs.
 func runs(e Entry) bool {
 	_, _, name := e.Parts()
 	for _, word := range []string{
@@ -68,24 +68,30 @@ func helperAddress(s string) bool {
 // plainSections returns the sections of which every setting is harmless that git does not run.
 func plainSections() []string {
 	return []string{
-		"advice", "am", "apply", "author", "blame", "branch", "checkout", "color", "column", "commit", "committer", "extensions", "feature", "fetch",
-		"format", "fsck", "gc", "gitflow", "grep", "gui", "i18n", "index", "log", "maintenance", "notes", "pack", "pretty", "pull", "push", "rebase",
-		"receive", "rerere", "reset", "sparse", "splitindex", "stash", "status", "submodule", "svn", "svn-remote", "tag", "transfer", "user",
-		"versionsort", "worktree",
+		"advice", "am", "apply", "author", "blame", "branch", "checkout", "color", "column", "commit",
+		"committer", "extensions", "feature", "fetch", "format", "fsck", "gc", "gitflow", "grep", "gui",
+		"i18n", "index", "log", "maintenance", "notes", "pack", "pretty", "pull", "push", "rebase",
+		"receive", "rerere", "reset", "sparse", "splitindex", "stash", "status", "submodule", "svn",
+		"svn-remote", "tag", "transfer", "user", "versionsort", "worktree",
 	}
 }
 
 func coreNames() []string {
 	return []string{
-		"abbrev", "autocrlf", "bare", "bigfilethreshold", "checkstat", "commentchar", "commitgraph", "compression", "deltabasecachelimit", "eol",
-		"excludesfile", "filemode", "filesreflocktimeout", "fscache", "fsync", "fsyncmethod", "fsyncobjectfiles", "hidedotfiles", "ignorecase",
-		"ignorestat", "logallrefupdates", "longpaths", "loosecompression", "maxtreedepth", "multipackindex", "notesref", "packedgitlimit",
-		"packedgitwindowsize", "packedrefstimeout", "precomposeunicode", "preloadindex", "protecthfs", "protectntfs", "quotepath",
-		"repositoryformatversion", "safecrlf", "sharedrepository", "sparsecheckout", "sparsecheckoutcone", "splitindex", "symlinks", "trustctime",
-		"untrackedcache", "usereplacerefs", "warnambiguousrefs", "whitespace",
+		"abbrev", "autocrlf", "bare", "bigfilethreshold", "checkstat", "commentchar", "commitgraph",
+		"compression", "deltabasecachelimit", "eol", "excludesfile", "filemode", "filesreflocktimeout",
+		"fscache", "fsync", "fsyncmethod", "fsyncobjectfiles", "hidedotfiles", "ignorecase", "ignorestat",
+		"logallrefupdates", "longpaths", "loosecompression", "maxtreedepth", "multipackindex", "notesref",
+		"packedgitlimit", "packedgitwindowsize", "packedrefstimeout", "precomposeunicode", "preloadindex",
+		"protecthfs", "protectntfs", "quotepath", "repositoryformatversion", "safecrlf", "sharedrepository",
+		"sparsecheckout", "sparsecheckoutcone", "splitindex", "symlinks", "trustctime", "untrackedcache",
+		"usereplacerefs", "warnambiguousrefs", "whitespace",
 	}
 }
 
 func remoteNames() []string {
-	return []string{"fetch", "push", "mirror", "prune", "prunetags", "tagopt", "skipdefaultupdate", "skipfetchall", "promisor", "partialclonefilter", "followremotehead", "gh-resolved"}
+	return []string{
+		"fetch", "push", "mirror", "prune", "prunetags", "tagopt", "skipdefaultupdate", "skipfetchall",
+		"promisor", "partialclonefilter", "followremotehead", "gh-resolved",
+	}
 }

@@ -13,8 +13,8 @@ func login(e Entry) bool {
 	return section == "credential" || secret(name) || withoutLogins(sub) != sub || addressWithoutLogin(name, e.Value) != e.Value
 }
 
-// secret reports whether a setting of that name, which is the last part of its key, is a login or a file with one. Tokens are
-// also sent as headers.
+// secret reports whether a setting of that name, which is the last part of its key, is a login or a file
+// with one. Tokens are also sent as headers.
 func secret(name string) bool {
 	return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert"}, name) ||
 		slices.ContainsFunc([]string{"token", "password", "passwd", "pass", "secret", "apikey"}, func(end string) bool { return strings.HasSuffix(name, end) })
@@ -47,8 +47,8 @@ func Shown(list []Entry) (out []Entry) {
 	return out
 }
 
-// addressWithoutLogin is withoutLogins of the value of a setting. A proxy needs no scheme: user:password@host (git-config(1),
-// http.proxy).
+// addressWithoutLogin is withoutLogins of the value of a setting. A proxy needs no scheme:
+// user:password@host (git-config(1), http.proxy).
 func addressWithoutLogin(name, value string) string {
 	if name == "proxy" && !strings.Contains(value, "://") {
 		return strings.TrimPrefix(withoutLogins("http://"+value), "http://")
@@ -59,8 +59,8 @@ func addressWithoutLogin(name, value string) string {
 // address matches the part of an address that has a login in it.
 var address = lazy.Regexp(`\w*://[^/?#]*@`)
 
-// withoutLogins removes the logins from the addresses in a text: https://name:token@host/path. For https a name alone may be
-// a token; the user of an ssh address is none.
+// withoutLogins removes the logins from the addresses in a text: https://name:token@host/path. For https a
+// name alone may be a token; the user of an ssh address is none.
 func withoutLogins(text string) string {
 	return address().ReplaceAllStringFunc(text, func(m string) string {
 		scheme, rest, _ := strings.Cut(strings.TrimSuffix(m, "@"), "://")

@@ -62,8 +62,8 @@ func Parse(data []byte) (list []Entry, err error) {
 	return list, nil
 }
 
-// parseValue reads a value after its "=", up to the end of the line, and returns what follows. Blanks around it are left
-// out, and each one inside becomes a space unless it is quoted.
+// parseValue reads a value after its "=", up to the end of the line, and returns what follows. Blanks
+// around it are left out, and each one inside becomes a space unless it is quoted.
 func parseValue(data []byte) (value string, rest []byte, ok bool) {
 	var b []byte
 	quoted, spaces := false, 0

@@ -104,5 +104,8 @@ func CommandPlaces(line, top, home string) []string {
 
 // interpreters returns the programs that run the file named by their first argument.
 func interpreters() []string {
-	return []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "Rscript", "osascript", "source", "exec", "env"}
+	return []string{
+		"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "node", "nodejs",
+		"deno", "bun", "ruby", "perl", "php", "lua", "Rscript", "osascript", "source", "exec", "env",
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/isolator/git/server"
 )
 
@@ -100,7 +101,8 @@ func (b *bringing) bring() (err error) {
 
 // git runs the host's over the host's repository, without hooks and monitors.
 func (b *bringing) git(in string, args ...string) (string, error) {
-	cmd := b.gate.Command(filepath.Join(b.Dir, b.tree()), append([]string{"-c", "submodule.recurse=false"}, args...)...)
+	cmd := program.Command(b.Git, append([]string{"-c", "submodule.recurse=false"}, args...)...)
+	cmd.Env = append(cmd.Env, "GIT_DIR="+filepath.Join(b.Dir, b.tree()), "GIT_WORK_TREE="+b.Top)
 	cmd.Stdin, cmd.SysProcAttr = strings.NewReader(in), &syscall.SysProcAttr{Setsid: true} // no signal of a terminal reaches it
 	out, err := cmd.CombinedOutput()
 	if err != nil {
