@@ -20,7 +20,7 @@ const maxIndex = 128 << 20
 // Gitlinks returns the places below the top of a work tree in which git looks for another repository, however deep: those in
 // which it finds none, and those in which one is. Git enters them by itself.
 func Gitlinks(r *Repo) (vacant, there []string, err error) {
-	links, err := LinksIn(r.Dir, r.Digits/2)
+	links, err := r.links()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the index cannot be read: %w", err)
 	}
@@ -39,9 +39,9 @@ func Gitlinks(r *Repo) (vacant, there []string, err error) {
 	return vacant, there, nil
 }
 
-// LinksIn returns what index.Gitlinks says of the index in a git directory, and of each that it may share with others.
-func LinksIn(dir string, hash int) (links []string, err error) {
-	entries, err := os.ReadDir(dir)
+// links returns what index.Gitlinks says of the index, and of each that it may share with others.
+func (r *Repo) links() (links []string, err error) {
+	entries, err := os.ReadDir(r.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +54,12 @@ func LinksIn(dir string, hash int) (links []string, err error) {
 		if err != nil || fi.Size() > left {
 			return nil, fmt.Errorf("it has more than %d bytes", maxIndex)
 		}
-		data, err := files.Read(filepath.Join(dir, e.Name()), files.NoLinks, left)
+		data, err := files.Read(filepath.Join(r.Dir, e.Name()), files.NoLinks, left)
 		if err != nil {
 			return nil, err
 		}
 		left -= int64(len(data))
-		found, err := index.Gitlinks(data, hash)
+		found, err := index.Gitlinks(data, r.Digits/2)
 		if err != nil {
 			return nil, err
 		}
