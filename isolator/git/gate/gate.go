@@ -104,6 +104,7 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		Sparse:    g.Sparse || !own,
 		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
+		Gitlink:   func(path string) bool { return g.HostHad(path, objects.Gitlink) },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
 		Trees:     func(ids []index.ID) bool { return g.BringAs("tree", names(ids)...) == nil },
 	})
@@ -211,7 +212,7 @@ func (g *Gate) gitlinks() (map[string]bool, error) {
 	out, err := g.Command(filepath.Dir(filepath.Join(g.Dir, g.Index())), "ls-files", "--stage", "-z").Output()
 	found := map[string]bool{}
 	for line := range strings.SplitSeq(string(out), "\x00") {
-		if about, path, _ := strings.Cut(line, "\t"); strings.HasPrefix(about, "160000 ") {
+		if about, path, _ := strings.Cut(line, "\t"); strings.HasPrefix(about, objects.Gitlink) {
 			found[path] = true
 		}
 	}

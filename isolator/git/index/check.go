@@ -15,6 +15,9 @@ type Rules struct {
 	Written int64
 	// Protected reports whether the box may not write or see the file at a path.
 	Protected func(path string) bool
+	// Gitlink reports whether the host, not a box, has a repository of another at a path that is
+	// not in its index now, as a branch that it made has.
+	Gitlink func(path string) bool
 	// True reports whether the file of an entry has its times and its content, as TimesTrue does.
 	True func(e *Entry) bool
 	// Trees reports whether the host has all of these trees, and what is in them, now that those
@@ -120,8 +123,9 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 	case !GoodPath(name, mode):
 		return fmt.Errorf("index: no path of a box: %q", name)
 	case mode == modeGitlink:
-		if !slices.ContainsFunc(c.host.at(name), func(e Entry) bool { return e.Mode() == modeGitlink }) {
-			return fmt.Errorf("index: %q is no submodule of what you have checked out, and becomes one outside: git submodule add, git switch", name)
+		had := slices.ContainsFunc(c.host.at(name), func(e Entry) bool { return e.Mode() == modeGitlink })
+		if !had && !c.rules.Gitlink(name) {
+			return fmt.Errorf("index: %q is a new submodule, which is for outside: git submodule add", name)
 		}
 		return nil
 	}

@@ -118,11 +118,12 @@ func TestNames(t *testing.T) {
 		{"link of settings", file(".gitmodules", modeLink, blob), "no path"},
 		{"another spelling", file("x/GITMOD~2", modeLink, blob), "no path"},
 		{"settings", file(".gitmodules", modeFile, blob), ""},
-		{"submodule", file("sub", modeGitlink, commit), "no submodule of what"},
-		{"submodule in a conflict", staged(file("sub", modeGitlink, commit), 3), "no submodule of what"},
-		{"file becomes submodule", file("a", modeGitlink, commit), "no submodule of what"},
+		{"submodule", file("sub", modeGitlink, commit), "new submodule"},
+		{"submodule in a conflict", staged(file("sub", modeGitlink, commit), 3), "new submodule"},
+		{"file becomes submodule", file("a", modeGitlink, commit), "new submodule"},
 		{"the host's submodule", file("had", modeGitlink, other), ""},
 		{"a conflict of it", staged(file("had", modeGitlink, other), 1), ""},
+		{"a branch of the host's has it", file("known", modeGitlink, commit), ""},
 		{"the host's path", file(".GIT/was", modeFile, blob), ""},
 		{"with another content", file(".GIT/was", modeFile, other), "no path"},
 	} {
@@ -137,6 +138,7 @@ func TestNames(t *testing.T) {
 			}
 			box.put(c.entry)
 			rules := r.rules()
+			rules.Gitlink = func(path string) bool { return path == "known" }
 			checked, err := Check(again(t, &box), &host, rules)
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) {

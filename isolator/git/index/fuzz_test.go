@@ -165,6 +165,7 @@ func FuzzCheck(f *testing.F) {
 			Written:   1 << 62,
 			Sparse:    bits&2 != 0,
 			Protected: func(path string) bool { return bits&1 != 0 && strings.HasPrefix(path, "d/") },
+			Gitlink:   func(string) bool { return false },
 			True:      func(e *Entry) bool { return bits&4 != 0 && e.Stat[0] == 0 },
 			Trees:     func([]ID) bool { return bits&8 != 0 },
 		}

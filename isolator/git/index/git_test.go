@@ -77,6 +77,7 @@ func (r *repo) rules() Rules {
 	return Rules{
 		Written:   1 << 62,
 		Protected: func(string) bool { return false },
+		Gitlink:   func(string) bool { return false },
 		Trees:     func([]ID) bool { return true },
 		True: func(e *Entry) bool {
 			worktree, err := os.Open(r.dir)

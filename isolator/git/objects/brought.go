@@ -36,10 +36,13 @@ func (g *Gate) record(commits []string) error {
 	return errors.Join(err, file.Close())
 }
 
+// Gitlink is what HostHad is asked for in the place of a file.
+const Gitlink = gitlink
+
 // HostHad reports whether a commit that no box brought, and that the host's refs lead to, put this file
-// there: one with that content, whose name in hexadecimal it is. path is one of the repository. When in
-// doubt it had not.
-func (g *Gate) HostHad(path, blob string) bool {
+// there: one with that content, whose name in hexadecimal it is, or any Gitlink. path is one of the
+// repository. When in doubt it had not.
+func (g *Gate) HostHad(path, what string) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	text, err := os.ReadFile(g.brought())
@@ -54,18 +57,18 @@ func (g *Gate) HostHad(path, blob string) bool {
 		}
 	}
 	log, err := g.run("", nil, append(args, "--", path)...)
-	return err == nil && put(log, path, string(text), blob)
+	return err == nil && put(log, path, string(text), what)
 }
 
 // put reads a log: a commit's name, and ":MODE MODE OLD NEW STATUS" and the path for each file that it changed.
-func put(log, path, brought, blob string) bool {
+func put(log, path, brought, what string) bool {
 	own, fields := false, strings.Split(log, "\x00")
 	for i, field := range fields {
 		words := strings.Fields(field)
 		switch {
 		case len(words) == 1 && len(words[0]) == 40:
 			own = !strings.Contains(brought, words[0])
-		case len(words) == 5 && words[0][0] == ':' && own && words[3] == blob:
+		case len(words) == 5 && words[0][0] == ':' && own && (words[1] == what || words[3] == what):
 			if i+1 < len(fields) && fields[i+1] == path {
 				return true
 			}
