@@ -183,6 +183,7 @@ func (b *boxGits) make(run *Run) error {
 		if err != nil {
 			return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(r.Top) + ": " + err.Error(), Hint: "inner doctor"}
 		}
+		s.nested = b.nested(r.Top)
 		b.served = append(b.served, s)
 		run.Undo(func() { s.close(run) })
 		s.clone = b.unserved(run) != ""
@@ -332,6 +333,20 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 
 // known is what was there of git's before the run, and the box cannot write.
 func (b *boxGits) known() []string { return append(b.repositories(), b.stays...) }
+
+// nested are the places of repositories in a work tree, relative to it, at which the box can make none.
+func (b *boxGits) nested(top string) (out []string) {
+	places := slices.Clone(b.missing)
+	for _, r := range b.found {
+		places = append(places, r.Top)
+	}
+	for _, p := range places {
+		if rest, ok := paths.Rest(top, p); ok && rest != "" {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
 
 // repositories are the git directories that are shared.
 func (b *boxGits) repositories() (out []string) {

@@ -29,10 +29,11 @@ import (
 // BOX stands for the profile, and N lets several boxes of one profile live at the same time. The folder stays, with
 // the box's settings, and a rebase that is half done goes on in the next run.
 type sharedGit struct {
-	repo  *git.Repo
-	dir   string // the folder
-	lock  *os.File
-	clone bool // the repository cannot be served
+	repo   *git.Repo
+	dir    string // the folder
+	lock   *os.File
+	nested []string // places of repositories in its work tree
+	clone  bool     // the repository cannot be served
 }
 
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
@@ -94,7 +95,7 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 	return server.Repository{
 		Repository: gate.Repository{
 			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Partial: r.Partial,
-			Covered: covered, Sparse: r.Sparse,
+			Covered: covered, Nested: s.nested, Sparse: r.Sparse,
 		},
 		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,
 	}

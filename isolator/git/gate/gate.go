@@ -33,7 +33,9 @@ type Repository struct {
 
 	// Covered are the places in the work tree that the box may not write, or does not see, relative to it.
 	Covered []string
-	Sparse  bool // only some files of the repository are in the work tree
+	// Nested are the places in it of repositories that are there, or have no room, since the box began, so that it can make none.
+	Nested []string
+	Sparse bool // only some files of the repository are in the work tree
 }
 
 // Index is the name of the work tree's index in the git directory.
@@ -104,7 +106,7 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		Sparse:    g.Sparse || !own,
 		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
-		Gitlink:   func(path string) bool { return g.HostHad(path, objects.Gitlink) },
+		Gitlink:   func(path string) bool { return slices.Contains(g.Nested, path) && g.HostHad(path, objects.Gitlink) },
 		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
 		Trees:     func(ids []index.ID) bool { return g.BringAs("tree", names(ids)...) == nil },
 	})
