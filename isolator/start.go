@@ -53,7 +53,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 			}
 		}
 		b.Result = launch.Run(p, o)
-		if !b.learned() || !b.again() {
+		if b.Result.Signal != 0 || !b.learned() || !b.again() {
 			break
 		}
 	}

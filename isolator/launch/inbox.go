@@ -15,8 +15,8 @@ import (
 type inbox struct {
 	r, w int
 
-	over    chan struct{} // closed when the run is over, with Options.Done
-	awaited chan struct{} // closed when nobody waits for Done any more
+	over    chan struct{} // closed when the run is over
+	awaited chan struct{} // closed when nobody waits for signals, or Done, any more
 }
 
 // Bytes in the inbox that are not signals.
@@ -68,22 +68,31 @@ func (i *inbox) awaitDone(done <-chan struct{}) {
 // was ignored when inner started stays ignored, as nohup(1) and background
 // jobs of scripts want it.
 func (i *inbox) catch() {
+	i.over, i.awaited = make(chan struct{}), make(chan struct{})
 	go func() {
-		signals := make(chan os.Signal, 64)
+		defer close(i.awaited)
 		// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
 		wanted := slices.DeleteFunc([]os.Signal{
 			syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
 			syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
 		}, signal.Ignored)
-		signal.Notify(signals, wanted...)
+		signal.Notify(caught, wanted...)
 		i.put(wakeCaught)
-		for sig := range signals {
-			if n, ok := sig.(syscall.Signal); ok {
-				i.put(byte(n))
+		for {
+			select {
+			case sig := <-caught:
+				if n, ok := sig.(syscall.Signal); ok {
+					i.put(byte(n))
+				}
+			case <-i.over:
+				return
 			}
 		}
 	}()
 }
+
+// caught are the signals of this process. What comes when a try of a run is over waits for the next one, if there is one.
+var caught = make(chan os.Signal, 64)
 
 // awaitChild tells the loop when a child has ended of which there is no pidfd (before Linux 5.4).
 func (i *inbox) awaitChild(pid int) {
@@ -95,9 +104,8 @@ func (i *inbox) awaitChild(pid int) {
 	}()
 }
 
-// close lets go of the reading end. The writing one belongs to the signals, which stay caught,
-// and without effect, while the caller cleans up after the run and exits; with Options.Done
-// it goes, too, when nobody else has it: alone says that no relay and nobody of awaitChild does.
+// close lets go of both ends, of the writing one when nobody else has it: alone says that no relay and nobody of
+// awaitChild does. Signals stay caught while the caller cleans up after the run and exits.
 func (i *inbox) close(alone bool) {
 	if i.over != nil {
 		close(i.over)

@@ -37,12 +37,12 @@ func (s *session) result() Result {
 // tellFailure says in the result why the program has not run.
 func (s *session) tellFailure(r *Result) {
 	switch p := &s.program; {
-	case p.failure != nil:
-		r.Code, r.Reason = p.failure.code, p.failure.text
 	case p.early != 0:
 		r.Code, r.Signal = 128+int(p.early), p.early
 		r.Interrupted = p.early == syscall.SIGINT
 		r.Reason = fmt.Sprintf("interrupted by %v before the program started", p.early)
+	case p.failure != nil:
+		r.Code, r.Reason = p.failure.code, p.failure.text
 	default:
 		r.Code, r.Reason = CodeNoSandbox, s.reason()
 	}
