@@ -76,6 +76,9 @@ func gitOf(c *caller.Caller, rc profile.RunConfig) gitconfig.Sources {
 	s := gitconfig.Environment(c.Getenv)
 	s.Home = c.Home
 	if filepath.IsAbs(rc.Workdir) { // else it cannot be used, which is said elsewhere
+		if s.Global != "" && !filepath.IsAbs(s.Global) {
+			s.Global = filepath.Join(rc.Workdir, s.Global)
+		}
 		if r, err := git.Find(files.Real(rc.Workdir)); err == nil {
 			s.GitDir, s.CommonDir = r.Dir, r.Common
 		}

@@ -46,7 +46,7 @@ func (l *looker) dir(p string) Path {
 func split(p string) (dir, base string) {
 	i := strings.LastIndexByte(p, '/')
 	if i < 0 {
-		return filepath.Dir(p), filepath.Base(p) // relative: the caller's mistake
+		return "/", p // relative: the caller's mistake
 	}
 	return p[:max(i, 1)], p[i+1:]
 }
