@@ -140,13 +140,12 @@ func (b *boxGits) look(run *Run) {
 
 // bind puts what a shared repository is made of into the plan.
 func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
-	store, folder, cloned := DryStage+"objects of "+r.Common, DryStage+"clone of "+r.Common, b.unserved(run) != ""
+	store, dir := DryStage+"objects of "+r.Common, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
 	if s != nil {
-		store, folder, cloned = s.store(), filepath.Join(s.dir, "clone"), s.clone
+		store = s.store()
 	}
-	dir := plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
-	if cloned {
-		dir = plan.Bind{Host: folder, Box: r.Common, Write: true, Reason: gitClone}
+	if s != nil && s.clone {
+		dir = plan.Bind{Host: filepath.Join(s.dir, "clone"), Box: r.Common, Write: true, Reason: gitClone}
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	run.Facts.Paths[r.Common] = host.Look(r.Common)
