@@ -13,7 +13,6 @@ import (
 
 // killsLoop commits until it is killed, and notes each commit that git said is made. It stashes without a reset: of two gits
 // outside, too, one that resets loses what the other commits meanwhile.
-// It stashes without a reset: of two gits outside, one that resets loses what the other commits meanwhile.
 const killsLoop = `i=0; while :; do i=$((i+1)); echo $1 $i >$1; git add $1 && git commit -qm "$1 $i" && git rev-parse HEAD >>made-$1; git branch -f at-$1; echo s >>$1; git stash store -q $(git stash create); done 2>/dev/null`
 
 // TestGitKills kills inner, its server or its box at random moments, while both sides commit and git outside collects
@@ -63,6 +62,9 @@ func TestGitKills(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
+			for _, c := range []*exec.Cmd{box, host, gc} { // else they go on for ever
+				_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			}
 			t.Fatalf("%d: %q: the run hangs", i, victim)
 		}
 		// A git outside that is killed leaves locks of its own: it ends by itself, between two commands.
