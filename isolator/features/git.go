@@ -305,10 +305,10 @@ func repoPolicy(run *Run) *gitconfig.Policy {
 // writes an index that can be looked at.
 var oursInGit = []gitconfig.Entry{
 	{Key: "gc.auto", Value: "0"},
-	{Key: "maintenance.auto", Value: "false"},
 	{Key: "gc.worktreepruneexpire", Value: "never"},
-	{Key: "core.splitindex", Value: "false"},
+	{Key: "maintenance.auto", Value: "false"},
 	{Key: "index.sparse", Value: "false"},
+	{Key: "core.splitindex", Value: "false"},
 	{Key: "core.fsmonitor", Value: "false"},
 	{Key: "core.untrackedcache", Value: "false"},
 }

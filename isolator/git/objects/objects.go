@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ type Gate struct {
 	diffs      *asked    // one that says what is in commits
 	packed     time.Time // when the host's packs had changed last, when they were started
 	packs      map[string]bool
+	commits    map[string]bool // that were brought, or seen at the host, and may have gone since
 }
 
 // NewLink is the error for a commit or tree that brings a gitlink. It holds the path, which the box chose.
@@ -77,7 +79,7 @@ var errMissing = errors.New("is neither in the repository nor in the box's store
 
 // New makes a gate. Close must be called.
 func New(o Options) (g *Gate, err error) {
-	g = &Gate{Options: o, quarantine: "tmp_objdir-inner-" + rand.Text(), packs: map[string]bool{}}
+	g = &Gate{Options: o, quarantine: "tmp_objdir-inner-" + rand.Text(), packs: map[string]bool{}, commits: map[string]bool{}}
 	open := func(name string, flags int) (file *os.File) {
 		if err == nil {
 			file, err = os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|flags, 0)
@@ -108,31 +110,35 @@ func (g *Gate) Close() {
 
 // Bring brings what a ref, a HEAD or a log is about to name, in hexadecimal. The name of nothing, all
 // zeros, is passed over.
-func (g *Gate) Bring(names ...string) error { return g.bring(names, (*walk).named) }
+func (g *Gate) Bring(names ...string) error { return g.BringAs("", names...) }
 
 // BringAs brings what an index is about to name: "blob" or "tree" objects, or files as Modules. Trees
 // were compared with its entries.
 func (g *Gate) BringAs(kind string, names ...string) error {
-	return g.bring(names, func(w *walk, list []string) error { return w.all(kind, list) })
-}
-
-// Modules are the files that git outside reads submodules from.
-const Modules = ".gitmodules"
-
-// bring looks at what may come over, and then brings it. Packs are looked at when something is in no file of its own.
-func (g *Gate) bring(names []string, look func(*walk, []string) error) error {
 	list, err := checkNames(names)
 	if err != nil || len(list) == 0 {
 		return err
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if err = g.bringLoose(list, look); err == nil {
+	if kind == "" && !slices.ContainsFunc(list, func(name string) bool { return !g.commits[name] || !g.hasLoose(name) }) {
+		return nil
+	}
+	return g.bring(kind, list)
+}
+
+// Modules are the files that git outside reads submodules from.
+const Modules = ".gitmodules"
+
+// bring looks at what may come over, and then brings it. Packs are looked at when something is in no file of its own.
+func (g *Gate) bring(kind string, list []string) error {
+	err := g.bringLoose(kind, list)
+	if err == nil {
 		return nil
 	}
 	came, refused := g.bringPacks()
 	if came {
-		err = g.bringLoose(list, look)
+		err = g.bringLoose(kind, list)
 	}
 	if err == nil {
 		return nil
@@ -141,13 +147,13 @@ func (g *Gate) bring(names []string, look func(*walk, []string) error) error {
 }
 
 // bringLoose brings what the store has as files of their own.
-func (g *Gate) bringLoose(list []string, look func(*walk, []string) error) error {
+func (g *Gate) bringLoose(kind string, list []string) error {
 	if err := g.makeQuarantine(); err != nil {
 		return err
 	}
 	defer g.removeQuarantine()
 	w := &walk{gate: g, fresh: map[string]string{}, asks: map[ask]bool{}, odd: map[entry]bool{}, room: maxBytes}
-	err := look(w, list)
+	err := w.all(kind, list)
 	if err == nil && len(w.odd) > 0 {
 		err = g.judge(w.odd)
 	}
@@ -159,5 +165,21 @@ func (g *Gate) bringLoose(list []string, look func(*walk, []string) error) error
 			err = g.release(fileOf(name))
 		}
 	}
+	if err == nil {
+		g.remember(w.commits...)
+	}
 	return err
+}
+
+// maxCommits is how many commits are remembered.
+const maxCommits = 1000
+
+// remember notes commits that the host has.
+func (g *Gate) remember(commits ...string) {
+	if len(g.commits) > maxCommits {
+		clear(g.commits)
+	}
+	for _, name := range commits {
+		g.commits[name] = true
+	}
 }

@@ -137,14 +137,19 @@ func (w *walk) answer() (trees []string, err error) {
 			return nil, fmt.Errorf("%s is named as a %s and is a %s", a.name, a.kind, is.kind)
 		case a.kind == "" && is.kind == "tree":
 			trees = append(trees, is.name)
+		case is.kind == "commit" && is.name == a.name:
+			w.gate.remember(a.name)
 		}
 	}
 	return trees, err
 }
 
-// all brings what an index names.
+// all brings what an index names, or of no kind a ref.
 func (w *walk) all(kind string, list []string) error {
-	if kind == Modules {
+	switch kind {
+	case "":
+		return w.named(list)
+	case Modules:
 		for _, blob := range list {
 			w.odd[entry{"100644", Modules, blob}] = true
 		}

@@ -133,7 +133,7 @@ func (h *handle) how(flags uint32) uint32 {
 	switch {
 	case isLog(h.name) && writes(flags):
 		return fuse.FOPEN_DIRECT_IO | fuse.FOPEN_NOFLUSH
-	case h.r.watch.covers(h.name):
+	case h.r.covers(h.name):
 		return fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH
 	}
 	return fuse.FOPEN_NOFLUSH

@@ -73,7 +73,7 @@ func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse
 		child.file, inode = 0, number(name, uint64(kind))
 	}
 	n.attributes(st, inode, &out.Attr)
-	if n.r.watch.keeps(name, generation) {
+	if n.r.keeps(name, generation) {
 		out.SetEntryTimeout(lasting)
 		out.SetAttrTimeout(lasting)
 	}
@@ -90,7 +90,7 @@ func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs
 	var st unix.Stat_t
 	if err := n.stat(name, &st); err != nil {
 		if err == unix.ENOENT {
-			out.SetEntryTimeout(missing(name)) // see requests.Lookup
+			out.SetEntryTimeout(n.r.missing(name)) // see requests.Lookup
 		}
 		return nil, fs.ToErrno(err)
 	}
@@ -113,7 +113,7 @@ func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) sy
 		return syscall.ESTALE
 	}
 	n.attributes(&st, n.StableAttr().Ino, &out.Attr)
-	if n.r.watch.keeps(name, generation) {
+	if n.r.keeps(name, generation) {
 		out.SetTimeout(lasting)
 	}
 	return 0
@@ -175,7 +175,7 @@ func (n *node) OpendirHandle(ctx context.Context, _ uint32) (fs.FileHandle, uint
 		return nil, 0, errno
 	}
 	h := &listing{stream.(fs.FileReaddirenter), stream.(fs.FileSeekdirer)}
-	if n.r.watch.covers(n.name()) {
+	if n.r.covers(n.name()) {
 		return h, fuse.FOPEN_CACHE_DIR | fuse.FOPEN_KEEP_CACHE, 0
 	}
 	return h, 0, 0

@@ -63,7 +63,7 @@ func Open(o Options) (*Server, error) {
 		}
 	}
 	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
-	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree))
+	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree), r.refreshSettings)
 	r.refreshSettings()
 	return &Server{r: r}, nil
 }

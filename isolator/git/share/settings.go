@@ -74,12 +74,16 @@ func (r *repository) refreshSettings() {
 // baseFile is in the private folder, but nothing of the box's.
 func (r *repository) baseFile() string { return filepath.Join(r.Private, "base") }
 
-// Add adds settings of inner's.
+// Add adds settings of inner's, and has the kernel look again at what was written in info.
 func (s *Server) Add(list ...gitconfig.Entry) {
 	s.r.settings.mu.Lock()
 	s.r.Ours, s.r.settings.host = append(slices.Clone(s.r.Ours), list...), [3]stamp{}
 	s.r.settings.mu.Unlock()
-	s.r.refreshSettings()
+	kernel.mu.Lock()
+	defer kernel.mu.Unlock()
+	s.r.watch.changed("", ownSettings, unix.IN_MODIFY)
+	s.r.watch.changedAll("info")
+	s.r.watch.changedAll(path.Join("worktrees", s.r.Tree, "info"))
 }
 
 func (r *repository) boxSettings() ([]gitconfig.Entry, error) {

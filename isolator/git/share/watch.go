@@ -24,12 +24,13 @@ import (
 // rename outside, its event, and the lock file. Entries are never taken back, since that message
 // (FUSE_NOTIFY_INVAL_ENTRY) waits for the folder's lock, which a request may hold that waits for the
 // server: one that is killed in that moment leaves a box that hangs. So what is missing is kept only
-// where it cannot come.
+// where it cannot come. (FUSE_NOTIFY_INC_EPOCH, of Linux 6.16, takes away what is mounted below.)
 type watch struct {
 	top, tree  string   // the git directory, and in it the folder of the linked worktree, or of all
 	roots      [2]*node // the mount of the git directory, and that of the refs
 	watched    sync.Map // the names of the folders that are watched
 	generation atomic.Uint64
+	settings   func() // is called when those of the host have changed
 }
 
 // inotify is the one of this process, for all repositories that it serves: a user has few.
@@ -61,8 +62,8 @@ const changes = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_M
 // mostFolders is how many folders are watched: the user has a bound for all programs together.
 const mostFolders = 4096
 
-func newWatch(top, tree string) *watch {
-	w := &watch{top: top, tree: tree}
+func newWatch(top, tree string, settings func()) *watch {
+	w := &watch{top: top, tree: tree, settings: settings}
 	kernel.once.Do(kernel.open)
 	kernel.mu.Lock()
 	defer kernel.mu.Unlock()
@@ -71,6 +72,7 @@ func newWatch(top, tree string) *watch {
 	w.addAll("logs")
 	w.add(tree)
 	w.addAll(tree + "/logs")
+	w.add("info")
 	return w
 }
 
@@ -98,14 +100,25 @@ func (w *watch) addAll(name string) {
 	})
 }
 
-// covers reports whether the kernel may keep what it is told of a name.
+// covers reports whether the kernel may keep what it is told of a name. What is the box's own it changes itself, but for its
+// settings.
+func (r *repository) covers(name string) bool {
+	return !passing().MatchString(name) && !r.isSink(name) && (r.isOwn(name) && name != ownSettings || r.watch.covers(name))
+}
+
+// keeps reports whether it may, and nothing has changed since a generation.
+func (r *repository) keeps(name string, generation uint64) bool {
+	return r.covers(name) && (r.isOwn(name) || generation == r.watch.generation.Load())
+}
+
+// covers reports whether a name is watched.
 func (w *watch) covers(name string) bool {
-	if passing().MatchString(name) {
-		return false
-	}
 	switch name {
-	case "", "HEAD", "packed-refs", "index", "refs", "objects", "hooks":
+	case "", "HEAD", "packed-refs", "index", "refs", "logs", "objects", "hooks", ownSettings:
 		_, ok := w.watched.Load("")
+		return ok
+	case "info/exclude", "info/attributes":
+		_, ok := w.watched.Load("info")
 		return ok
 	case w.tree, w.tree + "/HEAD", w.tree + "/index":
 		_, ok := w.watched.Load(w.tree)
@@ -118,16 +131,14 @@ func (w *watch) covers(name string) bool {
 	return false
 }
 
-// keeps reports whether it may, and nothing has changed since a generation.
-func (w *watch) keeps(name string, generation uint64) bool {
-	return w.covers(name) && generation == w.generation.Load()
-}
-
 // missing is how long the kernel may keep that a name is not there.
-func missing(name string) time.Duration {
+func (r *repository) missing(name string) time.Duration {
 	switch name {
 	case "commondir", "gitdir", "refs/HEAD", "refs/remotes/HEAD", "refs/tags/HEAD", "refs/heads/HEAD":
 		return lasting // never there, or never served
+	}
+	if _, rest := inTree(name); r.isOwn(name) && rest != "info/sparse-checkout" && r.covers(name) { // see Add
+		return lasting
 	}
 	return 0
 }
@@ -193,6 +204,10 @@ func (w *watch) changedAll(folder string) {
 }
 
 func (w *watch) changed(folder, last string, mask uint32) {
+	if last == "config" || last == "config.worktree" { // what the box has is made of both
+		w.settings()
+		folder, last = "", ownSettings
+	}
 	name := path.Join(folder, last)
 	made := mask&unix.IN_ISDIR != 0 && mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0
 	if top := firstPart(name); made && (top == "refs" || top == "logs") {
