@@ -22,12 +22,14 @@ export GO GOFUMPT STATICCHECK NFPM
 .DEFAULT_GOAL := build
 .PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt generate demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
-build: ## build bin/inner, which carries inner-fetch, inner-box and inner-shim, and bin/inner-attack, each one static binary
+build: ## build bin/inner, which carries inner-fetch, inner-box, inner-git and inner-shim, and bin/inner-attack, each one static binary
 	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
 	@mkdir -p bin
 	$(GOBUILD) -o profile/remote/fetcher.bin ./cmd/inner-fetch
-	$(GOBUILD) -o isolator/innerbox/program.bin ./cmd/inner-box
-	@sha256sum <isolator/innerbox/program.bin | cut -c1-16 >isolator/innerbox/program.sum
+	$(GOBUILD) -o isolator/innerbox/box.bin ./cmd/inner-box
+	@sha256sum <isolator/innerbox/box.bin | cut -c1-16 >isolator/innerbox/box.sum
+	$(GOBUILD) -o isolator/innerbox/git.bin ./cmd/inner-git
+	@sha256sum <isolator/innerbox/git.bin | cut -c1-16 >isolator/innerbox/git.sum
 	$(GOBUILD) -tags programs -o cmd/inner/shim.bin ./cmd/inner-shim
 	@sha256sum <cmd/inner/shim.bin | cut -c1-16 >cmd/inner/shim.sum
 	$(GOBUILD) -tags programs -o bin/inner ./cmd/inner

@@ -18,7 +18,7 @@ import (
 func (b *Prepared) Options() launch.Options {
 	e := b.Spec.Entrypoint
 	return launch.Options{
-		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Supervisor: cmp.Or(innerbox.Path(filepath.Join(b.InnerHome, "shims")), b.Exe),
+		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Supervisor: cmp.Or(innerbox.Box(filepath.Join(b.InnerHome, "shims")), b.Exe),
 		Interactive: e.Interactive, Raw: e.TUI, CursorFix: e.CursorFix,
 		Clipboard: b.Spec.Clipboard,
 		Timeout:   b.Spec.Output.Timeout,

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile/gitconfig"
@@ -253,7 +254,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		return
 	}
 	var err error
-	if b.server, err = server.Start(cmp.Or(run.Exe, "/proc/self/exe"), list); err == nil {
+	if b.server, err = server.Start(cmp.Or(innerbox.Git(filepath.Join(run.InnerHome, "shims")), run.Exe, "/proc/self/exe"), list); err == nil {
 		run.Undo(b.server.Close)
 		run.Undo(b.server.End)
 	}

@@ -2,5 +2,5 @@
 
 package innerbox
 
-// A build by `go build` alone carries no inner-box.
-var program, digest string
+// A build by `go build` alone carries no programs.
+var box, git program

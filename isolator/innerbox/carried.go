@@ -4,11 +4,18 @@ package innerbox
 
 import _ "embed"
 
-// program is cmd/inner-box, put here by `make build`, and digest what it is named by. What is
-// embedded is mapped, not read: it costs nothing until it is written.
-//
-//go:embed program.bin
-var program string
+// The programs, put here by `make build`, and the digests that they are named by. What is embedded is mapped, not
+// read: it costs nothing until it is written.
+var (
+	//go:embed box.bin
+	boxText string
+	//go:embed box.sum
+	boxDigest string
+	//go:embed git.bin
+	gitText string
+	//go:embed git.sum
+	gitDigest string
 
-//go:embed program.sum
-var digest string
+	box = program{"inner-box", boxText, boxDigest}
+	git = program{"inner-git", gitText, gitDigest}
+)

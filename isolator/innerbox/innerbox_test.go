@@ -10,14 +10,14 @@ import (
 // TestPath: the file is written once, anew when it is not what it should be, and not used where
 // somebody else could have written it.
 func TestPath(t *testing.T) {
-	was, its := program, digest
-	t.Cleanup(func() { program, digest = was, its })
-	program, digest = "", ""
+	was := box
+	t.Cleanup(func() { box = was })
+	box = program{}
 	folder := t.TempDir()
-	if got := Path(folder); got != "" {
+	if got := Box(folder); got != "" {
 		t.Errorf("a build that carries none: %q", got)
 	}
-	program, digest = "#!/bin/true\n", "0123\n"
+	box = program{"inner-box", "#!/bin/true\n", "0123\n"}
 	want := filepath.Join(folder, "inner-box-0123")
 	old, recent := filepath.Join(folder, "inner-box-old"), filepath.Join(folder, "inner-box-recent")
 	for _, p := range []string{old, recent} {
@@ -29,7 +29,7 @@ func TestPath(t *testing.T) {
 	if err := os.Chtimes(old, long, long); err != nil {
 		t.Fatal(err)
 	}
-	if got := Path(folder); got != want {
+	if got := Box(folder); got != want {
 		t.Fatalf("%q, want %q", got, want)
 	}
 	if _, err := os.Stat(old); err == nil {
@@ -42,7 +42,7 @@ func TestPath(t *testing.T) {
 	if err != nil || first.Mode().Perm() != 0o500 {
 		t.Fatalf("%v, %v", first, err)
 	}
-	if again, err := os.Stat(Path(folder)); err != nil || !os.SameFile(first, again) {
+	if again, err := os.Stat(Box(folder)); err != nil || !os.SameFile(first, again) {
 		t.Errorf("written again (%v)", err)
 	}
 	for name, spoil := range map[string]func() error{
@@ -63,18 +63,18 @@ func TestPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Path(folder); got != want {
+		if got := Box(folder); got != want {
 			t.Errorf("%s: %q", name, got)
 		}
-		if data, err := os.ReadFile(want); err != nil || string(data) != program {
+		if data, err := os.ReadFile(want); err != nil || string(data) != box.text {
 			t.Errorf("%s: it holds %q (%v)", name, data, err)
 		}
 	}
 	absent := filepath.Join(folder, "absent")
-	if got := Path(absent); got != filepath.Join(absent, filepath.Base(want)) {
+	if got := Box(absent); got != filepath.Join(absent, filepath.Base(want)) {
 		t.Errorf("a folder that is not there: %q", got)
 	}
-	if got := Path("/proc/absent"); got != "" {
+	if got := Box("/proc/absent"); got != "" {
 		t.Errorf("a folder that cannot be made: %q", got)
 	}
 }
