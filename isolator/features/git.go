@@ -41,6 +41,7 @@ type boxGits struct {
 	passed  []string    // each .git that leads to none, or is hidden
 	missing []string    // where submodules are not initialised
 	unread  error       // of an index that cannot be read
+	hidden  []string    // files that the table hides
 	stays   []string    // all git directories, and what leads to them
 	served  []*sharedGit
 	failed  string     // why nothing can be mounted in the box
@@ -220,7 +221,7 @@ func (b *boxGits) clones(run *Run) {
 func (b *boxGits) heads(run *Run) error {
 	run.Assets.Heads = map[string]string{}
 	for _, r := range b.repos {
-		list := plan.HiddenFiles(run.Spec, run.Facts, r.Top)
+		list := slices.DeleteFunc(slices.Clone(b.hidden), func(p string) bool { return !paths.Inside(r.Top, p) })
 		if len(list) == 0 {
 			continue
 		}

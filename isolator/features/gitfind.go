@@ -35,7 +35,9 @@ func (b *boxGits) line(format string, args ...any) {
 
 // find finds the repositories of the folders that the box writes, and of the others named.
 func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
-	roots, since, hidden := realRoots(rc), oldest(f.StageBase), plan.HiddenFolders(rc, f)
+	roots, since := realRoots(rc), oldest(f.StageBase)
+	hidden, files := plan.HiddenPlaces(rc, f)
+	b.hidden = files
 	inRoots := func(p string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, p) })
 	}

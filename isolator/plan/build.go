@@ -42,8 +42,7 @@ type builder struct {
 	targets []string          // see protected
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
-	known   folderNames       // of what is there, see site
-	found   sensitive.Site    // see site
+	found   *sensitive.Site   // see site
 	emptied []string          // see places
 	closed  []string          // see hides
 	homeAt  int               // see ownHome

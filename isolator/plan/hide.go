@@ -396,22 +396,29 @@ func (b *builder) inHidden(p string) bool { return b.hides(filepath.Dir(p)) }
 // hides reports whether a host path is a folder that is hidden, or lies in one.
 func (b *builder) hides(p string) bool {
 	if b.closed == nil {
-		b.closed = HiddenFolders(b.rc, b.f)
+		b.closed, _ = HiddenPlaces(b.rc, b.f)
 	}
 	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
 }
 
-// HiddenFolders returns the real paths of the folders that a box has hidden, with all that is in them.
-func HiddenFolders(rc profile.RunConfig, f host.Facts) []string {
-	out := []string{}
+// HiddenPlaces returns the real paths of the folders that a box has hidden, with all that is in them, and of the files that
+// the table hides.
+func HiddenPlaces(rc profile.RunConfig, f host.Facts) (folders, files []string) {
+	folders = []string{}
 	add := func(p string) {
 		if at := f.Paths[p]; at.Kind == host.Dir {
-			out = append(out, at.Real)
+			folders = append(folders, at.Real)
 		}
 	}
-	for _, r := range Places(rc, f) {
-		if r.Method != "place" && !r.Part && !slices.Contains(rc.Allow, r.Key) {
-			for _, p := range r.At {
+	for _, r := range present(rc, f).Places(f.Globs) {
+		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
+			continue
+		}
+		for _, p := range r.At {
+			if at := f.Paths[p]; at.Kind == host.File && !slices.Contains(files, at.Real) {
+				files = append(files, at.Real)
+			}
+			if !r.Part {
 				add(p)
 			}
 		}
@@ -421,7 +428,7 @@ func HiddenFolders(rc profile.RunConfig, f host.Facts) []string {
 			add(p)
 		}
 	}
-	return out
+	return folders, files
 }
 
 func (b *builder) isStaged(source string) bool {

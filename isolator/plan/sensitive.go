@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -36,34 +35,37 @@ func ProgramFolders(rc profile.RunConfig, f host.Facts) []string {
 	return sensitive.Programs(f.Env["PATH"], f.Homes(), apart(rc, f))
 }
 
-// folderNames are the names of what is in folders, in lower case.
-type folderNames map[string]map[string]bool
-
-// site is the table as far as it is there: what the facts know of nothing below is left out
-// before it is spelled.
+// site is the table as far as it is there.
 func (b *builder) site() sensitive.Site {
-	if b.known != nil {
-		return b.found
+	if b.found == nil {
+		found := present(b.rc, b.f)
+		b.found = &found
 	}
-	b.known = folderNames{}
-	for p, info := range b.f.Paths {
+	return *b.found
+}
+
+// present is the table as far as it is there: what the facts know of nothing below is left out
+// before it is spelled.
+func present(rc profile.RunConfig, f host.Facts) sensitive.Site {
+	known := map[string]map[string]bool{} // the names in folders, in lower case
+	for p, info := range f.Paths {
 		if info.Kind == host.Missing {
 			continue
 		}
 		for dir := filepath.Dir(p); dir != p; p, dir = dir, filepath.Dir(dir) {
 			name := strings.ToLower(filepath.Base(p))
-			if b.known[dir][name] {
+			if known[dir][name] {
 				break
 			}
-			if b.known[dir] == nil {
-				b.known[dir] = map[string]bool{}
+			if known[dir] == nil {
+				known[dir] = map[string]bool{}
 			}
-			b.known[dir][name] = true
+			known[dir][name] = true
 		}
 	}
-	b.found = site(b.rc, b.f)
-	b.found.Names = func(dir string) (map[string]bool, bool) { return b.known[dir], true }
-	return b.found
+	found := site(rc, f)
+	found.Names = func(dir string) (map[string]bool, bool) { return known[dir], true }
+	return found
 }
 
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.
@@ -93,21 +95,6 @@ func projectRoots(rc profile.RunConfig) []string {
 	for _, m := range rc.Mounts {
 		if m.Mode != profile.Tmpfs {
 			add(m.Source)
-		}
-	}
-	return out
-}
-
-// HiddenFiles returns the real paths of the files in a folder that the table hides.
-func HiddenFiles(rc profile.RunConfig, f host.Facts, dir string) (out []string) {
-	for _, r := range Places(rc, f) {
-		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
-			continue
-		}
-		for _, p := range r.At {
-			if at := f.Paths[p]; at.Kind == host.File && paths.Inside(dir, at.Real) && !slices.Contains(out, at.Real) {
-				out = append(out, at.Real)
-			}
 		}
 	}
 	return out

@@ -86,7 +86,6 @@ func (c *Clone) Make(say func(format string, args ...any)) error {
 		}
 	}
 	c.Leave()
-	c.LeaveOfRefs()
 	settings, errSettings := c.Visible()
 	config := gitconfig.File("Settings of the sandbox: inner makes them of yours.", append(settings, c.Ours...))
 	err = errors.Join(err, errSettings, os.MkdirAll(filepath.Join(c.Folder(), "objects"), 0o700), os.MkdirAll(filepath.Join(c.Folder(), c.tree()), 0o700),

@@ -14,34 +14,17 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Leave has git leave the files that the box may not write, where the index has such files: it takes them for those outside of
-// a sparse checkout.
+// Leave has git leave the files that the box may not write, where the index or a commit that a ref leads to has such files: it takes them
+// for those outside of a sparse checkout. It takes a git, and a moment.
 func (r *Repository) Leave() {
 	staged := r.staged()
-	r.leave(func(p string) bool {
-		return slices.ContainsFunc(staged, func(file string) bool { return paths.Below(p, file) })
+	r.leaves = slices.DeleteFunc(slices.Clone(r.Covered), func(p string) bool {
+		return !slices.ContainsFunc(staged, func(file string) bool { return paths.Below(p, file) })
 	})
-}
-
-// leave adds those of the covered places, and returns the settings for them, if they are the first.
-func (r *Repository) leave(tracked func(place string) bool) (fresh []gitconfig.Entry) {
-	none := len(r.leaves) == 0
-	for _, p := range r.Covered {
-		if !slices.Contains(r.leaves, p) && tracked(p) {
-			r.leaves = append(r.leaves, p)
-		}
+	if r.leaves = append(r.leaves, r.inRefs()...); len(r.leaves) > 0 {
+		r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
+			gitconfig.Entry{Key: "sparse.expectfilesoutsideofpatterns", Value: "true"})
 	}
-	if none && len(r.leaves) > 0 {
-		fresh = []gitconfig.Entry{{Key: "core.sparsecheckout", Value: "true"}, {Key: "core.sparsecheckoutcone", Value: "false"}, {Key: "sparse.expectfilesoutsideofpatterns", Value: "true"}}
-	}
-	r.Ours = append(r.Ours, fresh...)
-	return fresh
-}
-
-// LeaveOfRefs is Leave for what refs lead to. It takes a git, and a moment: who has it made later adds what it returns.
-func (r *Repository) LeaveOfRefs() []gitconfig.Entry {
-	known := r.inRefs()
-	return r.leave(func(p string) bool { return known[p] })
 }
 
 // Fill makes files of the box's own in its git directory: what git there ignores, and which files it leaves as they are.
@@ -152,9 +135,8 @@ func (r *Repository) staged() (found []string) {
 	return found
 }
 
-// inRefs returns which of those places a commit has that a ref leads to. When in doubt it is all.
-func (r *Repository) inRefs() map[string]bool {
-	known := map[string]bool{}
+// inRefs returns which other of those places a commit has that a ref leads to. When in doubt it is all.
+func (r *Repository) inRefs() (known []string) {
 	var places []string
 	for _, p := range r.Covered {
 		if !slices.Contains(r.leaves, p) && !strings.Contains(p, "\n") {
@@ -162,7 +144,7 @@ func (r *Repository) inRefs() map[string]bool {
 		}
 	}
 	if len(places) == 0 {
-		return known
+		return nil
 	}
 	git := func(in string, args ...string) ([]string, error) {
 		c := program.Command(r.Git, append([]string{"--git-dir=" + r.Dir}, args...)...)
@@ -179,9 +161,13 @@ func (r *Repository) inRefs() map[string]bool {
 	}
 	there, errThere := git(ask.String(), "cat-file", "--batch-check=%(objectname)")
 	doubt := err != nil || errThere != nil || len(there) != (len(tips)+1)*len(places)
-	for i := range (len(tips) + 1) * len(places) {
-		if doubt || !strings.HasSuffix(there[i], " missing") {
-			known[places[i%len(places)]] = true
+	for i, p := range places {
+		found := doubt
+		for at := i; at < len(there) && !found; at += len(places) {
+			found = !strings.HasSuffix(there[at], " missing")
+		}
+		if found {
+			known = append(known, p)
 		}
 	}
 	return known

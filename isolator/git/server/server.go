@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -236,6 +237,7 @@ func Run() int {
 	unix.CloseOnExec(socketFD)
 	unix.CloseOnExec(specFD)
 	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(400) // little of what it makes stays, and its start makes some MB
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
 	told := teller{}
 	if err := serve(&told); err != nil {
@@ -294,11 +296,6 @@ func serve(told *teller) error {
 		return err
 	}
 	told.send(message{})
-	for i := range repos { // the box may run meanwhile
-		if more := repos[i].LeaveOfRefs(); repos[i].Fill(filepath.Join(repos[i].Private, "own")) == nil {
-			servers[i].Add(more...)
-		}
-	}
 	return nil
 }
 
@@ -308,12 +305,18 @@ func open(r *Repository, told *teller) (*share.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Leave()
-	if err := r.Fill(filepath.Join(r.Private, "own")); err != nil {
-		return nil, err
+	filled := sync.OnceValue(func() error {
+		r.Leave()
+		return r.Fill(filepath.Join(r.Private, "own"))
+	})
+	settings := func() (list, ours []gitconfig.Entry, err error) {
+		if err = filled(); err == nil {
+			list, err = r.Visible()
+		}
+		return list, r.Ours, err
 	}
 	return share.Open(share.Options{
-		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Hidden: r.Away, Objects: g, Index: g, Settings: r.Visible, Ours: r.Ours, Branch: r.Branch, Say: told.say,
+		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Hidden: r.Away, Objects: g, Index: g, Settings: settings, Branch: r.Branch, Say: told.say,
 		Moved: func(ref, old, now string) { told.send(message{Moved: &Moved{r.Dir, ref, old, now}}) },
 	})
 }

@@ -83,6 +83,9 @@ func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse
 // Lookup finds a name.
 func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
+	if name != "refs" && name != "objects" { // where something is mounted
+		n.r.begin.Do(n.r.looked)
+	}
 	if name == "config" || name == "config.worktree" {
 		n.r.refreshSettings()
 	}

@@ -62,10 +62,14 @@ func Open(o Options) (*Server, error) {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
 	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree), r.refreshSettings)
-	r.refreshSettings()
 	return &Server{r: r}, nil
+}
+
+// looked is called at the first look of the box.
+func (r *repository) looked() {
+	r.refreshSettings()
+	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
 }
 
 // hostsWorktrees are the linked worktrees that are there.
@@ -151,7 +155,7 @@ func (r *repository) mount(b Box, at string, more ...nsenter.Call) (int, error) 
 		return -1, err
 	}
 	for range 2 {
-		options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, r.uid, r.gid, transfer)
+		options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, r.uid, r.gid, maxRead)
 		calls := []nsenter.Call{
 			nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd), nsenter.Setns(b.Mounts, unix.CLONE_NEWNS),
 			nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options)),
@@ -186,14 +190,17 @@ func letGo(fresh int) []nsenter.Call {
 	return calls
 }
 
-// transfer is how much one request moves at most.
-const transfer = 1 << 20
+// How much one request reads and writes at most. Each reader of requests has a buffer for what is written.
+const (
+	maxRead  = 1 << 20
+	maxWrite = 128 << 10
+)
 
 func serve(fd int, root *node) (*fuse.Server, error) {
 	var none time.Duration
 	raw := fs.NewNodeFS(root, &fs.Options{EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none})
 	server, err := fuse.NewServer(requests{raw}, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
-		DisableXAttrs: true, MaxWrite: transfer, MaxReadAhead: transfer, IgnoreSecurityLabels: true,
+		DisableXAttrs: true, MaxWrite: maxWrite, MaxReadAhead: maxRead, IgnoreSecurityLabels: true,
 	})
 	if err == nil {
 		go server.Serve()

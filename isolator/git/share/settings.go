@@ -45,12 +45,12 @@ func (r *repository) refreshSettings() {
 	if s.host == now {
 		return
 	}
-	list, err := r.Settings()
+	list, ours, err := r.Settings()
 	if err != nil {
 		r.refuse("config", fmt.Errorf("what it is outside now does not reach the sandbox: %w", err))
 		return
 	}
-	base, running := slices.Concat(list, r.Ours), s.base != nil
+	base, running := slices.Concat(list, ours), s.base != nil
 	if data, err := os.ReadFile(r.baseFile()); s.base == nil && err == nil { // of a run before
 		s.base, _ = gitconfig.Parse(data)
 	}
@@ -59,7 +59,6 @@ func (r *repository) refreshSettings() {
 	if len(present) == 0 {
 		removed = nil
 	}
-	ours := r.Ours
 	if running { // inner's that the box has changed in this run stay as it has them
 		ours = less(ours, removed)
 	}
@@ -73,18 +72,6 @@ func (r *repository) refreshSettings() {
 
 // baseFile is in the private folder, but nothing of the box's.
 func (r *repository) baseFile() string { return filepath.Join(r.Private, "base") }
-
-// Add adds settings of inner's, and has the kernel look again at what was written in info.
-func (s *Server) Add(list ...gitconfig.Entry) {
-	s.r.settings.mu.Lock()
-	s.r.Ours, s.r.settings.host = append(slices.Clone(s.r.Ours), list...), [3]stamp{}
-	s.r.settings.mu.Unlock()
-	kernel.mu.Lock()
-	defer kernel.mu.Unlock()
-	s.r.watch.changed("", ownSettings, unix.IN_MODIFY)
-	s.r.watch.changedAll("info")
-	s.r.watch.changedAll(path.Join("worktrees", s.r.Tree, "info"))
-}
 
 func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
 	data, err := readAt(r.private, ownSettings)

@@ -33,9 +33,9 @@ type Options struct {
 	Index   Index
 
 	// Settings are those of the host's that the box sees, of the work tree's config.worktree as well, and
-	// Ours come after them.
-	Settings func() ([]gitconfig.Entry, error)
-	Ours     []gitconfig.Entry
+	// inner's, which come after them. It is called when the box looks at the repository for the first time, and when
+	// the host's have changed.
+	Settings func() (host, ours []gitconfig.Entry, err error)
 	// Branch sets, or with value nil removes, a setting of a branch in the host's file.
 	Branch func(key string, value *string) error
 
@@ -73,6 +73,7 @@ type repository struct {
 	watch         *watch
 	views         views
 	settings      settings
+	begin         sync.Once         // at the first look of the box
 	names         sync.Mutex        // one name is made, renamed or removed at a time
 	made          map[string]string // refs that the box has made, and what they were when it last wrote them
 	packed        struct {          // of packed-refs

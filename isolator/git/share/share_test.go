@@ -155,14 +155,13 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 	}
 	s, err := Open(Options{
 		Dir: dir, Project: project, Tree: tree, Private: filepath.Join(home, "private"), Objects: plain{dir, store}, Index: plain{dir, store},
-		Settings: func() ([]gitconfig.Entry, error) {
+		Settings: func() (list, ours []gitconfig.Entry, err error) {
 			data, err := os.ReadFile(dir + "/config")
-			if err != nil {
-				return nil, err
+			if err == nil {
+				list, err = gitconfig.Parse(data)
 			}
-			return gitconfig.Parse(data)
+			return list, []gitconfig.Entry{{Key: "gc.auto", Value: "0"}}, err
 		},
-		Ours: []gitconfig.Entry{{Key: "gc.auto", Value: "0"}},
 		Branch: func(key string, value *string) error {
 			args := []string{"config", "--file", dir + "/config", "--unset-all", key}
 			if value != nil {

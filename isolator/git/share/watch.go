@@ -137,7 +137,7 @@ func (r *repository) missing(name string) time.Duration {
 	case "commondir", "gitdir", "refs/HEAD", "refs/remotes/HEAD", "refs/tags/HEAD", "refs/heads/HEAD":
 		return lasting // never there, or never served
 	}
-	if _, rest := inTree(name); r.isOwn(name) && rest != "info/sparse-checkout" && r.covers(name) { // see Add
+	if r.isOwn(name) && r.covers(name) {
 		return lasting
 	}
 	return 0
