@@ -68,8 +68,10 @@ func (b *bench) repository(dir string, files int) error {
 	for _, words := range [][]string{
 		{"config", "user.name", "tester"},
 		{"config", "user.email", "tester@example.com"},
+		{"config", "gc.auto", "0"}, // nothing else is to run meanwhile
 		{"add", "-A"},
 		{"commit", "-q", "-m", "start"},
+		{"tag", "start"},
 	} {
 		if _, err := b.output(dir, append([]string{"git"}, words...)...); err != nil {
 			return err
@@ -121,6 +123,9 @@ func (b *bench) commandsOfGit(dir string, files int) error {
 					return fmt.Errorf("%s: %w", c.name, err)
 				}
 				times[i][side] = append(times[i][side], took)
+			}
+			if _, err := b.output(dir, "git", "reset", "-q", "--hard", "start"); err != nil { // each finds the same
+				return err
 			}
 		}
 	}
