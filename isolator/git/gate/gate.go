@@ -158,7 +158,7 @@ func (g *Gate) open(name string, flags uint64) (*os.File, error) {
 
 // Served returns an index as the box sees it.
 func (g *Gate) Served(name string, data []byte) ([]byte, error) {
-	if name != g.Index() || len(g.Covered) == 0 {
+	if name != g.Index() || !slices.ContainsFunc(g.Covered, func(at string) bool { return index.MayHold(data, at) }) {
 		return data, nil
 	}
 	x, err := g.parse(name, data)

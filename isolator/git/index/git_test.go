@@ -176,6 +176,26 @@ func TestPartial(t *testing.T) {
 	}
 }
 
+// TestMayHold: what an index has is never overlooked.
+func TestMayHold(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]bool{
+		"true":                                                        false,
+		"echo n >d/n; git add d/n":                                    true,
+		"mkdir d/n; echo n >d/n/o; git add d":                         true,
+		"git update-index --index-version 4":                          true,
+		"git update-index --split-index":                              true,
+		"git update-index --skip-worktree d/b":                        false,
+		"git sparse-checkout set --cone --sparse-index e 2>/dev/null": true,
+	} {
+		r := newRepo(t)
+		r.sh(script)
+		if got := MayHold(r.bytes(), "d/n"); got != want {
+			t.Errorf("%s: %v", script, got)
+		}
+	}
+}
+
 // TestGitlinks: the places of submodules are found in indexes with names of both lengths, and in both parts of a split one.
 func TestGitlinks(t *testing.T) {
 	t.Parallel()
