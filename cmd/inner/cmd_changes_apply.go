@@ -29,8 +29,8 @@ func (a *app) cmdChangesApply() *cobra.Command {
 		Long: "Write what a run changed to the originals: all of it, or what is below the PATHs. It is listed and\n" +
 			"confirmed first. Each file is replaced as a whole or not at all.\n\n" +
 			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
-			"would run or obey (git hooks and configuration, .inner, settings of editors and agents, and what\n" +
-			"settings of git name) is left out, unless --force-path names it.",
+			"would run or obey (.inner, settings of editors and agents, what settings of git name, and all of .git\n" +
+			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
@@ -65,23 +65,27 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	if err := stillRunning(k); err != nil {
 		return err
 	}
-	list, left, err := a.unprotected(k, list, f.paths)
+	list, left, git, err := a.unprotected(k, list, f.paths)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && len(left) == 0 {
+	if len(list)+len(left)+len(git) == 0 {
 		a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 		return nil
 	}
 	a.sayLeft(left)
-	if len(list) == 0 {
+	if len(list)+len(git) == 0 {
 		return fault.Refuse(126, "inner changes apply "+k.Record.Run+" --force-path "+quoted(left[0].Path), "all of these changes are to what the host runs or obeys")
 	}
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err
 	}
-	features.ListChanges(a.Caller, k, list, allChanges)
-	question := fmt.Sprintf("write %s to %s?", counted(len(list), "change", "changes"), features.Sources(a.Caller, k))
+	features.ListChanges(a.Caller, k, slices.Concat(list, git), allChanges)
+	what := counted(len(list), "change", "changes")
+	if len(git) > 0 {
+		what += ", and what was committed,"
+	}
+	question := fmt.Sprintf("write %s to %s?", what, features.Sources(a.Caller, k))
 	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
 		return err
 	}
@@ -97,6 +101,9 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		return a.halfway(ctx, done, list, err)
 	}
 	a.Say("wrote %s", counted(len(done), "change", "changes"))
+	if err := k.Applied(features.BringCopies(a.Caller, k, git)); err != nil {
+		return err
+	}
 	rest, err := k.Compare()
 	if err != nil || len(rest) > 0 {
 		return err
@@ -146,24 +153,26 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 }
 
 // unprotected takes out what is run or obeyed on the host and was not named on
-// purpose.
-func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
+// purpose, and git's own records, of which the commits are brought.
+func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left, git []changes.Change, err error) {
 	guard := features.Guard(a.Caller)
 	var allowed []changes.Change
 	if len(named) > 0 {
 		if allowed, err = pick(k, list, named); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	for _, c := range list {
-		ok := !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
-		if ok {
+		switch {
+		case features.FromCopies(k, c):
+			git = append(git, c)
+		case !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() }):
 			kept = append(kept, c)
-		} else {
+		default:
 			left = append(left, c)
 		}
 	}
-	return kept, left, nil
+	return kept, left, git, nil
 }
 
 // holdApplied looks at what came with an apply as after a run: what came together can be
