@@ -30,7 +30,7 @@ import (
 // the box's settings, and a rebase that is half done goes on in the next run.
 type sharedGit struct {
 	repo   *git.Repo
-	dir    string // the folder
+	dir    string // the folder, "" until it is open
 	lock   *os.File
 	nested []string // places of repositories in its work tree
 	clone  bool     // the repository cannot be served
@@ -39,23 +39,19 @@ type sharedGit struct {
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
 const maxBoxes = 1000
 
-// openShared finds the first folder that no living run has, and locks it.
-func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
-	base := repositoryFolder(run.Caller, r.Common)
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		return nil, err
-	}
-	s := &sharedGit{repo: r}
+// open finds the first folder that no living run has, and locks it.
+func (s *sharedGit) open(run *Run) error {
+	base := repositoryFolder(run.Caller, s.repo.Common)
 	for n := range maxBoxes {
 		s.dir = filepath.Join(base, boxName(run.Spec.Name, run.Spec.Path, n))
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			return nil, err
+			return err
 		}
 		if s.locked() {
-			return s, os.WriteFile(filepath.Join(s.dir, gitTop), []byte(r.Top+"\n"), 0o600)
+			return os.WriteFile(filepath.Join(s.dir, gitTop), []byte(s.repo.Top+"\n"), 0o600)
 		}
 	}
-	return nil, fmt.Errorf("%d boxes have it", maxBoxes)
+	return fmt.Errorf("%d boxes have it", maxBoxes)
 }
 
 // locked locks the folder, and reports whether no other run had it.
