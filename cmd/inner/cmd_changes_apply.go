@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/repos"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -91,9 +85,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	}
 	ctx, stop := features.Interruptible()
 	defer stop()
-	since := runlog.Moment()
 	done, err := k.Apply(ctx, list)
-	a.holdApplied(k, done, f.paths, since)
 	switch {
 	case errors.Is(err, changes.ErrBusy):
 		return fault.Refuse(126, "wait for it to end", "run %s: %v", k.Record.Run, err)
@@ -173,27 +165,4 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 		}
 	}
 	return kept, left, git, nil
-}
-
-// holdApplied looks at what came with an apply as after a run: what came together can be
-// obeyed although each part of it alone is not. What was named on purpose stays.
-func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []string, since time.Time) {
-	if len(done) == 0 {
-		return
-	}
-	s := repos.Search{Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
-	s.Since = since
-	for _, c := range k.Record.Copies {
-		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
-	}
-	for _, root := range s.Roots {
-		s.Unlisted = append(s.Unlisted, files.Real(root))
-	}
-	for _, p := range forced {
-		allowed, _ := pick(k, done, []string{p}) // one that was not written is not there to be looked at
-		for _, c := range allowed {
-			s.Before = append(s.Before, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
-		}
-	}
-	features.Hold(a.Caller, s)
 }

@@ -98,7 +98,7 @@ func (g *Guard) inGit(c Change) bool {
 	dir := c.root
 	for name := range strings.SplitSeq(c.Path, "/") {
 		dir += "/" + name
-		if strings.EqualFold(name, ".git") || dir != c.Full() && g.isGit(c, dir) {
+		if strings.EqualFold(name, ".git") || g.isGit(c, dir) {
 			return true
 		}
 	}
