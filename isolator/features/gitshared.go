@@ -5,21 +5,22 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/git/share"
+	"github.com/enr/inner/isolator/ownhome"
 )
 
 // sharedGit is what a box has of its own of a shared repository: a folder of
@@ -104,17 +105,7 @@ func (s *sharedGit) fill(objects string) error {
 }
 
 // used is what the box has of its own on the disk.
-func (s *sharedGit) used() (n uint64) {
-	_ = filepath.WalkDir(s.dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil {
-			if fi, err := e.Info(); err == nil {
-				n += uint64(fi.Sys().(*syscall.Stat_t).Blocks) * 512
-			}
-		}
-		return nil
-	})
-	return n
-}
+func (s *sharedGit) used() uint64 { return ownhome.Used(s.dir, time.Time{}, ".") }
 
 // close lets the next box have the folder.
 func (s *sharedGit) close(run *Run) {
@@ -131,6 +122,6 @@ func (s *sharedGit) close(run *Run) {
 // tidy removes the box's objects, unless something that is half done or waits names some.
 func (s *sharedGit) tidy() {
 	if share.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
-		_ = os.RemoveAll(s.store())
+		_ = copytree.Remove(s.store())
 	}
 }
