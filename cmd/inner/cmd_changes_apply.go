@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
@@ -27,7 +29,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
+			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
 				return nil
 			}
 			k, list, err := a.keptChanges(args)
@@ -41,12 +43,6 @@ func (a *app) cmdChangesApply() *cobra.Command {
 	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
 	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
 	return c
-}
-
-// keptCopies are the copies of safe-rw mounts that are kept.
-func keptCopies(home string) []*changes.Kept {
-	list, _ := changes.List(home)
-	return list
 }
 
 type applyFlags struct {

@@ -113,14 +113,11 @@ func (c Change) GitRecord() bool {
 	return ok && (name == strings.ToUpper(name) || slices.Contains([]string{"objects", "refs", "packed-refs", "logs", "index"}, name))
 }
 
-// Repository returns, for one of git's own records, the folder of the original that its repository is in, and the git
-// directory in the copy, "" when the box has put something else there.
+// Repository returns, for one of git's own records, the folder of the original that its repository is in, and where the
+// git directory of the copy is, in which the box may have put something else.
 func (c Change) Repository() (top, copied string) {
 	rest, _, _ := strings.Cut("/"+c.Path, "/.git/")
-	if copied = filepath.Join(files.Real(c.tree), rest, ".git"); files.Real(copied) != copied {
-		copied = ""
-	}
-	return filepath.Join(c.root, rest), copied
+	return filepath.Join(c.root, rest), filepath.Join(c.tree, rest, ".git")
 }
 
 // isGit reports whether a folder is a bare repository (setup.c, is_git_directory), in the

@@ -91,11 +91,15 @@ func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done
 		top, at := change.Repository()
 		if _, known := waits[top]; !known {
 			for _, s := range clone.States(copiedGit(k.Dir, top)) {
-				if at == "" {
+				if files.Real(at) != files.Real(k.Dir)+at[len(k.Dir):] {
 					c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
 					break
 				}
-				bringClone(c, s, at)
+				for _, ref := range bringClone(c, s, at) {
+					text, command := ref.Words()
+					c.Say("git: %s", text)
+					c.Hint("%s", command)
+				}
 			}
 			waits[top] = len(clone.States(copiedGit(k.Dir, top))) > 0
 		}
