@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
@@ -193,7 +195,7 @@ func (a *app) toDiscard(names []string, all bool) (drop []*changes.Kept, err err
 		if err != nil {
 			return nil, err
 		}
-		if dropped && !slices.ContainsFunc(list, func(k *changes.Kept) bool { return k.Record.Run == name }) {
+		if dropped && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), name)) {
 			continue
 		}
 		k, err := a.findKept(list, name)

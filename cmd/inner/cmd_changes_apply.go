@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +14,6 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/repos"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -29,11 +25,11 @@ func (a *app) cmdChangesApply() *cobra.Command {
 		Long: "Write what a run changed to the originals: all of it, or what is below the PATHs. It is listed and\n" +
 			"confirmed first. Each file is replaced as a whole or not at all.\n\n" +
 			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
-			"would run or obey (git hooks and configuration, .inner, settings of editors and agents, and what\n" +
-			"settings of git name) is left out, unless --force-path names it.",
+			"would run or obey (.inner, settings of editors and agents, what settings of git name, and all of .git\n" +
+			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
+			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
 				return nil
 			}
 			k, list, err := a.keptChanges(args)
@@ -49,12 +45,6 @@ func (a *app) cmdChangesApply() *cobra.Command {
 	return c
 }
 
-// keptCopies are the copies of safe-rw mounts that are kept.
-func keptCopies(home string) []*changes.Kept {
-	list, _ := changes.List(home)
-	return list
-}
-
 type applyFlags struct {
 	yes, force bool
 	paths      []string
@@ -65,31 +55,33 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	if err := stillRunning(k); err != nil {
 		return err
 	}
-	list, left, err := a.unprotected(k, list, f.paths)
+	list, left, git, err := a.unprotected(k, list, f.paths)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && len(left) == 0 {
+	if len(list)+len(left)+len(git) == 0 {
 		a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 		return nil
 	}
 	a.sayLeft(left)
-	if len(list) == 0 {
+	if len(list)+len(git) == 0 {
 		return fault.Refuse(126, "inner changes apply "+k.Record.Run+" --force-path "+quoted(left[0].Path), "all of these changes are to what the host runs or obeys")
 	}
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err
 	}
-	features.ListChanges(a.Caller, k, list, allChanges)
-	question := fmt.Sprintf("write %s to %s?", counted(len(list), "change", "changes"), features.Sources(a.Caller, k))
+	features.ListChanges(a.Caller, k, slices.Concat(list, git), allChanges)
+	what := counted(len(list), "change", "changes")
+	if len(git) > 0 {
+		what += ", and what was committed,"
+	}
+	question := fmt.Sprintf("write %s to %s?", what, features.Sources(a.Caller, k))
 	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
 		return err
 	}
 	ctx, stop := features.Interruptible()
 	defer stop()
-	since := runlog.Moment()
 	done, err := k.Apply(ctx, list)
-	a.holdApplied(k, done, f.paths, since)
 	switch {
 	case errors.Is(err, changes.ErrBusy):
 		return fault.Refuse(126, "wait for it to end", "run %s: %v", k.Record.Run, err)
@@ -97,6 +89,9 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		return a.halfway(ctx, done, list, err)
 	}
 	a.Say("wrote %s", counted(len(done), "change", "changes"))
+	if err := k.Applied(features.BringCopies(a.Caller, k, git)); err != nil {
+		return err
+	}
 	rest, err := k.Compare()
 	if err != nil || len(rest) > 0 {
 		return err
@@ -146,45 +141,24 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 }
 
 // unprotected takes out what is run or obeyed on the host and was not named on
-// purpose.
-func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
+// purpose, and git's own records, of which the commits are brought.
+func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left, git []changes.Change, err error) {
 	guard := features.Guard(a.Caller)
 	var allowed []changes.Change
 	if len(named) > 0 {
 		if allowed, err = pick(k, list, named); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	for _, c := range list {
-		ok := !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
-		if ok {
+		switch {
+		case features.FromCopies(k, c):
+			git = append(git, c)
+		case !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() }):
 			kept = append(kept, c)
-		} else {
+		default:
 			left = append(left, c)
 		}
 	}
-	return kept, left, nil
-}
-
-// holdApplied looks at what came with an apply as after a run: what came together can be
-// obeyed although each part of it alone is not. What was named on purpose stays.
-func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []string, since time.Time) {
-	if len(done) == 0 {
-		return
-	}
-	s := repos.Search{Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
-	s.Since = since
-	for _, c := range k.Record.Copies {
-		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
-	}
-	for _, root := range s.Roots {
-		s.Unlisted = append(s.Unlisted, files.Real(root))
-	}
-	for _, p := range forced {
-		allowed, _ := pick(k, done, []string{p}) // one that was not written is not there to be looked at
-		for _, c := range allowed {
-			s.Before = append(s.Before, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
-		}
-	}
-	features.Hold(a.Caller, s)
+	return kept, left, git, nil
 }

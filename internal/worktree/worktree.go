@@ -70,7 +70,14 @@ func Target(file, top string) string {
 	if err != nil || !ok || target == "" {
 		return ""
 	}
-	return Absolute(top, target)
+	if !strings.Contains(strings.TrimLeft(target, "./")+"/", "/../") {
+		return Absolute(top, target)
+	}
+	if !filepath.IsAbs(target) {
+		target = top + "/" + target
+	}
+	real, _ := filepath.EvalSymlinks(target) // what ".." is after a link the kernel says
+	return real
 }
 
 // confirm returns an error unless the repository names this very worktree.

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -30,9 +29,6 @@ var ErrBusy = errors.New("it is being applied by another process")
 // written. It stops at the first error. Each file is written beside its original and
 // renamed, so that the original is old or new, never half; a folder that is not
 // empty is not deleted.
-//
-// git's objects are written before its references, and deletions are made last, so
-// that an interrupted Apply leaves an intact repository.
 //
 // Only one process at a time can apply a run. Tidy, or the next Apply, removes the
 // file that an Apply was writing when it was killed.
@@ -121,8 +117,6 @@ func order(list []Change) []Change {
 			return 2
 		case slices.ContainsFunc(turned, func(p string) bool { return paths.Below(p, c.Full()) }):
 			return 3
-		case strings.Contains("/"+c.Path, "/.git/objects/"):
-			return 0
 		}
 		return 1
 	}

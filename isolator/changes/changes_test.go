@@ -371,7 +371,7 @@ func TestProtected(t *testing.T) {
 		"/p/.git/hooks/pre-commit": true, "/p/.git/config": true, "/p/.GIT/Config": true, "/p/.git/objects/info/alternates": true, "/p/sub/.git/modules/x/config": true,
 		"/p/.git/rebase-apply": true, "/p/.git/rebase-apply/patch": true, "/p/.git/rebase-merge": true, "/p/.git/sequencer": true,
 		"/p/.git/config.worktree": true, "/p/.git/commondir": true, "/p/.git/gitdir": true, "/p/.git/worktrees/w/gitdir": true, "/p/.git/info/attributes": true,
-		"/p/.git/objects/ab/cdef": false, "/p/.git/rebase-merge/git-rebase-todo": true, "/p/.git/sequencer/todo": true, "/p/.git/HEAD": false, "/p/.git/refs/heads/main": false, "/p/.git/": false, "/p/.git": true, "/p/.gitignore": false,
+		"/p/.git/objects/ab/cdef": true, "/p/.git/rebase-merge/git-rebase-todo": true, "/p/.git/sequencer/todo": true, "/p/.git/HEAD": true, "/p/.git/refs/heads/main": true, "/p/.git/": true, "/p/.git": true, "/p/.gitignore": false,
 		"/p/.inner/": true, "/p/.inner/profiles/x.toml": true, "/p/x/.inner/y": true, "/p/inner/x": false,
 		"/p/.vscode/settings.json": true, "/p/.claude/settings.json": true, "/p/.mcp.json": true, "/p/claude/x": false,
 		"/home/ann/.bashrc": true, "/home/ann/bin/x": true, "/home/ann/src/.bashrc": false, "/p/bin/x": false,

@@ -62,13 +62,6 @@ type state struct {
 	mtime, ctime int64
 }
 
-// GitRecord reports whether a change is to one of git's own records (objects,
-// references, the index): a commit is a dozen files that nobody reads.
-func (c Change) GitRecord() bool {
-	_, rest, ok := strings.Cut("/"+c.Path, "/.git/")
-	return ok && gitRecord(strings.Split(rest, "/"), c)
-}
-
 // Count says how many changes there are of each kind.
 type Count struct {
 	Added    int `json:"added"`

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +13,9 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Guard tells which changes the host would later run or obey: in a git directory
-// everything but plain records, what the table of package sensitive lists, what the
-// settings of git name, start-up files of the homes. A box that works on the original
+// Guard tells which changes the host would later run, obey or believe: all of a git
+// directory, what the table of package sensitive lists, what the settings of git name,
+// start-up files of the homes. A box that works on the original
 // cannot write these; they are applied only when they are named on purpose. Case is
 // ignored: a file system may do the same.
 type Guard struct {
@@ -47,8 +46,8 @@ func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *G
 
 // Protects reports whether a change is applied only when the user names it.
 func (g *Guard) Protects(c Change) bool {
-	if rest, inGit := g.belowGit(c); inGit {
-		return !gitRecord(rest, c)
+	if g.inGit(c) {
+		return true
 	}
 	if !sensitive.Packages(filepath.Dir(c.Path)) {
 		hit, ok := sensitive.Below(c.root, c.Path, kindOf(c), func(dir string) bool { return dir == c.root || g.exists(c, dir+"/.git") })
@@ -93,22 +92,32 @@ func touches(full, p string, c Change) bool {
 	return paths.Below(p, full) || paths.Below(full, p) && !(c.New.IsDir() && (c.Old == 0 || c.Old.IsDir()))
 }
 
-// belowGit returns where in a git directory a change is, if it is in one: in a folder
-// called .git, or in one that git would take for a repository.
-func (g *Guard) belowGit(c Change) (rest []string, ok bool) {
-	names := strings.Split(c.Path, "/")
+// inGit reports whether a change is to a git directory or in one: in a folder called .git, or in
+// one that git would take for a repository.
+func (g *Guard) inGit(c Change) bool {
 	dir := c.root
-	for i, name := range names {
+	for name := range strings.SplitSeq(c.Path, "/") {
 		dir += "/" + name
-		rest := names[i+1:]
-		if strings.EqualFold(name, ".git") {
-			return rest, true
-		}
-		if len(rest) > 0 && g.isGit(c, dir) {
-			return rest, true
+		if strings.EqualFold(name, ".git") || g.isGit(c, dir) {
+			return true
 		}
 	}
-	return nil, false
+	return false
+}
+
+// GitRecord reports whether a change is to one of git's own records (objects, references, the
+// index, and what has a name in capitals): a commit is a dozen files that nobody reads.
+func (c Change) GitRecord() bool {
+	_, rest, ok := strings.Cut("/"+c.Path, "/.git/")
+	name, _, _ := strings.Cut(rest, "/")
+	return ok && (name == strings.ToUpper(name) || slices.Contains([]string{"objects", "refs", "packed-refs", "logs", "index"}, name))
+}
+
+// Repository returns, for one of git's own records, the folder of the original that its repository is in, and where the
+// git directory of the copy is, in which the box may have put something else.
+func (c Change) Repository() (top, copied string) {
+	rest, _, _ := strings.Cut("/"+c.Path, "/.git/")
+	return filepath.Join(c.root, rest), filepath.Join(c.tree, rest, ".git")
 }
 
 // isGit reports whether a folder is a bare repository (setup.c, is_git_directory), in the
@@ -136,58 +145,6 @@ func (g *Guard) exists(c Change, full string) bool {
 	_, err := os.Lstat(filepath.Join(c.tree, rest))
 	return err == nil
 }
-
-// gitRecord reports whether a change in a git directory is to one of git's own records,
-// which are read and never run: a plain file or folder of a known name. Everything else
-// is not.
-//
-// Source: gitrepository-layout(5) of git 2.39.
-func gitRecord(rest []string, c Change) bool {
-	plain := func(m fs.FileMode) bool { return m == 0 || m.IsDir() || m.IsRegular() }
-	if !plain(c.Old) || !plain(c.New) || c.Kind == Type {
-		return false
-	}
-	if len(rest) == 0 {
-		return c.New == 0 && c.Old.IsDir() || c.New.IsDir() // .git itself: not a pointer to another one
-	}
-	if strings.HasSuffix(rest[len(rest)-1], ".lock") {
-		return false
-	}
-	record, known := gitRecords()[rest[0]]
-	switch {
-	case known:
-		return record(rest[1:], c)
-	case strings.HasPrefix(rest[0], "sharedindex."):
-		return oneFile(rest[1:], c)
-	}
-	return false
-}
-
-// gitRecords says of the names in a git directory which changes are to a record: to itself,
-// or to what is below.
-func gitRecords() map[string]func(below []string, c Change) bool {
-	records := map[string]func([]string, Change) bool{
-		"lfs": func(below []string, _ Change) bool {
-			return len(below) == 0 || slices.Contains([]string{"objects", "tmp", "cache"}, below[0])
-		},
-		"objects": func(below []string, _ Change) bool {
-			// Of info, alternates lead to the objects of others.
-			return len(below) < 2 || below[0] != "info" || slices.Contains([]string{"packs", "commit-graph", "commit-graphs"}, below[1])
-		},
-	}
-	for _, name := range []string{"refs", "logs", "reftable"} {
-		records[name] = func([]string, Change) bool { return true }
-	}
-	for _, name := range []string{
-		"HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
-		"SQUASH_MSG", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "description", "packed-refs", "shallow", "index",
-	} {
-		records[name] = oneFile
-	}
-	return records
-}
-
-func oneFile(below []string, c Change) bool { return len(below) == 0 && !c.New.IsDir() }
 
 // isNamed reports whether settings of git name what a change is to, as a program, a folder
 // of hooks, or more settings.

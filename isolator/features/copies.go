@@ -99,6 +99,7 @@ func makeCopies(run *Run) (kept string, err error) {
 			if err := record.Add(disk, i, c, res); err != nil {
 				return kept, noRoom(m, err)
 			}
+			noteCopied(disk, run.ID(), c.Source, to, res.Entries)
 		}
 	}
 	if review {

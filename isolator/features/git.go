@@ -35,17 +35,16 @@ const (
 
 // boxGits are the repositories of a run.
 type boxGits struct {
-	found   []*git.Repo // all of them
-	repos   []*git.Repo // those that are shared
-	lines   []string    // what is read-only, and why
-	passed  []string    // each .git that leads to none, or is hidden
-	missing []string    // where submodules are not initialised
-	unread  error       // of an index that cannot be read
-	hidden  []string    // files that the table hides
-	stays   []string    // all git directories, and what leads to them
-	served  []*sharedGit
-	failed  string     // why nothing can be mounted in the box
-	place   *sharedGit // of a repository that the box may make, nil where there is one
+	found   []*git.Repo  // all of them
+	shared  []*sharedGit // those that the box shares
+	lines   []string     // what is read-only, and why
+	passed  []string     // each .git that leads to none, or is hidden
+	missing []string     // where submodules are not initialised
+	unread  error        // of an index that cannot be read
+	hidden  []string     // files that the table hides
+	stays   []string     // all git directories, and what leads to them, which the box cannot write
+	failed  string       // why nothing can be mounted in the box
+	place   *sharedGit   // of a repository that the box may make, nil where there is one
 	server  *server.Server
 }
 
@@ -56,8 +55,8 @@ func (b *boxGits) feature() Feature {
 		Show: func(run *Run) error {
 			b.look(run)
 			b.showVacant(run)
-			for i, r := range b.repos {
-				b.bind(run, i, r, nil)
+			for i := range b.shared {
+				b.bind(run, i)
 			}
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
@@ -69,7 +68,7 @@ func (b *boxGits) feature() Feature {
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
 		Planned: func(run *Run) (err error) {
-			for i, s := range b.served {
+			for i, s := range b.shared {
 				if s.clone && err == nil {
 					box := clone.Clone{Repository: s.described(run, i), Run: run.ID()}
 					err = box.Make(run.Warn)
@@ -91,11 +90,11 @@ func (b *boxGits) feature() Feature {
 // last brings what the box did in clones, after what the run left was looked at.
 func (b *boxGits) last() Feature {
 	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
-		for _, s := range b.served {
+		for _, s := range b.shared {
 			covered, _ := run.Plan.Covered(s.repo.Top)
 			for _, state := range clone.States(s.dir) {
 				if state.Run == run.ID() {
-					o.Rewound = append(o.Rewound, bringClone(run.Caller, state, covered...)...)
+					o.Rewound = append(o.Rewound, bringClone(run.Caller, state, "", covered...)...)
 				}
 			}
 		}
@@ -141,12 +140,14 @@ func (b *boxGits) look(run *Run) {
 }
 
 // bind puts what a shared repository is made of into the plan.
-func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
-	store, dir := DryStage+"objects of "+r.Common, plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
-	if s != nil {
+func (b *boxGits) bind(run *Run, i int) {
+	s := b.shared[i]
+	r, store := s.repo, DryStage+"objects of "+s.repo.Common
+	if s.dir != "" {
 		store = s.store()
 	}
-	if s != nil && s.clone {
+	dir := plan.Bind{Host: r.Common, Box: r.Common, Reason: gitShared}
+	if s.clone {
 		dir = plan.Bind{Host: filepath.Join(s.dir, "clone"), Box: r.Common, Write: true, Reason: gitClone}
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
@@ -155,7 +156,7 @@ func (b *boxGits) bind(run *Run, i int, r *git.Repo, s *sharedGit) {
 		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
 		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
 	}}
-	if dir.Write || !slices.ContainsFunc(b.repos[:i], func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }) { // else it is mounted in that one
+	if dir.Write || !slices.ContainsFunc(b.shared[:i], func(x *sharedGit) bool { return paths.Below(x.repo.Common, r.Common) }) { // else it is mounted in that one
 		repo.Binds = append(repo.Binds, dir)
 	}
 	if dir.Write {
@@ -179,19 +180,17 @@ func (b *boxGits) make(run *Run) error {
 	for _, line := range b.lines {
 		run.Warn("%s", line)
 	}
-	for i, r := range b.repos {
-		s, err := openShared(run, r)
-		if err != nil {
-			return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(r.Top) + ": " + err.Error(), Hint: "inner doctor"}
+	for i, s := range b.shared {
+		if err := s.open(run); err != nil {
+			return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(s.repo.Top) + ": " + err.Error(), Hint: "inner doctor"}
 		}
-		s.nested = b.nested(r.Top)
-		b.served = append(b.served, s)
+		s.nested = b.nested(s.repo.Top)
 		run.Undo(func() { s.close(run) })
 		s.clone = b.unserved(run) != ""
 		if err := s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
 			return err
 		}
-		b.bind(run, i, r, s)
+		b.bind(run, i)
 	}
 	b.sayClone(run)
 	if err := b.heads(run); err != nil {
@@ -201,7 +200,7 @@ func (b *boxGits) make(run *Run) error {
 }
 
 func (b *boxGits) sayClone(run *Run) {
-	if why := b.unserved(run); why != "" && len(b.served) > 0 {
+	if why := b.unserved(run); why != "" && len(b.shared) > 0 {
 		run.Say("git: %s, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends", why)
 	}
 }
@@ -209,9 +208,9 @@ func (b *boxGits) sayClone(run *Run) {
 // clones gives the box clones after all: what is served could not be mounted.
 func (b *boxGits) clones(run *Run) {
 	run.Assets.Repos = slices.DeleteFunc(run.Assets.Repos, func(r plan.Repo) bool { return r.Served })
-	for i, s := range b.served {
+	for i, s := range b.shared {
 		s.clone = true
-		b.bind(run, i, s.repo, s)
+		b.bind(run, i)
 	}
 	b.sayClone(run)
 }
@@ -220,12 +219,12 @@ func (b *boxGits) clones(run *Run) {
 // change. What is in the work tree may be more, as what git-crypt has filled in.
 func (b *boxGits) heads(run *Run) error {
 	run.Assets.Heads = map[string]string{}
-	for _, r := range b.repos {
-		list := slices.DeleteFunc(slices.Clone(b.hidden), func(p string) bool { return !paths.Inside(r.Top, p) })
+	for _, s := range b.shared {
+		list := slices.DeleteFunc(slices.Clone(b.hidden), func(p string) bool { return !paths.Inside(s.repo.Top, p) })
 		if len(list) == 0 {
 			continue
 		}
-		for p, data := range git.Heads(gitProgram(run), r.Top, list) {
+		for p, data := range git.Heads(gitProgram(run), s.repo.Top, list) {
 			name, err := run.Folder.File(fmt.Sprintf("head-%d", len(run.Assets.Heads)), data, 0o444)
 			if err != nil {
 				return err
@@ -244,7 +243,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		b.server = nil
 	}
 	var list []server.Repository
-	for i, s := range b.served {
+	for i, s := range b.shared {
 		if !s.clone {
 			list = append(list, s.described(run, i))
 		}
@@ -332,9 +331,6 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	return nil
 }
 
-// known is what was there of git's before the run, and the box cannot write.
-func (b *boxGits) known() []string { return append(b.repositories(), b.stays...) }
-
 // nested are the places of repositories in a work tree, relative to it, at which the box can make none.
 func (b *boxGits) nested(top string) (out []string) {
 	places := slices.Clone(b.missing)
@@ -351,8 +347,8 @@ func (b *boxGits) nested(top string) (out []string) {
 
 // repositories are the git directories that are shared.
 func (b *boxGits) repositories() (out []string) {
-	for _, r := range b.repos {
-		out = append(out, r.Common)
+	for _, s := range b.shared {
+		out = append(out, s.repo.Common)
 	}
 	return out
 }
@@ -360,7 +356,7 @@ func (b *boxGits) repositories() (out []string) {
 // tracked returns what the host's git has at a place of a work tree, without what a box brought there.
 func (b *boxGits) tracked(run *Run, r *git.Repo, place string) git.Tracked {
 	t := git.TrackedAt(gitProgram(run), r, place)
-	for _, s := range b.served {
+	for _, s := range b.shared {
 		if s.repo.Common != r.Common {
 			continue
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
@@ -40,24 +42,72 @@ func (b *boxGits) unserved(run *Run) string {
 // gitTop is a file in the folder of a box: the work tree it belongs to.
 const gitTop = "top"
 
-// bringClone brings what a box did in a clone. The caller has the lock of its folder.
-func bringClone(c *caller.Caller, s clone.State, covered ...string) []runlog.Ref {
+// bringClone brings what a box did in a clone, or at a place in a copy of the work tree. The caller has the lock of its
+// folder.
+func bringClone(c *caller.Caller, s clone.State, at string, covered ...string) []runlog.Ref {
 	program, _ := host.FindHelper("git", c.Getenv("PATH"))
 	r, err := git.FindAt(s.Top)
-	if err != nil || r.Reason != "" || repositoryFolder(c, r.Common) != filepath.Dir(s.Private) {
+	if err != nil || r.Reason != "" || at == "" && repositoryFolder(c, r.Common) != filepath.Dir(s.Private) {
 		s.Lines = []string{s.Top + " is not the repository that it was: what a sandbox did there waits in " + s.Private}
 		c.Warn("git: %s", s.Lines[0])
 		_ = s.Write()
 		return nil
 	}
-	box := clone.Clone{Run: s.Run, Repository: server.Repository{Repository: gate.Repository{
-		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(s.Private, "store"), Private: s.Private, Partial: r.Partial, Covered: covered,
+	store := filepath.Join(s.Private, "store")
+	if at != "" {
+		store = filepath.Join(at, "objects")
+	}
+	box := clone.Clone{Run: s.Run, At: at, Repository: server.Repository{Repository: gate.Repository{
+		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: store, Private: s.Private, Partial: r.Partial, Covered: covered,
 	}}}
 	moved, err := box.Bring(s, c.Warn)
 	if err != nil {
 		c.Warn("git: %v", err)
 	}
 	return rewound(program, moved)
+}
+
+// noteCopied notes what the repositories in a copy of source are at. Of one that is not noted nothing comes but what is named.
+func noteCopied(kept, run, source, tree string, list []copytree.Entry) {
+	for _, e := range list {
+		if top := filepath.Join(source, filepath.Dir(e.Path)); e.Mode.IsDir() && filepath.Base(e.Path) == ".git" {
+			_ = clone.Begin(copiedGit(kept, top), run, top, filepath.Join(tree, e.Path))
+		}
+	}
+}
+
+func copiedGit(kept, top string) string { return filepath.Join(kept, "git-"+digest(top)) }
+
+// FromCopies reports whether a change to one of git's own records comes as a clone's does: its repository was there before.
+func FromCopies(k *changes.Kept, c changes.Change) bool {
+	top, _ := c.Repository()
+	return c.GitRecord() && files.Exists(copiedGit(k.Dir, top))
+}
+
+// BringCopies brings what a box committed in the repositories of such changes, and returns those changes that are done with.
+func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done []changes.Change) {
+	waits := map[string]bool{}
+	for _, change := range list {
+		top, at := change.Repository()
+		if _, known := waits[top]; !known {
+			for _, s := range clone.States(copiedGit(k.Dir, top)) {
+				if files.Real(at) != files.Real(k.Dir)+at[len(k.Dir):] {
+					c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
+					break
+				}
+				for _, ref := range bringClone(c, s, at) {
+					text, command := ref.Words()
+					c.Say("git: %s", text)
+					c.Hint("%s", command)
+				}
+			}
+			waits[top] = len(clone.States(copiedGit(k.Dir, top))) > 0
+		}
+		if !waits[top] {
+			done = append(done, change)
+		}
+	}
+	return done
 }
 
 // KeptGits are the clones below an INNER_HOME of which something waits.
@@ -110,7 +160,7 @@ func settle(c *caller.Caller, dir, again string) {
 	}
 	for _, state := range clone.States(dir) {
 		if state.Lines == nil || state.Run == again {
-			bringClone(c, state)
+			bringClone(c, state, "")
 		}
 	}
 	s.tidy()

@@ -146,18 +146,18 @@ func allHidden(r *git.Repo, hidden []string) bool {
 // choose chooses those that are shared, and says why others are not.
 func (b *boxGits) choose(c *caller.Caller, program string) {
 	shared := func(r *git.Repo) bool { // also by another way
-		return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return x.Common == r.Common })
+		return slices.Contains(b.repositories(), r.Common)
 	}
 	for _, r := range b.found {
 		if program == "" && r.Reason == "" {
 			r.Reason = "git is not installed outside"
 		}
 		if r.Reason == "" && !shared(r) {
-			b.repos = append(b.repos, r)
+			b.shared = append(b.shared, &sharedGit{repo: r})
 		}
 	}
-	slices.SortStableFunc(b.repos, func(x, y *git.Repo) int { return strings.Compare(x.Common, y.Common) }) // submodules lie in others
-	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
+	slices.SortStableFunc(b.shared, func(x, y *sharedGit) int { return strings.Compare(x.repo.Common, y.repo.Common) }) // submodules lie in others
+	b.shared = b.shared[:min(len(b.shared), maxBoxGits)]
 	var reasons []string
 	names := map[string][]string{} // of the repositories that have a reason
 	for _, r := range b.found {
@@ -177,7 +177,7 @@ func (b *boxGits) choose(c *caller.Caller, program string) {
 
 // own reports whether a path is in a git directory that the box shares.
 func (b *boxGits) own(p string) bool {
-	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return paths.Below(x.Common, p) })
+	return slices.ContainsFunc(b.repositories(), func(dir string) bool { return paths.Below(dir, p) })
 }
 
 // stay puts into the plan what of repositories stays as it is: those that are not shared, and

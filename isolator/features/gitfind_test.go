@@ -64,8 +64,8 @@ func TestGitStays(t *testing.T) {
 			}
 			var s plan.Staged
 			err = b.stay(rc, &f, &s)
-			if (len(b.passed) == 1) != c.nowhere || c.nowhere && len(b.known()) > 0 {
-				t.Errorf("%s (%s): %q lead nowhere, %q are guarded", c.about, mode, b.passed, b.known())
+			if (len(b.passed) == 1) != c.nowhere || c.nowhere && len(b.stays) > 0 {
+				t.Errorf("%s (%s): %q lead nowhere, %q are guarded", c.about, mode, b.passed, b.stays)
 			}
 			if err != nil {
 				t.Errorf("%s (%s): %v", c.about, mode, err)

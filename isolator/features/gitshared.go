@@ -5,21 +5,22 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/git/share"
+	"github.com/enr/inner/isolator/ownhome"
 )
 
 // sharedGit is what a box has of its own of a shared repository: a folder of
@@ -30,7 +31,7 @@ import (
 // the box's settings, and a rebase that is half done goes on in the next run.
 type sharedGit struct {
 	repo   *git.Repo
-	dir    string // the folder
+	dir    string // the folder, "" until it is open
 	lock   *os.File
 	nested []string // places of repositories in its work tree
 	clone  bool     // the repository cannot be served
@@ -39,23 +40,19 @@ type sharedGit struct {
 // maxBoxes is how many boxes of one profile may share one repository at the same time.
 const maxBoxes = 1000
 
-// openShared finds the first folder that no living run has, and locks it.
-func openShared(run *Run, r *git.Repo) (*sharedGit, error) {
-	base := repositoryFolder(run.Caller, r.Common)
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		return nil, err
-	}
-	s := &sharedGit{repo: r}
+// open finds the first folder that no living run has, and locks it.
+func (s *sharedGit) open(run *Run) error {
+	base := repositoryFolder(run.Caller, s.repo.Common)
 	for n := range maxBoxes {
 		s.dir = filepath.Join(base, boxName(run.Spec.Name, run.Spec.Path, n))
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			return nil, err
+			return err
 		}
 		if s.locked() {
-			return s, os.WriteFile(filepath.Join(s.dir, gitTop), []byte(r.Top+"\n"), 0o600)
+			return os.WriteFile(filepath.Join(s.dir, gitTop), []byte(s.repo.Top+"\n"), 0o600)
 		}
 	}
-	return nil, fmt.Errorf("%d boxes have it", maxBoxes)
+	return fmt.Errorf("%d boxes have it", maxBoxes)
 }
 
 // locked locks the folder, and reports whether no other run had it.
@@ -108,17 +105,7 @@ func (s *sharedGit) fill(objects string) error {
 }
 
 // used is what the box has of its own on the disk.
-func (s *sharedGit) used() (n uint64) {
-	_ = filepath.WalkDir(s.dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil {
-			if fi, err := e.Info(); err == nil {
-				n += uint64(fi.Sys().(*syscall.Stat_t).Blocks) * 512
-			}
-		}
-		return nil
-	})
-	return n
-}
+func (s *sharedGit) used() uint64 { return ownhome.Used(s.dir, time.Time{}, ".") }
 
 // close lets the next box have the folder.
 func (s *sharedGit) close(run *Run) {
@@ -135,6 +122,6 @@ func (s *sharedGit) close(run *Run) {
 // tidy removes the box's objects, unless something that is half done or waits names some.
 func (s *sharedGit) tidy() {
 	if share.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
-		_ = os.RemoveAll(s.store())
+		_ = copytree.Remove(s.store())
 	}
 }

@@ -38,7 +38,8 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 	if r == nil {
 		return nil
 	}
-	if b.place, err = openShared(run, r); err != nil {
+	b.place = &sharedGit{repo: r}
+	if err := b.place.open(run); err != nil {
 		return err
 	}
 	lock := b.place.lock

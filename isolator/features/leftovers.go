@@ -111,7 +111,7 @@ func (l *leftoversOf) search(run *Run) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Mounts: f.Mounts, Copies: map[string]string{}}
 	s.Watched = stage.Watched{
-		Roots: rc.WritableRoots(), Obeyed: plan.ObeyedRoots(rc), Guarded: l.git.known(), Unlisted: slices.Concat(f.Unlisted, l.git.passed),
+		Roots: rc.WritableRoots(), Obeyed: plan.ObeyedRoots(rc), Guarded: l.git.stays, Unlisted: slices.Concat(f.Unlisted, l.git.passed),
 		Before: slices.Concat(l.kept, Placeholders(run)), Named: f.Named, Paths: plan.ProgramFolders(rc, f),
 	}
 	for _, b := range run.Assets.OwnFiles {

@@ -15,21 +15,21 @@ import (
 const leastUsed = 512
 
 // Used is how many bytes the home takes on the disk, with what the box has of files of the
-// project. A file with two names counts once. All of it is looked at, however deep it is and
-// whatever modes the box gave it.
-func (h *Home) Used() uint64 {
-	return h.used(time.Time{})
-}
+// project.
+func (h *Home) Used() uint64 { return h.used(time.Time{}) }
 
-// used is Used as far as it gets until end, which is zero for no end.
-func (h *Home) used(end time.Time) (total uint64) {
-	root, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (h *Home) used(end time.Time) uint64 { return Used(h.folder, end, inside, filesName) }
+
+// Used is how many bytes take on the disk what a box wrote in some folders of one folder, as far as it gets until end,
+// which is zero for no end. A file with two names counts once. All of it is looked at, however deep it
+// is and whatever modes the box gave it.
+func Used(folder string, end time.Time, dirs ...string) (total uint64) {
+	root, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0
 	}
 	defer unix.Close(root)
 	twice := map[uint64]bool{}
-	dirs := []string{inside, filesName}
 	for len(dirs) > 0 && (end.IsZero() || time.Now().Before(end)) {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]

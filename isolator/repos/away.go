@@ -172,6 +172,5 @@ func (w *sweep) read(p string) (data []byte, err error) {
 	return data, err
 }
 
-// readFile reads a regular file of at most as many bytes as git reads of one that names a folder (setup.c,
-// read_gitfile_gently).
+// readFile reads a regular file of at most 1 MiB.
 func readFile(p string) ([]byte, error) { return files.Read(p, files.NoLinks, 1<<20) }

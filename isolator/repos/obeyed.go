@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/worktree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
@@ -164,7 +165,8 @@ func (w *sweep) ask(p string) {
 		return
 	}
 	w.asked = append(w.asked, p)
-	r, err := git.FindAt(workTree(p))
+	top, _ := worktree.Around(filepath.Dir(p))
+	r, err := git.FindAt(top)
 	if err == nil && lies(r.Dir, w.Guarded) && (r.Reason == "" || lies(r.Top+"/.git", w.Guarded)) {
 		rest, _ := paths.Rest(r.Top, p)
 		maps.Copy(w.tracked, w.Tracked(r, rest))
@@ -174,7 +176,7 @@ func (w *sweep) ask(p string) {
 // removeCopy removes a file of a work tree that is no more than what the box keeps a copy of
 // anyway, as Claude Code adds settings of the project to a new one.
 func (w *sweep) removeCopy(p string) bool {
-	top := workTree(p)
+	top, _ := worktree.Around(filepath.Dir(p))
 	rest, _ := paths.Rest(top, p)
 	return slices.ContainsFunc(w.roots, func(r *os.File) bool {
 		kept, err := readFile(w.Copies[paths.Join(r.Name(), rest)])
@@ -184,15 +186,6 @@ func (w *sweep) removeCopy(p string) bool {
 		}
 		return w.at(p, unix.Unlink) == nil
 	})
-}
-
-// workTree returns the folder above p that has a .git, "/" for none.
-func workTree(p string) string {
-	top := filepath.Dir(p)
-	for top != "/" && !files.Exists(top+"/.git") {
-		top = filepath.Dir(top)
-	}
-	return top
 }
 
 // looksFor reports whether what tools obey is looked for in a folder: not in other

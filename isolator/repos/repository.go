@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/worktree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -78,8 +79,7 @@ func (w *sweep) freshAt(repo, p string) bool {
 	return err == nil && w.fresh(repo, p, fi)
 }
 
-// leadsTo returns where a .git leads that is a file or a link, "" for nowhere. What git reads of it
-// is a string of C, less the line ends after it (setup.c, read_gitfile_gently).
+// leadsTo returns where a .git leads that is a file or a link, "" for nowhere and for a file that is not git's.
 func leadsTo(p string) string {
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -88,26 +88,10 @@ func leadsTo(p string) string {
 	if fi, err := os.Lstat(real); err == nil && fi.IsDir() {
 		return real
 	}
-	data, _ := readFile(real)
-	text, _, _ := strings.Cut(strings.TrimRight(string(data), "\r\n"), "\x00")
-	target, ok := strings.CutPrefix(text, "gitdir: ")
-	if !ok {
-		return ""
+	if target := worktree.Target(real, filepath.Dir(p)); target != "" {
+		return files.Resolved(target)
 	}
-	at := beneath(filepath.Dir(p), target)
-	if there, err := filepath.EvalSymlinks(at); err == nil || filepath.Clean(target) != target {
-		return there // what ".." is after a link the kernel says
-	}
-	return files.Resolved(filepath.Clean(at))
-}
-
-// beneath returns a path that is relative to dir. It is not cleaned: what ".." is after a
-// link the kernel says.
-func beneath(dir, p string) string {
-	if filepath.IsAbs(p) {
-		return p
-	}
-	return dir + "/" + p
+	return ""
 }
 
 // repository switches off what a repository of the box's would run.
@@ -172,7 +156,10 @@ func (w *sweep) settings(repo, name string) {
 
 // worktree reports whether a repository may have that work tree.
 func (w *sweep) worktree(repo, tree string) bool {
-	tree = files.Resolved(beneath(repo, tree))
+	if !filepath.IsAbs(tree) {
+		tree = repo + "/" + tree // not cleaned: what ".." is after a link the kernel says
+	}
+	tree = files.Resolved(tree)
 	w.named(tree, repo)
 	return w.inside(tree)
 }

@@ -38,7 +38,7 @@ type Watched struct {
 	Obeyed   []string          // those in which tools outside obey what they find
 	Guarded  []string          // git directories that the box could not write, and what leads to them
 	Unlisted []string          // folders in which nobody had looked for repositories, real paths
-	Before   []string          // what is not the box's, with all that is in it: it was there before, inner made it, or it was named on purpose
+	Before   []string          // what is not the box's, with all that is in it: it was there before, or inner made it
 	Named    []string          // paths that settings of git name
 	Paths    []string          // folders of programs in the homes that PATH names
 	Stood    map[string]string // what was at places of Guarded and Before, see package repos

@@ -38,10 +38,14 @@ import (
 type Clone struct {
 	server.Repository
 	Run string
+	At  string // the box's git directory where the box had a copy of the work tree, too; "" else
 }
 
 // Folder is what the box has in the place of the repository. What is half done in it goes on in the next run.
 func (c *Clone) Folder() string {
+	if c.At != "" {
+		return c.At
+	}
 	if at := kept(c.Private, c.Run); files.Exists(at) {
 		return at
 	}
@@ -127,6 +131,15 @@ type State struct {
 }
 
 func (s State) file() string { return kept(s.Private, s.Run) + ".json" }
+
+// Begin notes what a box begins with that has a copy of a work tree and its git directory, which is at.
+func Begin(private, run, top, at string) error {
+	start, err := read(at, ".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(private, 0o700), State{Private: private, Run: run, Top: top, Start: start}.Write())
+}
 
 // States returns those of private folders, given as a pattern.
 func States(private string) (list []State) {

@@ -69,7 +69,7 @@ func (f *fixture) clone() *Clone {
 	r := server.Repository{Repository: gate.Repository{
 		Git: "/usr/bin/git", Dir: f.home + "/host/.git", Top: f.top, Tree: f.tree, Store: f.home + "/folder/store", Private: f.home + "/folder",
 	}}
-	return &Clone{r, f.run}
+	return &Clone{Repository: r, Run: f.run}
 }
 
 func (f *fixture) start() { f.t.Helper(); f.newRun("r1") }
