@@ -81,7 +81,19 @@ func copiedGit(kept, top string) string { return filepath.Join(kept, "git-"+dige
 // FromCopies reports whether a change to one of git's own records comes as a clone's does: its repository was there before.
 func FromCopies(k *changes.Kept, c changes.Change) bool {
 	top, _ := c.Repository()
-	return c.GitRecord() && files.Exists(copiedGit(k.Dir, top))
+	fi, err := os.Lstat(filepath.Join(top, ".git"))
+	return c.GitRecord() && (files.Exists(copiedGit(k.Dir, top)) || err == nil && fi.IsDir())
+}
+
+// copiedState is what is noted of the repository in a copy. Of one that the last version of inner made nothing is: all that the box
+// has comes aside.
+func copiedState(k *changes.Kept, top string) clone.State {
+	dir := copiedGit(k.Dir, top)
+	if list := clone.States(dir); len(list) > 0 {
+		return list[0]
+	}
+	_ = os.MkdirAll(dir, 0o700)
+	return clone.State{Private: dir, Run: k.Record.Run, Top: top}
 }
 
 // BringCopies brings what a box committed in the repositories of such changes, and returns those changes that are done with.
@@ -90,16 +102,15 @@ func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done
 	for _, change := range list {
 		top, at := change.Repository()
 		if _, known := waits[top]; !known {
-			for _, s := range clone.States(copiedGit(k.Dir, top)) {
-				if files.Real(at) != files.Real(k.Dir)+at[len(k.Dir):] {
-					c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
-					break
-				}
-				for _, ref := range bringClone(c, s, at) {
-					text, command := ref.Words()
-					c.Say("git: %s", text)
-					c.Hint("%s", command)
-				}
+			waits[top] = true
+			if files.Real(at) != files.Real(k.Dir)+at[len(k.Dir):] {
+				c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
+				continue
+			}
+			for _, ref := range bringClone(c, copiedState(k, top), at) {
+				text, command := ref.Words()
+				c.Say("git: %s", text)
+				c.Hint("%s", command)
 			}
 			waits[top] = len(clone.States(copiedGit(k.Dir, top))) > 0
 		}

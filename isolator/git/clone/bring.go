@@ -83,7 +83,8 @@ func (b *bringing) bring() (err error) {
 			b.say("a merge or the like is half done in the sandbox and does not go on: it begins anew")
 		}
 	}
-	all := maps.Clone(b.Start)
+	all := side{}
+	maps.Copy(all, b.Start)
 	maps.Copy(all, b.Box)
 	own := strings.TrimPrefix(b.now["HEAD"], "ref: ")
 	b.trees = strings.Replace("\n"+trees, "\nbranch "+own+"\n", "\n", 1)

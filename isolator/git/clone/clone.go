@@ -162,7 +162,7 @@ func (s State) Write() error {
 
 // Drop removes a state, and a folder that was kept for it.
 func (s State) Drop() error {
-	return errors.Join(copytree.Remove(kept(s.Private, s.Run)), os.Remove(s.file()))
+	return errors.Join(copytree.Remove(kept(s.Private, s.Run)), os.RemoveAll(s.file()))
 }
 
 // side is what HEAD ("ref: NAME" or an id) and refs are, outside or in the box.
