@@ -401,36 +401,6 @@ func (b *builder) hides(p string) bool {
 	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
 }
 
-// HiddenPlaces returns the real paths of the folders that a box has hidden, with all that is in them, and of the files that
-// the table hides.
-func HiddenPlaces(rc profile.RunConfig, f host.Facts) (folders, files []string) {
-	folders = []string{}
-	add := func(p string) {
-		if at := f.Paths[p]; at.Kind == host.Dir {
-			folders = append(folders, at.Real)
-		}
-	}
-	for _, r := range present(rc, f).Places(f.Globs) {
-		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
-			continue
-		}
-		for _, p := range r.At {
-			if at := f.Paths[p]; at.Kind == host.File && !slices.Contains(files, at.Real) {
-				files = append(files, at.Real)
-			}
-			if !r.Part {
-				add(p)
-			}
-		}
-	}
-	if f.Hide != nil {
-		for _, p := range f.Hide.Paths {
-			add(p)
-		}
-	}
-	return folders, files
-}
-
 func (b *builder) isStaged(source string) bool {
 	return slices.ContainsFunc(b.s.Binds, func(x Bind) bool { return x.Host == source })
 }

@@ -73,6 +73,7 @@ type Moved struct{ Repo, Ref, Old, New string }
 // Server is a process that serves.
 type Server struct {
 	socket int
+	word   *os.File // a pipe: what mounts waits for a byte of it, and ends with it
 	pid    int
 	over   chan struct{} // closed when the process is gone
 	heard  chan struct{} // closed when all that it told was taken; nil before it serves
@@ -87,6 +88,7 @@ type Server struct {
 const (
 	socketFD = 3
 	specFD   = 4
+	wordFD   = 5
 )
 
 // slack is how late the timers of a server may be. Go's runtime looks at its threads every 20 us after each pause, which
@@ -114,13 +116,19 @@ func Start(program string, repos []Repository) (*Server, error) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "server")
 	defer theirs.Close()
-	s := &Server{socket: pair[0], over: make(chan struct{}), repos: repos}
+	theirWord, give, err := os.Pipe()
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, err
+	}
+	defer theirWord.Close()
+	s := &Server{socket: pair[0], word: give, over: make(chan struct{}), repos: repos}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 		cmd := &exec.Cmd{
-			Path: program, Args: []string{exe, word}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile},
+			Path: program, Args: []string{exe, word}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
 		}
 		err := cmd.Start()
@@ -132,6 +140,7 @@ func Start(program string, repos []Repository) (*Server, error) {
 			_ = cmd.Wait()
 			_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // a process that mounts for it may have the other end
 		}
+		give.Close()
 		close(s.over)
 	}()
 	if err := <-started; err != nil {
@@ -141,16 +150,33 @@ func Start(program string, repos []Repository) (*Server, error) {
 	return s, nil
 }
 
-// Mount has the server mount all repositories in a box, whose namespaces these are (share.Box), and returns
+// Mount has the server mount all repositories in a box, whose namespaces these are (share.Mounting), and returns
 // when it serves them.
 func (s *Server) Mount(user, mounts int) error {
 	files := []int{mounts}
 	if user >= 0 {
 		files = append(files, user)
 	}
-	if err := unix.Sendmsg(s.socket, []byte{'M'}, unix.UnixRights(files...), nil, 0); err != nil {
+	err := unix.Sendmsg(s.socket, []byte{'M'}, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+	if err == nil {
+		err = s.answer()
+	}
+	if err == nil {
+		_, err = s.word.Write([]byte{'M'})
+	}
+	if err == nil {
+		err = s.answer()
+	}
+	if err != nil {
 		return err
 	}
+	s.heard = make(chan struct{})
+	go s.listen()
+	return nil
+}
+
+// answer waits for an answer of the server.
+func (s *Server) answer() error {
 	m, err := s.receive()
 	switch {
 	case err != nil:
@@ -158,8 +184,6 @@ func (s *Server) Mount(user, mounts int) error {
 	case m.Failed != "":
 		return errors.New(m.Failed)
 	}
-	s.heard = make(chan struct{})
-	go s.listen()
 	return nil
 }
 
@@ -242,7 +266,8 @@ const maxMemory = 4 << 30
 func Run() int {
 	unix.CloseOnExec(socketFD)
 	unix.CloseOnExec(specFD)
-	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
+	unix.CloseOnExec(wordFD)
+	runtime.GOMAXPROCS(8)            // as many as wait in system calls at the same time, mostly: none waits for one of the others
 	usual := debug.SetGCPercent(400) // its start makes some MB, of which little stays
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
 	told := teller{}
@@ -251,6 +276,7 @@ func Run() int {
 		return 1
 	}
 	debug.SetGCPercent(usual)
+	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
 	buf := make([]byte, 1)
 	for {
 		if n, err := recv(socketFD, buf, nil); n <= 0 || err != nil {
@@ -265,16 +291,22 @@ func serve(told *teller) error {
 	if err := json.NewDecoder(os.NewFile(specFD, "spec")).Decode(&repos); err != nil {
 		return err
 	}
-	var servers []*share.Server
+	var places []share.Place
 	for i := range repos {
 		r := &repos[i]
 		s, err := open(r, told)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Dir, err)
 		}
-		servers = append(servers, s)
+		places = append(places, share.Place{Server: s, Objects: r.Box})
 	}
-	box := share.Box{User: -1, Mounts: -1}
+	mounting, err := share.Prepare(wordFD, places...)
+	if err != nil {
+		return err
+	}
+	if err := confine(repos); err != nil { // what mounts is not
+		return err
+	}
 	oob := make([]byte, unix.CmsgSpace(2*4))
 	if n, err := recv(socketFD, make([]byte, 1), oob); n <= 0 || err != nil {
 		return errors.Join(errors.New("no box"), err)
@@ -287,19 +319,18 @@ func serve(told *teller) error {
 	if err != nil {
 		return err
 	}
-	if box.Mounts = fds[0]; len(fds) > 1 {
-		box.User = fds[1]
+	user := -1
+	if len(fds) > 1 {
+		user = fds[1]
 	}
-	for i, s := range servers {
-		box.Objects = repos[i].Box
-		if err := s.Mount(box); err != nil {
-			return err
-		}
+	if err := mounting.Enter(user, fds[0]); err != nil {
+		return err
 	}
 	for _, fd := range fds {
 		unix.Close(fd)
 	}
-	if err := confine(repos); err != nil {
+	told.send(message{}) // now the launcher gives the word, or ends and with that what mounts
+	if err := mounting.Serve(); err != nil {
 		return err
 	}
 	told.send(message{})

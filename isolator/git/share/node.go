@@ -34,10 +34,13 @@ func (n *node) name() string {
 
 func (n *node) below(name string) string { return path.Join(n.name(), name) }
 
-// attributes are what the kernel is told of a file. Its owner is who the box is.
-func (n *node) attributes(st *unix.Stat_t, inode uint64, out *fuse.Attr) {
+// attributes are what the kernel is told of a file. Its owner is who asks: nobody else can.
+func attributes(ctx context.Context, st *unix.Stat_t, inode uint64, out *fuse.Attr) {
 	out.FromStat((*syscall.Stat_t)(unsafe.Pointer(st))) // the same struct, of two packages
-	out.Ino, out.Uid, out.Gid = inode, n.r.uid, n.r.gid
+	out.Ino = inode
+	if caller, known := fuse.FromContext(ctx); known {
+		out.Owner = caller.Owner
+	}
 }
 
 // stat looks at a name, as the box sees it.
@@ -72,7 +75,7 @@ func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse
 	if n.refs {
 		child.file, inode = 0, number(name, uint64(kind))
 	}
-	n.attributes(st, inode, &out.Attr)
+	attributes(ctx, st, inode, &out.Attr)
 	if n.r.keeps(name, generation) {
 		out.SetEntryTimeout(lasting)
 		out.SetAttrTimeout(lasting)
@@ -102,7 +105,7 @@ func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs
 
 // Getattr looks at the node again. Of another file that is at its name by now it says ESTALE: the
 // kernel then asks for the name.
-func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+func (n *node) Getattr(ctx context.Context, f fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	name := n.name()
 	generation := n.r.watch.generation.Load()
 	var st unix.Stat_t
@@ -115,7 +118,7 @@ func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) sy
 	} else if n.file != 0 && st.Ino != n.file {
 		return syscall.ESTALE
 	}
-	n.attributes(&st, n.StableAttr().Ino, &out.Attr)
+	attributes(ctx, &st, n.StableAttr().Ino, &out.Attr)
 	if n.r.keeps(name, generation) {
 		out.SetTimeout(lasting)
 	}

@@ -65,8 +65,7 @@ type Index interface {
 // repository is what is served.
 type repository struct {
 	Options
-	root, private int // folders
-	uid, gid      uint32
+	root, private int             // folders
 	exclude       bool            // the box has an info/exclude of its own
 	worktrees     map[string]bool // those that were there at the start; true: outside the project
 	locks         *locks

@@ -126,17 +126,31 @@ func (b *box) enter() {
 	}
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--bind", b.project, b.project, "--bind", b.dir, b.dir}
 	s, store, binds := b.open(b.dir, b.project, b.tree, b.home)
-	servers, stores := []*Server{s}, []string{store}
+	places := []Place{{s, store}}
 	args = append(args, binds...)
 	for i, name := range b.modules {
 		s, store, binds := b.open(filepath.Join(b.dir, name), filepath.Join(b.project, filepath.Base(name)), "", filepath.Join(b.home, fmt.Sprint(i)))
-		servers, stores, args = append(servers, s), append(stores, store), append(args, binds...)
+		places, args = append(places, Place{s, store}), append(args, binds...)
+	}
+	word, give, err := os.Pipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { word.Close(); give.Close() })
+	mounting, err := Prepare(int(word.Fd()), places...)
+	if err != nil {
+		b.t.Fatal(err)
 	}
 	b.start(args, func(user, mounts int) {
-		for i, s := range servers {
-			if err := s.Mount(Box{User: user, Mounts: mounts, Objects: stores[i]}); err != nil {
-				b.t.Fatal(err)
-			}
+		err := mounting.Enter(user, mounts)
+		if err == nil {
+			_, err = give.Write([]byte("M"))
+		}
+		if err == nil {
+			err = mounting.Serve()
+		}
+		if err != nil {
+			b.t.Fatal(err)
 		}
 	})
 }

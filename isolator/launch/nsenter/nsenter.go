@@ -29,6 +29,9 @@ type Call struct {
 	Number uintptr
 	Args   [6]uintptr
 	At     int              // the descriptor that what it opens becomes, here too; 0 for none
+	Some   bool             // 0 is a failure: nothing was read, and nothing will be
+	May    bool             // it may fail: then the next one follows
+	Skip   int              // how many are left out after it when it did not fail
 	Keep   []unsafe.Pointer // what the arguments point to
 }
 
@@ -60,16 +63,30 @@ func Bound() Call {
 // Do has a process of one thread, which shares our descriptors, make the calls in their order up to
 // the first that fails, whose error it returns.
 func Do(calls ...Call) error {
+	pid, err := Start(calls...)
+	if err != nil {
+		return err
+	}
+	return Wait(pid)
+}
+
+// Start is Do without waiting for the end.
+func Start(calls ...Call) (pid int, err error) {
 	syscall.ForkLock.Lock()
-	pid, errno := fork(unsafe.SliceData(calls), len(calls))
+	child, errno := fork(unsafe.SliceData(calls), len(calls))
 	syscall.ForkLock.Unlock()
 	runtime.KeepAlive(calls)
 	if errno != 0 {
-		return fmt.Errorf("fork: %w", errno)
+		return 0, fmt.Errorf("fork: %w", errno)
 	}
+	return int(child), nil
+}
+
+// Wait waits for what Start has started.
+func Wait(pid int) error {
 	var status syscall.WaitStatus
 	for {
-		if _, err := syscall.Wait4(int(pid), &status, 0, nil); err != syscall.EINTR {
+		if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
 			break
 		}
 	}
@@ -131,6 +148,14 @@ func fork(calls *Call, n int) (pid uintptr, errno syscall.Errno) {
 		if failed == 0 && c.At > 0 {
 			_, _, failed = syscall.RawSyscall(syscall.SYS_DUP3, got, uintptr(c.At), syscall.O_CLOEXEC)
 			syscall.RawSyscall(syscall.SYS_CLOSE, got, 0, 0)
+		}
+		if failed == 0 && c.Some && got == 0 {
+			failed = syscall.EPIPE
+		}
+		if failed == 0 {
+			i += c.Skip
+		} else if c.May {
+			failed = 0
 		}
 	}
 	for {

@@ -1,0 +1,134 @@
+package share
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/nsenter"
+)
+
+// Place is where a box has what a server serves.
+type Place struct {
+	Server  *Server
+	Objects string // where the box has its store: it is bound over the folder of the objects
+}
+
+// Mounting is a process of one thread that makes the mounts in a box. It is there before the box is, and waits for a word: a fork
+// takes some milliseconds, and who is confined mounts nothing (landlock(7)).
+type Mounting struct {
+	user, mounts int    // descriptors, which become those of the box's namespaces
+	told         [2]int // a pipe: a byte for each mount that was made
+	list         []mount
+	pid          int
+}
+
+// mount is one that is to be made.
+type mount struct {
+	fd   int // /dev/fuse of the host, opened by who owns the box's mounts: the box needs none
+	s    *Server
+	root *node
+}
+
+// Prepare prepares the mounts of servers. They are made when there is something to read from a pipe, of which we do not have
+// the other end, and never once that has ended. The refs are a mount of their own, where the kernel is told once that nothing is opened.
+func Prepare(word int, places ...Place) (*Mounting, error) {
+	m := &Mounting{}
+	err := unix.Pipe2(m.told[:], unix.O_CLOEXEC)
+	number := func() (fd int) { // that nothing else has
+		if err == nil {
+			fd, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		}
+		return fd
+	}
+	m.user, m.mounts = number(), number()
+	owner := nsenter.Setns(m.user, unix.CLONE_NEWUSER)
+	owner.May = true // it is our own
+	begin := []nsenter.Call{transfer(unix.SYS_READ, word), owner, nsenter.Bound()}
+	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is gone, whose
+	// mount ends with the last of its descriptors.
+	calls := []nsenter.Call{{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}}, nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
+	add := func(s *Server, refs bool) {
+		fd, at := number(), s.r.Dir
+		if refs {
+			at = filepath.Join(at, "refs")
+		}
+		m.list = append(m.list, mount{fd, s, &node{r: s.r, refs: refs}})
+		begin = append(begin, nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd))
+		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, mostly
+			options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, user, group, maxRead)
+			return nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options))
+		}
+		first := as(0, 0)
+		first.May, first.Skip = true, 1
+		calls = append(calls, first, as(os.Getuid(), os.Getgid()), nsenter.Call{Number: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(fd), uintptr(fd)}}, transfer(unix.SYS_WRITE, m.told[1]))
+	}
+	for _, p := range places {
+		add(p.Server, false)
+		if p.Server.r.watch.covers("refs") {
+			add(p.Server, true)
+		}
+		none := cstring("")
+		calls = append(calls, nsenter.Mount(cstring(p.Objects), cstring(filepath.Join(p.Server.r.Dir, "objects")), none, unix.MS_BIND, none))
+	}
+	if err == nil {
+		m.pid, err = nsenter.Start(append(begin, calls...)...)
+	}
+	return m, err
+}
+
+// transfer is read(2) or write(2) of one byte.
+func transfer(number uintptr, fd int) nsenter.Call {
+	b := unsafe.Pointer(new(byte))
+	return nsenter.Call{Number: number, Args: [6]uintptr{uintptr(fd), uintptr(b), 1}, Some: true, Keep: []unsafe.Pointer{b}}
+}
+
+func cstring(s string) *byte {
+	p, _ := syscall.BytePtrFromString(s) // paths have no zero byte
+	return p
+}
+
+// Enter says which box it is whose program does not run yet, before the word is given. user owns the mounts of the box, -1 when that is our
+// own user namespace; mounts are these. Both are descriptors.
+func (m *Mounting) Enter(user, mounts int) error {
+	err := unix.Dup3(mounts, m.mounts, unix.O_CLOEXEC)
+	if user >= 0 && err == nil {
+		err = unix.Dup3(user, m.user, unix.O_CLOEXEC)
+	}
+	return err
+}
+
+// Serve serves what is mounted, and returns when all is.
+func (m *Mounting) Serve() error {
+	ended := make(chan error, 1)
+	go func() {
+		err := nsenter.Wait(m.pid)
+		unix.Close(m.told[1])
+		ended <- err
+	}()
+	for _, one := range m.list {
+		if n, err := unix.Read(m.told[0], make([]byte, 1)); n < 1 || err != nil {
+			break // it has ended
+		}
+		server, err := serve(one.fd, one.root)
+		if err != nil {
+			return err
+		}
+		w, i := one.s.r.watch, 0
+		if one.root.refs {
+			i = 1
+		}
+		kernel.mu.Lock()
+		w.roots[i] = one.root
+		kernel.mu.Unlock()
+		one.s.mounts = append(one.s.mounts, server)
+	}
+	if err := <-ended; err != nil {
+		return fmt.Errorf("the repository cannot be mounted in the sandbox: %w", err)
+	}
+	return nil
+}
