@@ -86,7 +86,9 @@ func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse
 // Lookup finds a name.
 func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
-	if name != "refs" && name != "objects" { // where something is mounted
+	switch name {
+	case "refs", "objects", "modules": // where something is mounted
+	default:
 		n.r.begin.Do(n.r.looked)
 	}
 	if name == "config" || name == "config.worktree" {
