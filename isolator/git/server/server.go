@@ -267,7 +267,6 @@ func Run() int {
 	unix.CloseOnExec(socketFD)
 	unix.CloseOnExec(specFD)
 	unix.CloseOnExec(wordFD)
-	runtime.GOMAXPROCS(8)            // as many as wait in system calls at the same time, mostly: none waits for one of the others
 	usual := debug.SetGCPercent(400) // its start makes some MB, of which little stays
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
 	told := teller{}

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,6 +111,7 @@ func (m *Mounting) Serve() error {
 		unix.Close(m.told[1])
 		ended <- err
 	}()
+	served := 0
 	for _, one := range m.list {
 		if n, err := unix.Read(m.told[0], make([]byte, 1)); n < 1 || err != nil {
 			break // it has ended
@@ -126,8 +128,13 @@ func (m *Mounting) Serve() error {
 		w.roots[i] = one.root
 		kernel.mu.Unlock()
 		one.s.mounts = append(one.s.mounts, server)
+		served++
 	}
-	if err := <-ended; err != nil {
+	err := <-ended
+	if err == nil && served < len(m.list) {
+		err = errors.New("not all mounts are served")
+	}
+	if err != nil {
 		return fmt.Errorf("the repository cannot be mounted in the sandbox: %w", err)
 	}
 	return nil

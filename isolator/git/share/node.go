@@ -89,7 +89,9 @@ func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs
 	switch name {
 	case "refs", "objects", "modules": // where something is mounted
 	default:
-		n.r.begin.Do(n.r.looked)
+		if n.r.begin.Do(n.r.looked); n.r.unset {
+			return nil, syscall.EIO
+		}
 	}
 	if name == "config" || name == "config.worktree" {
 		n.r.refreshSettings()

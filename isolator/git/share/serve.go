@@ -56,6 +56,9 @@ func Open(o Options) (*Server, error) {
 // looked is called at the first look of the box.
 func (r *repository) looked() {
 	r.refreshSettings()
+	r.settings.mu.Lock()
+	r.unset = !r.settings.made // else those of the last run would count
+	r.settings.mu.Unlock()
 	r.exclude = unix.Faccessat(r.private, "info/exclude", unix.F_OK, 0) == nil
 }
 

@@ -21,6 +21,7 @@ import (
 // to the host's file where they mean nothing but a branch of a remote that the host has.
 type settings struct {
 	mu   sync.Mutex
+	made bool     // in this run
 	host [3]stamp // of the host's files when base was made
 	base []gitconfig.Entry
 	last []gitconfig.Entry // the box's when they were last looked at
@@ -42,7 +43,7 @@ func (r *repository) refreshSettings() {
 			now[i] = stampOf(&st)
 		}
 	}
-	if s.host == now {
+	if s.made && s.host == now {
 		return
 	}
 	list, ours, err := r.Settings()
@@ -66,7 +67,7 @@ func (r *repository) refreshSettings() {
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
 	if place(r.private, r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
-		s.host, s.base, s.last = now, base, fresh
+		s.made, s.host, s.base, s.last = true, now, base, fresh
 	}
 }
 

@@ -73,6 +73,7 @@ type repository struct {
 	views         views
 	settings      settings
 	begin         sync.Once         // at the first look of the box
+	unset         bool              // its settings could not be made then
 	names         sync.Mutex        // one name is made, renamed or removed at a time
 	made          map[string]string // refs that the box has made, and what they were when it last wrote them
 	packed        struct {          // of packed-refs
