@@ -47,6 +47,7 @@ type box struct {
 	out     *bufio.Reader
 	said    *said
 	moved   said
+	unset   bool // the host's settings cannot be read
 }
 
 // command is a command outside, in the project.
@@ -173,6 +174,9 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 			data, err := os.ReadFile(dir + "/config")
 			if err == nil {
 				list, err = gitconfig.Parse(data)
+			}
+			if b.unset {
+				err = unix.EIO
 			}
 			return list, []gitconfig.Entry{{Key: "gc.auto", Value: "0"}}, err
 		},
@@ -304,5 +308,17 @@ func (b *box) steps(steps []step) {
 		if got != s.want {
 			b.t.Errorf("%s%s: %q, want %q\n%s", s.box, s.outside, got, s.want, b.said)
 		}
+	}
+}
+
+// Where the settings of a run cannot be made, those of the last one do not count in their place.
+func TestSettingsOfLastRun(t *testing.T) {
+	b := newBox(t)
+	b.run("git config foo.bar last")
+	b.kill()
+	b.unset = true
+	b.enter()
+	if got := b.run("git config foo.bar; git status 2>&1"); strings.Contains(got, "last\n") || !strings.Contains(got, "code ") {
+		t.Errorf("%q", got)
 	}
 }
