@@ -102,7 +102,7 @@ func receive(conn *net.UnixConn) (m []byte, files []*os.File, err error) {
 	m = make([]byte, mostMessage)
 	n, fds, failed := 0, []int(nil), error(nil)
 	err = raw.Read(func(fd uintptr) bool {
-		n, _, fds, failed = wire.Receive(int(fd), m)
+		n, _, fds, failed = wire.ReceiveBytes(int(fd), m)
 		return failed != unix.EAGAIN
 	})
 	for _, fd := range fds {

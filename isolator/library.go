@@ -14,7 +14,7 @@ import (
 	"github.com/enr/inner/isolator/connect"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/launch/outside"
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/procfs"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -31,14 +31,12 @@ var mainCalled bool // allowed: written once, by Main
 // process it returns at once.
 func Main() {
 	switch {
-	case supervisor.Is(os.Args):
-		os.Exit(supervisor.Run())
+	case box.Is(os.Args):
+		os.Exit(box.Run())
 	case server.Is(os.Args):
 		os.Exit(server.Run())
 	case isServer(os.Args):
 		os.Exit(serveBox())
-	case supervisor.IsContainer(os.Args):
-		os.Exit(supervisor.Container())
 	case outside.Is(os.Args):
 		os.Exit(outside.Run())
 	case procfs.IsPart(os.Args):

@@ -12,13 +12,13 @@ import (
 	"os"
 
 	"github.com/enr/inner/isolator/launch/outside"
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 )
 
 func main() {
 	switch {
-	case supervisor.Is(os.Args):
-		os.Exit(supervisor.Run())
+	case box.Is(os.Args):
+		os.Exit(box.Run())
 	case outside.Is(os.Args):
 		os.Exit(outside.Run())
 	}

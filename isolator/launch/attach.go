@@ -50,7 +50,7 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGTTOU, syscall.SIGTTIN)
 	defer signal.Stop(signals)
-	if wire.Send(sock, []byte{joinAsk}, fd) != nil {
+	if wire.SendBytes(sock, []byte{joinAsk}, fd) != nil {
 		return a, errNotLetIn
 	}
 	err = a.stay(sock, &t, signals)
@@ -89,7 +89,7 @@ func (a *Attached) stay(sock int, t *tty, signals <-chan os.Signal) error {
 			if m[0] == joinDone && ofShell {
 				t.putFront(job.group)
 				defer t.putFront(unix.Getpgrp())
-				_ = wire.Send(sock, []byte{joinSize})
+				_ = wire.SendBytes(sock, []byte{joinSize})
 			}
 			if m[0] == joinDone || m[0] == joinEnded {
 				asked = nil
@@ -100,7 +100,7 @@ func (a *Attached) stay(sock int, t *tty, signals <-chan os.Signal) error {
 		case sig := <-signals:
 			switch sig {
 			case syscall.SIGWINCH:
-				_ = wire.Send(sock, []byte{joinSize})
+				_ = wire.SendBytes(sock, []byte{joinSize})
 			case syscall.SIGHUP, syscall.SIGTERM:
 				a.Words = "this terminal was let go"
 				return nil
@@ -133,7 +133,7 @@ func listenTo(sock int, said chan<- []byte) {
 		if wire.Poll(sock, unix.POLLIN, -1) == 0 {
 			continue
 		}
-		n, _, fds, err := wire.Receive(sock, buf[:])
+		n, _, fds, err := wire.ReceiveBytes(sock, buf[:])
 		wire.CloseAll(fds)
 		switch {
 		case err == unix.EAGAIN:
@@ -159,7 +159,7 @@ func Detach(path, words string) error {
 	defer unix.Close(sock)
 	pid := launcherAt(sock)
 	stopped := lookAt(pid).stopped // by ^Z
-	if wire.Send(sock, append([]byte{joinLeave}, words...)) != nil {
+	if wire.SendBytes(sock, append([]byte{joinLeave}, words...)) != nil {
 		return errNotLetIn
 	}
 	if stopped {
@@ -182,7 +182,7 @@ func State(path string) (string, error) {
 	if lookAt(launcherAt(sock)).stopped {
 		return Stopped, nil
 	}
-	if wire.Send(sock, []byte{joinState}) != nil {
+	if wire.SendBytes(sock, []byte{joinState}) != nil {
 		return "", errNotLetIn
 	}
 	m, err := answerOf(sock)
@@ -208,7 +208,7 @@ func answerOf(sock int) ([]byte, error) {
 	if wire.Poll(sock, unix.POLLIN, int(joinPatience/time.Millisecond)) == 0 {
 		return nil, errors.New("its inner does not answer")
 	}
-	n, _, fds, err := wire.Receive(sock, buf)
+	n, _, fds, err := wire.ReceiveBytes(sock, buf)
 	wire.CloseAll(fds)
 	switch {
 	case err != nil || n == 0:

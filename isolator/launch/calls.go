@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -16,13 +15,13 @@ import (
 	"github.com/enr/inner/isolator/proc"
 )
 
-// Calls gives calls to a box that has no program of its own (Options.Calls): each is a process
-// in a session of its own, which the supervisor starts as it would the program of the plan. The
+// Calls gives calls to a box that has no program of its own (Options.Calls): each is a job of
+// its own. The
 // zero value is ready; its methods may be called by several goroutines.
 type Calls struct {
 	mu   sync.Mutex
 	sock int // 0 when there is no box
-	pid  int // of the box's supervisor
+	pid  int // of the first process of the box
 	last uint32
 	runs map[uint32]*CallRun
 
@@ -53,8 +52,7 @@ var errNoBox = errors.New("the box has ended")
 // Start has the box run the program of a plan, of which only that, its arguments, environment
 // and folder count. The files stay the caller's.
 func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
-	s := wire.Spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env}
-	text, err := wire.Memfd(s.Encode())
+	text, err := wire.Seal(&wire.Job{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +68,7 @@ func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
 	defer c.mu.Unlock()
 	c.last++
 	run := &CallRun{calls: c, id: c.last, ended: make(chan CallEnd, 1), killed: make(chan struct{})}
-	if err := c.send(wire.MsgCall, run.id, nil, fds...); err != nil {
+	if err := c.send(wire.Start, run.id, 0, fds...); err != nil {
 		return nil, err
 	}
 	c.runs[run.id] = run
@@ -81,11 +79,11 @@ func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
 func (r *CallRun) Ended() <-chan CallEnd { return r.ended }
 
 // Signal sends a signal to the process group that the program leads.
-func (r *CallRun) Signal(sig syscall.Signal) { r.tell(wire.MsgCallSignal, byte(sig)) }
+func (r *CallRun) Signal(sig syscall.Signal) { r.tell(wire.Signal, uint32(sig)) }
 
 // Kill ends all processes of the call, and returns when they are gone, or the box is.
 func (r *CallRun) Kill() {
-	if r.tell(wire.MsgCallKill) {
+	if r.tell(wire.Kill, 0) {
 		<-r.killed
 	}
 }
@@ -97,10 +95,10 @@ func (r *CallRun) Forget() {
 	delete(r.calls.runs, r.id)
 }
 
-func (r *CallRun) tell(kind byte, more ...byte) bool {
+func (r *CallRun) tell(kind wire.Kind, n uint32) bool {
 	r.calls.mu.Lock()
 	defer r.calls.mu.Unlock()
-	return r.calls.send(kind, r.id, more) == nil
+	return r.calls.send(kind, r.id, n) == nil
 }
 
 // Exit is the exit code of a call, and the signal that ended it, or 0.
@@ -141,18 +139,18 @@ func (c *Calls) look(g *limits.Group) {
 }
 
 // send sends a message of a call. The mutex is held.
-func (c *Calls) send(kind byte, id uint32, more []byte, fds ...int) error {
+func (c *Calls) send(kind wire.Kind, id, n uint32, fds ...int) error {
 	if c.sock == 0 {
 		return errNoBox
 	}
-	return wire.SendPatiently(c.sock, append(binary.LittleEndian.AppendUint32([]byte{kind}, id), more...), fds...)
+	return wire.SendPatiently(c.sock, wire.Msg{Kind: kind, Job: id, N: n}, fds...)
 }
 
-// open takes the socket to the supervisor, which waits for calls.
+// open takes the socket to the first process of the box, which waits for calls.
 func (c *Calls) open(sock, pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sock, c.pid, c.runs = sock, pid, map[uint32]*CallRun{}
+	c.sock, c.pid, c.last, c.runs = sock, pid, wire.First, map[uint32]*CallRun{}
 }
 
 // Mounts is what is mounted in the box now.
@@ -175,26 +173,20 @@ func (c *Calls) close() {
 	c.sock, c.runs = 0, nil
 }
 
-// message takes what the supervisor says of a call, and reports whether it is of one.
-func (c *Calls) message(kind byte, rest []byte) bool {
-	if len(rest) < 4 {
-		return false
-	}
+// message takes what is said of a call, unless it was forgotten.
+func (c *Calls) message(m wire.Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	run := c.runs[binary.LittleEndian.Uint32(rest)]
-	if rest = rest[4:]; run == nil {
-		return true // it was forgotten
-	}
+	run := c.runs[m.Job]
 	switch {
-	case kind == wire.MsgCallFailed && len(rest) >= 1:
-		run.end(CallEnd{Code: int(rest[0]), Reason: wire.Line(string(rest[1:]))})
-	case kind == wire.MsgCallEnded && len(rest) == 4:
-		run.end(CallEnd{Started: true, Status: syscall.WaitStatus(binary.LittleEndian.Uint32(rest))})
-	case kind == wire.MsgCallKilled:
+	case run == nil:
+	case m.Kind == wire.Failed:
+		run.end(CallEnd{Code: int(m.N), Reason: wire.Line(m.Text)})
+	case m.Kind == wire.Ended:
+		run.end(CallEnd{Started: true, Status: syscall.WaitStatus(m.N)})
+	case m.Kind == wire.Killed:
 		run.gone()
 	}
-	return true
 }
 
 func (r *CallRun) end(e CallEnd) {

@@ -11,12 +11,13 @@ import (
 
 // console is the person's side of the box's terminals.
 type console struct {
-	stdio [3]int // the person's descriptors
-	full  bool   // the box's own terminal is the program's controlling one
-	ptys  []int  // for each terminal of the box, the descriptor its output goes to
-	real  tty    // the person's terminal, when full
-	print int    // opened for what the box writes to it, or -1
-	keys  keys   // typed, and not taken by the box yet
+	stdio     [3]int         // the person's descriptors
+	full      bool           // the box's own terminal is the program's controlling one
+	ptys      []int          // for each terminal of the box, the descriptor its output goes to
+	real      tty            // the person's terminal, when full
+	print     int            // opened for what the box writes to it, or -1
+	keys      keys           // typed, and not taken by the box yet
+	terminals wire.Terminals // as the box is asked for them
 
 	waits  bool // the program has not got its terminal yet, see want
 	wanted bool // it has asked for it
@@ -24,7 +25,7 @@ type console struct {
 }
 
 // open gives the box a terminal for each one among the person's descriptors.
-func (c *console) open(o Options, spec *wire.Spec) {
+func (c *console) open(o Options, job *wire.Job) {
 	var terminal [3]bool
 	var device [3]uint64
 	for i, fd := range c.stdio {
@@ -34,21 +35,21 @@ func (c *console) open(o Options, spec *wire.Spec) {
 	}
 	var devices []uint64 // of c.ptys
 	c.full = o.Interactive && !o.Trial && terminal[0] && ours(c.stdio[0])
-	if spec.Full = c.full; c.full {
+	if c.terminals.Control = c.full; c.full {
 		c.real.fd = c.stdio[0]
 		// In the background its modes are somebody else's for the moment.
 		foreground := c.real.foreground()
 		if t, err := unix.IoctlGetTermios(c.real.fd, unix.TCGETS); err == nil && foreground {
-			spec.Termios = *t
+			c.terminals.Modes = *t
 			if o.Raw {
-				spec.Termios.Lflag &^= unix.ECHO | unix.ICANON
-				spec.Termios.Cc[unix.VMIN], spec.Termios.Cc[unix.VTIME] = 1, 0
+				c.terminals.Modes.Lflag &^= unix.ECHO | unix.ICANON
+				c.terminals.Modes.Cc[unix.VMIN], c.terminals.Modes.Cc[unix.VTIME] = 1, 0
 			}
 		}
 		c.waits = !terminal[1] || !foreground
-		spec.Waits = c.waits
+		job.Waits = c.waits
 		c.real.shared = !terminal[1]
-		spec.Stdio[0] = wire.FromPty
+		job.Stdio[0] = wire.FromPty
 		c.ptys, devices = []int{c.printTo(device)}, []uint64{device[0]}
 	}
 	for i := 1; i <= 2; i++ {
@@ -60,11 +61,10 @@ func (c *console) open(o Options, spec *wire.Spec) {
 			at = len(devices)
 			c.ptys, devices = append(c.ptys, c.stdio[i]), append(devices, device[i])
 		}
-		spec.Stdio[i] = wire.FromPty + uint8(at)
+		job.Stdio[i] = wire.FromPty + uint8(at)
 	}
-	spec.Ptys = uint8(len(c.ptys))
-	for i, fd := range c.ptys {
-		spec.Winsize[i] = winsize(fd)
+	for _, fd := range c.ptys {
+		c.terminals.Sizes = append(c.terminals.Sizes, winsize(fd))
 	}
 }
 

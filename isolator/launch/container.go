@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,20 +15,16 @@ import (
 	"github.com/enr/inner/isolator/plan"
 )
 
-// A container is started by its engine, which passes no descriptors. What runs first in it,
-// inner (supervisor/container.go), connects to a socket that is mounted there, and is handed what bwrap
-// would have inherited: the supervisor's end of the socketpair, its spec and the program's
-// standard streams. From then on everything goes as with bwrap. That connection is what the
-// container's life hangs on: when its end here is closed, the first process ends, and with it,
-// by the kernel, every other one.
+// A container is started by its engine, which passes no descriptors. What runs first in it
+// connects to a socket that is mounted there. From then on everything goes as with bwrap. That
+// connection is what the container's life hangs on: when its end here is closed, the first process
+// ends, and with it, by the kernel, every other one.
 
 // contained is a run in a container.
 type contained struct {
 	c        *plan.Container
-	listener int   // -1 once the container has connected
-	line     int   // the connection, -1 without one
-	handed   []int // descriptors for the container; they belong to the session
-	killed   bool  // the engine was killed
+	listener int  // -1 once the container has connected
+	killed   bool // the engine was killed
 
 	orphans chan struct{} // closed when nobody waits for orphans any more; nil with an engine
 }
@@ -38,23 +35,26 @@ func (s *session) startContainer(p plan.Plan) error {
 	if s.o.Observe != nil {
 		return fmt.Errorf("what a program asks for cannot be observed in a container of %s", c.Engine)
 	}
-	s.contained = &contained{c: c, listener: -1, line: -1}
+	s.contained = &contained{c: c, listener: -1}
 	if c.Path == "" {
 		return s.startHere()
 	}
-	e, err := s.ends()
+	if err := errors.Join(s.inbox.open(), s.child.openErrors()); err != nil {
+		return err
+	}
+	n, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return err
 	}
-	s.contained.handed = append([]int{e.sock, e.spec}, e.stdio[:]...)
 	if s.contained.listener, err = listenAt(c.Socket); err != nil {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
-	null := uintptr(e.null)
+	null := uintptr(n)
 	err = s.child.fork(append([]string{c.Path}, c.Args...), c.Env, []uintptr{null, null, uintptr(s.child.errEnd)}, syscall.SysProcAttr{})
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", c.Path, err)
 	}
+	s.owned.close()
 	return nil
 }
 
@@ -82,35 +82,34 @@ func listenAt(path string) (int, error) {
 	return fd, nil
 }
 
-// connected takes the container's connection and hands over what is for it. Only the first is
-// taken, and only one of this user.
+// connected takes the container's connection. Only the first is taken, and only one of this user.
 func (s *session) connected() {
 	k := s.contained
 	fd, _, err := unix.Accept4(k.listener, unix.SOCK_CLOEXEC)
 	if err != nil {
 		return
 	}
-	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || int(cred.Uid) != os.Geteuid() {
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil || int(peer.Uid) != os.Geteuid() {
 		unix.Close(fd)
 		return
 	}
-	unix.Close(k.listener)
-	k.listener, k.line = -1, fd
-	err = wire.Send(fd, []byte{wire.MsgGo}, k.handed...)
-	s.owned.close()
-	if err != nil {
+	closeFds(&k.listener)
+	s.channel = channel{sock: fd, pid: int(peer.Pid)}
+	if err := s.describe(); err != nil {
 		s.fail("the container: " + err.Error())
 	}
 }
 
-// hangUp ends the container. It says whether it was still there to be ended so.
-func (k *contained) hangUp() bool {
-	if k.listener < 0 && k.line < 0 {
+// hangUpContainer ends the container. It says whether it was still there to be ended so.
+func (s *session) hangUpContainer() bool {
+	k := s.contained
+	if k.c.Path == "" || k.listener < 0 && s.channel.sock < 0 {
 		k.killed = true
 		return false
 	}
-	closeFds(&k.listener, &k.line)
+	closeFds(&k.listener)
+	s.hangUpChannel()
 	return true
 }
 
@@ -131,7 +130,7 @@ func (k *contained) leave(engine syscall.WaitStatus) {
 		return
 	}
 	killed := k.killed || engine.Signaled()
-	k.hangUp()
+	closeFds(&k.listener)
 	if k.c.Path == "" {
 		k.endOthers()
 		return

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -38,11 +38,12 @@ func DetachedBy() *os.File {
 // It returns what the launcher said then, or "" and the code it ended with. What it says
 // before that goes to out.
 func StartDetached(argv, env []string, size *os.File, out io.Writer) (word string, code int, err error) {
-	master, slave, err := supervisor.OpenPty(true)
+	own, other, err := pty.Open()
 	if err != nil {
 		return "", CodeNoSandbox, err
 	}
-	defer unix.Close(master)
+	defer own.Close()
+	master := int(own.Fd())
 	w := winsize(rawFd(size))
 	if w.Row == 0 {
 		w = unix.Winsize{Row: 24, Col: 80}
@@ -50,17 +51,17 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 	_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &w)
 	r, said, err := os.Pipe()
 	if err != nil {
-		unix.Close(slave)
+		other.Close()
 		return "", CodeNoSandbox, err
 	}
 	defer r.Close()
 	pid, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
 		Env:   append(env[:len(env):len(env)], detachedFD+"=3"),
-		Files: []uintptr{uintptr(slave), uintptr(slave), uintptr(slave), said.Fd()},
+		Files: []uintptr{other.Fd(), other.Fd(), other.Fd(), said.Fd()},
 		// Its controlling terminal: of another it is not known that nobody else reads it.
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
 	})
-	unix.Close(slave)
+	other.Close()
 	said.Close()
 	if err != nil {
 		return "", CodeNoSandbox, os.NewSyscallError("fork", err)

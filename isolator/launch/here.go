@@ -8,29 +8,25 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A pod's container may be the box itself: no engine and no bwrap is started, and the launcher
-// is the first process of the container, where nothing of the box can signal it. The supervisor
-// is its child and becomes the program, as in every box without a terminal of its own.
+// is the first process of the container, where nothing of the box can signal it. What runs first in
+// every other box is its child.
 
-// startHere starts the supervisor in this container. On an error nothing is running.
+// startHere starts that in this container. On an error nothing is running.
 func (s *session) startHere() error {
 	if os.Getpid() != 1 {
 		return fmt.Errorf("this is process %d of the container and not the first: what the program leaves would not end with it", os.Getpid())
 	}
-	e, err := s.ends()
-	if err != nil {
-		return err
-	}
-	files, err := s.supervisorFiles(e, e.null)
+	files, err := s.ends()
 	if err != nil {
 		return err
 	}
 	if err = s.child.fork([]string{wire.Exe, wire.Word}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
-		return fmt.Errorf("the supervisor cannot be started: %w", err)
+		return fmt.Errorf("the first process of the box cannot be started: %w", err)
 	}
 	s.owned.close()
 	s.contained.orphans = make(chan struct{})
@@ -38,7 +34,7 @@ func (s *session) startHere() error {
 		defer close(s.contained.orphans)
 		reapOrphans(s.child.pid)
 	}()
-	return nil
+	return s.describe()
 }
 
 // reapOrphans waits for whatever loses its parent, until the program itself has ended, which is
@@ -66,7 +62,7 @@ func (k *contained) endOthers() {
 	if k.orphans == nil {
 		return
 	}
-	supervisor.KillRest()
+	box.KillRest()
 	for {
 		if _, err := wire.Wait(-1, nil, 0); err != nil {
 			break

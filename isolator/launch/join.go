@@ -78,7 +78,7 @@ func (s *session) openDoor() error {
 	if s.o.Join == "" {
 		return nil
 	}
-	for _, from := range s.spec.Stdio {
+	for _, from := range s.job.Stdio {
 		if !s.console.full || from != wire.FromPty || len(s.console.ptys) != 1 {
 			if s.o.Stay {
 				return errNoTerminal
@@ -160,7 +160,7 @@ func OutsideBoxes(peer *unix.Ucred) bool {
 // visit reads what a connection says.
 func (s *session) visit(fd int) {
 	var buf [wire.MaxMessage]byte
-	n, _, fds, err := wire.Receive(fd, buf[:])
+	n, _, fds, err := wire.ReceiveBytes(fd, buf[:])
 	switch {
 	case err == unix.EAGAIN:
 		return
@@ -190,10 +190,10 @@ func (s *session) visit(fd int) {
 			s.moveTo(-1, -1, "detached")
 			fallthrough
 		default:
-			_ = wire.Send(fd, []byte{joinDone})
+			_ = wire.SendBytes(fd, []byte{joinDone})
 		}
 	case buf[0] == joinState:
-		_ = wire.Send(fd, append([]byte{joinStates}, s.where()...))
+		_ = wire.SendBytes(fd, append([]byte{joinStates}, s.where()...))
 	}
 	wire.CloseAll(fds)
 }
@@ -211,7 +211,7 @@ func (s *session) where() string {
 }
 
 func (s *session) refuseJoin(fd int, words string) {
-	_ = wire.Send(fd, append([]byte{joinNo}, words...))
+	_ = wire.SendBytes(fd, append([]byte{joinNo}, words...))
 }
 
 // admit puts the box into a terminal, which is ours to close.
@@ -250,7 +250,7 @@ func (s *session) leave(fd int) {
 // this process ends, since more may be said on the terminal.
 func (s *session) tellEnd(code int) {
 	if s.join.guest >= 0 {
-		_ = wire.Send(s.join.guest, []byte{joinEnded, byte(code)})
+		_ = wire.SendBytes(s.join.guest, []byte{joinEnded, byte(code)})
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *session) givePrompt(terminal int) {
 		s.tellDetacher()
 		return
 	}
-	_ = wire.Send(s.join.detacher, []byte{joinStops})
+	_ = wire.SendBytes(s.join.detacher, []byte{joinStops})
 	s.suspended.stop(unix.SIGTSTP)
 	s.alarms.in(tryTerminal, stopWithin)
 }
@@ -38,7 +38,7 @@ func (s *session) givePrompt(terminal int) {
 // tellDetacher says to whoever detaches the box, if anybody does, that it goes on.
 func (s *session) tellDetacher() {
 	if s.join.detacher >= 0 {
-		_ = wire.Send(s.join.detacher, []byte{joinDone})
+		_ = wire.SendBytes(s.join.detacher, []byte{joinDone})
 		s.join.detacher = -1
 	}
 }

@@ -127,14 +127,14 @@ func (s *session) killBox() {
 	s.ending()
 	switch {
 	case !s.child.there():
-	case s.contained != nil && s.contained.hangUp():
+	case s.contained != nil && s.hangUpContainer():
 		s.killAfter(killGrace) // the engine ends by itself then
 	default:
 		s.child.kill()
 	}
 }
 
-// reap waits for bwrap. What it and the supervisor said before is read first
+// reap waits for bwrap. What it and the first process said before is read first
 // and last: a message can be there only now.
 func (s *session) reap(block bool) {
 	if !s.child.there() || !s.child.wait(block) {
@@ -144,12 +144,12 @@ func (s *session) reap(block bool) {
 	s.readMessages()
 	s.child.readErrors()
 	s.dropQuestions()
-	s.hangUpChannel() // a supervisor that outlived bwrap ends now
+	s.hangUpChannel() // one that outlived bwrap ends now
 	s.output.end(true)
 	s.alarms.off(timeLimit, killTime, lookAtLimits, giveBackMemory, trueSize, tryTerminal, unreadLine, lookAtCovers)
 }
 
-// hangUpChannel ends the talk with the supervisor.
+// hangUpChannel ends the talk with the first process.
 func (s *session) hangUpChannel() {
 	if s.channel.sock < 0 {
 		return
@@ -158,5 +158,6 @@ func (s *session) hangUpChannel() {
 		s.o.Calls.look(s.limits.group)
 		s.o.Calls.close()
 	}
+	s.network.hangUp()
 	closeFds(&s.channel.sock)
 }

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/outside"
-	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/userns"
@@ -43,8 +43,8 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case supervisor.Is(os.Args):
-		os.Exit(supervisor.Run())
+	case box.Is(os.Args):
+		os.Exit(box.Run())
 	case outside.Is(os.Args):
 		os.Exit(outside.Run())
 	case len(os.Args) == 3 && os.Args[1] == wordLaunch:

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"encoding/binary"
 	"os"
 	"syscall"
 
@@ -10,13 +9,12 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// readMessages takes what the supervisor said. The program cannot speak in
-// its place, but nothing here trusts that: lengths and order are checked, and
+// readMessages takes what the first process of the box said. A job cannot speak in
+// its place, but nothing here trusts that: the order is checked, and
 // descriptors are taken once.
 func (s *session) readMessages() {
-	var buf [wire.MaxMessage]byte
 	for s.channel.sock >= 0 {
-		m, fds, err := s.channel.receive(buf[:])
+		m, fds, err := s.channel.receive()
 		if err == unix.EAGAIN {
 			return
 		}
@@ -24,64 +22,51 @@ func (s *session) readMessages() {
 			s.hangUpChannel()
 			return
 		}
-		if !s.console.full {
-			s.channel.follow()
-		}
-		s.message(m[0], m[1:], fds)
+		s.message(m, fds)
 	}
 }
 
-// message does what the supervisor says, where it may say that now: the rest is ignored.
-func (s *session) message(kind byte, rest []byte, fds []int) {
-	if s.take(kind, rest, fds) {
+// message does what the first process says, where it may say that now: the rest is ignored.
+func (s *session) message(m wire.Msg, fds []int) {
+	if s.take(m, fds) {
 		return
 	}
 	wire.CloseAll(fds)
-	if s.program.started && s.o.Calls != nil && s.ofCalls(kind, rest) {
-		return
-	}
 	p := &s.program
 	switch {
-	case p.started && !p.ended && s.console.full:
-		s.ofProgram(kind, rest)
-	case kind == wire.MsgReady && !p.ready:
+	case m.Job > wire.First && s.o.Calls != nil:
+		s.limits.group.Look()
+		s.o.Calls.look(s.limits.group)
+		s.o.Calls.message(m)
+	case m.Job > wire.First:
+	case m.Kind == wire.Here && !p.here:
+		p.here = true
+		s.complete()
+	case m.Kind == wire.Ready && p.here && !p.ready:
 		p.ready = true
+		s.takeNetwork()
 		s.release()
-	case kind == wire.MsgStart && !p.started:
+	case m.Kind == wire.Failed:
+		s.notStarted(m)
+	case m.Job != wire.First:
+	case m.Kind == wire.Started && p.released && !p.started:
 		s.begin()
-	case kind == wire.MsgFailed:
-		s.notStarted(rest)
-	}
-}
-
-// ofProgram takes what is said of a program that runs and has the box's terminal.
-func (s *session) ofProgram(kind byte, rest []byte) {
-	switch {
-	case kind == wire.MsgStopped && len(rest) == 1 && !s.suspended.on:
-		s.programStopped(syscall.Signal(rest[0]))
-	case kind == wire.MsgEnded && len(rest) == 4:
-		s.end(syscall.WaitStatus(binary.LittleEndian.Uint32(rest)))
-	case kind == wire.MsgFailed:
-		s.notStarted(rest)
+	case m.Kind == wire.Stopped && s.runs() && s.console.full && !s.suspended.on:
+		s.programStopped(syscall.Signal(m.N))
+	case m.Kind == wire.Ended && s.runs():
+		s.end(syscall.WaitStatus(m.N))
 	}
 }
 
 // notStarted follows a program that could not be started: its exit code, and why.
-func (s *session) notStarted(rest []byte) {
-	if p := &s.program; len(rest) >= 1 && p.failure == nil && !p.ended {
-		p.started, p.failure = false, &failure{int(rest[0]), wire.Line(string(rest[1:]))}
+func (s *session) notStarted(m wire.Msg) {
+	if p := &s.program; p.failure == nil && !p.ended {
+		p.started, p.failure = false, &failure{int(m.N), wire.Line(m.Text)}
 		s.alarms.off(timeLimit)
 	}
 }
 
-// ofCalls takes what is said of a call, and reports whether it was.
-func (s *session) ofCalls(kind byte, rest []byte) bool {
-	s.limits.group.Look()
-	s.o.Calls.look(s.limits.group)
-	return s.o.Calls.message(kind, rest)
-}
-
-// end follows the end of the program. The supervisor has killed whatever else ran, and bwrap has
+// end follows the end of the program. The first process has killed whatever else ran, and bwrap has
 // nothing left to tell.
 func (s *session) end(status syscall.WaitStatus) {
 	s.program.ended, s.program.status = true, status
@@ -91,37 +76,29 @@ func (s *session) end(status syscall.WaitStatus) {
 }
 
 // take takes the descriptors that come with a message, and reports whether it did.
-func (s *session) take(kind byte, rest []byte, fds []int) bool {
-	switch kind {
-	case wire.MsgMaster:
-		return s.takeMasters(fds)
-	case wire.MsgListen:
-		return s.takeListener(rest, fds)
-	case wire.MsgNetwork:
-		return s.takeNetwork(fds)
-	case wire.MsgFilled:
-		return s.takeFilled(rest, fds)
-	case wire.MsgObserve:
-		return s.takeObserver(fds)
+func (s *session) take(m wire.Msg, fds []int) bool {
+	switch p := &s.program; m.Kind {
+	case wire.Terminal:
+		return m.Job == wire.First && s.takeMasters(fds)
+	case wire.Socket:
+		return s.network.tookSocket(m, fds)
+	case wire.Listener:
+		return p.here && !p.ready && len(fds) == 1 && s.takeListener(int(m.N), fds[0])
+	case wire.Folder:
+		if p.ready || s.o.Filled == nil || int(m.N) >= len(s.box.Fills) || len(fds) != 1 {
+			return false
+		}
+		s.o.Filled(int(m.N), os.NewFile(uintptr(fds[0]), s.box.Fills[m.N].Dest))
+		return true
+	case wire.Observer:
+		if s.observed || s.o.Observe == nil || len(fds) != 1 {
+			return false
+		}
+		s.observed = true
+		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
+		return true
 	}
 	return false
-}
-
-func (s *session) takeFilled(rest []byte, fds []int) bool {
-	if s.program.started || s.o.Filled == nil || len(rest) != 1 || int(rest[0]) >= len(s.spec.Fills) || len(fds) != 1 {
-		return false
-	}
-	s.o.Filled(int(rest[0]), os.NewFile(uintptr(fds[0]), s.spec.Fills[rest[0]].Dest))
-	return true
-}
-
-func (s *session) takeObserver(fds []int) bool {
-	if s.observed || s.o.Observe == nil || len(fds) != 1 {
-		return false
-	}
-	s.observed = true
-	s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
-	return true
 }
 
 // takeMasters starts the relays for the box's terminals.

@@ -32,12 +32,15 @@ func TestHostileMessages(t *testing.T) {
 		for i := range msg {
 			msg[i] = byte(r.Uint32())
 		}
-		msg[0] = "RXMEELNxyz\x00"[r.IntN(11)] // all but start and stop
+		msg[0] = "rxteelndogyz\x00"[r.IntN(13)] // all but that it is there, and that the program starts
+		if len(msg) > 4 && r.IntN(2) == 0 {
+			copy(msg[1:], []byte{wire.First, 0, 0, 0})
+		}
 		var fds []int
 		for range r.IntN(4) {
 			fds = append(fds, int(null.Fd()))
 		}
-		if err := wire.Send(pair[1], msg, fds...); err != nil {
+		if err := wire.SendBytes(pair[1], msg, fds...); err != nil {
 			t.Fatal(err)
 		}
 		s.readMessages()
@@ -48,7 +51,7 @@ func TestHostileMessages(t *testing.T) {
 	if after := openFiles(t); after != before {
 		t.Errorf("%d descriptors open, %d before", after, before)
 	}
-	if err := wire.Send(pair[1], []byte{wire.MsgEnded, 0, 0, 0, 0}); err != nil {
+	if err := wire.Send(pair[1], wire.Msg{Kind: wire.Ended, Job: wire.First}); err != nil {
 		t.Fatal(err)
 	}
 	s.readMessages()

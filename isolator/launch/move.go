@@ -85,7 +85,7 @@ func (s *session) moved() {
 		unix.Close(m.old)
 	}
 	if s.join.former >= 0 {
-		_ = wire.Send(s.join.former, append([]byte{joinLetGo}, s.join.formerWords...))
+		_ = wire.SendBytes(s.join.former, append([]byte{joinLetGo}, s.join.formerWords...))
 		s.join.former = -1
 	}
 	if m.terminal >= 0 {
@@ -95,7 +95,7 @@ func (s *session) moved() {
 		s.console.real.shared = false
 		r.gone = false // it holds: nobody else looks
 		_ = wire.WriteAll(s.console.ptys[0], r.modes.sets())
-		_ = wire.Send(m.guest, []byte{joinDone})
+		_ = wire.SendBytes(m.guest, []byte{joinDone})
 	}
 	s.output.goOn()
 	if s.join.away {

@@ -31,45 +31,57 @@ type Network struct {
 	Refused *Refusals
 }
 
-// dialTime is how long the dispenser may take for a socket, and a socket to be
+// dialTime is how long the box may take for a socket, and a socket to be
 // connected on a loopback.
 const dialTime = 5 * time.Second
 
 // network is the box's network, in our hands.
 type network struct {
 	Network
-	dispenser *dispenser // nil without one
-	taken     bool       // all of it is in our hands, or there is none
+	mu      sync.Mutex      // held while a socket is asked for
+	asks    sync.Mutex      // held while the question is put
+	sock    int             // to the first process of the box; -1 when there is nobody to ask
+	asked   uint32          // how many were: an answer that comes late is nobody's
+	sockets chan madeSocket // what came
 }
 
-// takeListener keeps a socket that the supervisor listens on for us.
-func (s *session) takeListener(rest []byte, fds []int) bool {
-	if s.network.taken || len(rest) != 1 {
-		return false
-	}
-	if err := s.network.keepListener(int(rest[0]), fds); err != nil {
+// madeSocket is the answer to a question for a socket.
+type madeSocket struct {
+	asked uint32
+	fd    int // -1 with errno
+	errno unix.Errno
+}
+
+// takeListener keeps a socket that the box listens on for us.
+func (s *session) takeListener(index, fd int) bool {
+	if err := s.network.keepListener(index, fd); err != nil {
 		s.noNetwork(err)
 	}
 	return true
 }
 
 // takeNetwork hands on the network, of which all is there.
-func (s *session) takeNetwork(fds []int) bool {
-	if s.network.taken {
-		return false
+func (s *session) takeNetwork() {
+	n := &s.network
+	for _, l := range n.Listeners {
+		if len(l) == 0 {
+			s.noNetwork(errors.New("the box sent too few listeners"))
+			return
+		}
 	}
-	err := s.network.connect(fds, s.spec.Dispense)
-	if err == nil && s.o.Network != nil { // else nobody accepts: what connects is refused once they are closed
-		s.network.Refused, _ = watchRefusals(s.channel.pid) // it only tells
-		err = s.o.Network(s.network.Network)
+	if s.program.failure != nil || s.o.Network == nil { // nobody accepts: what connects is refused once they are closed
+		return
 	}
-	if err != nil {
+	if n.sock = s.channel.sock; s.publishes {
+		n.Dial, n.sockets = n.dial, make(chan madeSocket, 8)
+	}
+	if len(n.Listeners) == 0 && !s.publishes {
+		return
+	}
+	n.Refused, _ = watchRefusals(s.channel.pid) // it only tells
+	if err := s.o.Network(n.Network); err != nil {
 		s.noNetwork(err)
-		return true
 	}
-	s.network.taken = true
-	s.release()
-	return true
 }
 
 func (s *session) noNetwork(err error) {
@@ -79,43 +91,18 @@ func (s *session) noNetwork(err error) {
 }
 
 // keepListener keeps a socket of the listeners of a port.
-func (n *network) keepListener(index int, fds []int) error {
-	if len(fds) != 1 || index >= len(n.Listeners) {
-		wire.CloseAll(fds)
-		return errors.New("the supervisor sent something that is not a listener")
-	}
-	listening, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	if err != nil || listening != 1 {
-		wire.CloseAll(fds)
-		return errors.New("the supervisor sent something that is not a listener")
-	}
-	f := os.NewFile(uintptr(fds[0]), "listener of the box")
+func (n *network) keepListener(index, fd int) error {
+	f := os.NewFile(uintptr(fd), "listener of the box")
 	defer f.Close()
+	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil || listening != 1 || index >= len(n.Listeners) {
+		return errors.New("the box sent something that is not a listener")
+	}
 	l, err := net.FileListener(f)
 	if err == nil {
 		n.Listeners[index] = append(n.Listeners[index], l)
 	}
 	return err
-}
-
-// connect takes the socket of the dispenser, if there is one, and makes sure that nothing is
-// missing.
-func (n *network) connect(fds []int, dispense bool) error {
-	switch {
-	case !dispense && len(fds) == 0:
-	case !dispense || len(fds) != 1:
-		wire.CloseAll(fds)
-		return errors.New("the supervisor sent something that was not asked for")
-	default:
-		n.dispenser = &dispenser{sock: fds[0]}
-		n.Dial = n.dispenser.dial
-	}
-	for _, l := range n.Listeners {
-		if len(l) == 0 {
-			return errors.New("the supervisor sent too few listeners")
-		}
-	}
-	return nil
 }
 
 func (n *network) close() {
@@ -124,38 +111,37 @@ func (n *network) close() {
 			_ = l.Close()
 		}
 	}
-	if n.dispenser != nil {
-		n.dispenser.close()
+}
+
+// hangUp says that the first process of the box is gone.
+func (n *network) hangUp() {
+	n.asks.Lock()
+	defer n.asks.Unlock()
+	n.sock = -1
+}
+
+// ask asks for a socket.
+func (n *network) ask(family int) error {
+	n.asks.Lock()
+	defer n.asks.Unlock()
+	if n.sock < 0 {
+		return net.ErrClosed
 	}
+	return wire.Send(n.sock, wire.Msg{Kind: wire.Socket, Job: n.asked, N: uint32(family)})
 }
 
-// dispenser is our end of the process in the box that makes sockets there.
-type dispenser struct {
-	mu   sync.Mutex
-	sock int // -1 once closed
-}
-
-func (d *dispenser) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.sock >= 0 {
-		unix.Close(d.sock)
-		d.sock = -1
-	}
-}
-
-func (d *dispenser) dial(ctx context.Context, port uint16) (net.Conn, error) {
-	c, err := d.dialFamily(ctx, unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+func (n *network) dial(ctx context.Context, port uint16) (net.Conn, error) {
+	c, err := n.dialFamily(ctx, unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
 	if errors.Is(err, unix.ECONNREFUSED) { // a server may listen on the other one alone
-		if c, err := d.dialFamily(ctx, unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
+		if c, err := n.dialFamily(ctx, unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
 			return c, nil
 		}
 	}
 	return c, err
 }
 
-func (d *dispenser) dialFamily(ctx context.Context, family int, to unix.Sockaddr) (net.Conn, error) {
-	fd, err := d.socket(family)
+func (n *network) dialFamily(ctx context.Context, family int, to unix.Sockaddr) (net.Conn, error) {
+	fd, err := n.socket(family)
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +159,9 @@ func (d *dispenser) dialFamily(ctx context.Context, family int, to unix.Sockaddr
 		if wire.Poll(fd, unix.POLLOUT, max(0, int(time.Until(end)/time.Millisecond))) == 0 {
 			return nil, unix.ETIMEDOUT
 		}
-		var n int
-		if n, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && n != 0 {
-			err = unix.Errno(n)
+		var failed int
+		if failed, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && failed != 0 {
+			err = unix.Errno(failed)
 		}
 	}
 	if err != nil {
@@ -185,37 +171,50 @@ func (d *dispenser) dialFamily(ctx context.Context, family int, to unix.Sockaddr
 }
 
 // socket asks for a fresh TCP socket of the box.
-func (d *dispenser) socket(family int) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.sock < 0 {
-		return -1, net.ErrClosed
-	}
-	if err := wire.Send(d.sock, []byte{byte(family)}); err != nil {
+func (n *network) socket(family int) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked++
+	if err := n.ask(family); err != nil {
 		return -1, err
 	}
-	var buf [8]byte
-	if wire.Poll(d.sock, unix.POLLIN, int(dialTime/time.Millisecond)) == 0 {
-		unix.Close(d.sock) // an answer that comes late would be taken for another's
-		d.sock = -1
-		return -1, unix.ETIMEDOUT
-	}
-	n, _, fds, err := wire.Receive(d.sock, buf[:])
-	switch {
-	case err != nil:
-		return -1, err
-	case n == 2 && buf[0] == wire.MsgFailed:
-		wire.CloseAll(fds)
-		return -1, unix.Errno(buf[1])
-	case n != 1 || len(fds) != 1:
-		wire.CloseAll(fds)
-		return -1, net.ErrClosed
-	}
-	for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
-		if v, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
-			wire.CloseAll(fds)
-			return -1, errors.New("the box sent something that is not a socket")
+	late := time.After(dialTime)
+	for {
+		select {
+		case <-late:
+			return -1, unix.ETIMEDOUT
+		case got := <-n.sockets:
+			switch {
+			case got.asked != n.asked:
+				closeFds(&got.fd)
+				continue
+			case got.fd < 0:
+				return -1, got.errno
+			}
+			for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
+				if v, err := unix.GetsockoptInt(got.fd, unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
+					unix.Close(got.fd)
+					return -1, errors.New("the box sent something that is not a socket")
+				}
+			}
+			return got.fd, nil
 		}
 	}
-	return fds[0], nil
+}
+
+// tookSocket hands on the answer to whoever asked, and reports whether it was one.
+func (n *network) tookSocket(m wire.Msg, fds []int) bool {
+	got := madeSocket{asked: m.Job, fd: -1, errno: unix.Errno(m.N)}
+	if len(fds) > 1 || len(fds) == 0 && got.errno == 0 {
+		return false
+	}
+	if len(fds) == 1 {
+		got.fd = fds[0]
+	}
+	select {
+	case n.sockets <- got:
+		return true
+	default: // nobody waits
+		return false
+	}
 }

@@ -15,8 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/launch/supervisor"
-	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // probeNet is what programs of these tests do in the box.
@@ -203,38 +201,7 @@ func TestDial(t *testing.T) {
 		}
 		eventually(t, "every process of the run gone", patience, func() bool { return len(alive(j.Mark)) == 0 })
 	}
-	// On a terminal the supervisor lives, and waits for what it started.
 	j := probe("net", "serve", "127.0.0.1:3000")
 	j.Publish, j.Args = []uint16{3000}, []string{"--unshare-net"}
 	onTerminal(t, j, "dialled: served")
-	// The program has no child it did not make, and cannot look into the dispenser.
-	j = sh(`for p in /proc/[0-9]*; do case $(tr '\0' ' ' <$p/cmdline) in ` + wire.Exe + `' '` + supervisor.DispenserWord + `*) echo found; ls $p/fd; cat $p/environ;; esac; done; cut -d' ' -f4 /proc/$$/stat`)
-	j.Publish, j.Args = []uint16{3000}, []string{"--unshare-net"}
-	_, out, errs := j.run(t)
-	if strings.Count(out, "found") != 1 || strings.Contains(out, "GOMAXPROCS") || strings.Count(errs, "ermission denied") < 2 {
-		t.Errorf("the dispenser: %q %q", out, errs)
-	}
-}
-
-// The dispenser ends with the launcher, whatever ends that.
-func TestDispenserDies(t *testing.T) {
-	j := sh("echo up; exec sleep 98765435")
-	j.Publish, j.Args, j.Mark = []uint16{3000}, []string{"--unshare-net"}, marked()
-	cmd := j.command(t)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(alive(j.Mark)); n < 5 { // launcher, bwrap twice, the program, the dispenser
-		t.Errorf("%d processes", n)
-	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	eventually(t, "every process of the run gone", patience, func() bool { return len(alive(j.Mark)) == 0 })
 }

@@ -8,7 +8,8 @@ import (
 
 // program is what is known of the program.
 type program struct {
-	ready    bool     // the supervisor will wait for the word
+	here     bool     // the first process of the box is there
+	ready    bool     // it waits for the program
 	released bool     // it was given
 	started  bool     // the program has run
 	failure  *failure // why it did not start, or nil
@@ -37,14 +38,20 @@ func (s *session) fail(why string) {
 	s.killBox()
 }
 
-// release makes the real terminal ready and gives the supervisor the word to
-// start the program, once that will wait for it and signals are caught.
-func (s *session) release() {
-	if s.channel.sock < 0 || !s.program.waits() || !s.caught || !s.network.taken || !s.limited() {
+// complete mounts what is missing in the box, now that bwrap has mounted the rest.
+func (s *session) complete() {
+	if s.program.failure != nil || s.program.early != 0 || !s.limited() {
 		return
 	}
 	if err := s.mounts.complete(s.channel.pid); err != nil {
 		s.fail(err.Error())
+	}
+}
+
+// release makes the real terminal ready and has the program started, once the box
+// waits for it and signals are caught.
+func (s *session) release() {
+	if s.channel.sock < 0 || !s.program.waits() || !s.caught {
 		return
 	}
 	if s.console.full {
@@ -54,7 +61,13 @@ func (s *session) release() {
 		}
 	}
 	s.program.released = true
-	s.channel.send(wire.MsgGo)
+	if s.o.Calls != nil {
+		s.begin()
+		return
+	}
+	if err := s.startProgram(); err != nil {
+		s.fail(err.Error())
+	}
 }
 
 // begin follows the start of the program.
@@ -65,13 +78,10 @@ func (s *session) begin() {
 	}
 	if s.program.early != 0 {
 		s.alarms.off(killTime) // it is up to the program now
-		if !s.console.full {
-			s.signalJob(s.program.early) // there was nobody to send it to
-		}
 		s.lastCall(s.program.early)
 	}
 	s.letGoOfPipes()
-	s.spec.Argv, s.spec.Env = nil, nil
+	s.job.Argv, s.job.Env = nil, nil
 	if s.o.Calls != nil {
 		s.o.Calls.open(s.channel.sock, s.channel.pid)
 	}
@@ -98,28 +108,20 @@ func (s *session) begin() {
 func (s *session) letGoOfPipes() {
 	for i := range 2 {
 		fd := s.console.stdio[i]
-		if fd >= 0 && s.spec.Stdio[i] == wire.FromLauncher && s.output.pipes[i] < 0 && isPipe(fd) {
+		if fd >= 0 && s.job.Stdio[i] == wire.FromLauncher && s.output.pipes[i] < 0 && isPipe(fd) {
 			put(-1, fd)
 		}
 	}
 }
 
-// signalJob has the supervisor signal the program's process group.
+// signalJob signals the program's process group, which gets the foreground of its terminal again
+// when it goes on.
 func (s *session) signalJob(sig syscall.Signal) {
-	switch {
-	case s.console.full:
-		s.tell(wire.MsgSignal, byte(sig))
-	case s.program.started && !s.child.reaped:
-		s.channel.signalGroup(sig)
+	n := uint32(sig)
+	if sig == syscall.SIGCONT && s.console.full && !s.console.waits {
+		n |= wire.Front
 	}
-}
-
-// tell sends a message to the supervisor, awake or not: the program may have
-// stopped it.
-func (s *session) tell(msg ...byte) {
-	if s.channel.sock < 0 || !s.program.released || s.program.ended {
-		return
+	if s.channel.sock >= 0 && s.program.released && !s.program.ended && s.o.Calls == nil {
+		_ = s.channel.send(wire.Msg{Kind: wire.Signal, Job: wire.First, N: n})
 	}
-	s.channel.send(msg...)
-	s.channel.wake()
 }

@@ -14,10 +14,10 @@ func TestLastWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.Send(fds[1], append([]byte{wire.MsgFailed, CodeNoSandbox}, "because"...)); err != nil {
+	if err := wire.Send(fds[1], wire.Msg{Kind: wire.Failed, N: CodeNoSandbox, Text: "because"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.Send(fds[0], []byte{wire.MsgGo}); err != nil {
+	if err := wire.Send(fds[0], wire.Msg{Kind: wire.Start, Job: wire.First}); err != nil {
 		t.Fatal(err)
 	}
 	unix.Close(fds[1])

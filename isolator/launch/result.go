@@ -52,14 +52,14 @@ func (s *session) tellFailure(r *Result) {
 func (s *session) tellProgram(r *Result) {
 	r.Started = true
 	switch {
-	case s.program.ended || s.programEnded():
+	case s.program.ended:
 		r.Code = wire.ExitCode(s.program.status)
 		if s.program.status.Signaled() {
 			r.Signal = s.program.status.Signal()
 			r.Interrupted = r.Signal == syscall.SIGINT
 		}
 	default:
-		// The supervisor did not live to tell: bwrap, or we, or the program
+		// The first process did not live to tell: bwrap, or we, or the program
 		// itself killed it.
 		r.Code = wire.ExitCode(s.child.status)
 		if s.program.early != 0 {
@@ -67,22 +67,9 @@ func (s *session) tellProgram(r *Result) {
 		}
 		if n := r.Code - 128; n > 0 && n <= 64 {
 			r.Signal = syscall.Signal(n)
-			// A program may also end with that code of itself, which only
-			// programEnded can tell.
 			r.Interrupted = s.program.interrupted && r.Signal == syscall.SIGINT
 		}
 	}
-}
-
-// programEnded finds out how a program that took the supervisor's place has ended.
-// bwrap hands on a code, in which 130 may be a program that died of SIGINT as well as
-// one that caught it, and whoever waits for inner has to see the one or the other.
-func (s *session) programEnded() bool {
-	status, ok := s.channel.exitStatus()
-	if ok {
-		s.program.status = status
-	}
-	return ok
 }
 
 // quiet reads what the terminals still answer to questions of the box: the person's
@@ -119,7 +106,7 @@ func (s *session) quiet() {
 // restores their modes.
 func (s *session) farewell() {
 	s.output.resets()
-	if out := s.console.stdio[1]; s.program.started && !s.output.abandoned && !s.console.hungUp && slices.Contains(s.console.ptys, out) && s.spec.Stdio[1] != wire.FromLauncher {
+	if out := s.console.stdio[1]; s.program.started && !s.output.abandoned && !s.console.hungUp && slices.Contains(s.console.ptys, out) && s.job.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
 			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))

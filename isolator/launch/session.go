@@ -18,12 +18,13 @@ import (
 // the relays and whoever catches signals reach it through its inbox.
 type session struct {
 	o     Options
-	spec  wire.Spec
+	box   wire.Box
+	job   wire.Job    // the program
 	owned descriptors // for the box, until it has them
 
 	inbox   inbox   // what other goroutines say
 	child   child   // bwrap, or what is in its place
-	channel channel // to the supervisor
+	channel channel // to the first process of the box
 	program program // what is known of the program
 
 	console   console    // the person's terminals, and what the box has of them
@@ -34,6 +35,7 @@ type session struct {
 
 	mounts    mounts     // what is mounted in the box from outside
 	network   network    // of the box
+	publishes bool       // ports of it
 	limits    boxLimits  // that it has
 	contained *contained // nil with bwrap
 	observed  bool       // whoever observes has the listener
@@ -54,7 +56,7 @@ func newSession(o Options) *session {
 		o:       o,
 		inbox:   inbox{r: -1, w: -1},
 		child:   child{pid: -1, pidfd: -1, errPipe: -1, errEnd: -1},
-		channel: channel{sock: -1, pidfd: -1},
+		channel: channel{sock: -1},
 		console: console{stdio: [3]int{-1, -1, -1}, real: tty{fd: -1}, print: -1},
 		output:  output{pipes: [3]int{-1, -1, -1}},
 		join:    joining{door: -1, guest: -1, detacher: -1, former: -1},
@@ -83,41 +85,42 @@ func open(p plan.Plan, o Options) (*session, error) {
 	s.mounts.others = o.Inside
 	s.mounts.first = outside.List{Pins: p.Pins, Masks: p.Masks, Cover: cover}
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
-	s.network = network{taken: len(p.Listen)+len(p.Publish) == 0, Network: Network{Listeners: make([][]net.Listener, len(p.Listen))}}
+	s.network.Listeners, s.publishes = make([][]net.Listener, len(p.Listen)), len(p.Publish) > 0
 	s.limits.plan = p.Limits
-	if s.spec, err = specOf(p, o); err != nil {
+	if s.box, err = boxOf(p, o); err != nil {
 		return nil, err
 	}
-	s.console.open(o, &s.spec)
+	s.job = programOf(p, o)
+	s.console.open(o, &s.job)
 	return s, nil
 }
 
-// specOf says what the supervisor has to do for a plan, all but what concerns terminals and
-// descriptors.
-func specOf(p plan.Plan, o Options) (wire.Spec, error) {
-	s := wire.Spec{
-		Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env,
-		Fills: p.Fills, Landlock: p.Landlock, Dispense: len(p.Publish) > 0,
-		Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil,
-	}
+// boxOf says what the first process has to do for a plan before its program starts.
+func boxOf(p plan.Plan, o Options) (b wire.Box, err error) {
+	b = wire.Box{Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
 	if c := p.Container; c != nil {
-		s.Container = &wire.Container{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
+		b.Container = &wire.Container{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
 	}
 	if p.Limits != nil {
-		s.Rlimits = p.Limits.Rlimits
+		b.Rlimits = p.Limits.Rlimits
 	}
 	for _, l := range p.Listen {
-		s.Listen = append(s.Listen, l.Port)
+		b.Listen = append(b.Listen, l.Port)
 	}
+	b.Shown, err = identified(p.Shown)
+	return b, err
+}
+
+// programOf is the program of a plan, all but what concerns terminals.
+func programOf(p plan.Plan, o Options) wire.Job {
+	j := wire.Job{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Alone: true, Trial: o.Trial}
 	// The Go runtime keeps an ignored SIGHUP or SIGINT, and forgets any other.
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(sig) {
-			s.Ignored |= 1 << (sig - 1)
+			j.Ignored |= 1 << (sig - 1)
 		}
 	}
-	var err error
-	s.Shown, err = identified(p.Shown)
-	return s, err
+	return j
 }
 
 // close lets go of everything but the signals: they stay caught, and without
@@ -132,7 +135,7 @@ func (s *session) close() {
 	s.closeDoor()
 	s.mounts.covered.close()
 	s.child.close()
-	closeFds(&s.channel.sock, &s.channel.pidfd, &s.console.print)
+	closeFds(&s.channel.sock, &s.console.print)
 }
 
 // descriptors are closed together.

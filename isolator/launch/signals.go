@@ -1,10 +1,6 @@
 package launch
 
-import (
-	"syscall"
-
-	"github.com/enr/inner/isolator/launch/wire"
-)
+import "syscall"
 
 // readInbox takes signals and the relays' words.
 func (s *session) readInbox() {
@@ -152,7 +148,7 @@ func (s *session) hangUp() {
 	if !s.program.started {
 		s.giveUp(syscall.SIGHUP)
 	}
-	s.tell(wire.MsgHangup)
+	s.signalJob(syscall.SIGHUP)
 	s.killAfter(killGrace)
 }
 

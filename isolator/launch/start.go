@@ -33,13 +33,13 @@ func startable(p plan.Plan) error {
 	return nil
 }
 
-// start starts what makes the box: bwrap, a container's engine, or the supervisor itself. On
+// start starts what makes the box: bwrap, a container's engine, or the first process itself. On
 // error nothing is running.
 //
 // The order, up to [session.release]: the keyring before the fork, so that the
 // box has it; descriptors close-on-exec before the fork; signals caught before
 // the terminal is raw; raw before the word that lets the program start; the
-// word only after the supervisor has said that it waits, and on this thread.
+// word only after the box has said that it waits, and on this thread.
 func (s *session) start(p plan.Plan) error {
 	if err := freshKeyring(); err != nil {
 		return err
@@ -61,7 +61,6 @@ func (s *session) start(p plan.Plan) error {
 	if s.child.pidfd < 0 {
 		s.inbox.awaitChild(s.child.pid)
 	}
-	s.output.startPumps()
 	if s.console.full { // a program asks before its terminal has been taken
 		s.o.Ask.begin(s.inbox.w)
 	}
@@ -70,15 +69,11 @@ func (s *session) start(p plan.Plan) error {
 
 // startBwrap makes the words of bwrap, the descriptors that they name, and the process.
 func (s *session) startBwrap(p plan.Plan) error {
-	// One processor is plenty for the supervisor: fewer threads to start and to
+	// One processor is plenty for the first process: fewer threads to start and to
 	// keep. Set by bwrap, it is in no environment that can be read.
-	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1")
-	if s.console.full || s.o.Calls != nil {
-		// The supervisor is the box's first process: nothing inside can trace,
-		// kill or stop it, and with it everything inside ends. bwrap's own first
-		// process can be traced, and talked out of dying with its parent.
-		words = append(words, "--as-pid-1")
-	}
+	// That process is ours: nothing inside can trace, kill or stop it, and with it everything inside ends.
+	// bwrap's own can be traced, and talked out of dying with its parent.
+	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1", "--as-pid-1")
 	words = append(words, bounding(p)...)
 	var data []uintptr // from plan.FirstDataFD on
 	add := func(fd int, err error) error {
@@ -97,7 +92,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 			return err
 		}
 	}
-	s.spec.FillFD = plan.FirstDataFD + len(data)
+	s.box.FillFD = plan.FirstDataFD + len(data)
 	for _, f := range p.Fills {
 		if err := add(wire.Pack(f.Source)); err != nil {
 			return err
@@ -107,14 +102,14 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.ends()
+	files, err := s.ends()
 	if err != nil {
 		return err
 	}
-	files, err := s.supervisorFiles(e, args)
-	if err != nil {
-		return err
+	for len(files) < plan.FirstDataFD {
+		files = append(files, ^uintptr(0)) // nothing
 	}
+	files[wire.FdArgs] = uintptr(args)
 	if err = s.openDoor(); err != nil {
 		return err
 	}
@@ -129,75 +124,89 @@ func (s *session) startBwrap(p plan.Plan) error {
 		CgroupFD:    max(group, 0),
 		// No Pdeathsig: it would kill bwrap before it has released its
 		// child, which then waits for that for ever (bwrap 0.8.0, measured).
-		// Until bwrap asks for it itself the supervisor looks after this.
+		// Until bwrap asks for it itself the first process looks after this.
 	})
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
 	s.owned.close()
-	return nil
+	return s.describe()
 }
 
-// ends are the descriptors that every box is started with. They are among those that the
-// session owns.
-type ends struct {
-	null  int
-	spec  int    // what the supervisor reads of the run
-	sock  int    // the supervisor's end
-	stdio [3]int // the program's
-}
-
-// ends makes them, and what they are the other ends of.
-func (s *session) ends() (e ends, err error) {
-	if e.null, err = s.owned.add(wire.OpenNull()); err != nil {
-		return e, err
-	}
-	if e.spec, err = s.owned.add(wire.Memfd(s.spec.Encode())); err != nil {
-		return e, err
-	}
+// ends makes what every box is started with: the descriptors of a process that is or becomes the first
+// one, by their numbers there. The session has the other ends.
+func (s *session) ends() (files []uintptr, err error) {
 	if err = s.inbox.open(); err != nil {
-		return e, err
+		return nil, err
 	}
 	if err = s.child.openErrors(); err != nil {
-		return e, err
+		return nil, err
 	}
-	if e.sock, err = s.owned.add(s.channel.open()); err != nil {
-		return e, err
+	null, err := s.owned.add(wire.OpenNull())
+	if err != nil {
+		return nil, err
 	}
-	if err = s.openPipes(); err != nil {
-		return e, err
+	sock, err := s.owned.add(s.channel.open())
+	if err != nil {
+		return nil, err
 	}
-	for i := range e.stdio {
-		e.stdio[i] = s.passed(i, e.null)
-	}
-	return e, nil
-}
-
-// supervisorFiles returns the descriptors of a process that is or becomes the supervisor, by
-// their numbers there. args holds the arguments of bwrap.
-func (s *session) supervisorFiles(e ends, args int) ([]uintptr, error) {
 	// A path descriptor is enough to execute it, and gives nothing to read.
 	exe, err := s.owned.add(unix.Open(s.mounts.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.mounts.supervisor, err)
 	}
-	null := uintptr(e.null)
-	files := []uintptr{null, null, uintptr(s.child.errEnd), wire.FdSocket: uintptr(e.sock), wire.FdExe: uintptr(exe), wire.FdArgs: uintptr(args), wire.FdSpec: uintptr(e.spec)}
-	for _, fd := range e.stdio {
-		files = append(files, uintptr(fd))
-	}
-	return files, nil
+	return []uintptr{uintptr(null), uintptr(null), uintptr(s.child.errEnd), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
 }
 
-// passed returns the descriptor that becomes descriptor wire.FdStdio+i of the
-// supervisor: the person's own, or null where that is not for the box. A terminal
+// describe tells the first process what to do before the program, and which terminals that gets.
+func (s *session) describe() error {
+	fd, err := wire.Seal(&s.box)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	err = s.channel.send(wire.Msg{Kind: wire.Make}, fd)
+	if err == nil && len(s.console.ptys) > 0 {
+		err = s.channel.send(wire.Msg{Kind: wire.Terminal, Job: wire.First, Text: s.console.terminals.Encode()})
+	}
+	return err
+}
+
+// startProgram has the box start the program.
+func (s *session) startProgram() error {
+	defer s.owned.close()
+	null, err := s.owned.add(wire.OpenNull())
+	if err != nil {
+		return err
+	}
+	job, err := s.owned.add(wire.Seal(&s.job))
+	if err != nil {
+		return err
+	}
+	if err := s.openPipes(); err != nil {
+		return err
+	}
+	fds := []int{job}
+	for i := range 3 {
+		fds = append(fds, s.passed(i, null))
+	}
+	if err := s.channel.send(wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
+		return fmt.Errorf("the box cannot be told what to run: %w", err)
+	}
+	s.owned.close()
+	s.output.startPumps()
+	return nil
+}
+
+// passed returns the descriptor that becomes a standard stream of the program: the person's own, or
+// null where that is not for the box. A terminal
 // never is, for reading or for writing: whoever has a descriptor of one can open it
 // again for both (/proc/self/fd), change its modes, and read what is typed at
 // whatever is in its foreground.
 func (s *session) passed(i, null int) int {
 	fd := s.console.stdio[i]
 	switch {
-	case fd < 0 || s.spec.Stdio[i] != wire.FromLauncher:
+	case fd < 0 || s.job.Stdio[i] != wire.FromLauncher:
 		return null
 	case s.output.pipes[i] >= 0:
 		return s.output.pipes[i]
@@ -229,7 +238,7 @@ func (s *session) openPipes() error {
 	stdio := &s.console.stdio
 	for i := 1; i <= 2; i++ {
 		switch {
-		case stdio[i] < 0 || s.spec.Stdio[i] != wire.FromLauncher:
+		case stdio[i] < 0 || s.job.Stdio[i] != wire.FromLauncher:
 		case i == 2 && s.output.pipes[1] >= 0 && sameFile(stdio[2], stdio[1]):
 			s.output.pipes[2] = s.output.pipes[1]
 		default:

@@ -1,8 +1,8 @@
 package launch
 
 import (
-	"encoding/binary"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,7 +65,6 @@ func (s *session) give() {
 	s.console.waits, s.console.wanted = false, false
 	s.alarms.off(unreadLine)
 	s.attach()
-	s.tell(wire.MsgGive)
 	s.signalJob(syscall.SIGCONT)
 }
 
@@ -127,7 +126,7 @@ func (s *session) whoBreaks() {
 
 // deliver types at the box's terminal what was typed at the real one before it was
 // raw. There it has been shown, so the box's does not show it again: its echo is off
-// until the supervisor sees that all has arrived.
+// until all has arrived.
 func (s *session) deliver() {
 	if len(s.output.relays) == 0 || len(s.console.real.typed)+len(s.console.real.keys) == 0 {
 		return
@@ -149,10 +148,30 @@ func (s *session) deliver() {
 			}
 			text = text[max(n, 0):]
 		}
-		_ = wire.Send(s.channel.sock, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{wire.MsgTyped}, uint32(readable)), m.Lflag&echo))
+		arrived(master, readable)
+		_ = unix.IoctlSetTermios(master, unix.TCSETS, m)
 	}
 	s.console.keys.add(s.console.real.keys)
 	s.console.real.typed, s.console.real.keys = nil, nil
+}
+
+// arrived waits until so many bytes that were typed at the master of a terminal can be read there.
+func arrived(master, readable int) {
+	slave, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 { // before Linux 4.13
+		return
+	}
+	fd := int(slave)
+	defer unix.Close(fd)
+	for range 1000 { // a fifth of a second
+		// Looking has the kernel take in what is on its way (n_tty_poll), unless there is
+		// a line already.
+		some := wire.Poll(fd, unix.POLLIN, 0) != 0 || readable == 0
+		if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || some && n >= readable {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
 }
 
 // resize gives the box's terminals the size of the real ones. The kernel

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -367,7 +367,7 @@ func quietly(change func() error) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var old unix.Sigset_t
-	if unix.PthreadSigmask(unix.SIG_BLOCK, supervisor.Sigset(unix.SIGTTOU), &old) == nil {
+	if unix.PthreadSigmask(unix.SIG_BLOCK, box.Sigset(unix.SIGTTOU), &old) == nil {
 		defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
 	}
 	return change() == nil

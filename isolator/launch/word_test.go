@@ -12,24 +12,25 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// The supervisor starts the program on the launcher's word and not before: until
+// The first process of a box starts the program on the launcher's word and not before: until
 // then the box may not yet be bound to the launcher's life. Here the test is the
 // launcher, and bwrap is left out.
 func TestNothingStartsWithoutTheWord(t *testing.T) {
 	for name, c := range map[string]struct {
-		word    []byte // what the launcher says; nil hangs up
+		word    *wire.Msg // what the launcher says; nil hangs up
 		started bool
 	}{
-		"the word":      {[]byte{wire.MsgGo}, true},
-		"another word":  {[]byte{wire.MsgHangup}, false},
-		"a signal":      {[]byte{wire.MsgSignal, byte(unix.SIGTERM)}, false},
+		"the word":      {&wire.Msg{Kind: wire.Start, Job: wire.First}, true},
+		"a signal":      {&wire.Msg{Kind: wire.Signal, Job: wire.First, N: uint32(unix.SIGTERM)}, false},
 		"nothing, ever": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := filepath.Join(t.TempDir(), "started")
-			sock, supervisor := startSupervisor(t, &wire.Spec{Program: "/bin/sh", Dir: "/", Argv: []string{"sh", "-c", "echo x >" + started}})
-			if got := nextMessage(t, sock); got != wire.MsgReady {
-				t.Fatalf("first message %q", got)
+			sock, first := startBox(t)
+			for _, want := range []wire.Kind{wire.Here, wire.Ready} {
+				if m, _, err := wire.Await(sock); err != nil || m.Kind != want {
+					t.Fatalf("message %q (%v), want %q", m.Kind, err, want)
+				}
 			}
 			// Half a second is what it has had to forget that it should wait.
 			if n, err := unix.Poll([]unix.PollFd{{Fd: int32(sock), Events: unix.POLLIN}}, 500); n != 0 {
@@ -38,64 +39,66 @@ func TestNothingStartsWithoutTheWord(t *testing.T) {
 			if _, err := os.Stat(started); err == nil {
 				t.Error("the program has started without the word")
 			}
-			if c.word == nil {
-				unix.Close(sock)
-			} else if err := wire.Send(sock, c.word); err != nil {
-				t.Fatal(err)
+			if c.word != nil {
+				say(t, sock, *c.word, &wire.Job{Program: "/bin/sh", Dir: "/", Argv: []string{"sh", "-c", "echo x >" + started}, Alone: true})
 			}
-			_ = supervisor.Wait()
+			if c.started {
+				_ = first.Wait()
+			}
+			unix.Close(sock)
+			_ = first.Wait()
 			if _, err := os.Stat(started); (err == nil) != c.started {
-				t.Errorf("started: %v, want %v (%v)", err == nil, c.started, supervisor.ProcessState)
+				t.Errorf("started: %v, want %v (%v)", err == nil, c.started, first.ProcessState)
 			}
 		})
 	}
 }
 
-// startSupervisor starts a supervisor that is told s, and returns the launcher's
-// end of its socket.
-func startSupervisor(t *testing.T, s *wire.Spec) (sock int, cmd *exec.Cmd) {
+// startBox starts the first process of a box, and returns the launcher's end of its socket.
+func startBox(t *testing.T) (sock int, cmd *exec.Cmd) {
 	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	ours, theirs, err := wire.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Close(pair[0]) })
-	told, err := wire.Memfd(s.Encode())
+	exe, err := os.Open(self())
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func(file string) *os.File {
-		f, err := os.OpenFile(file, os.O_RDONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	other, spec := os.NewFile(uintptr(pair[1]), "socket"), os.NewFile(uintptr(told), "spec")
-	null := open("/dev/null")
+	other := os.NewFile(uintptr(theirs), "socket")
 	// In the order of wire.go, from descriptor 3 on.
-	files := []*os.File{other, open(self()), null, spec, null, null, null}
-	cmd = &exec.Cmd{Path: self(), Args: []string{wire.Exe, wire.Word}, ExtraFiles: files, Stderr: os.Stderr, WaitDelay: 10 * time.Second}
+	cmd = &exec.Cmd{Path: self(), Args: []string{wire.Exe, wire.Word}, ExtraFiles: []*os.File{other, exe}, Stderr: os.Stderr, WaitDelay: 10 * time.Second}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	for _, f := range files {
-		f.Close()
+	other.Close()
+	exe.Close()
+	spec, err := wire.Seal(&wire.Box{})
+	if err == nil {
+		err = wire.Send(ours, wire.Msg{Kind: wire.Make}, spec)
 	}
-	return pair[0], cmd
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(spec)
+	return ours, cmd
 }
 
-// nextMessage waits for the next message of a supervisor, and returns its letter.
-func nextMessage(t *testing.T, sock int) byte {
+// say sends a message with a job and streams of nothing.
+func say(t *testing.T, sock int, m wire.Msg, j *wire.Job) {
 	t.Helper()
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(sock), Events: unix.POLLIN}}, 20000); n != 1 {
-		t.Fatalf("no message (%v)", err)
+	null, err := wire.OpenNull()
+	if err != nil {
+		t.Fatal(err)
 	}
-	var buf [wire.MaxMessage]byte
-	n, _, _, err := wire.Receive(sock, buf[:])
-	if err != nil || n == 0 {
-		t.Fatalf("message of %d bytes (%v)", n, err)
+	defer unix.Close(null)
+	job, err := wire.Seal(j)
+	if err == nil {
+		err = wire.Send(sock, m, job, null, null, null)
 	}
-	return buf[0]
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(job)
 }

@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 )
 
 func TestMain(m *testing.M) {
-	if supervisor.Is(os.Args) {
-		os.Exit(supervisor.Run())
+	if box.Is(os.Args) {
+		os.Exit(box.Run())
 	}
 	if IsPart(os.Args) {
 		os.Exit(Part(os.Args))

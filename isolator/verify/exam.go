@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch"
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
@@ -154,7 +154,7 @@ func Ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
 		null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 		return nil, [2]*os.File{null, null}, err
 	}
-	m, slave, err := supervisor.OpenPty(true)
+	m, slave, err := box.OpenPty(true)
 	if err != nil {
 		return nil, stdio, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/outside"
-	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -29,8 +29,8 @@ const wordJob = "__job"
 
 func TestMain(m *testing.M) {
 	switch {
-	case supervisor.Is(os.Args):
-		os.Exit(supervisor.Run())
+	case box.Is(os.Args):
+		os.Exit(box.Run())
 	case outside.Is(os.Args):
 		os.Exit(outside.Run())
 	case IsInside(os.Args):

@@ -1,99 +1,103 @@
 package wire
 
 import (
-	"errors"
-
 	"github.com/enr/inner/isolator/limits"
 	"golang.org/x/sys/unix"
 )
 
-// Spec is what the supervisor has to do.
-type Spec struct {
-	Full    bool  // the first terminal is the controlling one, with job control
-	Waits   bool  // the program is to ask for that terminal, see want in package launch
-	Ptys    uint8 // how many terminals to open
-	Stdio   [3]uint8
-	Ignored uint64 // signals, bit n-1 for signal n, that stay ignored
-	Winsize [MaxPtys]unix.Winsize
-	Termios unix.Termios // for the first terminal, when Full; zero leaves the kernel's
-
-	Program, Dir string
-	DirElse      string // where there is no Dir; "" for nowhere
-	Argv, Env    []string
-	Listen       []uint16 // ports of the loopback to listen on
-	Dispense     bool     // start a dispenser
-	Shown        []Shown  // to be looked at before the program starts
-	Fills        []Fill   // to be filled before that, each from descriptor FillFD and up
-	FillFD       int
-	Landlock     *Landlock
-	Rlimits      limits.Values // of which it sets its own
-	Observe      bool          // tell the launcher of every call that names a file
-	Trial        bool          // end the program before its first instruction
-	Calls        bool          // there is no program: stay, and run calls
+// Box is what the first process of a box does before the first job, and to each.
+type Box struct {
+	Shown    []Shown // to be looked at
+	Fills    []Fill  // to be filled, each from descriptor FillFD and up
+	FillFD   int
+	Listen   []uint16 // ports of the loopback to listen on
+	Landlock *Landlock
+	Rlimits  limits.Values // of which it sets its own
+	Observe  bool          // tell the launcher of every call of the jobs that names a file
 
 	Container *Container // nil in a box of bwrap's
 }
 
-// Encode returns what DecodeSpec reads.
-func (s *Spec) Encode() []byte {
-	size := 1024
-	for _, list := range [][]string{s.Argv, s.Env} {
-		for _, w := range list {
-			size += 8 + len(w)
-		}
-	}
-	return Encode(size, s.fields)
-}
-
-// DecodeSpec reads what Encode returned.
-func DecodeSpec(b []byte) (*Spec, error) {
-	s := new(Spec)
-	if err := Decode(b, s.fields); err != nil || s.Ptys > MaxPtys {
-		return nil, errors.New("malformed box spec")
-	}
-	return s, nil
-}
-
-func (s *Spec) fields(c *Codec) {
-	c.Bools(&s.Full, &s.Waits, &s.Dispense, &s.Observe, &s.Trial, &s.Calls)
-	Number(c, &s.Ptys)
-	for i := range s.Stdio {
-		Number(c, &s.Stdio[i])
-	}
-	Number(c, &s.Ignored)
-	for i := range s.Winsize {
-		w := &s.Winsize[i]
-		for _, v := range []*uint16{&w.Row, &w.Col, &w.Xpixel, &w.Ypixel} {
-			Number(c, v)
-		}
-	}
-	t := &s.Termios
-	for _, v := range []*uint32{&t.Iflag, &t.Oflag, &t.Cflag, &t.Lflag, &t.Ispeed, &t.Ospeed} {
-		Number(c, v)
-	}
-	Number(c, &t.Line)
-	for i := range t.Cc {
-		Number(c, &t.Cc[i])
-	}
-	c.Texts(&s.Program, &s.Dir, &s.DirElse)
-	c.Strings(&s.Argv)
-	c.Strings(&s.Env)
-	List(c, &s.Listen, Number[uint16])
-	List(c, &s.Shown, func(c *Codec, sh *Shown) {
+func (b *Box) fields(c *Codec) {
+	List(c, &b.Shown, func(c *Codec, sh *Shown) {
 		c.Texts(&sh.Path)
 		Number(c, &sh.Dev)
 		Number(c, &sh.Ino)
 	})
-	Number(c, &s.FillFD)
-	List(c, &s.Fills, func(c *Codec, f *Fill) {
+	List(c, &b.Fills, func(c *Codec, f *Fill) {
 		c.Texts(&f.Dest)
 		Number(c, &f.Room)
 	})
-	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
+	Number(c, &b.FillFD)
+	List(c, &b.Listen, Number[uint16])
+	Optional(c, &b.Landlock, (*Landlock).fields)
+	for _, v := range []*uint64{&b.Rlimits.Files, &b.Rlimits.FileSize, &b.Rlimits.Pids} {
 		Number(c, v)
 	}
-	Optional(c, &s.Landlock, (*Landlock).fields)
-	Optional(c, &s.Container, (*Container).fields)
+	c.Bools(&b.Observe)
+	Optional(c, &b.Container, (*Container).fields)
+}
+
+// Job is a program that runs in a box.
+type Job struct {
+	Program, Dir string
+	DirElse      string // where there is no Dir; "" for nowhere
+	Argv, Env    []string
+	Ignored      uint64   // signals, bit n-1 for signal n, that stay ignored
+	Stdio        [3]uint8 // where its standard streams are from
+	Waits        bool     // it starts in the background of its terminal, see want in package launch
+	Alone        bool     // the box is this job's, and ends with it
+	Trial        bool     // end it before its first instruction
+}
+
+// Where a standard stream of a job comes from.
+const (
+	FromLauncher = 0 // what came with it
+	FromPty      = 1 // its first terminal; 2 is the second
+)
+
+func (j *Job) fields(c *Codec) {
+	c.Texts(&j.Program, &j.Dir, &j.DirElse)
+	c.Strings(&j.Argv)
+	c.Strings(&j.Env)
+	Number(c, &j.Ignored)
+	for i := range j.Stdio {
+		Number(c, &j.Stdio[i])
+	}
+	c.Bools(&j.Waits, &j.Alone, &j.Trial)
+}
+
+// Terminals are those that a job gets: one for each terminal among the person's standard streams.
+type Terminals struct {
+	Sizes   []unix.Winsize
+	Control bool         // the first is its controlling one, with job control; what is none cannot be read
+	Modes   unix.Termios // of that one; zero leaves the kernel's
+}
+
+// Encode returns the text of a message, and DecodeTerminals reads it.
+func (t *Terminals) Encode() string { return string(Encode(MaxMessage, t.fields)) }
+
+// DecodeTerminals reads what Encode returned.
+func DecodeTerminals(text string) (t Terminals, err error) {
+	err = Decode([]byte(text), t.fields)
+	return t, err
+}
+
+func (t *Terminals) fields(c *Codec) {
+	List(c, &t.Sizes, func(c *Codec, w *unix.Winsize) {
+		for _, v := range []*uint16{&w.Row, &w.Col, &w.Xpixel, &w.Ypixel} {
+			Number(c, v)
+		}
+	})
+	c.Bools(&t.Control)
+	m := &t.Modes
+	for _, v := range []*uint32{&m.Iflag, &m.Oflag, &m.Cflag, &m.Lflag, &m.Ispeed, &m.Ospeed} {
+		Number(c, v)
+	}
+	Number(c, &m.Line)
+	for i := range m.Cc {
+		Number(c, &m.Cc[i])
+	}
 }
 
 // Landlock is what the program may not do, on top of everything else.

@@ -1,8 +1,31 @@
-// Package wire is what the launcher and the supervisor of a box say to each other: the descriptors
-// that they agree on, what the supervisor has to do, and the messages.
+// Package wire is the one protocol of a box: messages with descriptors over a SOCK_SEQPACKET socket,
+// between the launcher and the first process of the box (package box), and what they describe. The
+// box runs jobs: the program of a plan is the first one, calls of a session are others.
+//
+//	launcher                            first process
+//	  Make(Box) ───────────────────────►
+//	                    ◄───────────────── Here             mount in it
+//	                    ◄───────────────── Folder, Listener, each with its descriptor
+//	                    ◄───────────────── Ready            all is done that goes before a job
+//	  Terminal(job, Terminals) ────────► opens them
+//	                    ◄───────────────── Terminal(job)    their masters
+//	  Start(job) ──────────────────────► a Job and its standard streams
+//	                    ◄───────────────── Observer         where the program is observed
+//	                    ◄───────────────── Started, or Failed
+//	  Signal(job), Kill(job) ──────────►
+//	                    ◄───────────────── Stopped, Ended, Killed
+//	  Socket(family) ──────────────────►
+//	                    ◄───────────────── Socket           one of the box's network
+//
+// The program of a box is started on the launcher's word alone, and by then everything that has to die
+// with the launcher is tied to its life. A job cannot speak in the first process's place.
 package wire
 
 import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -11,17 +34,15 @@ import (
 	"github.com/enr/inner/internal/visible"
 )
 
-// Descriptors of the supervisor, agreed between both ends. bwrap leaves what
+// Descriptors of the first process, agreed between both ends. bwrap leaves what
 // it does not know open (measured with bwrap 0.8.0).
 const (
 	FdSocket = 3 // SOCK_SEQPACKET, to the launcher
 	FdExe    = 4 // its binary
 	FdArgs   = 5 // bwrap's arguments, consumed by bwrap
-	FdSpec   = 6 // a Spec
-	FdStdio  = 7 // 7, 8, 9: stdin, stdout, stderr that pass through
 )
 
-// Word is the argument that makes a binary of inner a supervisor, and
+// Word is the argument that makes a binary of inner the first process of a box, and
 // Exe the name it is started under: together they cannot be typed by
 // accident, as a shim called with the word __box would be.
 const (
@@ -29,71 +50,122 @@ const (
 	Exe  = "/proc/self/fd/4"
 )
 
-// Messages of the supervisor: one letter, then what is listed.
-const (
-	MsgReady   = 'R' // it is there, and will wait for the word
-	MsgListen  = 'L' // a socket it listens on, by SCM_RIGHTS: index in the plan (1 byte)
-	MsgNetwork = 'N' // those were all, with the dispenser's socket when asked for
-	MsgObserve = 'O' // the listener of the program's calls, by SCM_RIGHTS
-	MsgFilled  = 'D' // a folder that is filled, by SCM_RIGHTS: index in the plan (1 byte)
-	MsgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
-	MsgStart   = 'P' // it is about to start the program
-	MsgFailed  = 'X' // it could not: exit code (1 byte), reason
-	MsgStopped = 'S' // the program stopped: signal (1 byte)
-	MsgEnded   = 'E' // the program ended: wait status (4 bytes)
+// Kind is what a message says. The comments name who says it, and what N and Text are then.
+type Kind byte
 
-	// Of a box that runs calls, each with the number of the call (4 bytes) first.
-	MsgCallStart  = 'c' // its program is about to start
-	MsgCallFailed = 'x' // it could not: exit code (1 byte), reason
-	MsgCallEnded  = 'e' // it ended: wait status (4 bytes)
-	MsgCallKilled = 'k' // no process of it is left
+// All of them.
+const (
+	Make     Kind = 'm' // launcher: here is a Box, in a file
+	Here     Kind = 'h' // box: it is there
+	Folder   Kind = 'd' // box: here is folder N of Box.Fills, filled
+	Listener Kind = 'l' // box: here is a socket that listens on port N of Box.Listen
+	Ready    Kind = 'r' // box: no more of those
+	Terminal Kind = 't' // launcher: open Terminals, in Text, for a job; box: here are their masters
+	Start    Kind = 'j' // launcher: start this Job, in a file, with these three streams
+	Observer Kind = 'o' // box: here is the listener of a job's system calls
+	Started  Kind = 'b' // box: the job is about to start
+	Failed   Kind = 'x' // box: it could not, with exit code N, because of Text; job 0 is the box itself
+	Signal   Kind = 's' // launcher: send N to the process group of the job, see Front
+	Stopped  Kind = 'z' // box: signal N has stopped the job
+	Ended    Kind = 'e' // box: it ended with the wait status N
+	Kill     Kind = 'k' // launcher: end all processes of the job
+	Killed   Kind = 'g' // box: none is left
+	Socket   Kind = 'n' // launcher: make a TCP socket of family N, in answer to question Job; box: here it is, or the errno N
 )
 
-// Messages of the launcher.
-const (
-	MsgGo     = 'G'
-	MsgSignal = 's' // signal (1 byte)
-	MsgGive   = 'F' // the program may have its terminal
-	MsgTyped  = 'T' // settle in package supervisor: how much to wait for, and the modes to set then (4 bytes each)
-	MsgHangup = 'H' // the terminal is gone
+// Front is added to a SIGCONT when the job gets the foreground of its terminal with it.
+const Front = 1 << 8
 
-	MsgCall       = 'C' // number of the call (4 bytes); its spec and standard streams, by SCM_RIGHTS
-	MsgCallSignal = 'J' // to its process group: number (4 bytes), signal (1 byte)
-	MsgCallKill   = 'K' // its processes are to end: number (4 bytes)
+// First is the number of the job that is the program of a plan.
+const First = 1
+
+// Msg is a message.
+type Msg struct {
+	Kind Kind
+	Job  uint32
+	N    uint32
+	Text string
+}
+
+const (
+	header     = 9   // of a message, before its text
+	MaxMessage = 512 // bytes; a longer text is cut
 )
 
-// MaxMessage bounds a message of the supervisor; a longer one is cut.
-const MaxMessage = 512
+// Send sends a message. It never blocks and never raises SIGPIPE. The descriptors stay the caller's.
+func Send(sock int, m Msg, fds ...int) error {
+	var buf [MaxMessage]byte
+	b := append(buf[:0], byte(m.Kind))
+	b = binary.LittleEndian.AppendUint32(b, m.Job)
+	b = binary.LittleEndian.AppendUint32(b, m.N)
+	b = append(b, m.Text[:min(len(m.Text), MaxMessage-header)]...)
+	return SendBytes(sock, b, fds...)
+}
 
-// Where a standard descriptor of the program comes from.
-const (
-	FromLauncher = 0 // descriptor FdStdio+i
-	FromPty      = 1 // the first terminal of the box; 2 is the second
-)
+// giveWithin is how long the other end may take to read.
+const giveWithin = 10 * time.Second
 
-// MaxPtys is the most terminals of a box: one for each standard descriptor, when all
-// three are of different terminals.
-const MaxPtys = 3
+// SendPatiently waits for room, as Send does not.
+func SendPatiently(sock int, m Msg, fds ...int) error {
+	for end := time.Now().Add(giveWithin); ; {
+		err := Send(sock, m, fds...)
+		if err != unix.EAGAIN || time.Now().After(end) {
+			return err
+		}
+		Poll(sock, unix.POLLOUT, 100)
+	}
+}
 
-// Send sends one message. It never blocks and never raises SIGPIPE.
-func Send(sock int, msg []byte, fds ...int) error {
+// Receive receives a message without blocking: unix.EAGAIN says that there is none now, io.EOF that
+// there will be none any more. The descriptors that came with it are close-on-exec and the caller's;
+// pid is the sender as the kernel knows it, or 0.
+func Receive(sock int) (m Msg, fds []int, pid int, err error) {
+	var buf [MaxMessage]byte
+	n, pid, fds, err := ReceiveBytes(sock, buf[:])
+	switch {
+	case err == unix.ECONNRESET:
+		// Told once, and before what lies there, when the other end closed without
+		// having read all (unix_release_sock): why it did comes next.
+		return Receive(sock)
+	case err == unix.EAGAIN:
+		return m, nil, 0, err
+	case err != nil || n == 0:
+		CloseAll(fds)
+		return m, nil, 0, io.EOF
+	case n < header:
+		CloseAll(fds)
+		return m, nil, pid, nil // no kind
+	}
+	m = Msg{Kind(buf[0]), binary.LittleEndian.Uint32(buf[1:]), binary.LittleEndian.Uint32(buf[5:]), string(buf[header:n])}
+	return m, fds, pid, nil
+}
+
+// Await is Receive, and waits.
+func Await(sock int) (m Msg, fds []int, err error) {
+	for {
+		Poll(sock, unix.POLLIN, -1)
+		if m, fds, _, err = Receive(sock); err != unix.EAGAIN {
+			return m, fds, err
+		}
+	}
+}
+
+// SendBytes sends bytes as one message, as Send does.
+func SendBytes(sock int, b []byte, fds ...int) error {
 	var oob []byte
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
 	for {
-		err := unix.Sendmsg(sock, msg, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		err := unix.Sendmsg(sock, b, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 		if err != unix.EINTR {
 			return err
 		}
 	}
 }
 
-// Receive receives one message without blocking. n == 0 means that the other
-// end is closed; unix.EAGAIN that there is no message now. The descriptors
-// that came with it are close-on-exec and belong to the caller; pid is the
-// sender as the kernel knows it, or 0.
-func Receive(sock int, buf []byte) (n, pid int, fds []int, err error) {
+// ReceiveBytes receives one message as bytes, as Receive does; n == 0 means that the other end is closed.
+func ReceiveBytes(sock int, buf []byte) (n, pid int, fds []int, err error) {
 	var oob [96]byte
 	var oobn int
 	for {
@@ -120,18 +192,34 @@ func Receive(sock int, buf []byte) (n, pid int, fds []int, err error) {
 	return n, pid, fds, nil
 }
 
-// giveWithin is how long the supervisor may take to read.
-const giveWithin = 10 * time.Second
-
-// SendPatiently waits for room, as Send does not.
-func SendPatiently(sock int, msg []byte, fds ...int) error {
-	for end := time.Now().Add(giveWithin); ; {
-		err := Send(sock, msg, fds...)
-		if err != unix.EAGAIN || time.Now().After(end) {
-			return err
-		}
-		Poll(sock, unix.POLLOUT, 100)
+// Pair returns both ends of a connection; the first one is told who sends.
+func Pair() (ours, theirs int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, -1, os.NewSyscallError("socketpair", err)
 	}
+	_ = unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+	return pair[0], pair[1], nil
+}
+
+// Seal returns a file in memory that holds a Box or a Job, and Unseal reads it.
+func Seal(v interface{ fields(*Codec) }) (fd int, err error) { return Memfd(Encode(8<<10, v.fields)) }
+
+// Unseal leaves the descriptor open.
+func Unseal(fd int, v interface{ fields(*Codec) }) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	data := make([]byte, st.Size)
+	for off := 0; off < len(data); {
+		n, err := ReadAt(fd, data[off:], int64(off))
+		if err != nil || n == 0 {
+			return errors.Join(err, os.ErrInvalid)
+		}
+		off += n
+	}
+	return Decode(data, v.fields)
 }
 
 // Line makes one printable line of text that came from elsewhere.

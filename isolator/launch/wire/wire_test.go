@@ -10,34 +10,49 @@ import (
 	"github.com/enr/inner/isolator/limits"
 )
 
-func TestSpecRoundTrip(t *testing.T) {
-	in := &Spec{
-		Full: true, Ptys: 2, Stdio: [3]uint8{1, 0, 2}, Ignored: 1<<63 | 3,
-		Winsize: [MaxPtys]unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}},
-		Termios: unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: 1 << 31, Line: 5, Ispeed: 6, Ospeed: 7},
-		Program: "/bin/x", Dir: "/a b\nc", Argv: []string{"", "\xff", "x"}, Env: []string{"A=b"},
-		Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}, Files: true, Readable: []string{"/usr"}},
-		Listen:   []uint16{61080, 1}, Dispense: true, Observe: true, Trial: true,
-		Fills: []Fill{{Dest: "/x y", Room: 1 << 40}, {Dest: "/z", Room: 4096}}, FillFD: 11,
-		Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
-		Container: &Container{Engine: "podman", Mounts: []ContainerMount{{Path: "/a b", Write: true}, {Path: "/t", Tmpfs: true}}, Filter: []byte{1, 0, 255}, UID: 1000, NoNet: true},
-	}
-	in.Termios.Cc[unix.VINTR] = 3
-	out, err := DecodeSpec(in.Encode())
-	if err != nil || !reflect.DeepEqual(in, out) {
-		t.Errorf("got %+v, %v", out, err)
-	}
-	b := in.Encode()
-	for i := range b {
-		if _, err := DecodeSpec(b[:i]); err == nil {
-			t.Errorf("accepted when cut at %d of %d", i, len(b))
+// What is said comes over as it was, and a piece of it is refused.
+func TestRoundTrip(t *testing.T) {
+	modes := unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: 1 << 31, Line: 5, Ispeed: 6, Ospeed: 7}
+	modes.Cc[unix.VINTR] = 3
+	type sealed interface{ fields(*Codec) }
+	for _, c := range []struct{ in, out sealed }{
+		{&Box{
+			Shown:    []Shown{{Path: "/a", Dev: 1, Ino: 1 << 60}},
+			Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}, Files: true, Readable: []string{"/usr"}},
+			Listen:   []uint16{61080, 1}, Observe: true,
+			Fills: []Fill{{Dest: "/x y", Room: 1 << 40}, {Dest: "/z", Room: 4096}}, FillFD: 11,
+			Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
+			Container: &Container{Engine: "podman", Mounts: []ContainerMount{{Path: "/a b", Write: true}, {Path: "/t", Tmpfs: true}}, Filter: []byte{1, 0, 255}, UID: 1000, NoNet: true},
+		}, new(Box)},
+		{&Job{
+			Program: "/bin/x", Dir: "/a b\nc", DirElse: "/", Argv: []string{"", "\xff", "x"}, Env: []string{"A=b"},
+			Ignored: 1<<63 | 3, Stdio: [3]uint8{1, 0, 2}, Waits: true, Alone: true, Trial: true,
+		}, new(Job)},
+		{&Terminals{Sizes: []unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}, {}}, Control: true, Modes: modes}, new(Terminals)},
+	} {
+		b := Encode(0, c.in.fields)
+		if err := Decode(b, c.out.fields); err != nil || !reflect.DeepEqual(c.in, c.out) {
+			t.Errorf("got %+v, %v", c.out, err)
 		}
+		for i := range b {
+			if err := Decode(b[:i], c.out.fields); err == nil {
+				t.Errorf("accepted when cut at %d of %d", i, len(b))
+			}
+		}
+	}
+	full := Terminals{Sizes: make([]unix.Winsize, 3)}
+	if n := len(full.Encode()); n > MaxMessage-header {
+		t.Errorf("three terminals take %d bytes of a message", n)
 	}
 }
 
 func FuzzSpec(f *testing.F) {
-	f.Add((&Spec{Argv: []string{"a"}, Env: []string{"B=c"}}).Encode())
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = DecodeSpec(b) })
+	f.Add(Encode(0, (&Box{Listen: []uint16{1}}).fields))
+	f.Add(Encode(0, (&Job{Argv: []string{"a"}, Env: []string{"B=c"}}).fields))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		_, _ = Decode(b, new(Box).fields), Decode(b, new(Job).fields)
+		_, _ = DecodeTerminals(string(b))
+	})
 }
 
 func TestLine(t *testing.T) {

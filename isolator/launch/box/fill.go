@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"bufio"
@@ -12,15 +12,15 @@ import (
 )
 
 // fill fills the folders of the box.
-func (s *spec) fill() error {
+func (b *box) fill() error {
 	// Modes are as they were, whatever the person's umask.
 	defer unix.Umask(unix.Umask(0))
-	for i, f := range s.Fills {
+	for i, f := range b.spec.Fills {
 		folder, err := sizedFolder(f.Dest, f.Room)
 		if err != nil {
 			return err
 		}
-		pack := os.NewFile(uintptr(s.FillFD+i), "pack")
+		pack := os.NewFile(uintptr(b.spec.FillFD+i), "pack")
 		err = wire.Unpack(bufio.NewReaderSize(pack, 64<<10), folder)
 		pack.Close()
 		if errors.Is(err, unix.ENOSPC) {
@@ -29,7 +29,7 @@ func (s *spec) fill() error {
 		if err != nil {
 			return fmt.Errorf("%q cannot be filled: %w", f.Dest, err)
 		}
-		err = wire.Send(wire.FdSocket, []byte{wire.MsgFilled, byte(i)}, folder)
+		err = b.say(wire.Msg{Kind: wire.Folder, N: uint32(i)}, folder)
 		unix.Close(folder)
 		if err != nil {
 			return err

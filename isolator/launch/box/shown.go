@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // lookAround makes sure that the mounts are there and show what was probed:
 // bwrap resolves their paths again, and a link may have taken the place of a
 // folder since.
-func (s *spec) lookAround() error {
-	for _, sh := range s.Shown {
+func (b *box) lookAround() error {
+	for _, sh := range b.spec.Shown {
 		if err := lookAt(sh); err != nil {
 			return err
 		}

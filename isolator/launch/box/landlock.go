@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"errors"
@@ -9,10 +9,6 @@ import (
 
 	"github.com/enr/inner/isolator/launch/wire"
 )
-
-// restrictError is a program that could not be confined, or observed, as was asked, and so
-// was not started.
-type restrictError struct{ error }
 
 // confine puts Landlock on the calling thread, and with that on what it
 // executes or forks. bwrap has set no_new_privs, without which the kernel would
@@ -27,7 +23,7 @@ func confine(l *wire.Landlock, files [3]uintptr) error {
 		return nil
 	}
 	if err := landlock(l, files); err != nil {
-		return restrictError{fmt.Errorf("landlock: %w", err)}
+		return fmt.Errorf("landlock: %w", err)
 	}
 	return nil
 }

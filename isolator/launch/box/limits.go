@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 	"github.com/enr/inner/isolator/limits"
 )
 
-// limitSelf puts the supervisor's limits in force, for the program to inherit.
+// limitSelf puts the limits of the first process in force, for the program to inherit.
 // They are hard, and never above what was there.
-func limitSelf(v limits.Values, full bool) error {
-	if v.Pids > 0 && full {
+func limitSelf(v limits.Values) error {
+	if v.Pids > 0 {
 		spareThreads()
 	}
 	for _, l := range []struct {

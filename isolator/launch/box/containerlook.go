@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"bytes"
@@ -15,8 +15,12 @@ import (
 	"github.com/enr/inner/isolator/proc"
 )
 
-// look makes sure that the container is what it must be.
-func (c *containerSpec) look() error {
+// containerSpec is what the container that we are in must be.
+type containerSpec wire.Container
+
+// lookAtContainer makes sure that it is.
+func (b *box) lookAtContainer() error {
+	c := (*containerSpec)(b.spec.Container)
 	if c == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"errors"
@@ -74,14 +74,18 @@ func TestExchangedMount(t *testing.T) {
 	}
 }
 
-// received is what the supervisor knows of mounts, when the launcher has told it of these.
-func received(t *testing.T, shown ...wire.Shown) *spec {
+// received is a box that is to look at these mounts.
+func received(t *testing.T, shown ...wire.Shown) *box {
 	t.Helper()
-	s, err := wire.DecodeSpec((&wire.Spec{Shown: shown}).Encode())
+	b := new(box)
+	fd, err := wire.Seal(&wire.Box{Shown: shown})
+	if err == nil {
+		err = errors.Join(wire.Unseal(fd, &b.spec), unix.Close(fd))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (*spec)(s)
+	return b
 }
 
 // closed is a path in a folder of another user that nobody but root can enter. dir is made one

@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"fmt"
@@ -32,16 +32,16 @@ func dropBounding() error {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL && c > unix.CAP_SETPCAP {
 			break // the kernel has no more
 		} else if err != nil {
-			return restrictError{fmt.Errorf("the bounding set cannot be emptied: %w", err)}
+			return fmt.Errorf("the bounding set cannot be emptied: %w", err)
 		}
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return restrictError{fmt.Errorf("the ambient set cannot be emptied: %w", err)}
+		return fmt.Errorf("the ambient set cannot be emptied: %w", err)
 	}
 	header, _, _ := capabilities()
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
-		return restrictError{fmt.Errorf("capabilities cannot be given away: %w", err)}
+		return fmt.Errorf("capabilities cannot be given away: %w", err)
 	}
 	return nil
 }

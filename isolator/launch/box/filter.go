@@ -1,4 +1,4 @@
-package supervisor
+package box
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 
 // filter puts the filter of system calls on the calling thread, and with that on what it
 // executes or forks. In a box of bwrap's it is there already.
-func (s *spec) filter() error {
-	if s.Container == nil || len(s.Container.Filter) == 0 {
+func (b *box) filter() error {
+	if b.spec.Container == nil || len(b.spec.Container.Filter) == 0 {
 		return nil
 	}
-	if _, errno := setFilter(s.Container.Filter, 0); errno != 0 {
-		return restrictError{fmt.Errorf("the filter of system calls: %w", errno)}
+	if _, errno := setFilter(b.spec.Container.Filter, 0); errno != 0 {
+		return fmt.Errorf("the filter of system calls: %w", errno)
 	}
 	return nil
 }
@@ -27,13 +27,13 @@ func (s *spec) filter() error {
 // or forks, that tells the launcher of every call that names a file. The
 // listener goes to the launcher, which answers from then on: until it has it,
 // this thread makes no such call.
-func (s *spec) observe() error {
-	if !s.Observe {
+func (b *box) observe() error {
+	if !b.spec.Observe {
 		return nil
 	}
 	code, err := seccomp.Notify(runtime.GOARCH)
 	if err != nil {
-		return restrictError{err}
+		return err
 	}
 	// WAIT_KILLABLE_RECV (Linux 5.19): a signal does not interrupt a call that
 	// is being looked at, which the program would see as EINTR.
@@ -42,9 +42,9 @@ func (s *spec) observe() error {
 		listener, errno = setFilter(code, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	}
 	if errno != 0 {
-		return restrictError{fmt.Errorf("the program cannot be observed: seccomp: %w", errno)}
+		return fmt.Errorf("the program cannot be observed: seccomp: %w", errno)
 	}
-	err = wire.Send(wire.FdSocket, []byte{wire.MsgObserve}, listener)
+	err = b.say(wire.Msg{Kind: wire.Observer}, listener)
 	unix.Close(listener)
 	return err
 }

@@ -1,0 +1,285 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
+)
+
+// start starts a job, or says why it cannot be. fds are its Job and its standard streams.
+func (b *box) start(id uint32, fds []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j := b.jobs[id]
+	if j == nil {
+		j = &job{id: id}
+	}
+	if code, err := b.fork(j, fds); err != nil {
+		b.forget(j)
+		b.failed(id, code, err)
+		if j.alone {
+			os.Exit(code)
+		}
+		return
+	}
+	b.jobs[id] = j
+	select {
+	case b.born <- struct{}{}:
+	default:
+	}
+}
+
+func (b *box) fork(j *job, fds []int) (code int, err error) {
+	if len(fds) != 4 {
+		return wire.NoSandbox, errors.New("the first process of the box cannot open more files (sandbox.limits.files)")
+	}
+	var s wire.Job
+	if err := wire.Unseal(fds[0], &s); err != nil {
+		return wire.NoSandbox, fmt.Errorf("job: %w", err)
+	}
+	if j.alone = s.Alone; !s.Alone {
+		if err := b.mark(j.id); err != nil {
+			return wire.NoSandbox, err
+		}
+	}
+	if err := chdir(&s); err != nil {
+		return wire.NoSandbox, err
+	}
+	defer func() { _ = unix.Chdir("/") }()
+	if code, err := find(&s); err != nil {
+		return code, err
+	}
+	var files [3]uintptr
+	for i, from := range s.Stdio {
+		switch {
+		case from == wire.FromLauncher:
+			files[i] = uintptr(fds[i+1])
+		case int(from) <= len(j.terminals):
+			files[i] = uintptr(j.terminals[from-wire.FromPty])
+		}
+	}
+	sys := &syscall.SysProcAttr{Setsid: true}
+	if b.front == j {
+		// The fork leaves all signals blocked until the group is in the foreground, so that SIGTTOU does
+		// not stop it there.
+		sys = &syscall.SysProcAttr{Setpgid: true, Foreground: !s.Waits, Ctty: j.terminals[0]}
+	}
+	for n := syscall.Signal(1); n <= 64; n++ {
+		if s.Ignored&(1<<(n-1)) != 0 {
+			signal.Ignore(n)
+		}
+	}
+	if err := b.confined(files); err != nil {
+		return wire.NoSandbox, err
+	}
+	if err := b.say(wire.Msg{Kind: wire.Started, Job: j.id}); err != nil {
+		return wire.NoSandbox, err
+	}
+	err = b.nursery.do(func() (err error) {
+		if s.Trial {
+			return try(s.Program)
+		}
+		j.pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: files[:], Sys: sys})
+		return err
+	})
+	if err != nil {
+		return execFailure(s.Program, err)
+	}
+	return 0, nil
+}
+
+// nursery is the thread that forks all jobs: what confines them does not confine us, and they cannot
+// signal us. All are of one domain of Landlock: with one for each, no call could end the server that a
+// call before has started.
+type nursery struct {
+	work    chan func() error
+	done    chan error
+	refused error // why it could not be confined
+}
+
+// confined starts it before the first job, whose streams are files.
+func (b *box) confined(files [3]uintptr) error {
+	n := &b.nursery
+	if n.work == nil {
+		n.work, n.done = make(chan func() error), make(chan error)
+		go func() {
+			runtime.LockOSThread()
+			unblockSignals()
+			n.done <- inOrder(dropBounding, func() error { return confine(b.spec.Landlock, files) }, b.filter, b.observe)
+			for f := range n.work {
+				n.done <- f()
+			}
+		}()
+		n.refused = <-n.done
+		dropOwn()
+	}
+	return n.refused
+}
+
+// do does something on that thread.
+func (n *nursery) do(f func() error) error {
+	n.work <- f
+	return <-n.done
+}
+
+// chdir goes to where the job starts.
+func chdir(s *wire.Job) error {
+	err := unix.Chdir(s.Dir)
+	if err != nil && s.DirElse != "" {
+		for i, kv := range s.Env {
+			if kv == "PWD="+s.Dir {
+				s.Env[i] = "PWD=" + s.DirElse
+			}
+		}
+		err = unix.Chdir(s.DirElse)
+	}
+	if err != nil {
+		return fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
+	}
+	return nil
+}
+
+// find looks for a program that is only a name, on the PATH of the box.
+func find(s *wire.Job) (code int, err error) {
+	if strings.Contains(s.Program, "/") {
+		return 0, nil
+	}
+	failure := error(unix.ENOENT)
+	for _, kv := range s.Env {
+		list, _ := strings.CutPrefix(kv, "PATH=")
+		for dir := range strings.SplitSeq(list, ":") {
+			if list == kv || !strings.HasPrefix(dir, "/") {
+				continue
+			}
+			p := dir + "/" + s.Program
+			switch err := executable(p); err {
+			case nil:
+				s.Program = p
+				return 0, nil
+			case unix.EACCES:
+				failure = err
+			}
+		}
+	}
+	return execFailure(s.Program, failure)
+}
+
+// executable returns nil for a regular file that may be executed, EACCES for another one,
+// and ENOENT for everything else.
+func executable(path string) error {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return unix.ENOENT
+	}
+	if unix.Access(path, unix.X_OK) != nil {
+		return unix.EACCES
+	}
+	return nil
+}
+
+// execFailure gives the exit code and the words for a program that could not
+// be executed.
+func execFailure(program string, err error) (int, error) {
+	switch err {
+	case unix.ENOENT, unix.ENOTDIR:
+		if unix.Access(program, unix.F_OK) == nil {
+			return wire.NotFound, fmt.Errorf("%q: its interpreter or loader is not in the box", program)
+		}
+		return wire.NotFound, fmt.Errorf("%q: not found in the box", program)
+	case unix.ENOEXEC:
+		return wire.NotExecutable, fmt.Errorf("%q: not in an executable format", program)
+	case unix.EACCES:
+		return wire.NotExecutable, fmt.Errorf("%q: not executable in the box", program)
+	default:
+		return wire.NotExecutable, fmt.Errorf("%q: cannot be executed in the box: %w", program, err)
+	}
+}
+
+// To know later which process belongs to which job, whatever parents, groups and sessions it has had,
+// each job that is not alone has another number as the limit of RLIMIT_LOCKS, of which the kernel has
+// taken no notice since Linux 2.4.25. A limit is inherited, and can only be lowered: so the numbers go
+// down, and no process can look as if it were of an earlier job.
+const (
+	firstMark = 1 << 50
+	markStep  = 1 << 8
+)
+
+// mark marks what is forked from here on as of that job.
+func (b *box) mark(id uint32) error {
+	if b.marks == 0 {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_LOCKS, &now); err != nil {
+			return os.NewSyscallError("getrlimit", err)
+		}
+		if b.marks = min(firstMark, now.Max); b.marks < 1<<32 {
+			return errors.New("the limit of file locks (ulimit -x) is too low to tell calls apart")
+		}
+	}
+	l := syscall.Rlimit{Cur: b.markOf(id), Max: b.markOf(id)}
+	if err := syscall.Setrlimit(unix.RLIMIT_LOCKS, &l); err != nil {
+		return fmt.Errorf("the call cannot be told from others: %w", err)
+	}
+	return nil
+}
+
+func (b *box) markOf(id uint32) uint64 { return b.marks - uint64(id)*markStep }
+
+// mostRounds is how often the processes of a job are looked for: one that has been killed
+// forks no more, and each round meets those that were forked in the one before.
+const mostRounds = 2000
+
+// kill ends all processes of a job. When that cannot be done the box ends.
+func (b *box) kill(id uint32) {
+	for range mostRounds {
+		if b.killOnce(id) == 0 {
+			_ = b.say(wire.Msg{Kind: wire.Killed, Job: id})
+			return
+		}
+		time.Sleep(time.Millisecond) // who was killed has to be waited for
+	}
+	KillRest()
+	os.Exit(128 + int(syscall.SIGKILL))
+}
+
+// killOnce kills the processes of a job that are seen, and returns how many they are.
+func (b *box) killOnce(id uint32) (n int) {
+	most, least := b.markOf(id), b.markOf(id+1)
+	eachProcess(func(pid int) {
+		var l unix.Rlimit
+		if pid > 1 && unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &l) == nil && l.Max <= most && l.Max > least && unix.Kill(pid, unix.SIGKILL) == nil {
+			n++
+		}
+	})
+	return n
+}
+
+// mostPids is PID_MAX_LIMIT of the kernel.
+const mostPids = 1 << 22
+
+// eachProcess calls f with the number of each process of the box, and perhaps others. Without
+// a /proc of the box's own all numbers are tried.
+func eachProcess(f func(pid int)) {
+	if self, err := os.Readlink("/proc/self"); err == nil && self == strconv.Itoa(unix.Getpid()) {
+		if entries, err := os.ReadDir("/proc"); err == nil {
+			for _, e := range entries {
+				if pid, err := strconv.Atoi(e.Name()); err == nil {
+					f(pid)
+				}
+			}
+			return
+		}
+	}
+	for pid := 2; pid < mostPids; pid++ {
+		f(pid)
+	}
+}

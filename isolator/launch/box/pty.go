@@ -1,0 +1,101 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
+)
+
+// openTerminals opens the terminals of a job that will be started, and sends their masters away. One
+// that only shows output is nobody's controlling terminal, cannot be read, and changes nothing of what
+// the person's own does with it.
+func (b *box) openTerminals(m wire.Msg) error {
+	t, err := wire.DecodeTerminals(m.Text)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.jobs[m.Job] != nil || t.Control && b.front != nil {
+		return errors.New("the terminal of the box is another job's")
+	}
+	j := &job{id: m.Job}
+	var masters []int
+	defer func() { wire.CloseAll(masters) }()
+	for i, size := range t.Sizes {
+		control := t.Control && i == 0
+		master, slave, err := OpenPty(control)
+		if err != nil {
+			return fmt.Errorf("cannot open a terminal in the box: %w", err)
+		}
+		masters, j.terminals = append(masters, master), append(j.terminals, slave)
+		_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &size)
+		modes, err := unix.IoctlGetTermios(slave, unix.TCGETS)
+		switch {
+		case control && t.Modes != (unix.Termios{}):
+			modes = &t.Modes
+		case !control && err == nil: // the real terminal turns line feeds into line breaks already
+			modes.Oflag &^= unix.OPOST
+			modes.Lflag &^= unix.ECHO
+		default:
+			modes = nil
+		}
+		if modes != nil {
+			_ = unix.IoctlSetTermios(slave, unix.TCSETS, modes)
+		}
+	}
+	if t.Control {
+		if err := unix.IoctlSetInt(j.terminals[0], unix.TIOCSCTTY, 0); err != nil {
+			return os.NewSyscallError("controlling terminal", err)
+		}
+		b.front = j
+	}
+	b.jobs[m.Job] = j
+	return b.say(wire.Msg{Kind: wire.Terminal, Job: m.Job}, masters...)
+}
+
+// OpenPty opens a terminal of the box's private devpts. A terminal only for
+// output cannot be read.
+func OpenPty(readable bool) (master, slave int, err error) {
+	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, -1, &os.PathError{Op: "open", Path: "/dev/ptmx", Err: err}
+	}
+	if err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
+		unix.Close(master)
+		return -1, -1, os.NewSyscallError("unlock terminal", err)
+	}
+	mode := unix.O_WRONLY
+	if readable {
+		mode = unix.O_RDWR
+	}
+	slave, err = ptyPeer(master, mode|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if err != nil {
+		unix.Close(master)
+		return -1, -1, err
+	}
+	return master, slave, nil
+}
+
+// ptyPeer opens the slave by the master itself (Linux 4.13), else by the name
+// in the devpts that /dev/ptmx belongs to.
+func ptyPeer(master, flags int) (int, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, uintptr(flags))
+	if errno == 0 {
+		return int(fd), nil
+	}
+	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
+	if err != nil {
+		return -1, os.NewSyscallError("number of the terminal", err)
+	}
+	path := fmt.Sprintf("/dev/pts/%d", n)
+	slave, err := unix.Open(path, flags, 0)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return slave, nil
+}
