@@ -35,8 +35,8 @@ func Main() {
 		os.Exit(box.Run())
 	case server.Is(os.Args):
 		os.Exit(server.Run())
-	case isServer(os.Args):
-		os.Exit(serveBox())
+	case isKeeper(os.Args):
+		os.Exit(keepBox())
 	case outside.Is(os.Args):
 		os.Exit(outside.Run())
 	case procfs.IsPart(os.Args):

@@ -111,18 +111,23 @@ func (b *Prepared) masksFailed() bool {
 	return true
 }
 
+// tellReplaced names what the host has replaced: hidden and protected places.
+func (b *Prepared) tellReplaced(hidden, protected []string) {
+	for _, p := range hidden {
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for a moment, until it was hidden again", b.Short(p))
+	}
+	for _, p := range protected {
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for a moment, until it was protected again; look at it before you use it", b.Short(p))
+	}
+}
+
 // finish does what follows the end of the program. A failure is reported, and does not change the
 // exit code: the program has run.
 func (b *Prepared) finish(out *features.Outcome) {
 	if out.TimedOut {
 		b.Say("stopped after %s (timeout)", b.Spec.Output.Timeout)
 	}
-	for _, p := range out.Recovered {
-		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for a moment, until it was hidden again", b.Short(p))
-	}
-	for _, p := range out.Replaced {
-		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for a moment, until it was protected again; look at it before you use it", b.Short(p))
-	}
+	b.tellReplaced(out.Recovered, out.Replaced)
 	if out.Uncovered != "" {
 		b.Warn("the sandbox was ended: %s", out.Uncovered)
 	}

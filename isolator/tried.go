@@ -48,7 +48,7 @@ func (b *Prepared) Try(o launch.Options, change func(plan.Plan) plan.Plan) launc
 
 // oneCall runs the program of a plan in a box that runs calls.
 func oneCall(calls *launch.Calls, p plan.Plan, stdio [3]*os.File, limit time.Duration) launch.Result {
-	run, err := calls.Start(p, stdio)
+	run, err := calls.Start(p, [3]int{launch.RawFd(stdio[0]), launch.RawFd(stdio[1]), launch.RawFd(stdio[2])})
 	if err != nil {
 		return launch.Result{Code: launch.CodeNoSandbox, Reason: err.Error()}
 	}

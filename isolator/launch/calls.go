@@ -2,17 +2,15 @@ package launch
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/proc"
 )
 
 // Calls gives calls to a box that has no program of its own (Options.Calls): each is a job of
@@ -21,12 +19,14 @@ import (
 type Calls struct {
 	mu   sync.Mutex
 	sock int // 0 when there is no box
-	pid  int // of the first process of the box
 	last uint32
 	runs map[uint32]*CallRun
+	loop func(func()) // has the loop do something
+	look func()       // looks, there, whether all that is hidden and protected is covered
 
 	kills, forks uint64   // that a limit has cost until now
 	reached      []string // the keys of limits since Reached
+	again        outside.List
 }
 
 // CallRun is a call that was given to the box.
@@ -50,29 +50,45 @@ type CallEnd struct {
 var errNoBox = errors.New("the box has ended")
 
 // Start has the box run the program of a plan, of which only that, its arguments, environment
-// and folder count. The files stay the caller's.
-func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
+// and folder count, once all that the host has replaced is covered again. The streams stay the caller's.
+func (c *Calls) Start(p plan.Plan, stdio [3]int) (*CallRun, error) {
 	text, err := wire.Seal(&wire.Job{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env})
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(text)
-	fds := []int{text}
-	for _, f := range stdio {
-		fds = append(fds, rawFd(f))
-	}
-	if err := noFolder(fds); err != nil {
+	if err := noFolder(stdio[:]); err != nil {
 		return nil, err
 	}
+	run := &CallRun{calls: c, ended: make(chan CallEnd, 1), killed: make(chan struct{})}
+	sent := make(chan error, 1)
+	if !c.post(run, func() {
+		c.look()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		sent <- c.send(wire.Start, run.id, 0, append([]int{text}, stdio[:]...)...)
+	}) {
+		return nil, errNoBox
+	}
+	select {
+	case err = <-sent:
+	case <-run.killed: // with the box
+	}
+	return run, err
+}
+
+// post gives a call its number, and has the loop do something; it reports whether there is one.
+func (c *Calls) post(run *CallRun, f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last++
-	run := &CallRun{calls: c, id: c.last, ended: make(chan CallEnd, 1), killed: make(chan struct{})}
-	if err := c.send(wire.Start, run.id, 0, fds...); err != nil {
-		return nil, err
+	if c.sock == 0 {
+		return false
 	}
+	c.last++
+	run.id = c.last
 	c.runs[run.id] = run
-	return run, nil
+	c.loop(f)
+	return true
 }
 
 // Ended gets how the call ended, once.
@@ -123,8 +139,19 @@ func (c *Calls) Reached() []string {
 	return out
 }
 
-// look notes what the control group of the box has to say.
-func (c *Calls) look(g *limits.Group) {
+// note takes what the host has replaced, for Replaced. It is safe on nil, and takes nothing then.
+func (c *Calls) note(again *outside.List) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.again.Hide, c.again.Protect = append(c.again.Hide, again.Hide...), append(c.again.Protect, again.Protect...)
+	*again = outside.List{}
+}
+
+// count notes what the control group of the box has to say.
+func (c *Calls) count(g *limits.Group) {
 	if g == nil {
 		return
 	}
@@ -147,19 +174,20 @@ func (c *Calls) send(kind wire.Kind, id, n uint32, fds ...int) error {
 }
 
 // open takes the socket to the first process of the box, which waits for calls.
-func (c *Calls) open(sock, pid int) {
+func (c *Calls) open(sock int, loop func(func()), look func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sock, c.pid, c.last, c.runs = sock, pid, wire.First, map[uint32]*CallRun{}
+	c.sock, c.last, c.runs, c.loop, c.look = sock, wire.First, map[uint32]*CallRun{}, loop, look
 }
 
-// Mounts is what is mounted in the box now.
-func (c *Calls) Mounts() ([]proc.Mount, error) {
+// Replaced are the hidden and the protected places of the box that the host has replaced since this was
+// last called, see [Result].
+func (c *Calls) Replaced() (hidden, protected []string) {
 	c.mu.Lock()
-	pid := c.pid
-	c.mu.Unlock()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
-	return proc.Mounts(text), err
+	defer c.mu.Unlock()
+	again := c.again
+	c.again = outside.List{}
+	return again.Hide, again.Protect
 }
 
 // close tells all calls that the box has ended.

@@ -44,7 +44,7 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 	}
 	defer own.Close()
 	master := int(own.Fd())
-	w := winsize(rawFd(size))
+	w := winsize(RawFd(size))
 	if w.Row == 0 {
 		w = unix.Winsize{Row: 24, Col: 80}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,9 @@ import (
 // signal.
 type inbox struct {
 	r, w int
+
+	mu   sync.Mutex
+	todo []func() // for the loop, see do
 
 	over    chan struct{} // closed when the run is over
 	awaited chan struct{} // closed when nobody waits for signals, or Done, any more
@@ -28,6 +32,7 @@ const (
 	wakeHeld   = 204 // a relay holds what it reads
 	wakeAsk    = 205 // there is a question
 	wakeDone   = 206 // Options.Done was closed
+	wakeDo     = 207 // there is something to do
 )
 
 func (i *inbox) open() error {
@@ -41,6 +46,25 @@ func (i *inbox) open() error {
 
 // put reaches the loop, from any goroutine.
 func (i *inbox) put(bytes ...byte) { _, _ = unix.Write(i.w, bytes) }
+
+// do has the loop do something. There must be one.
+func (i *inbox) do(f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.todo = append(i.todo, f)
+	i.put(wakeDo)
+}
+
+// doAll does it.
+func (i *inbox) doAll() {
+	i.mu.Lock()
+	todo := i.todo
+	i.todo = nil
+	i.mu.Unlock()
+	for _, f := range todo {
+		f()
+	}
+}
 
 // take returns what is there.
 func (i *inbox) take() []byte {

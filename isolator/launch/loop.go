@@ -155,7 +155,7 @@ func (s *session) hangUpChannel() {
 		return
 	}
 	if s.o.Calls != nil {
-		s.o.Calls.look(s.limits.group)
+		s.o.Calls.count(s.limits.group)
 		s.o.Calls.close()
 	}
 	s.network.hangUp()

@@ -36,7 +36,7 @@ func (s *session) message(m wire.Msg, fds []int) {
 	switch {
 	case m.Job > wire.First && s.o.Calls != nil:
 		s.limits.group.Look()
-		s.o.Calls.look(s.limits.group)
+		s.o.Calls.count(s.limits.group)
 		s.o.Calls.message(m)
 	case m.Job > wire.First:
 	case m.Kind == wire.Here && !p.here:

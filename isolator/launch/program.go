@@ -83,7 +83,7 @@ func (s *session) begin() {
 	s.letGoOfPipes()
 	s.job.Argv, s.job.Env = nil, nil
 	if s.o.Calls != nil {
-		s.o.Calls.open(s.channel.sock, s.channel.pid)
+		s.o.Calls.open(s.channel.sock, s.inbox.do, s.coverNow)
 	}
 	if s.o.Begun != nil {
 		s.o.Begun()

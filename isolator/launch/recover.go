@@ -124,6 +124,16 @@ func (c *covered) lost() (lost outside.List, wait time.Duration, err error) {
 	return lost, wait, nil
 }
 
+// coverNow covers all that the host has replaced until now.
+func (s *session) coverNow() {
+	if s.mounts.covered.table < 0 {
+		return
+	}
+	for s.coverAgain(); s.mounts.covered.tries > 0 && !s.over(); {
+		s.coverAgain()
+	}
+}
+
 // coverAgain hides and protects what has lost its mount. A box in which that fails ends.
 func (s *session) coverAgain() {
 	if s.over() {
@@ -149,6 +159,7 @@ func (s *session) coverAgain() {
 	} else if err == nil {
 		c.tries = 0
 		c.settle(activityOf(s.child.pid), came)
+		s.o.Calls.note(&c.again)
 	}
 	if err != nil {
 		c.failure = err

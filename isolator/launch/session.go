@@ -70,7 +70,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 		return nil, err
 	}
 	s := newSession(o)
-	s.console.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
+	s.console.stdio = [3]int{RawFd(o.Stdin), RawFd(o.Stdout), RawFd(o.Stderr)}
 	if err := noFolder(s.console.stdio[:]); err != nil {
 		return nil, err
 	}

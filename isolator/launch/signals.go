@@ -15,6 +15,8 @@ func (s *session) readInbox() {
 			s.held()
 		case wakeAsk:
 			s.ask()
+		case wakeDo:
+			s.inbox.doAll()
 		case wakeDone:
 			s.cancel()
 		case wakeCaught:

@@ -75,8 +75,8 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if err := b.started(); err != nil {
 		return Plan{}, err
 	}
-	b.plan.Env = Environment(rc, f, b.s)
-	b.startFolder()
+	b.plan.Env, b.plan.Set = Environment(rc, f, b.s), b.s.Env
+	b.plan.StartIn(rc, b.s)
 	return b.plan, b.keptTmp()
 }
 

@@ -88,6 +88,8 @@ type Plan struct {
 	Argv    []string // its arguments, argv[0] first
 	Env     []string // its whole environment, KEY=VALUE, sorted
 	Dir     string   // box path it starts in
+
+	Set []profile.KV // what Environment had as Staged.Env
 }
 
 // What the supervisor of a box does, or looks at, before the program starts.

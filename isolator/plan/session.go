@@ -5,21 +5,22 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile"
 )
 
-// startFolder is where the program starts: where the profile says, or a folder of the box
+// StartIn says where the program starts: where the profile says, or a folder of the box
 // that the call names.
-func (b *builder) startFolder() {
-	b.plan.Dir = b.rc.Cwd
-	if b.s.Start == "" {
+func (p *Plan) StartIn(rc profile.RunConfig, s Staged) {
+	p.Dir = rc.Cwd
+	if s.Start == "" {
 		return
 	}
-	if b.plan.Dir = b.s.Start; b.s.OrElse {
-		b.plan.DirElse = b.rc.Cwd
+	if p.Dir = s.Start; s.OrElse {
+		p.DirElse = rc.Cwd
 	}
-	for i, kv := range b.plan.Env {
-		if kv == "PWD="+b.rc.Cwd {
-			b.plan.Env[i] = "PWD=" + b.plan.Dir
+	for i, kv := range p.Env {
+		if kv == "PWD="+rc.Cwd {
+			p.Env[i] = "PWD=" + p.Dir
 		}
 	}
 }

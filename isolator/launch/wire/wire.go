@@ -73,6 +73,14 @@ const (
 	Socket   Kind = 'n' // launcher: make a TCP socket of family N, in answer to question Job; box: here it is, or the errno N
 )
 
+// Messages between a client and the keeper of a session's box. Signal, Kill, Started and Failed are as
+// above, about the client's call; Ended comes with the answer, in a file.
+const (
+	Call Kind = 'C' // client: run this, in a file, with these three streams
+	Rest Kind = 'u' // client: here are the outputs of the call that has ended, to which others still write
+	End  Kind = 'X' // client: end the box
+)
+
 // Front is added to a SIGCONT when the job gets the foreground of its terminal with it.
 const Front = 1 << 8
 

@@ -20,7 +20,7 @@ func TestServerEndsAtOnce(t *testing.T) {
 	}
 	s := settings.Of(&caller.Caller{Home: t.TempDir(), InnerHome: t.TempDir(), Exe: exe})
 	c := Call{Session: t.TempDir(), Profile: &profile.Profile{Files: []profile.File{{}}}}
-	if _, err := joinBox(s, c, "key", 0); !errors.Is(err, errAgain) {
+	if _, err := joinBox(s, c, "key"); !errors.Is(err, errAgain) {
 		t.Errorf("%v, want %v", err, errAgain)
 	}
 }

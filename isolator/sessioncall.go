@@ -1,0 +1,349 @@
+package isolator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/streams"
+	"github.com/enr/inner/profile"
+)
+
+// A call of a session whose profile says session = "box" joins the box of that session, or has
+// one made. The box belongs to a keeper, a process of its own (sessionbox.go), which
+// listens in the session's folder and runs the calls as jobs of the box:
+//
+//	call                                     keeper
+//	  Call(request, streams) ──────────────► the same box? starts the program in it
+//	                 ◄──────────────── Started  it will run: from here on no call is made twice
+//	                 ◄──────────────── Failed   it is of another box: ends, once its calls have
+//	  Signal, Kill ────────────────────────► signals it; ends all processes of the call
+//	                 ◄──────────────── Ended(answer)
+//	  Rest(outputs) ───────────────────────► reads on what others still write to them
+//
+// The outputs are pipes of the call's process. Who leaves early ends the call.
+
+// callRequest is a call as the keeper is asked for it.
+type callRequest struct {
+	Key     string // of the box, see boxKey
+	Program string
+	Argv    []string
+	Env     profile.Env // what the program gets of Environ, and more
+	Environ []string    // of whoever calls
+	Cwd     string
+	Start   string // where the program starts in the place of Cwd; "" for there
+	OrElse  bool   // in Cwd where the box has no Start
+	Word    string
+	Timeout time.Duration
+	By      runlog.By
+}
+
+// callAnswer is what came of it.
+type callAnswer struct {
+	features.Outcome
+	Lost         bool     // the box ended, and the call with it
+	SetUp, Notes []string // what is to be said of the box, and of this call
+}
+
+// boxKey is what the box of a call is: whose, of which profile, role and project, and with which limits. A
+// call joins a box of its own key alone; what is the call's own is not in it.
+func boxKey(version string, c Call, spec profile.RunConfig) (string, error) {
+	spec.Env, spec.Cwd, spec.Entrypoint = profile.Env{}, "", profile.Entrypoint{}
+	spec.Output.Timeout, spec.AskedTimeout = 0, 0
+	var files []string
+	for _, f := range c.Profile.Files {
+		files = append(files, f.Path, f.Digest)
+	}
+	text, err := json.Marshal([]any{version, c.By.Role, os.Getuid(), files, spec})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// mostJoins is how often a call tries to join: a box can end at any time before it has taken
+// the call.
+const mostJoins = 20
+
+// errAgain says that the call was not taken.
+var errAgain = errors.New("the box has ended")
+
+// callBox is Run in the box of a session.
+func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features.Outcome, err error) {
+	q, err := requestOf(s, c, spec)
+	if err != nil {
+		return out, err
+	}
+	j := &joined{s: s, c: c, conn: -1}
+	for range mostJoins {
+		var a callAnswer
+		if j.conn, err = joinBox(s, c, q.Key); err == nil {
+			a, err = j.call(q)
+			unix.Close(j.conn)
+		}
+		switch {
+		case err == nil:
+			a.Notes = slices.Concat(j.news, a.Notes)
+			return told(s, c, spec, a)
+		case fault.AsRefusal(err) != nil:
+			return out, err
+		case !errors.Is(err, errAgain):
+			return out, unreachable(c, err)
+		}
+	}
+	return out, unreachable(c, errAgain)
+}
+
+func unreachable(c Call, err error) error {
+	return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err), Hint: "inner session end " + c.By.Session}
+}
+
+// requestOf is a call as it would run now.
+func requestOf(s *settings.Settings, c Call, spec profile.RunConfig) (q callRequest, err error) {
+	spec = Named(s.Caller, spec)
+	q = callRequest{
+		Argv: append([]string{spec.Entrypoint.Cmd}, spec.Entrypoint.Args...), Env: spec.Env, Environ: s.Environ,
+		Cwd: spec.Cwd, Start: c.Start, OrElse: c.OrElse, Word: c.Word, Timeout: spec.Output.Timeout, By: c.By,
+	}
+	if q.Program, err = Program(s.Caller, spec); err == nil {
+		q.Key, err = boxKey(s.Version, c, spec)
+	}
+	return q, err
+}
+
+// told tells what an answer has to tell, and returns it as an outcome.
+func told(s *settings.Settings, c Call, spec profile.RunConfig, a callAnswer) (features.Outcome, error) {
+	for _, text := range a.SetUp {
+		s.Warn("%s", text)
+	}
+	c.began()
+	for _, text := range a.Notes {
+		s.Warn("%s", text)
+	}
+	if !a.Started {
+		return a.Outcome, StartFailure(a.Result)
+	}
+	if a.Lost {
+		s.Warn("the box of session %q ended, and this call with it", c.By.Session)
+	}
+	if a.TimedOut {
+		s.Say("stopped after %s (timeout)", spec.Output.Timeout)
+	}
+	warnRewound(s.Caller, a.Rewound)
+	return a.Outcome, nil
+}
+
+// joinBox connects to the keeper of the box of a session, and starts one where there is none.
+func joinBox(s *settings.Settings, c Call, key string) (conn int, err error) {
+	if conn, err = session.Dial(c.Session); !errors.Is(err, session.ErrNoBox) {
+		return conn, err
+	}
+	starting, err := session.Starting(c.Session)
+	if err != nil {
+		return -1, err
+	}
+	defer starting.Close()
+	if conn, err = session.Dial(c.Session); !errors.Is(err, session.ErrNoBox) {
+		return conn, err
+	}
+	if err := startKeeper(s, c, key); err != nil {
+		return -1, err
+	}
+	if conn, err = session.Dial(c.Session); errors.Is(err, session.ErrNoBox) {
+		return -1, errAgain // a call of another box was faster
+	}
+	return conn, err
+}
+
+// joined is one call in a box that it has joined.
+type joined struct {
+	s    *settings.Settings
+	c    Call
+	conn int
+	outs [2]*streams.Output
+	news []string // of the box, for the answer
+}
+
+// call runs it.
+func (j *joined) call(q callRequest) (a callAnswer, err error) {
+	signals, stop := j.signals() // before the program may start
+	defer stop()
+	stdio, closeAll, err := j.files()
+	if err != nil {
+		return a, err
+	}
+	if err = sendJSON(j.conn, wire.Call, q, stdio[:]...); err == nil {
+		err = j.taken()
+	} else {
+		err = errAgain
+	}
+	closeAll()
+	if err != nil {
+		j.endOutputs(false)
+		return a, err
+	}
+	replies := make(chan callAnswer, 1)
+	go func() { replies <- j.reply() }()
+	say := func(kind wire.Kind, sig syscall.Signal) { _ = wire.SendPatiently(j.conn, wire.Msg{Kind: kind, N: uint32(sig)}) }
+	done := j.c.Done
+	for {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGTSTP { // its group is orphaned: there SIGTSTP does nothing
+				say(wire.Signal, syscall.SIGSTOP)
+				launch.StopSelf()
+				sig = syscall.SIGCONT
+			}
+			say(wire.Signal, sig.(syscall.Signal))
+		case <-done:
+			done = nil
+			say(wire.Kill, 0)
+		case a = <-replies:
+			j.endOutputs(true)
+			return a, nil
+		}
+	}
+}
+
+// signals are those that are the program's, when the call is all that this process does.
+func (j *joined) signals() (<-chan os.Signal, func()) {
+	if j.c.Done != nil {
+		return nil, func() {}
+	}
+	c := make(chan os.Signal, 16)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP} {
+		if !signal.Ignored(sig) {
+			signal.Notify(c, sig)
+		}
+	}
+	return c, func() { signal.Stop(c) }
+}
+
+// files are what the program reads and writes. Its outputs are pipes of ours: who still has
+// them after the call must not have a file of the caller's.
+func (j *joined) files() (stdio [3]*os.File, closeAll func(), err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return stdio, nil, err
+	}
+	opened := []*os.File{null}
+	closeAll = func() { closeFiles(opened) }
+	stdio = [3]*os.File{null, null, null}
+	if j.s.Stdin != nil {
+		stdio[0] = j.s.Stdin
+	}
+	for i, to := range []*os.File{j.s.Stdout, j.s.Stderr} {
+		if to == nil {
+			continue
+		}
+		if j.outs[i], err = streams.NewOutput(to); err != nil {
+			closeAll()
+			j.endOutputs(false)
+			return stdio, nil, err
+		}
+		stdio[i+1], opened = j.outs[i].W, append(opened, j.outs[i].W)
+	}
+	return stdio, closeAll, nil
+}
+
+// taken waits for the word that the call will run. A keeper of another version has another one.
+func (j *joined) taken() error {
+	m, fds, err := wire.Await(j.conn)
+	wire.CloseAll(fds)
+	if err != nil || m.Kind == wire.Started {
+		if err != nil {
+			err = errAgain
+		}
+		return err
+	}
+	j.news = append(j.news, fmt.Sprintf("session %q gets a new box: what the old one was made of has changed, and its programs end", j.c.By.Session))
+	return errAgain
+}
+
+// reply is the answer; one of our own when the keeper is gone.
+func (j *joined) reply() (a callAnswer) {
+	m, fds, err := wire.Await(j.conn)
+	defer wire.CloseAll(fds)
+	if err == nil && m.Kind == wire.Ended && len(fds) == 1 && received(fds[0], &a) == nil {
+		return a
+	}
+	code, sig := launch.CallEnd{Lost: true}.Exit()
+	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Result{Started: true, Code: code, Signal: sig}}}
+}
+
+// endOutputs hands on what was written, and the pipes, from which the keeper reads on what
+// programs that are still there write.
+func (j *joined) endOutputs(after bool) {
+	var rest []*os.File
+	for i, o := range j.outs {
+		if j.outs[i] = nil; o == nil {
+			continue
+		}
+		if r := o.Rest(); r != nil {
+			rest = append(rest, r)
+		}
+	}
+	if after {
+		_ = send(j.conn, wire.Rest, rest...)
+	}
+	closeFiles(rest)
+}
+
+// sendJSON sends a message with a value, as a file, and further files, which stay the caller's.
+func sendJSON(conn int, kind wire.Kind, v any, more ...*os.File) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	file, err := streams.Text(string(text))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return send(conn, kind, append([]*os.File{file}, more...)...)
+}
+
+func send(conn int, kind wire.Kind, files ...*os.File) error {
+	var fds []int
+	for _, f := range files {
+		fds = append(fds, launch.RawFd(f))
+	}
+	return wire.SendPatiently(conn, wire.Msg{Kind: kind}, fds...)
+}
+
+// received reads the value of a message from its file, which whoever sent it may still write.
+func received(fd int, v any) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	text := make([]byte, st.Size)
+	n, err := wire.ReadAt(fd, text, 0)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text[:max(n, 0)], v)
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
