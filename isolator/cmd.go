@@ -132,7 +132,11 @@ func (c *Cmd) run() (err error) {
 	defer files.Close()
 	who := *c.p.caller
 	who.Teller, who.Stdin, who.Stdout, who.Stderr = notes, files.In, files.Out, files.Err
-	c.res, err = l.Do(&who, asked, Call{Word: library, Done: c.ctx.Done()})
+	done := c.ctx.Done()
+	if done == nil { // of context.Background: the run takes no signal of this program all the same
+		done = make(chan struct{})
+	}
+	c.res, err = l.Do(&who, asked, Call{Word: library, Done: done})
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,9 @@ import (
 
 func TestMain(m *testing.M) {
 	isolator.Main()
+	if os.Args[0] == callsThenDies {
+		os.Exit(callThenDie())
+	}
 	os.Exit(m.Run())
 }
 
@@ -235,6 +239,74 @@ func TestConcurrent(t *testing.T) {
 	if fds, _ := os.ReadDir("/proc/self/fd"); len(fds) > 40 {
 		t.Errorf("%d descriptors are open", len(fds))
 	}
+}
+
+// A call is as one of os/exec: it takes no signal and no descriptor of the program, and leaves none behind.
+func TestTakesNothing(t *testing.T) {
+	home(t)
+	p := load(t, isolator.Options{Name: "tools"})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	inherited, err := syscall.Dup(int(w.Fd())) // without close-on-exec, for a child of the program
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(inherited)
+	open := func() int {
+		fds, _ := os.ReadDir("/proc/self/fd")
+		return len(fds)
+	}
+	before, goroutines := 0, 0
+	for i := range 12 {
+		if res, err := p.Command(context.Background(), "sh", "-c", "ls -d /proc/self/fd/[3-9]* 2>/dev/null").Run(); err != nil || res.Code != 2 {
+			t.Fatalf("%+v %v", res, err)
+		}
+		if i == 1 {
+			before, goroutines = open(), runtime.NumGoroutine()
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); open() > before || runtime.NumGoroutine() > goroutines; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d descriptors and %d goroutines, %d and %d before", open(), runtime.NumGoroutine(), before, goroutines)
+		}
+	}
+	if flags, _, _ := syscall.Syscall(syscall.SYS_FCNTL, uintptr(inherited), syscall.F_GETFD, 0); flags&syscall.FD_CLOEXEC != 0 {
+		t.Error("a descriptor of the program is close-on-exec now")
+	}
+	// A program that has made calls ends by a signal as any other.
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Args[0], cmd.Stderr = callsThenDies, os.Stderr
+	_ = cmd.Run()
+	if st := cmd.ProcessState.Sys().(syscall.WaitStatus); st.Signal() != syscall.SIGTERM {
+		t.Errorf("%v", cmd.ProcessState)
+	}
+}
+
+// callsThenDies is the name under which the test binary makes two calls, and sends itself SIGTERM.
+const callsThenDies = "calls-then-dies"
+
+func callThenDie() int {
+	p, err := isolator.Load(context.Background(), isolator.Options{Name: "tools"})
+	for range 2 {
+		if err == nil {
+			_, err = p.Command(context.Background(), "true").Run()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	time.Sleep(10 * time.Second)
+	return 2
 }
 
 // A second probe, and every Load, starts no process.

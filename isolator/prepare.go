@@ -38,7 +38,7 @@ type Prepared struct {
 // already closed, and holds what is known so far.
 func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
 	b = &Prepared{
-		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Spec: spec, Folder: folder},
+		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Done: c.Done, Spec: spec, Folder: folder},
 		features: features.All(),
 	}
 	if err = b.findOut(); err == nil {

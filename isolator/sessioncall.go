@@ -201,7 +201,9 @@ func (j *joined) call(q callRequest) (a callAnswer, err error) {
 	}
 	replies := make(chan callAnswer, 1)
 	go func() { replies <- j.reply() }()
-	say := func(kind wire.Kind, sig syscall.Signal) { _ = wire.SendPatiently(j.conn, wire.Msg{Kind: kind, N: uint32(sig)}) }
+	say := func(kind wire.Kind, sig syscall.Signal) {
+		_ = wire.SendPatiently(j.conn, wire.Msg{Kind: kind, N: uint32(sig)})
+	}
 	done := j.c.Done
 	for {
 		select {

@@ -79,7 +79,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
 		return err
 	}
-	ctx, stop := features.Interruptible()
+	ctx, stop := features.Interruptible(nil)
 	defer stop()
 	done, err := k.Apply(ctx, list)
 	switch {

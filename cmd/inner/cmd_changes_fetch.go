@@ -33,7 +33,7 @@ func (a *app) fetchChanges(fleet, from string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := features.Interruptible()
+	ctx, stop := features.Interruptible(nil)
 	defer stop()
 	refuse := func(err error) error { return &fault.Refusal{Code: 1, Msg: err.Error()} }
 	git, err := a.hostGit()

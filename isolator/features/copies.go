@@ -87,7 +87,7 @@ func makeCopies(run *Run) (kept string, err error) {
 			return kept, err
 		}
 		copies = append(copies, plan.Copy{Dest: m.Dest, Host: to})
-		res, err := copyMount(run.Caller, m, run.Facts, hidden, to, review)
+		res, err := copyMount(run, m, hidden, to, review)
 		if err != nil {
 			return kept, err
 		}
@@ -136,8 +136,8 @@ func copiedMounts(spec profile.RunConfig) []profile.Mount {
 
 // copyMount copies the source of one mount, shows how far it is, and can be
 // interrupted.
-func copyMount(c *caller.Caller, m profile.Mount, f host.Facts, hidden []string, to string, record bool) (copytree.Result, error) {
-	source := f.Paths[m.Source]
+func copyMount(run *Run, m profile.Mount, hidden []string, to string, record bool) (copytree.Result, error) {
+	c, source := run.Caller, run.Facts.Paths[m.Source]
 	o := copytree.Options{Dev: source.ID.Dev, Ino: source.ID.Ino, Record: record, Progress: &copytree.Progress{}}
 	for _, p := range hidden {
 		switch rel, err := filepath.Rel(source.Real, p); {
@@ -148,7 +148,7 @@ func copyMount(c *caller.Caller, m profile.Mount, f host.Facts, hidden []string,
 			o.Exclude = append(o.Exclude, rel)
 		}
 	}
-	ctx, stop := Interruptible()
+	ctx, stop := Interruptible(run.Done)
 	defer stop()
 	done := c.Progress("copying "+c.Short(m.Source), o.Progress.Done.Load, o.Progress.Total.Load)
 	res, err := copytree.Copy(ctx, source.Real, to, o)
@@ -230,24 +230,27 @@ type SignalledError struct{ Signal syscall.Signal }
 
 func (e *SignalledError) Error() string { return e.Signal.String() }
 
-// Interruptible returns a context that the signals which end a program cancel,
-// so that what was begun can be taken away.
-func Interruptible() (context.Context, func()) {
+// Interruptible returns a context that the signals which end a program cancel, or, when ends is not nil,
+// that channel, so that what was begun can be taken away.
+func Interruptible(ends <-chan struct{}) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ch := make(chan os.Signal, 8)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	done := make(chan struct{})
+	if ends == nil {
+		signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	}
 	go func() {
 		select {
 		case s := <-ch:
 			n, _ := s.(syscall.Signal)
 			cancel(&SignalledError{n})
-		case <-done:
+		case <-ends:
+			cancel(&SignalledError{syscall.SIGKILL})
+		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(ch)
-		close(done)
+		cancel(nil)
 	}
 }
 

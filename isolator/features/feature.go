@@ -91,6 +91,7 @@ type Run struct {
 	Context profile.Context
 	Observe *Observe // nil unless the accesses of the program are looked at
 	Mode    Mode
+	Done    <-chan struct{} // ends the run, and then no signal does; nil for a run that is all this process does
 
 	Spec     profile.RunConfig       // what the profile comes to here
 	Folder   *stage.Run              // of the run; nil in a preview

@@ -82,7 +82,7 @@ func (b *boxGits) bringVacant(run *Run) {
 	to, err := os.Open(top)
 	if err == nil {
 		defer to.Close()
-		ctx, stop := Interruptible()
+		ctx, stop := Interruptible(run.Done)
 		defer stop()
 		_, err = Adoption{From: from, To: to, At: top}.Bring(ctx, run.Caller)
 	}

@@ -197,7 +197,7 @@ type Result struct {
 // when the thread that forked it ends, not the process. With Options.Done it may be any
 // goroutine that has called runtime.LockOSThread and never gives its thread back: it ends
 // with the goroutine. Run joins a new session keyring on that thread, marks every descriptor from 3 up
-// close-on-exec, and lets go of a stdin or stdout that is a pipe once the
+// close-on-exec, without Options.Done, and lets go of a stdin or stdout that is a pipe once the
 // program has it, so that its other end sees the program alone.
 func Run(p plan.Plan, o Options) Result {
 	s, err := open(p, o)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 )
 
 // probeNet is what programs of these tests do in the box.

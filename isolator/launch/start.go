@@ -44,7 +44,9 @@ func (s *session) start(p plan.Plan) error {
 	if err := freshKeyring(); err != nil {
 		return err
 	}
-	wire.CloseOnExecFrom(3)
+	if s.o.Done == nil { // else they are another program's; the first process of the box does so for its jobs
+		wire.CloseOnExecFrom(3)
+	}
 	fork := s.startBwrap
 	if p.Container != nil {
 		fork = s.startContainer

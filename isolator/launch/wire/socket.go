@@ -15,9 +15,7 @@ func Listen(path string, backlog int) (fd int, err error) {
 		if err := unix.Unlink(at.Name); err != nil && err != unix.ENOENT {
 			return err
 		}
-		old := unix.Umask(0o177)
 		err := unix.Bind(fd, at)
-		unix.Umask(old)
 		if err == nil {
 			err = unix.Listen(fd, backlog)
 		}
