@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -35,11 +36,12 @@ type Cmd struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	p    *Profile
-	ctx  context.Context
-	done chan struct{} // nil before Start; closed when result and err are known
-	res  Result
-	err  error
+	p     *Profile
+	ctx   context.Context
+	alone bool          // see RunAlone
+	done  chan struct{} // nil before Start; closed when result and err are known
+	res   Result
+	err   error
 }
 
 // Result says how a program ended.
@@ -54,7 +56,10 @@ type Result struct {
 	Limits   []string      // limits that were reached, in words
 	Hosts    []string      // hosts that were requested and refused
 	Blocked  []string      // commands that [noop] blocked
+	SetUp    []string      // warnings about how the box was made, which the next run of the profile would have, too
 	Warnings []string      // of this run; those of Load are not kept
+	Profile  string        // the name of the profile that it ran in
+	Role     string        // and of its role; "" without one
 }
 
 // Command returns a Cmd that runs a program with its arguments. When ctx is done, the whole box
@@ -108,15 +113,30 @@ func (c *Cmd) Wait() (Result, error) {
 	return c.res, c.err
 }
 
+// RunAlone is Run for a process that does nothing else, on its main goroutine, with its thread locked since
+// the start of main: signals that come are the program's.
+func (c *Cmd) RunAlone() (Result, error) {
+	if c.done != nil {
+		return Result{}, refused(usage("this Cmd was started before"))
+	}
+	c.alone, c.done = true, make(chan struct{})
+	defer close(c.done)
+	c.err = refused(c.run())
+	return c.res, c.err
+}
+
 // run makes the call, on a thread of its own.
 func (c *Cmd) run() (err error) {
 	began, notes := time.Now(), new(caller.Notes)
 	defer func() {
-		c.res.Took, c.res.Warnings = time.Since(began), notes.List()
+		c.res.Took = time.Since(began)
+		c.res.SetUp, c.res.Warnings = notes.Parts()
 		if p := recover(); p != nil {
-			err = &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("inner failed: %v", p)}
+			frames := strings.Fields(string(debug.Stack()))
+			err = &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("inner failed: %v", p), Hint: "report it, with: " + strings.Join(frames[:min(len(frames), 40)], " ")}
 		}
 	}()
+	c.res.Profile, c.res.Role = c.p.Name(), c.p.Role()
 	asked := Asked{c.Argv, c.Line, c.Dir, c.Env, c.Timeout, c.p.session, c.Actor}
 	if err := asked.check(); err != nil {
 		return err
@@ -125,6 +145,7 @@ func (c *Cmd) run() (err error) {
 	if err != nil {
 		return err
 	}
+	c.res.Profile = l.Profile.Name
 	files, err := streams.Open(c.Stdin, c.Stdout, c.Stderr)
 	if err != nil {
 		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
@@ -133,10 +154,12 @@ func (c *Cmd) run() (err error) {
 	who := *c.p.caller
 	who.Teller, who.Stdin, who.Stdout, who.Stderr = notes, files.In, files.Out, files.Err
 	done := c.ctx.Done()
-	if done == nil { // of context.Background: the run takes no signal of this program all the same
+	if done == nil && !c.alone { // of context.Background: the run takes no signal of this program all the same
 		done = make(chan struct{})
 	}
-	c.res, err = l.Do(&who, asked, Call{Word: library, Done: done})
+	res, err := l.Do(&who, asked, Call{Word: c.p.word, Done: done, Began: notes.Began})
+	res.Profile, res.Role = c.res.Profile, c.res.Role
+	c.res = res
 	return err
 }
 

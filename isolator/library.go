@@ -3,11 +3,13 @@ package isolator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
@@ -20,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
 // mainCalled says that this process called Main, so it can be started again as the supervisor
@@ -54,8 +57,10 @@ const library = "library"
 type Options struct {
 	Name string // the name of a profile, as in `inner run -p NAME`; a project's must be allowed
 	File string // the path of a profile, as in `inner run -p ./FILE`: needs no permission
-	Role string // a role of the table [roles] that is in force in Dir
+	Role string // a role of the table [roles] that is in force in Dir; AsRole says that it counts, also when it is ""
 	TOML []byte // the text of a profile: needs no permission
+
+	AsRole bool
 
 	Dir     string // the working folder, on the host; "" is the current one
 	Session string // the session whose /tmp and last folder the calls share; "" for none
@@ -83,6 +88,15 @@ func refused(err error) error {
 	r := &Refusal{Kind: fault.KindOf(err), Code: fault.Code(err), Msg: err.Error()}
 	if f := fault.AsRefusal(err); f != nil {
 		r.Fix = f.Hint
+		return r
+	}
+	r.Msg, _, _ = strings.Cut(r.Msg, "\n")
+	r.Fix = "inner profile validate"
+	if _, unknown := errors.AsType[*profile.NotFoundError](err); unknown {
+		r.Fix = "inner profile list"
+	}
+	if problems, many := errors.AsType[strict.Problems](err); many && len(problems) > 0 {
+		r.Fix = "edit " + problems[0].File
 	}
 	return r
 }
@@ -96,6 +110,7 @@ func usage(format string, args ...any) error {
 type Profile struct {
 	loaded  *Loaded
 	caller  *caller.Caller
+	word    string // that was typed, for the record
 	session string
 	from    []string // the flags that name the profile to `inner exec`; nil for Options.TOML
 }
@@ -104,46 +119,48 @@ type Profile struct {
 // than was allowed, or is not valid. It starts no process. The error is a *Refusal.
 func Load(ctx context.Context, o Options) (*Profile, error) {
 	p, err := load(o)
-	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return nil, refused(err)
+	if err = cmp.Or(err, refused(ctx.Err())); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
 func load(o Options) (*Profile, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	home, inner, err := caller.Folders(os.Getenv)
 	if err != nil {
-		return nil, &fault.Refusal{Code: 125, Msg: err.Error()}
+		return nil, refused(&fault.Refusal{Code: 125, Msg: err.Error()})
 	}
-	dir, err := filepath.Abs(cmp.Or(o.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	who := &caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(caller.Notes)}
-	p := &Profile{caller: who, session: o.Session, from: []string{"-p", o.Name}}
-	switch {
-	case o.File != "":
+	if o.Dir, err = filepath.Abs(cmp.Or(o.Dir, ".")); err == nil && o.File != "" {
 		o.File, err = filepath.Abs(o.File)
-		p.from = []string{"-p", o.File}
-	case o.Role != "":
+	}
+	if err != nil {
+		return nil, refused(err)
+	}
+	return LoadFor(&caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(caller.Notes)}, library, o)
+}
+
+// LoadFor is Load for a caller that is known: nothing is read of this process. word is what was typed, for
+// the record. The profile that comes with
+// an error says no more than its name and role, as far as they are known.
+func LoadFor(who *caller.Caller, word string, o Options) (p *Profile, err error) {
+	p = &Profile{caller: who, word: word, session: o.Session, from: []string{"-p", cmp.Or(o.File, o.Name)}}
+	switch {
+	case o.Role != "" || o.AsRole:
 		p.from = []string{"--as", o.Role}
 	case o.TOML != nil:
 		p.from = nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.loaded, err = LoadAt(settings.Of(who), dir, o.choose)
-	return p, err
+	p.loaded, err = LoadAt(settings.Of(who), o.Dir, o.choose)
+	return p, refused(err)
 }
 
 // check refuses options that do not go together.
 func (o Options) check() error {
 	set := 0
-	for _, there := range []bool{o.Name != "", o.File != "", o.Role != "", o.TOML != nil} {
+	for _, there := range []bool{o.Name != "", o.File != "", o.Role != "" || o.AsRole, o.TOML != nil} {
 		if there {
 			set++
 		}
@@ -169,7 +186,7 @@ func (o Options) choose(l *Loaded) (p *profile.Profile, err error) {
 		return l.Settings.Loader(l.Place).LoadBytes(profile.File{Path: filepath.Join(l.Place.Cwd, "Options.TOML"), Data: slices.Clone(o.TOML)}, profile.Direct)
 	case o.File != "":
 		name = o.File
-	case o.Role != "":
+	case o.Role != "" || o.AsRole:
 		if l.Role, err = l.Settings.RoleOf(o.Role, l.Place); err != nil {
 			return nil, err
 		}
@@ -201,8 +218,29 @@ func (p *Profile) commanded(q Asked) (*Loaded, error) {
 	return &other, nil
 }
 
-// Name returns the name of the profile.
-func (p *Profile) Name() string { return p.loaded.Profile.Name }
+// Name returns the name of the profile, and Role that of its role; "" without one.
+func (p *Profile) Name() string {
+	if p.loaded.Profile == nil {
+		return ""
+	}
+	return p.loaded.Profile.Name
+}
+
+// Path is the file of the profile.
+func (p *Profile) Path() string {
+	if p.loaded.Profile == nil {
+		return ""
+	}
+	return p.loaded.Profile.Path
+}
+
+// Role is documented at Name.
+func (p *Profile) Role() string { return p.loaded.Role.Name }
+
+// MaxOutput is how many bytes of each output the profile lets a caller keep.
+func (p *Profile) MaxOutput() int64 {
+	return cmp.Or(p.loaded.Spec.Output.MaxOutput, profile.DefaultMaxOutput)
+}
 
 // Place says what the box has at a path of the host.
 type Place struct {
@@ -219,7 +257,7 @@ func (p *Profile) Classify(host string) (Place, error) {
 	if !filepath.IsAbs(host) {
 		host = filepath.Join(l.Place.Cwd, host)
 	}
-	b, err := Show(l.Settings.With(p.caller), Call{Profile: l.Profile, Context: l.Context, Word: library, By: l.Role.By("", p.session)}, false)
+	b, err := Show(l.Settings.With(p.caller), Call{Profile: l.Profile, Context: l.Context, Word: p.word, By: l.Role.By("", p.session)}, false)
 	if err != nil {
 		return Place{}, refused(err)
 	}

@@ -11,8 +11,8 @@ package main
 import (
 	"os"
 
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/box"
+	"github.com/enr/inner/isolator/launch/outside"
 )
 
 func main() {

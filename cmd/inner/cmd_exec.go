@@ -110,7 +110,7 @@ func (f *execFlags) named(cmd *cobra.Command) error {
 
 // exec runs one call with the streams of inner, and exits as it did.
 func (a *app) exec(r *calls.Runner, q calls.Request) error {
-	answer := r.Here(q, &calls.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	answer := r.Here(q, calls.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	for _, text := range answer.Warnings {
 		a.Warn("%s", text)
 	}
@@ -125,14 +125,14 @@ func (a *app) exec(r *calls.Runner, q calls.Request) error {
 
 // execJSON runs one call and writes its answer.
 func (a *app) execJSON(r *calls.Runner, f execFlags, args []string) error {
-	q, streams := calls.Request{Argv: args, Line: f.line}, &calls.Streams{In: os.Stdin}
+	q, streams := calls.Request{Argv: args, Line: f.line}, calls.Streams{In: os.Stdin}
 	var wrong error
 	if len(args) == 0 && f.line == "" {
 		text, err := io.ReadAll(io.LimitReader(a.stdin, calls.MaxLine+1))
 		if err != nil {
 			return usagef("standard input: %w", err)
 		}
-		streams = nil
+		streams.In = nil
 		if q, wrong = calls.Parse(text); len(text) > calls.MaxLine {
 			q, wrong = calls.Request{}, fault.Refuse(2, "", "the request is longer than %d bytes", calls.MaxLine)
 		}

@@ -52,10 +52,6 @@ type Caller struct {
 
 	Teller
 
-	// Installed, when not nil, remembers which programs are on PATH. It is for whoever makes
-	// many runs and replaces it when a folder of PATH changes.
-	Installed *Installed
-
 	unaudited bool // it was said that the audit log cannot be written
 }
 
@@ -73,6 +69,12 @@ func (c *Caller) LookupEnv(name string) (string, bool) {
 func (c *Caller) Getenv(name string) string {
 	value, _ := c.LookupEnv(name)
 	return value
+}
+
+// OnPath reports whether a program is on the caller's PATH, as FindReal finds it.
+func (c *Caller) OnPath(name string) bool {
+	_, err := c.FindReal(name, c.Getenv("PATH"))
+	return err == nil
 }
 
 // ProfilesDir returns where the user's own profiles are.

@@ -22,9 +22,6 @@ type Answer struct {
 	Stdout, Stderr []byte
 	Truncated      []string // of "stdout" and "stderr", those that are longer
 
-	Profile string
-	Role    string // of the table [roles]; "" without
-
 	Err error // *fault.Refusal when inner has something to say
 }
 
