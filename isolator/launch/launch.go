@@ -2,29 +2,19 @@
 // box's terminal, its signals, its time limit, its exit code.
 //
 // Two processes do this. The launcher is the one the person's shell sees. The
-// supervisor (package supervisor) runs inside the box, executed through
-// a descriptor so that no mount is needed for it, as the only child of
-// bwrap's pid 1; the program is its child. They talk over one socketpair:
+// supervisor (package box) is the first process in the box, executed through
+// a descriptor so that no mount is needed for it; the program is its child. Package wire says what they
+// say to each other. The launcher's part, in its order:
 //
-//	launcher                                 supervisor (in the box)
-//	  memfds, socketpair, fresh keyring
-//	  fork bwrap  ─────────────────────────► non-dumpable, reads its spec
-//	  catches signals   ◄────────────── R    ready
-//	  keeps the folders ◄───── D(folder)      fills the box's folders in memory
-//	  accepts there     ◄──── L(socket), N    listens on the box's loopback, if at all
-//	  real terminal raw                      opens the box's own terminal
-//	  pins links, masks files, from outside
-//	  takes the master  ◄───────── M(master) lets go of it
-//	  go ──────────────────────────────────► the word it waits for
-//	                    ◄─────────────────P  about to start the program
-//	  relays bytes, sends signals ─────────► kill(job)
-//	  stops itself      ◄────────────── S    the job has stopped
-//	  drains, restores  ◄────────────── E    the program has ended
+//	memfds, socketpair, fresh keyring; forks bwrap, and catches signals
+//	Here      pins links, masks files, serves git, from outside, while the supervisor prepares the box
+//	Ready     takes the network of the box; the real terminal raw; what was typed before, typed again
+//	Start     lets go of pipes; relays bytes, sends signals
+//	Stopped   stops itself
+//	Ended     drains, restores
 //
-// A run without a terminal as standard input is shorter: after P the supervisor
-// becomes the program, the launcher signals its process group from outside,
-// and bwrap hands on its exit code. Output that goes to a terminal still
-// passes through a terminal of the box, which nobody can read keys from.
+// Output that goes to a terminal passes through a terminal of the box also where that is not the program's
+// standard input: then nobody can read keys from it.
 //
 // What it promises:
 //
@@ -212,7 +202,7 @@ func Run(p plan.Plan, o Options) Result {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
 			s.program.failure = &failure{CodeNoSandbox, wire.Line(err.Error())}
-			// The supervisor ends when it sees that no word will come. To kill bwrap at once
+			// The supervisor ends when it sees that no job will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
 			s.channel.refuse()
 			s.killAfter(earlyGrace)
