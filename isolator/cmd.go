@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -16,8 +17,12 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/streams"
+	"github.com/enr/inner/profile"
 )
 
 // Cmd is one program in a box of its own. Set its fields before Start or Run; either may be
@@ -137,15 +142,14 @@ func (c *Cmd) run() (err error) {
 		}
 	}()
 	c.res.Profile, c.res.Role = c.p.Name(), c.p.Role()
-	asked := Asked{c.Argv, c.Line, c.Dir, c.Env, c.Timeout, c.p.session, c.Actor}
-	if err := asked.check(); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
-	l, err := c.p.commanded(asked)
+	p, err := c.p.commanded(c)
 	if err != nil {
 		return err
 	}
-	c.res.Profile = l.Profile.Name
+	c.res.Profile = p.Name()
 	files, err := streams.Open(c.Stdin, c.Stdout, c.Stderr)
 	if err != nil {
 		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
@@ -157,33 +161,110 @@ func (c *Cmd) run() (err error) {
 	if done == nil && !c.alone { // of context.Background: the run takes no signal of this program all the same
 		done = make(chan struct{})
 	}
-	res, err := l.Do(&who, asked, Call{Word: c.p.word, Done: done, Began: notes.Began})
-	res.Profile, res.Role = c.res.Profile, c.res.Role
-	c.res = res
-	return err
+	call := Call{Profile: p.profile, Context: p.context, By: p.role.By(c.Actor, ""), Word: p.word, Done: done, Began: notes.Began}
+	var s *session.Session
+	if p.session != "" {
+		if s, err = session.Open(who.SessionsDir(), session.Key{ID: p.session, Project: sessionProject(p.place), Profile: p.profile.Path}); err != nil {
+			return err
+		}
+		defer s.Close()
+	}
+	if err := c.into(&call, &who, p.spec, s); err != nil {
+		return err
+	}
+	out, err := Run(p.settings.With(&who), call)
+	if c.res.Run = out.ID; err != nil {
+		return err
+	}
+	if s != nil && c.Line != "" {
+		s.Ended()
+	}
+	c.ended(out)
+	return nil
 }
 
 // check refuses what cannot be arguments and variables.
-func (q Asked) check() error {
-	for name, v := range q.Env {
+func (c *Cmd) check() error {
+	for name, v := range c.Env {
 		if strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0) {
 			return usage("env: %q cannot be a variable", name)
 		}
 	}
-	if slices.ContainsFunc(append([]string{q.Line, q.Dir}, q.Argv...), func(w string) bool { return strings.ContainsRune(w, 0) }) {
+	if slices.ContainsFunc(append([]string{c.Line, c.Dir}, c.Argv...), func(w string) bool { return strings.ContainsRune(w, 0) }) {
 		return usage("an argument contains a NUL character")
 	}
 	return nil
 }
 
-// resultOf returns what a program came to.
-func resultOf(out features.Outcome) Result {
-	r := Result{
-		Code: out.Code, TimedOut: out.TimedOut, Run: out.ID, Backend: out.Backend, Limits: out.Limits,
-		Hosts: runlog.RefusedHosts(out.Hosts), Blocked: slices.Sorted(maps.Keys(out.Blocked)),
-	}
+// ended notes what a program came to.
+func (c *Cmd) ended(out features.Outcome) {
+	r := &c.res
+	r.Code, r.TimedOut, r.Backend, r.Limits = out.Code, out.TimedOut, out.Backend, out.Limits
+	r.Hosts, r.Blocked = runlog.RefusedHosts(out.Hosts), slices.Sorted(maps.Keys(out.Blocked))
 	if out.Signal != 0 {
 		r.Signal = unix.SignalName(out.Signal)
 	}
-	return r
+}
+
+// into completes a call whose profile resolves to spec. s is its session, or nil.
+func (c *Cmd) into(call *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
+	if s != nil {
+		call.Tmp, call.Session, call.Start, call.OrElse, call.By.Session = s.Tmp, s.Dir(), s.Last, true, s.ID
+	}
+	if c.Dir != "" {
+		call.Start, call.OrElse = c.Dir, false
+		if !filepath.IsAbs(c.Dir) {
+			call.Start = filepath.Join(spec.Cwd, c.Dir)
+		}
+	}
+	argv := c.words(who, spec, call.Start, s != nil)
+	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if spec.Env.Kept(name) {
+			return usage("env: %q passes into no box ([hide] env of config.toml)", name)
+		}
+		o.Env = append(o.Env, profile.KV{Key: name, Value: c.Env[name]})
+	}
+	if c.Timeout > 0 && (spec.Output.Timeout == 0 || c.Timeout < spec.Output.Timeout) {
+		o.Timeout = &c.Timeout
+	}
+	call.Context.Overrides = o
+	return nil
+}
+
+// words are the arguments of what is asked for, which starts in a folder of the box.
+func (c *Cmd) words(who *caller.Caller, spec profile.RunConfig, start string, inSession bool) []string {
+	if c.Line != "" {
+		return shellWords(who, c.Line, spec, inSession)
+	}
+	if program := c.Argv[0]; strings.Contains(program, "/") && !filepath.IsAbs(program) && start != "" {
+		return append([]string{filepath.Join(start, program)}, c.Argv[1:]...)
+	}
+	return c.Argv
+}
+
+// shellWords returns the arguments that run a command line: with bash where the box has it, else
+// with sh. In a session the shell writes the folder that it ended in to session.LastFile.
+func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession bool) []string {
+	sh := "sh"
+	if !spec.Container() { // an image need not have the host's bash
+		if _, err := c.FindReal("bash", plan.BoxPath(spec, c.Getenv("PATH"))); err == nil {
+			sh = "bash"
+		}
+	}
+	if !inSession {
+		return []string{sh, "-c", line}
+	}
+	// shift hides the line from itself: it sees no arguments. An earlier call may have left a
+	// FIFO at LastFile, on which this one would block for ever.
+	return []string{sh, "-c", "trap '[ -p " + session.LastFile + " ] || pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
+}
+
+// sessionProject returns what sessions of a place belong to: the root of its project, or the folder
+// itself outside of projects.
+func sessionProject(pl settings.Place) string {
+	if root := pl.Root(); root != "" {
+		return root
+	}
+	return pl.Cwd
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -108,11 +109,18 @@ func usage(format string, args ...any) error {
 // Profile is a profile with everything it is resolved against, as it was when it was loaded.
 // It does not change, and may be used by several goroutines.
 type Profile struct {
-	loaded  *Loaded
 	caller  *caller.Caller
 	word    string // that was typed, for the record
 	session string
 	from    []string // the flags that name the profile to `inner exec`; nil for Options.TOML
+
+	settings *settings.Settings
+	place    settings.Place
+	commands config.Commands // [commands] in force
+	role     settings.Role   // the zero value without one
+	profile  *profile.Profile
+	context  profile.Context
+	spec     profile.RunConfig
 }
 
 // Load loads a profile. It refuses one that would not run because it is not allowed, grants more
@@ -146,15 +154,42 @@ func load(o Options) (*Profile, error) {
 // the record. The profile that comes with
 // an error says no more than its name and role, as far as they are known.
 func LoadFor(who *caller.Caller, word string, o Options) (p *Profile, err error) {
-	p = &Profile{caller: who, word: word, session: o.Session, from: []string{"-p", cmp.Or(o.File, o.Name)}}
+	p = &Profile{caller: who, settings: settings.Of(who), word: word, session: o.Session, from: []string{"-p", cmp.Or(o.File, o.Name)}}
 	switch {
 	case o.Role != "" || o.AsRole:
 		p.from = []string{"--as", o.Role}
 	case o.TOML != nil:
 		p.from = nil
 	}
-	p.loaded, err = LoadAt(settings.Of(who), o.Dir, o.choose)
-	return p, refused(err)
+	return p, refused(p.load(o))
+}
+
+// load loads the profile, and refuses one that would not run because it is not allowed, grants more than was
+// allowed, or is not valid.
+func (p *Profile) load(o Options) (err error) {
+	if p.place, err = p.settings.At(o.Dir); err != nil {
+		return err
+	}
+	chosen, err := p.choose(o)
+	if err != nil {
+		return err
+	}
+	if p.commands, err = p.settings.Commands(p.place); err != nil {
+		return err
+	}
+	return p.resolve(chosen)
+}
+
+// resolve resolves what was chosen, and checks that it is allowed as it is.
+func (p *Profile) resolve(chosen *profile.Profile) (err error) {
+	p.profile = chosen
+	if p.context, err = p.settings.Context(p.place, profile.Overrides{Interactive: new(bool)}, false); err != nil {
+		return err
+	}
+	if p.spec, err = settings.Resolve(chosen, p.context); err != nil {
+		return err
+	}
+	return p.settings.AsAllowed(chosen, p.context, p.spec)
 }
 
 // check refuses options that do not go together.
@@ -179,67 +214,72 @@ func (o Options) check() error {
 }
 
 // choose loads the profile that the options name.
-func (o Options) choose(l *Loaded) (p *profile.Profile, err error) {
+func (p *Profile) choose(o Options) (chosen *profile.Profile, err error) {
 	name := o.Name
 	switch {
 	case o.TOML != nil:
-		return l.Settings.Loader(l.Place).LoadBytes(profile.File{Path: filepath.Join(l.Place.Cwd, "Options.TOML"), Data: slices.Clone(o.TOML)}, profile.Direct)
+		return p.settings.Loader(p.place).LoadBytes(profile.File{Path: filepath.Join(p.place.Cwd, "Options.TOML"), Data: slices.Clone(o.TOML)}, profile.Direct)
 	case o.File != "":
 		name = o.File
 	case o.Role != "" || o.AsRole:
-		if l.Role, err = l.Settings.RoleOf(o.Role, l.Place); err != nil {
+		if p.role, err = p.settings.RoleOf(o.Role, p.place); err != nil {
 			return nil, err
 		}
-		name = l.Role.Profile
+		name = p.role.Profile
 	case profile.CheckName(name) != nil:
 		return nil, usage("Name %q is not the name of a profile: File takes a path", name)
 	}
-	return l.Settings.Choose(name, l.Place)
+	return p.settings.Choose(name, p.place)
 }
 
-// commanded returns the profile that a command runs in: another one where [commands] says so.
-func (p *Profile) commanded(q Asked) (*Loaded, error) {
-	name, err := p.loaded.Another(q)
-	if err != nil || name == "" {
-		return p.loaded, err
+// commanded returns the profile that a command runs in: another one where [commands] says so. The table does
+// not count for a call with variables of its own: with those, a name can mean another program.
+func (p *Profile) commanded(c *Cmd) (*Profile, error) {
+	table := p.commands
+	if len(c.Env) > 0 {
+		table.Profiles = nil
 	}
-	other := *p.loaded
-	other.Settings = other.Settings.With(p.caller)
-	chosen, err := other.Settings.Choose(name, other.Place)
+	name, err := settings.Commanded(table, c.Argv, c.Line)
+	if err != nil || name == "" {
+		return p, err
+	}
+	other := *p
+	other.settings = p.settings.With(p.caller)
+	chosen, err := other.settings.Choose(name, p.place)
 	if err != nil {
 		return nil, err
 	}
 	if err := other.resolve(chosen); err != nil {
 		return nil, err
 	}
-	if gives, err := settings.Gives(other.Commands, other.Role.Name, p.loaded.Spec, other.Spec); !gives {
-		return p.loaded, err
+	if gives, err := settings.Gives(other.commands, other.role.Name, p.spec, other.spec); !gives {
+		return p, err
 	}
 	return &other, nil
 }
 
 // Name returns the name of the profile, and Role that of its role; "" without one.
 func (p *Profile) Name() string {
-	if p.loaded.Profile == nil {
+	if p.profile == nil {
 		return ""
 	}
-	return p.loaded.Profile.Name
+	return p.profile.Name
 }
 
 // Path is the file of the profile.
 func (p *Profile) Path() string {
-	if p.loaded.Profile == nil {
+	if p.profile == nil {
 		return ""
 	}
-	return p.loaded.Profile.Path
+	return p.profile.Path
 }
 
 // Role is documented at Name.
-func (p *Profile) Role() string { return p.loaded.Role.Name }
+func (p *Profile) Role() string { return p.role.Name }
 
 // MaxOutput is how many bytes of each output the profile lets a caller keep.
 func (p *Profile) MaxOutput() int64 {
-	return cmp.Or(p.loaded.Spec.Output.MaxOutput, profile.DefaultMaxOutput)
+	return cmp.Or(p.spec.Output.MaxOutput, profile.DefaultMaxOutput)
 }
 
 // Place says what the box has at a path of the host.
@@ -253,11 +293,10 @@ type Place struct {
 // Classify says what the box has at a path of the host, as `inner why` does. It looks at the
 // host again, and creates nothing. The error is a *Refusal: the box would not start.
 func (p *Profile) Classify(host string) (Place, error) {
-	l := p.loaded
 	if !filepath.IsAbs(host) {
-		host = filepath.Join(l.Place.Cwd, host)
+		host = filepath.Join(p.place.Cwd, host)
 	}
-	b, err := Show(l.Settings.With(p.caller), Call{Profile: l.Profile, Context: l.Context, Word: p.word, By: l.Role.By("", p.session)}, false)
+	b, err := Show(p.settings.With(p.caller), Call{Profile: p.profile, Context: p.context, Word: p.word, By: p.role.By("", p.session)}, false)
 	if err != nil {
 		return Place{}, refused(err)
 	}
@@ -280,7 +319,7 @@ func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
 	case p.from == nil:
 		return nil, refused(usage("Options.TOML cannot be passed to another process: use Options.File"))
 	}
-	at, err := p.loaded.Settings.With(p.caller).At(cmp.Or(dir, p.loaded.Place.Cwd))
+	at, err := p.settings.With(p.caller).At(cmp.Or(dir, p.place.Cwd))
 	if err != nil {
 		return nil, refused(err)
 	}

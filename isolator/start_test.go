@@ -9,9 +9,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
-	"github.com/enr/inner/profile"
 )
 
 // Another plan, after a start that failed, has what the first one had: the summary for inner why.
@@ -24,13 +22,11 @@ func TestAgain(t *testing.T) {
 	inner := filepath.Join(work, "home", ".inner")
 	who := &caller.Caller{Home: filepath.Join(work, "home"), InnerHome: inner, Environ: []string{"PATH=" + os.Getenv("PATH")}, Teller: new(caller.Notes)}
 	text := "schema_version = \"1\"\n[sandbox]\nhome = \"isolated\"\n[entrypoint]\ncmd = \"/bin/sh\"\n"
-	l, err := LoadAt(settings.Of(who), app, func(l *Loaded) (*profile.Profile, error) {
-		return l.Settings.Loader(l.Place).LoadBytes(profile.File{Path: filepath.Join(app, "p.toml"), Data: []byte(text)}, profile.Direct)
-	})
+	l, err := LoadFor(who, "test", Options{TOML: []byte(text), Dir: app})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Show(l.Settings, Call{Profile: l.Profile, Context: l.Context}, false)
+	b, err := Show(l.settings, Call{Profile: l.profile, Context: l.context}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

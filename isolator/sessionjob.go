@@ -1,0 +1,220 @@
+package isolator
+
+import (
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/session"
+)
+
+// What the keeper of a session's box does for each call: it runs it as a job, and answers.
+
+// askWithin is how long a connection may take to say what it wants.
+const askWithin = 30 * time.Second
+
+// served serves one connection.
+func (k *keeper) served(conn int) {
+	defer unix.Close(conn)
+	if wire.Poll(conn, unix.POLLIN, int(askWithin/time.Millisecond)) == 0 {
+		return
+	}
+	m, fds, err := wire.Await(conn)
+	defer wire.CloseAll(fds)
+	var q callRequest
+	switch {
+	case err != nil:
+	case m.Kind == wire.End:
+		k.end()
+	case m.Kind == wire.Call && len(fds) == 4 && received(fds[0], &q) == nil:
+		taken, other := k.take(q.Key)
+		if other {
+			_ = wire.Send(conn, wire.Msg{Kind: wire.Failed})
+		}
+		if !taken {
+			return
+		}
+		defer k.leave()
+		if wire.Send(conn, wire.Msg{Kind: wire.Started}) == nil {
+			k.answer(conn, q, [3]int(fds[1:]))
+		}
+	}
+}
+
+// jobOf is the program of a call, as it would run in a box of its own that is made as this one is.
+func (k *keeper) jobOf(q callRequest) plan.Plan {
+	rc, facts, staged := k.box.Spec, k.box.Facts, k.box.Assets
+	rc.Env, rc.Cwd = q.Env, q.Cwd
+	facts.Env, staged.Env = host.Environment(q.Environ), k.box.Plan.Set
+	staged.Start, staged.OrElse = q.Start, q.OrElse
+	p := plan.Plan{Program: q.Program, Argv: features.WithArgs(q.Argv, k.box.Agents), Env: plan.Environment(rc, facts, staged)}
+	p.StartIn(rc, staged)
+	return p
+}
+
+// answer runs one call, whose streams it closes once they are the box's, and answers it.
+func (k *keeper) answer(conn int, q callRequest, stdio [3]int) {
+	a := callAnswer{Outcome: features.Outcome{ID: k.box.ID(), Backend: "bwrap", Begun: time.Now()}}
+	run, err := k.calls.Start(k.jobOf(q), stdio)
+	null, _ := wire.OpenNull()
+	for _, fd := range stdio { // their other ends see the box alone
+		_ = unix.Dup3(null, fd, unix.O_CLOEXEC)
+	}
+	unix.Close(null)
+	words, over := make(chan word), make(chan struct{})
+	defer close(over)
+	go hear(conn, words, over)
+	if err != nil {
+		a.Code, a.Reason = launch.CodeNoSandbox, err.Error()
+	} else {
+		a.Result, a.Lost = follow(run, q.Timeout, words)
+	}
+	k.after(q, &a)
+	if sendJSON(conn, wire.Ended, a) != nil {
+		return
+	}
+	select {
+	case w := <-words:
+		for _, fd := range w.fds { // as long as somebody writes
+			go func() {
+				f := os.NewFile(uintptr(fd), "output")
+				_, _ = io.Copy(io.Discard, f)
+				f.Close()
+			}()
+		}
+	case <-time.After(askWithin):
+	}
+}
+
+// word is what a call says while it runs; the zero value is the end of the connection.
+type word struct {
+	wire.Msg
+	fds []int
+}
+
+// hear reads what a call says, until its last word.
+func hear(conn int, words chan<- word, over <-chan struct{}) {
+	for {
+		m, fds, err := wire.Await(conn)
+		if err != nil {
+			m = wire.Msg{}
+		}
+		if m.Kind != wire.Rest {
+			wire.CloseAll(fds)
+			fds = nil
+		}
+		select {
+		case words <- word{m, fds}:
+		case <-over:
+			wire.CloseAll(fds)
+			return
+		}
+		if err != nil || m.Kind == wire.Rest {
+			return
+		}
+	}
+}
+
+// callGrace is how long a program may take after SIGTERM, as in a box of its own.
+const callGrace = 5 * time.Second
+
+// follow follows a call to its end. lost says that the box has ended, and the call with it.
+func follow(run *launch.CallRun, limit time.Duration, words <-chan word) (res launch.Result, lost bool) {
+	defer run.Forget()
+	var timeout, kill <-chan time.Time
+	if limit > 0 {
+		timeout = time.After(limit)
+	}
+	all := false // its processes have to end, too
+	for {
+		select {
+		case e := <-run.Ended():
+			if all {
+				run.Kill()
+			}
+			res.Started, res.Reason = e.Started, e.Reason
+			if res.Code, res.Signal = e.Exit(); res.TimedOut {
+				res.Code = launch.CodeTimeout
+			}
+			return res, e.Lost
+		case <-timeout:
+			timeout, all, res.TimedOut = nil, true, true
+			run.Signal(syscall.SIGTERM)
+			run.Signal(syscall.SIGCONT)
+			kill = time.After(callGrace)
+		case <-kill:
+			kill = nil
+			go run.Kill()
+		case w := <-words:
+			if sig := syscall.Signal(w.N); w.Kind == wire.Signal {
+				run.Signal(sig)
+				if (sig == syscall.SIGTERM || sig == syscall.SIGHUP) && kill == nil {
+					all, kill = true, time.After(callGrace)
+				}
+				continue
+			}
+			all = true // whoever called is gone, or wants no more of it
+			go run.Kill()
+			if w.Kind != wire.Kill {
+				words = nil
+			}
+		}
+	}
+}
+
+// after is what follows the end of a call: it says what became of what the box has in common.
+func (k *keeper) after(q callRequest, a *callAnswer) {
+	k.between.Lock()
+	defer k.between.Unlock()
+	now := runlog.Moment()
+	a.Clock, k.clock = k.clock, now
+	k.box.tellReplaced(k.calls.Replaced())
+	for _, f := range k.box.features {
+		if f.Between != nil && a.Started {
+			if err := f.Between(k.box.Run, &a.Outcome); err != nil {
+				k.settings.Fail(err)
+			}
+		}
+	}
+	a.Limits = features.LimitTexts(k.box.Run, k.reached(a))
+	for _, text := range a.Limits {
+		a.Events = append(a.Events, runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: k.box.Spec.Name, Reason: text + " reached"})
+	}
+	if a.Started {
+		k.audit(q, a)
+	}
+	a.Events = nil
+	a.SetUp, a.Notes = k.notes.Take()
+	session.Use(k.q.Folder)
+}
+
+// reached names the limits that the box has reached since the last call, and this call.
+func (k *keeper) reached(a *callAnswer) []string {
+	list := k.calls.Reached()
+	if l := k.box.Plan.Limits; l != nil && l.Rlimits.FileSize > 0 && a.Started && a.Code == 128+int(syscall.SIGXFSZ) {
+		list = append(list, "file_size")
+	}
+	return list
+}
+
+// audit writes the line of a call; of one that has not run its own process writes it.
+func (k *keeper) audit(q callRequest, a *callAnswer) {
+	c := k.call
+	c.Word, c.By = q.Word, q.By
+	events := ended(k.box, c, a.Outcome)
+	end := &events[len(events)-1]
+	end.Program, end.Args, end.Cwd = q.Program, max(0, len(q.Argv)-1), q.Cwd
+	if a.Lost {
+		end.Reason = "the box of the session ended"
+	}
+	k.settings.Audit(events...)
+}
