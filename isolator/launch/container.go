@@ -25,8 +25,6 @@ type contained struct {
 	c        *plan.Container
 	listener int  // -1 once the container has connected
 	killed   bool // the engine was killed
-
-	orphans chan struct{} // closed when nobody waits for orphans any more; nil with an engine
 }
 
 // startContainer starts the engine. On an error nothing is running.
@@ -125,14 +123,16 @@ func (k *contained) waitsFor() int {
 const removeWithin = 10 * time.Second
 
 // leave ends what is left, and has a container removed whose engine did not live to do so.
-func (k *contained) leave(engine syscall.WaitStatus) {
+func (k *contained) leave(started *child) {
 	if k == nil {
 		return
 	}
-	killed := k.killed || engine.Signaled()
+	killed := k.killed || started.status.Signaled()
 	closeFds(&k.listener)
 	if k.c.Path == "" {
-		k.endOthers()
+		if started.pid > 0 {
+			endOthers()
+		}
 		return
 	}
 	if !killed {

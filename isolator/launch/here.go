@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
@@ -29,44 +26,15 @@ func (s *session) startHere() error {
 		return fmt.Errorf("the first process of the box cannot be started: %w", err)
 	}
 	s.owned.close()
-	s.contained.orphans = make(chan struct{})
-	go func() {
-		defer close(s.contained.orphans)
-		reapOrphans(s.child.pid)
-	}()
 	return s.describe()
 }
 
-// reapOrphans waits for whatever loses its parent, until the program itself has ended, which is
-// left for the launcher.
-func reapOrphans(program int) {
-	for {
-		var info unix.Siginfo
-		switch err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil); {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return
-		}
-		// si_pid: after three numbers, in a union that is aligned as a pointer (siginfo_t).
-		pid := int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), 8+unsafe.Sizeof(uintptr(0)))))
-		if pid == program {
-			return
-		}
-		_, _ = syscall.Wait4(pid, nil, 0, nil)
-	}
-}
-
-// endOthers ends everything in the container but this process, once the program was started.
-func (k *contained) endOthers() {
-	if k.orphans == nil {
-		return
-	}
+// endOthers ends everything in the container but this process.
+func endOthers() {
 	box.KillRest()
 	for {
 		if _, err := wire.Wait(-1, nil, 0); err != nil {
-			break
+			return
 		}
 	}
-	<-k.orphans // whoever starts a process after this waits for it alone
 }

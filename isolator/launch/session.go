@@ -127,7 +127,7 @@ func programOf(p plan.Plan, o Options) wire.Job {
 // effect, while the caller cleans up after the run and exits.
 func (s *session) close() {
 	s.inbox.close(s.output.running == 0 && s.child.pidfd >= 0)
-	s.contained.leave(s.child.status)
+	s.contained.leave(&s.child)
 	s.console.real.restore()
 	s.limits.group.Close()
 	s.network.close()

@@ -146,6 +146,9 @@ func (b *box) prepare() error {
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return os.NewSyscallError("setsid", err)
 	}
+	if unix.Getpid() != 1 { // what jobs leave is ours all the same
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	}
 	return inOrder(b.lookAround, b.lookAtContainer, b.fill, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
 }
 
