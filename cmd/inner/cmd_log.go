@@ -168,7 +168,7 @@ func (a *app) cmdLogShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show [RUN]", Short: "Show the record of a run and what it wrote",
 		Long: "Show the record of a run and, as plain text, what was kept of its output: what scrolled off the\n" +
-			"screen, and what the screen showed at the end.\n" +
+			"screen, and what the screen showed at the end. What a program erased is in the file alone.\n" +
 			"It does not say which hidden places the program asked for: inner run --explain-denials does.\n\n" +
 			"RUN is the id of a run, the beginning of one, or \"last\", which is the default. On a terminal the\n" +
 			"text goes through $PAGER.",
