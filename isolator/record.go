@@ -134,17 +134,20 @@ func (r *record) begin(b *Prepared, word string) error {
 	}
 	r.log = log
 	secrets := runlog.Secrets(b.Plan.Env, profile.LooksSecret)
+	h := runlog.Header{Title: spec.Name, Env: map[string]string{"TERM": b.Getenv("TERM"), "SHELL": b.Getenv("SHELL")}}
+	size, err := unix.IoctlGetWinsize(int(b.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err == nil {
+		h.Width, h.Height = int(size.Col), int(size.Row)
+	}
 	if spec.Output.Record && b.Facts.Terminal {
-		size, err := unix.IoctlGetWinsize(int(b.Stdout.Fd()), unix.TIOCGWINSZ)
 		if err == nil {
-			h := runlog.Header{Width: int(size.Col), Height: int(size.Row), Title: spec.Name, Env: map[string]string{"TERM": b.Getenv("TERM"), "SHELL": b.Getenv("SHELL")}}
 			r.capture, err = log.Cast(h, r.begun, secrets)
 		}
 		if err != nil {
 			return r.missing(err)
 		}
 	} else {
-		r.capture = log.Output(secrets)
+		r.capture = log.Output(h, secrets)
 	}
 	return nil
 }

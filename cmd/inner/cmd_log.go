@@ -16,6 +16,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/escape"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/config"
 )
@@ -166,7 +167,8 @@ func (a *app) cmdLogShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "show [RUN]", Short: "Show the record of a run and what it wrote",
-		Long: "Show the record of a run and, as plain text, what was kept of its output.\n" +
+		Long: "Show the record of a run and, as plain text, what was kept of its output: what scrolled off the\n" +
+			"screen, and what the screen showed at the end. What a program erased is in the file alone.\n" +
 			"It does not say which hidden places the program asked for: inner run --explain-denials does.\n\n" +
 			"RUN is the id of a run, the beginning of one, or \"last\", which is the default. On a terminal the\n" +
 			"text goes through $PAGER.",
@@ -272,7 +274,8 @@ func (a *app) showChanged(c *runlog.Changes, row func(name, format string, args 
 	}
 }
 
-// showOutput writes what was kept of a run's output as plain text.
+// showOutput writes what was kept of a run's output as plain text: what scrolled off the screen, and
+// what was on it at the end.
 func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 	f, recording, err := r.Output()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,16 +287,17 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 	}
 	defer f.Close()
 	fmt.Fprintln(w)
-	plain := runlog.NewPlain(w)
+	screen := escape.NewScreen(w)
 	if recording {
-		_, err = runlog.ReadCast(f, func(m runlog.CastEvent) error {
-			_, err := io.WriteString(plain, m.Output)
+		err = runlog.ReadCast(f, func(m runlog.CastEvent) error {
+			screen.Resize(m.Rows, m.Cols)
+			_, err := io.WriteString(screen, m.Output)
 			return err
 		})
 	} else {
-		_, err = io.Copy(plain, f)
+		_, err = io.Copy(screen, f)
 	}
-	return errors.Join(err, plain.Close())
+	return errors.Join(err, screen.Close())
 }
 
 func (a *app) cmdLogClean() *cobra.Command {

@@ -102,7 +102,7 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 	var left launch.Leftover
 	show := launch.NoClipboard(io.MultiWriter(tty, &left))
 	start, skipped, last := time.Now(), time.Duration(0), time.Duration(0)
-	_, err = runlog.ReadCast(recording, func(m runlog.CastEvent) error {
+	err = runlog.ReadCast(recording, func(m runlog.CastEvent) error {
 		if gap := m.When - last; pause > 0 && gap > pause {
 			skipped += gap - pause
 		}

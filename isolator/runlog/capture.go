@@ -2,12 +2,15 @@ package runlog
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Captured says what is kept of a run's output.
@@ -19,203 +22,185 @@ type Captured struct {
 	Error string `json:"error,omitempty"` // why it ends early
 }
 
-// Capture keeps what a program writes. Output and Resize are called while it
-// runs, from any goroutine; they never wait for the disk: what is not written
-// yet is held in memory, at most MaxOutput of it. The file is written by a
-// goroutine that starts with the first output.
+// Capture keeps what a program writes, less the secrets. Output and Resize are called while it runs,
+// from any goroutine; they never wait for the disk: what is not written yet is held in memory, at
+// most MaxOutput of it.
 type Capture struct {
-	start  time.Time
-	open   func() (*os.File, error) // makes the file
-	limit  int64
-	name   string
-	encode encoder
-
-	wake    chan struct{} // there is something to write
-	closing chan struct{}
+	name  string
+	cast  bool
+	start time.Time
+	open  func() (*os.File, error) // makes the file
 
 	mu      sync.Mutex
-	pending []byte
-	marks   []mark
+	redact  redactor
+	pending []byte // as it will be in the file
+	size    int64  // of the file, with what is pending
 	seen    int64
 	cut     bool // nothing more is taken
 	rows    uint16
 	cols    uint16
-	done    chan struct{} // nil until the goroutine is there
+	timer   *time.Timer // until pending is written; nil: nothing is
 
-	// The goroutine's, until done is closed.
-	file *os.File
-	kept int64
-	full bool
-	err  error
+	writing sync.Mutex // taken before mu
+	file    *os.File
+	kept    int64
+	err     error
 }
 
-// mark is where in pending something begins, and when it came.
-type mark struct {
-	at   int
-	when time.Duration
-	size [2]uint16 // columns and rows of a resize; else zero
-}
+// gather is how long output is gathered before it is written: to wake another thread at every
+// piece would slow the program down.
+const gather = 20 * time.Millisecond
 
-// encoder turns output into the bytes of a file. The last piece of a stream
-// is empty, with last set.
-type encoder interface {
-	output(to []byte, when time.Duration, p []byte, last bool) []byte
-	resize(to []byte, when time.Duration, cols, rows uint16) []byte
-}
-
-// takes reports whether output that comes now, when pending is so long, is one
-// with the piece that began at m.
-func (m mark) takes(now time.Duration, pending int) bool {
-	return m.size[0] == 0 && now-m.when <= 2*time.Millisecond && pending-m.at < 64<<10
-}
-
-// Output has the run's output kept as it comes, in output.log, less the
-// secrets.
-func (r *Run) Output(secrets []string) *Capture {
-	return r.capture(outputFile, time.Now(), &rawEncoder{redactor{secrets: ordered(secrets)}})
-}
-
-func (r *Run) capture(name string, start time.Time, e encoder) *Capture {
-	c := &Capture{start: start, limit: MaxOutput, name: name, encode: e, wake: make(chan struct{}, 1), closing: make(chan struct{})}
+// Output has the run's output kept as it comes, in output.log. Where it is a terminal's, h has its
+// size: the sequence that gives a terminal its size (xterm, CSI 8 ; rows ; columns t) is written
+// before it, and for every other size that comes.
+func (r *Run) Output(h Header, secrets []string) *Capture {
+	c := &Capture{name: outputFile, start: time.Now(), redact: redactor{secrets: ordered(secrets)}}
+	c.rows, c.cols = uint16(h.Height), uint16(h.Width)
 	c.open = func() (*os.File, error) {
-		return r.root.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+		return r.root.OpenFile(c.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	return c
+}
+
+// Cast has the session recorded, in session.cast. Its file is there when it returns: what cannot be
+// recorded is known before the program starts. What is typed is never recorded, but for what the
+// program shows of it.
+func (r *Run) Cast(h Header, start time.Time, secrets []string) (*Capture, error) {
+	c := r.Output(h, secrets)
+	c.name, c.cast, c.start = castFile, true, start
+	h.Version, h.Timestamp = 2, start.Unix()
+	line, err := json.Marshal(h)
+	if err == nil {
+		c.pending, c.size = append(line, '\n'), int64(len(line)+1)
+		c.flush()
+		err = c.err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s in %q: %w", castFile, r.Path(), err)
+	}
+	return c, nil
 }
 
 // Output takes a copy of p.
 func (c *Capture) Output(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen += int64(len(p))
-	if c.cut {
+	if c.seen += int64(len(p)); c.cut {
 		return
 	}
-	if int64(len(c.pending)+len(p)) > c.limit {
-		c.cut = true
-		return
+	if c.size == 0 && c.rows > 0 {
+		c.take(c.resized())
 	}
-	now := time.Since(c.start)
-	if n := len(c.marks); n == 0 || !c.marks[n-1].takes(now, len(c.pending)) {
-		c.marks = append(c.marks, mark{at: len(c.pending), when: now})
-	}
-	c.pending = append(c.pending, p...)
-	c.begin()
+	c.take(c.output(p, false))
 }
 
 // Resize says that the terminal has another size.
 func (c *Capture) Resize(rows, cols uint16) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cut || cols == 0 || rows == 0 || c.rows == rows && c.cols == cols {
+	if cols == 0 || rows == 0 || c.rows == rows && c.cols == cols {
 		return
 	}
-	c.rows, c.cols = rows, cols
-	c.marks = append(c.marks, mark{at: len(c.pending), when: time.Since(c.start), size: [2]uint16{cols, rows}})
-	c.begin()
-}
-
-func (c *Capture) begin() {
-	if c.done == nil {
-		c.done = make(chan struct{})
-		go c.write()
-	}
-	select {
-	case c.wake <- struct{}{}:
-	default: // it knows
+	if c.rows, c.cols = rows, cols; c.size > 0 {
+		c.take(c.resized())
 	}
 }
 
-// gather is how long output is gathered before it is written: to wake another
-// thread at every piece would slow the program down.
-const gather = 20 * time.Millisecond
+// take adds to what is to be written, or nothing more where that would be too much.
+func (c *Capture) take(p []byte) {
+	c.cut = c.cut || c.size+int64(len(p)) > MaxOutput
+	if c.cut || len(p) == 0 {
+		return
+	}
+	c.pending = append(c.pending, p...)
+	c.size += int64(len(p))
+	if c.timer == nil {
+		c.timer = time.AfterFunc(gather, c.flush)
+	}
+}
 
-// write is the goroutine.
-func (c *Capture) write() {
-	defer close(c.done)
+// resized is the present size in the form of the file.
+func (c *Capture) resized() []byte {
+	if c.cast {
+		return c.event("r", fmt.Appendf(nil, "%dx%d", c.cols, c.rows))
+	}
+	return fmt.Appendf(nil, "\x1b[8;%d;%dt", c.rows, c.cols)
+}
+
+// output is what of the stream can be kept now, in the form of the file.
+func (c *Capture) output(p []byte, last bool) []byte {
+	p = c.redact.pass(p, last)
+	if n := partial(p); c.cast && !last && n > 0 { // events are text
+		c.redact.held = append(bytes.Clone(p[len(p)-n:]), c.redact.held...)
+		p = p[:len(p)-n]
+	}
+	if !c.cast || len(p) == 0 {
+		return p
+	}
+	return c.event("o", p)
+}
+
+// event is a line of a recording.
+func (c *Capture) event(kind string, p []byte) []byte {
+	text, _ := json.Marshal(string(p)) // a string always can
+	return fmt.Appendf(nil, "[%.6f, %q, %s]\n", time.Since(c.start).Seconds(), kind, text)
+}
+
+// partial returns how many bytes at the end of p are the beginning of a character.
+func partial(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if end := p[len(p)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRune(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// flush writes what is pending.
+func (c *Capture) flush() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	out := c.pending
+	c.pending, c.timer = nil, nil
+	c.mu.Unlock()
+	if len(out) == 0 || c.err != nil {
+		return
+	}
 	if c.file == nil {
 		c.file, c.err = c.open()
 	}
-	var out, spare []byte
-	var spareMarks []mark
-	for last := false; !last; {
-		select {
-		case <-c.wake:
-			select {
-			case <-time.After(gather):
-			case <-c.closing:
-				last = true
-			}
-		case <-c.closing:
-			last = true
-		}
+	if c.err == nil {
+		var n int
+		n, c.err = c.file.Write(out)
+		c.kept += int64(n)
+	}
+	if c.err = cause(c.err); c.err != nil {
 		c.mu.Lock()
-		pending, marks := c.pending, c.marks
-		c.pending, c.marks = spare[:0], spareMarks[:0]
-		c.mu.Unlock()
-		out = out[:0]
-		for i, m := range marks {
-			end := len(pending)
-			if i+1 < len(marks) {
-				end = marks[i+1].at
-			}
-			if m.size[0] != 0 {
-				out = c.encode.resize(out, m.when, m.size[0], m.size[1])
-			}
-			if end > m.at {
-				out = c.encode.output(out, m.when, pending[m.at:end], false)
-			}
-		}
-		if last {
-			out = c.encode.output(out, time.Since(c.start), nil, true)
-		}
-		c.put(out)
-		if spare, spareMarks = pending, marks; cap(spare) > 1<<20 {
-			spare, out = nil, nil // a burst is over
-		}
-	}
-}
-
-// put writes what fits.
-func (c *Capture) put(out []byte) {
-	if c.err != nil || c.full || len(out) == 0 {
-		return
-	}
-	c.full = c.kept+int64(len(out)) > c.limit
-	if c.full {
-		// No line and no character is torn.
-		out = out[:c.limit-c.kept]
-		out = out[:bytes.LastIndexByte(out, '\n')+1]
-	}
-	n, err := c.file.Write(out)
-	c.kept += int64(n)
-	c.err = cause(err)
-	if c.full || err != nil {
-		c.mu.Lock()
-		c.cut, c.pending, c.marks = true, nil, nil
+		c.cut, c.pending = true, nil
 		c.mu.Unlock()
 	}
 }
 
-// Close waits until everything is written; nothing comes after it. It is nil
-// when there was nothing to keep.
+// Close waits until everything is written; nothing comes after it. It is nil when there was nothing
+// to keep.
 func (c *Capture) Close() (*Captured, error) {
-	close(c.closing)
 	c.mu.Lock()
-	done := c.done
+	c.take(c.output(nil, true))
+	cut := c.cut
+	c.cut = true
 	c.mu.Unlock()
-	if done != nil {
-		<-done
-	}
-	if done == nil && c.file == nil {
+	c.flush()
+	if c.file == nil && c.err == nil {
 		return nil, nil
 	}
-	out := &Captured{File: c.name, Seen: c.seen, Kept: c.kept, Cut: c.cut}
-	err := c.err
+	out, err := &Captured{File: c.name, Seen: c.seen, Kept: c.kept, Cut: cut || c.err != nil}, c.err
 	if c.file != nil {
-		if e := c.file.Close(); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, c.file.Close())
 	}
 	if err != nil {
 		out.Error = err.Error()
@@ -223,15 +208,6 @@ func (c *Capture) Close() (*Captured, error) {
 	}
 	return out, err
 }
-
-// rawEncoder keeps output as it is.
-type rawEncoder struct{ redactor }
-
-func (r *rawEncoder) output(to []byte, _ time.Duration, p []byte, last bool) []byte {
-	return append(to, r.pass(p, last)...)
-}
-
-func (*rawEncoder) resize(to []byte, _ time.Duration, _, _ uint16) []byte { return to }
 
 // redactor replaces secrets in a stream that comes in pieces.
 type redactor struct {
@@ -261,57 +237,41 @@ func ordered(secrets []string) [][]byte {
 	return out
 }
 
-// pass returns what of the stream so far can be kept: of secrets at one place
-// the longest counts, so its end is waited for.
+// pass returns what of the stream so far can be kept: of secrets at one place the longest counts,
+// so its end is waited for.
 func (r *redactor) pass(p []byte, last bool) []byte {
-	if len(r.secrets) == 0 {
-		return p
-	}
 	if len(r.held) > 0 {
 		p = append(r.held, p...)
 		r.held = nil
 	}
+	if len(r.secrets) == 0 {
+		return p
+	}
+	var begin [256]bool
+	for _, s := range r.secrets {
+		begin[s[0]] = true
+	}
 	var out []byte
-	for {
-		at, size := r.first(p)
-		hold := len(p)
-		if !last {
-			hold -= r.begun(p)
+	from := 0 // what was looked at and is not in out
+next:
+	for i := 0; i < len(p); i++ {
+		if !begin[p[i]] {
+			continue
 		}
-		if at < 0 || hold <= at {
-			r.held = bytes.Clone(p[hold:])
-			if out == nil {
-				return p[:hold]
+		for _, s := range r.secrets {
+			if bytes.HasPrefix(p[i:], s) {
+				out = append(append(out, p[from:i]...), "***"...)
+				i += len(s) - 1
+				from = i + 1
+				continue next
 			}
-			return append(out, p[:hold]...)
-		}
-		out = append(append(out, p[:at]...), "***"...)
-		p = p[at+size:]
-	}
-}
-
-// first returns where the first secret in p is, or -1.
-func (r *redactor) first(p []byte) (at, size int) {
-	at = -1
-	for _, s := range r.secrets {
-		if i := bytes.Index(p, s); i >= 0 && (at < 0 || i < at) {
-			at, size = i, len(s)
-		}
-	}
-	return at, size
-}
-
-// begun returns how much of the end of p may be the beginning of a secret.
-func (r *redactor) begun(p []byte) int {
-	most := 0
-	for _, s := range r.secrets {
-		for n := min(len(s)-1, len(p)); n > most; n-- {
-			if bytes.Equal(p[len(p)-n:], s[:n]) {
-				most = n
+			if !last && bytes.HasPrefix(s, p[i:]) {
+				r.held = bytes.Clone(p[i:])
+				return append(out, p[from:i]...)
 			}
 		}
 	}
-	return most
+	return append(out, p[from:]...)
 }
 
 // Secrets picks out of an environment, KEY=VALUE, the values of the variables

@@ -42,14 +42,20 @@ func Moment() time.Time {
 	return time.Unix(ts.Unix())
 }
 
-// Changed looks through folders for what changed since a Moment, less what
-// inner itself put there. It does not look into .git and node_modules, and
-// follows no link.
+// Changed looks through folders for what changed since a Moment, less what inner itself put there.
+// It does not look into .git and node_modules, and follows no link.
 func Changed(roots, ours []string, since time.Time) Changes {
-	s := search{since: since, ours: ours, end: time.Now().Add(maxSearch)}
+	s := search{since: since, ours: ours, end: time.Now().Add(maxSearch), shown: map[string]bool{}}
 	for _, root := range topmost(roots) {
-		if !s.folder(root) {
-			break
+		_ = filepath.WalkDir(root+"/", s.entry) // it never fails
+	}
+	for _, dir := range s.folders {
+		switch {
+		case s.shown[dir]:
+		case isNew(dir, since):
+			s.add(dir + "/")
+		case len(s.found.Gone) < maxListed:
+			s.found.Gone = append(s.found.Gone, dir)
 		}
 	}
 	return s.found
@@ -59,98 +65,60 @@ func Changed(roots, ours []string, since time.Time) Changes {
 func topmost(roots []string) []string {
 	sorted := slices.Clone(roots)
 	slices.Sort(sorted)
-	var out []string
-	for _, r := range sorted {
-		if n := len(out); n == 0 || !paths.Below(out[n-1], r) {
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Compact(sorted), func(r string) bool {
+		return slices.ContainsFunc(roots, func(other string) bool { return paths.Inside(other, r) })
+	})
 }
 
 type search struct {
-	since time.Time
-	ours  []string
-	end   time.Time
-	seen  int
-	found Changes
+	since   time.Time
+	ours    []string
+	end     time.Time
+	seen    int
+	folders []string        // that changed
+	shown   map[string]bool // folders with something in them that shows why they changed
+	found   Changes
 }
 
-// folder looks through one folder, and reports whether to go on.
-func (s *search) folder(dir string) bool {
-	entries, err := os.ReadDir(dir)
+// entry looks at a file or folder, as filepath.WalkDir finds it.
+func (s *search) entry(p string, e fs.DirEntry, err error) error {
 	if err != nil {
-		return true // nothing of it is the box's: it could not read it either
+		return nil // nothing of it is the box's: it could not read it either
 	}
-	changed := false // something in it shows why the folder itself did
-	for _, e := range entries {
-		s.seen++
-		if s.seen > maxEntries || s.seen%256 == 0 && time.Now().After(s.end) {
-			s.found.Partly = true
-			return false
-		}
-		p := filepath.Join(dir, e.Name())
-		if slices.Contains(s.ours, p) {
-			changed = true
-			continue
-		}
-		fi, err := os.Lstat(p)
-		if err != nil {
-			continue
-		}
-		changed = changed || s.recent(fi)
-		if !s.entry(p, fi) {
-			return false
-		}
+	if s.seen++; s.seen > maxEntries || s.seen%256 == 0 && time.Now().After(s.end) {
+		s.found.Partly = true
+		return fs.SkipAll
 	}
-	if fi, err := os.Lstat(dir); err == nil && !changed && s.recent(fi) {
-		switch {
-		case s.isNew(dir):
-			s.add(dir + "/")
-		case len(s.found.Gone) < maxListed:
-			s.found.Gone = append(s.found.Gone, dir)
-		}
+	p = filepath.Clean(p)
+	fi, err := e.Info()
+	if err != nil {
+		return nil
 	}
-	return true
-}
-
-// entry looks at what is in a folder, and reports whether to go on.
-func (s *search) entry(p string, fi fs.FileInfo) bool {
-	if !fi.IsDir() {
-		if s.recent(fi) {
-			s.add(p)
-		}
-		return true
+	name, ours := fi.Name(), slices.Contains(s.ours, p)
+	skip := fi.IsDir() && (ours || name == ".git" || name == "node_modules")
+	recent := changedSince(fi, s.since)
+	if recent || ours {
+		s.shown[filepath.Dir(p)] = true
 	}
-	switch fi.Name() {
-	case ".git":
-		s.repository(p)
-	case "node_modules":
-		if s.recent(fi) {
-			s.add(p + "/")
-		}
-	default:
-		return s.folder(p)
+	if skip && name == ".git" { // only what happened to the repository counts
+		recent = slices.ContainsFunc([]string{"HEAD", "logs/HEAD", "index", "packed-refs", "config"}, func(name string) bool {
+			fi, err := os.Lstat(filepath.Join(p, name))
+			return err == nil && changedSince(fi, s.since)
+		})
 	}
-	return true
-}
-
-// isNew reports whether a folder was made during the run, where the file system
-// remembers that.
-func (s *search) isNew(dir string) bool {
-	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
-	return err == nil && st.Mask&unix.STATX_BTIME != 0 && !time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(s.since)
-}
-
-// repository tells of a repository only what happened to it.
-func (s *search) repository(dir string) {
-	for _, name := range []string{"HEAD", "logs/HEAD", "index", "packed-refs", "config"} {
-		if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && s.recent(fi) {
-			s.add(dir + "/")
-			return
-		}
+	switch {
+	case ours:
+	case recent && skip:
+		s.add(p + "/")
+	case recent && fi.IsDir():
+		s.folders = append(s.folders, p)
+	case recent:
+		s.add(p)
 	}
+	if skip {
+		return fs.SkipDir
+	}
+	return nil
 }
 
 func (s *search) add(p string) {
@@ -161,37 +129,36 @@ func (s *search) add(p string) {
 	s.found.Files = append(s.found.Files, p)
 }
 
-func (s *search) recent(fi fs.FileInfo) bool { return changedSince(fi, s.since) }
+// isNew reports whether a folder was made since then, where the file system remembers that.
+func isNew(dir string, since time.Time) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	return err == nil && st.Mask&unix.STATX_BTIME != 0 && !time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(since)
+}
 
 func changedSince(fi fs.FileInfo, since time.Time) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && !time.Unix(st.Ctim.Unix()).Before(since)
 }
 
-// RunsLater returns what changed since a Moment at the top of the folders, or
-// is in files, and that the host runs or obeys the next time somebody builds, tests
-// or opens a folder: what the table of package sensitive lists, and shell scripts.
+// RunsLater returns what changed since a Moment at the top of the folders, or is in files, and that the
+// host runs or obeys the next time somebody builds, tests or opens a folder: what the table of package
+// sensitive lists, and shell scripts.
 func RunsLater(roots, ours, files []string, since time.Time) []string {
 	var out []string
-	add := func(p string) {
-		if !slices.Contains(out, p) && !slices.Contains(ours, p) {
-			out = append(out, p)
-		}
-	}
 	for _, root := range topmost(roots) {
-		for _, p := range obeyedIn(root, true) {
-			if fi, err := os.Lstat(p); err == nil && (changedSince(fi, since) || fi.IsDir() && changedIn(p, since)) {
-				add(p)
-			}
-		}
+		out = append(out, slices.DeleteFunc(obeyedIn(root, true), func(p string) bool {
+			fi, err := os.Lstat(p)
+			return err != nil || !changedSince(fi, since) && !(fi.IsDir() && changedIn(p, since))
+		})...)
 	}
 	for _, p := range files {
 		_, obeyed := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
-		if strings.HasSuffix(p, ".sh") || obeyed {
-			add(p)
+		if (strings.HasSuffix(p, ".sh") || obeyed) && !slices.Contains(out, p) {
+			out = append(out, p)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(p string) bool { return slices.Contains(ours, p) })
 }
 
 // obeyedIn returns what tools obey in a folder, and one level below in the folders

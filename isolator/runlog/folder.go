@@ -22,40 +22,35 @@ type Folder struct {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Make opens a folder for runs, and makes it, 0700, when it is not there. One
-// that belongs to somebody else, or that others can write, is refused. With
-// strict, only links of root are followed on the way to it, because a profile
-// named it and a box may have been there before.
+// Make opens a folder for runs, and makes it, 0700, when it is not there. One that belongs to somebody
+// else, or that others can write, is refused. With strict, only links of root are followed on the way
+// to it, because a profile named it and a box may have been there before.
 func Make(path string, strict bool) (*Folder, error) {
-	var root *os.Root
-	var err error
 	if strict {
-		root, err = walk(path)
-	} else if err = os.MkdirAll(path, 0o700); err == nil {
-		root, err = os.OpenRoot(path)
+		root, err := walk(path)
+		return checked(path, root, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("log folder %q: %w", path, cause(err))
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return checked(path, nil, err)
 	}
-	if err := ours(root); err != nil {
-		_ = root.Close()
-		return nil, fmt.Errorf("log folder %q: %w", path, err)
-	}
-	return &Folder{path, root}, nil
+	return Open(path)
 }
 
-// Open opens a folder for reading what runs left; the error is fs.ErrNotExist
-// when there is none.
+// Open opens a folder for reading what runs left; the error is fs.ErrNotExist when there is none.
 func Open(path string) (*Folder, error) {
 	root, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, fmt.Errorf("log folder %q: %w", path, cause(err))
-	}
-	if err := ours(root); err != nil {
+	return checked(path, root, err)
+}
+
+// checked returns a folder that is open, if it is the user's alone.
+func checked(path string, root *os.Root, err error) (*Folder, error) {
+	if err == nil {
+		if err = ours(root); err == nil {
+			return &Folder{path, root}, nil
+		}
 		_ = root.Close()
-		return nil, fmt.Errorf("log folder %q: %w", path, err)
 	}
-	return &Folder{path, root}, nil
+	return nil, fmt.Errorf("log folder %q: %w", path, cause(err))
 }
 
 func cause(err error) error {
@@ -92,12 +87,8 @@ func walk(path string) (*os.Root, error) {
 	}
 	defer func() { unix.Close(fd) }()
 	for name := range strings.SplitSeq(strings.Trim(filepath.Clean(path), "/"), "/") {
+		made := unix.Mkdirat(fd, name, 0o700)
 		next, err := unix.Openat(fd, name, how|unix.O_NOFOLLOW, 0)
-		if err == unix.ENOENT {
-			if err = unix.Mkdirat(fd, name, 0o700); err == nil || err == unix.EEXIST {
-				next, err = unix.Openat(fd, name, how|unix.O_NOFOLLOW, 0)
-			}
-		}
 		if err == unix.ENOTDIR {
 			var st unix.Stat_t
 			if e := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); e == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -106,6 +97,9 @@ func walk(path string) (*os.Root, error) {
 				}
 				next, err = unix.Openat(fd, name, how, 0)
 			}
+		}
+		if err == unix.ENOENT {
+			err = made
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
@@ -118,27 +112,19 @@ func walk(path string) (*os.Root, error) {
 
 // isRun reports whether name is that of a run's folder: the run's id.
 func isRun(name string) bool {
-	const form = "dddddddd-dddddd-xxxxxx"
-	allowed := map[byte]string{'d': "0123456789", 'x': "0123456789abcdef", '-': "-"}
-	if len(name) != len(form) {
-		return false
-	}
-	for i := range len(form) {
-		if strings.IndexByte(allowed[form[i]], name[i]) < 0 {
-			return false
-		}
-	}
-	return true
+	const digit, hex = "[0-9]", "[0-9a-f]"
+	ok, err := filepath.Match(strings.Repeat(digit, 8)+"-"+strings.Repeat(digit, 6)+"-"+strings.Repeat(hex, 6), name)
+	return ok && err == nil
 }
 
 // ids returns the ids of the runs in the folder, oldest first.
 func (f *Folder) ids() ([]string, error) {
+	var names []string
 	dir, err := f.root.Open(".")
-	if err != nil {
-		return nil, fmt.Errorf("log folder %q: %w", f.Path, cause(err))
+	if err == nil {
+		defer dir.Close()
+		names, err = dir.Readdirnames(-1)
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return nil, fmt.Errorf("log folder %q: %w", f.Path, cause(err))
 	}

@@ -136,7 +136,7 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 	}
 	if err == nil {
 		s.Event = "start"
-		err = r.write(recordLine(s))
+		err = r.write(line(s))
 	}
 	if err != nil {
 		err = fmt.Errorf("log folder %q: %w", f.Path, cause(err))
@@ -145,8 +145,8 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) write(line []byte) error {
-	_, err := r.record.Write(append(line, '\n')) // one write: no line is torn
+func (r *Run) write(text []byte) error {
+	_, err := r.record.Write(append(text, '\n')) // one write: no line is torn
 	return err
 }
 
@@ -163,7 +163,7 @@ func (r *Run) End(e End) error {
 		e.Rewound, e.MoreRewound = e.Rewound[:MaxRewound], more
 	}
 	r.ended = true
-	if err := r.write(recordLine(e)); err != nil {
+	if err := r.write(line(e)); err != nil {
 		return fmt.Errorf("log of run %s: %w", r.ID, cause(err))
 	}
 	return nil

@@ -3,7 +3,7 @@
 // Every run has a folder of its own, LOGS/RUNID, 0700:
 //
 //	run.jsonl     JSON lines: what was started (Start), how it ended (End)
-//	output.log    what the program wrote to its terminals, as it came
+//	output.log    what the program wrote to its terminals, as it came, and their sizes
 //	session.cast  instead of it, with [output] record: the session, asciicast v2
 //
 // Beside them is the audit log, audit.jsonl, one chained line per decision (a

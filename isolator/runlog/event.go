@@ -1,0 +1,137 @@
+package runlog
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/profile/config"
+)
+
+// Types of events.
+const (
+	EventStart       = "start"        // a program is about to be started in its box
+	EventExit        = "exit"         // it has ended
+	EventCall        = "call"         // a program ran in its box: start and end in one line, with record = "audit"
+	EventRefused     = "refused"      // inner did not start it
+	EventBlocked     = "blocked"      // [noop] blocked calls of a command, Count times
+	EventHostRefused = "host_refused" // the box asked for a host it does not get
+	EventHostAllowed = "host_allowed" // a person granted a host during the run
+	EventLimit       = "limit"        // a limit of the run was reached
+	EventBypass      = "bypass"       // a program runs outside, on purpose
+	EventAllow       = "allow"        // a profile, or a project's config.toml, was approved
+	EventDeny        = "deny"
+	EventRevoke      = "revoke"
+	EventInstall     = "install"   // a profile was fetched and kept
+	EventVerify      = "verify"    // a box was checked from inside
+	EventRecovered   = "recovered" // the log itself was not as its last writer left it
+)
+
+// EventTypes returns all types of events.
+func EventTypes() []string {
+	return []string{
+		EventStart, EventExit, EventCall, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventLimit,
+		EventBypass, EventAllow, EventDeny, EventRevoke, EventInstall, EventVerify, EventRecovered,
+	}
+}
+
+// Event is one line of the audit log. Append fills in Seq, Prev and Time; what is written
+// later than it happened has At.
+type Event struct {
+	Seq  int64     `json:"seq"`
+	Prev string    `json:"prev"`
+	Time time.Time `json:"time"`
+	Type string    `json:"type"`
+	At   time.Time `json:"at,omitzero"`
+
+	Run     string   `json:"run,omitempty"`
+	Profile string   `json:"profile,omitempty"`
+	Scope   string   `json:"scope,omitempty"`
+	Path    string   `json:"path,omitempty"`   // of the profile; of the program for a bypass
+	Digest  string   `json:"digest,omitempty"` // of the profile
+	Command string   `json:"command,omitempty"`
+	Program string   `json:"program,omitempty"`
+	Args    int      `json:"args,omitempty"` // how many
+	Cwd     string   `json:"cwd,omitempty"`  // the project for allow, deny and revoke
+	Network string   `json:"network,omitempty"`
+	Allow   []string `json:"allow,omitempty"` // what was lifted for this run
+	Host    string   `json:"host,omitempty"`
+	Count   int      `json:"count,omitempty"`
+	Code    int      `json:"code"` // of exit, call, refused and verify; of others 0
+	Signal  string   `json:"signal,omitempty"`
+	Millis  int64    `json:"ms,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Backend string   `json:"backend,omitempty"` // what made the box
+
+	By
+
+	// Of a recovered line: the length and hash of the piece of a line before it, and whether
+	// the head was lost.
+	Torn    int    `json:"torn,omitempty"`
+	TornSum string `json:"torn_sha256,omitempty"`
+	Lost    string `json:"lost,omitempty"`
+}
+
+// By is for whom a program runs, as its caller says.
+type By struct {
+	Role    string `json:"role,omitempty"`       // of the table [roles]
+	Asked   string `json:"role_asked,omitempty"` // the role that was asked for, where that is another
+	Actor   string `json:"actor,omitempty"`      // a name of the caller's own
+	Session string `json:"session,omitempty"`
+}
+
+// lostHead is what a recovered line says is lost when there was no head: so it is not known what
+// else.
+const lostHead = "head"
+
+// Text says what the event is about. short writes the home as ~.
+func (e Event) Text(short func(string) string) string {
+	what := cmp.Or(e.Host, e.Command)
+	if what != "" {
+		for _, f := range [][2]string{{" → ", e.Program}, {" in ", short(e.Cwd)}, {", network ", e.Network}} {
+			if f[1] != "" {
+				what += f[0] + f[1]
+			}
+		}
+	}
+	parts := []string{what}
+	add := func(there bool, format string, args ...any) {
+		if there {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	switch e.Type {
+	case EventExit, EventCall:
+		parts[0] = strings.TrimPrefix(what+": ", ": ") + HowEnded(End{Code: e.Code, Signal: e.Signal}) + " after " + Roughly(time.Duration(e.Millis)*time.Millisecond)
+	case EventRefused, EventVerify:
+		parts[0] += fmt.Sprintf(": code %d", e.Code)
+	case EventAllow, EventDeny, EventRevoke, EventInstall:
+		parts[0] = short(e.Path)
+		add(e.Digest != "", "sha256 %s", e.Digest)
+	}
+	add(len(e.Allow) > 0, "allow %s", strings.Join(e.Allow, ", "))
+	add(e.Count > 1, "%d times", e.Count)
+	add(e.Asked != "", "role %s, asked for as %q", e.Role, e.Asked)
+	add(e.Asked == "" && e.Role != "", "role %s", e.Role)
+	add(e.Actor != "", "for %s", e.Actor)
+	add(e.Reason != "", "%s", e.Reason)
+	if parts[0] == "" {
+		parts = parts[1:]
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Since reads an age, a day or a moment.
+func Since(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	age, err := config.ParseAge(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
+	}
+	return now.Add(-age), nil
+}
