@@ -2,7 +2,6 @@ package copytree
 
 import (
 	"errors"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -64,15 +63,4 @@ func Has(root, rel string) bool {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
-}
-
-// list returns the names in an open folder. The descriptor stays open.
-func list(fd int) ([]string, error) {
-	again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(again), "folder")
-	defer f.Close()
-	return f.Readdirnames(-1)
 }

@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,7 +88,7 @@ var ErrOther = errors.New("it was replaced by another")
 // Copy copies src, a real path, to dst, which must not exist and whose folder
 // must be private to the user.
 func Copy(ctx context.Context, src, dst string, o Options) (res Result, err error) {
-	c := &copier{ctx: ctx, o: o, exclude: make(map[string]bool, len(o.Exclude)), uid: uint32(os.Getuid()), umask: umask()}
+	c := &copier{ctx: ctx, o: o, exclude: make(map[string]bool, len(o.Exclude))}
 	for _, p := range o.Exclude {
 		c.exclude[p] = true
 	}
@@ -144,10 +143,7 @@ type copier struct {
 	ctx      context.Context
 	o        Options
 	exclude  map[string]bool
-	uid      uint32
-	umask    uint32
 	src, dst int
-	buffers  sync.Pool // of *[]byte
 
 	mu    sync.Mutex // guards what follows
 	res   Result
@@ -190,7 +186,10 @@ func (c *copier) tree(dst string) error {
 	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
 		return err
 	}
-	if err := c.room(); err != nil {
+	need, probe := c.need()
+	err = c.room(probe, need)
+	unix.Close(probe)
+	if err != nil {
 		return err
 	}
 	if err := each(c.ctx, c.tasks(), c.batch); err != nil {

@@ -3,6 +3,8 @@ package copytree
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -14,21 +16,22 @@ func (c *copier) scan(rel string, more func(string)) error {
 	if err != nil {
 		return c.leave(rel, err)
 	}
-	defer unix.Close(fd)
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close()
 	d := &dir{rel: rel}
 	if err := unix.Fstat(fd, &d.st); err != nil {
 		return c.fault("stat", rel, err)
 	}
-	names, err := list(fd)
+	names, err := f.Readdirnames(-1)
 	if err != nil {
 		return c.leave(rel, err)
 	}
 	if rel != "." {
-		if err := c.mkdir(rel); err != nil {
+		err := c.in(rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
+		if err != nil {
 			return c.fault("mkdir", rel, err)
 		}
 	}
-	var subs []string
 	var left []Left
 	for _, name := range names {
 		at := join(rel, name)
@@ -45,7 +48,7 @@ func (c *copier) scan(rel string, more func(string)) error {
 		}
 		switch kind := st.Mode & unix.S_IFMT; kind {
 		case unix.S_IFDIR:
-			subs = append(subs, at)
+			defer more(at) // when this one is noted
 		case unix.S_IFREG:
 			if !c.another(at, st) {
 				d.files = append(d.files, file{name, kind, st.Blocks * 512, st.Size})
@@ -56,15 +59,6 @@ func (c *copier) scan(rel string, more func(string)) error {
 			left = append(left, Left{at, kindName(kind)})
 		}
 	}
-	c.add(d, left)
-	for _, at := range subs {
-		more(at)
-	}
-	return nil
-}
-
-// add notes a folder that was listed.
-func (c *copier) add(d *dir, left []Left) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dirs = append(c.dirs, d)
@@ -73,6 +67,7 @@ func (c *copier) add(d *dir, left []Left) {
 	for _, f := range d.files {
 		c.res.Bytes += f.size
 	}
+	return nil
 }
 
 // another notes a file with several names, and reports whether this is not the first of them.
@@ -109,4 +104,14 @@ func (c *copier) leave(rel string, err error) error {
 
 func (c *copier) fault(op, rel string, err error) error {
 	return &fs.PathError{Op: op, Path: rel, Err: err}
+}
+
+// in calls f with the folder of the copy that a path lies in, and its name there.
+func (c *copier) in(rel string, f func(dir int, name string) error) error {
+	dir, err := Open(c.dst, filepath.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return f(dir, filepath.Base(rel))
 }

@@ -54,63 +54,59 @@ func (c *copier) batch(t task, _ func(task)) error {
 		return c.fault("open", t.d.rel, err)
 	}
 	defer unix.Close(to)
-	w := worker{copier: c, buf: c.buffer()}
-	defer c.buffers.Put(&w.buf)
+	buf := make([]byte, buffer)
 	var entries []Entry
 	for _, f := range t.files {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		e, err := w.one(from, to, f)
-		at := join(t.d.rel, f.name)
-		var unreadable *unreadableError
+		e, left, err := c.one(from, to, f, buf)
+		e.Path = join(t.d.rel, f.name)
 		switch {
-		case errors.As(err, &unreadable):
-			if err := c.leave(at, unreadable.err); err != nil {
+		case err != nil:
+			return c.fault("copy", e.Path, err)
+		case left == nil:
+			entries = append(entries, e)
+		default:
+			if err := c.leave(e.Path, left); err != nil {
 				return err
 			}
-			continue
-		case err != nil:
-			return c.fault("copy", at, err)
-		}
-		if c.o.Record {
-			e.Path = at
-			entries = append(entries, e)
 		}
 	}
-	if len(entries) > 0 {
-		c.mu.Lock()
-		c.res.Entries = append(c.res.Entries, entries...)
-		c.mu.Unlock()
-	}
+	c.record(entries...)
 	return nil
+}
+
+// record notes what was copied, where that is asked for.
+func (c *copier) record(list ...Entry) {
+	if c.o.Record {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.res.Entries = append(c.res.Entries, list...)
+	}
 }
 
 // hardLinks gives copied files their other names.
 func (c *copier) hardLinks() error {
-	var known map[string]int
-	if c.o.Record && len(c.links) > 0 {
-		known = make(map[string]int, len(c.res.Entries))
-		for i, e := range c.res.Entries {
-			known[e.Path] = i
+	known := map[string]Entry{}
+	if len(c.links) > 0 {
+		for _, e := range c.res.Entries {
+			known[e.Path] = e
 		}
 	}
 	for _, names := range c.links {
 		for _, at := range names[1:] {
-			err := c.link(names[0], at)
-			switch {
-			case errors.Is(err, unix.ENOENT): // the first name was left out
-				if err := c.leave(at, errors.New("another name of what was left out")); err != nil {
-					return err
-				}
-				continue
-			case err != nil:
-				return c.fault("link", at, err)
-			}
-			if i, ok := known[names[0]]; ok {
-				e := c.res.Entries[i]
+			err := c.in(names[0], func(from int, first string) error {
+				return c.in(at, func(to int, other string) error { return unix.Linkat(from, first, to, other, 0) })
+			})
+			if errors.Is(err, unix.ENOENT) { // the first name was left out
+				err = c.leave(at, errors.New("another name of what was left out"))
+			} else if e := known[names[0]]; err == nil {
 				e.Path = at
-				c.res.Entries = append(c.res.Entries, e)
+				c.record(e)
+			}
+			if err != nil {
+				return c.fault("link", at, err)
 			}
 		}
 	}
@@ -130,9 +126,7 @@ func (c *copier) finish() error {
 		if err := c.finishDir(d); err != nil {
 			return c.fault("copy", d.rel, err)
 		}
-		if c.o.Record {
-			c.res.Entries = append(c.res.Entries, entry(d.rel, d.st))
-		}
+		c.record(entry(d.rel, d.st))
 	}
 	return nil
 }
@@ -143,11 +137,9 @@ func (c *copier) finishDir(d *dir) error {
 		return err
 	}
 	defer unix.Close(to)
-	if !c.noAttrs.Load() {
-		if from, err := Open(c.src, d.rel, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			c.attributes(from, to)
-			unix.Close(from)
-		}
+	if from, err := Open(c.src, d.rel, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+		c.attributes(from, to)
+		unix.Close(from)
 	}
 	if err := unix.Fchmod(to, keptMode(d.st.Mode)); err != nil {
 		return err
@@ -164,23 +156,14 @@ func (c *copier) single(src, dst string, st unix.Stat_t) error {
 	defer unix.Close(to)
 	c.dst = to
 	c.res.Files, c.res.Bytes = 1, st.Size
-	if c.o.Progress != nil {
-		c.o.Progress.Total.Store(st.Size)
+	if err := c.room(c.src, st.Blocks*512); err != nil {
+		return err
 	}
-	if c.res.Shared = c.shares(c.src); !c.res.Shared {
-		if err := roomFor(to, st.Blocks*512); err != nil {
-			return err
-		}
-	}
-	w := worker{copier: c, buf: c.buffer()}
-	defer c.buffers.Put(&w.buf)
-	e, err := w.contents(c.src, to, filepath.Base(dst), st)
+	e, err := c.contents(c.src, to, filepath.Base(dst), st, make([]byte, buffer))
 	if err != nil {
 		return &fs.PathError{Op: "copy", Path: src, Err: err}
 	}
-	if c.o.Record {
-		e.Path = "."
-		c.res.Entries = append(c.res.Entries, e)
-	}
+	e.Path = "."
+	c.record(e)
 	return nil
 }
