@@ -37,7 +37,7 @@ func copies() Feature {
 				if kept == "" {
 					return
 				}
-				if err := run.Folder.Unkeep(kept); err != nil { // it has not come to a review with something to show
+				if err := run.Folder.Unkeep(); err != nil { // it has not come to a review with something to show
 					run.Warn("the copies of run %s: %v", run.ID(), err)
 				}
 			})
