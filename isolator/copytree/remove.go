@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 
@@ -19,28 +20,35 @@ import (
 // What is not there is removed.
 func Remove(path string) error {
 	err := unix.Unlink(path)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
-		return &fs.PathError{Op: "remove", Path: path, Err: err}
-	}
-	top, err := enter(unix.AT_FDCWD, path)
-	if err == nil {
-		defer top.Close()
-		r := remover{top: int(top.Fd()), moved: ".inner-gone-" + rand.Text()}
-		var below []string // most trees are one folder of files, which needs no helpers
-		if err = r.empty(top, func(name string) { below = append(below, name) }); err == nil && len(below) > 0 {
-			err = each(context.Background(), below, func(name string, more func(string)) error { return r.folder(r.top, name, more) })
-		}
-		if err == nil {
-			err = unix.Rmdir(path)
-		}
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
+		err = removeTree(path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
 	return nil
+}
+
+func removeTree(path string) error {
+	parent, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(parent)
+	top, err := Enter(parent, filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	r := remover{top: int(top.Fd()), moved: ".inner-gone-" + rand.Text()}
+	var below []string // most trees are one folder of files, which needs no helpers
+	if err = r.empty(top, func(name string) { below = append(below, name) }); err == nil && len(below) > 0 {
+		err = each(context.Background(), below, func(name string, more func(string)) error { return r.folder(r.top, name, more) })
+	}
+	if err != nil {
+		return err
+	}
+	return unix.Unlinkat(parent, filepath.Base(path), unix.AT_REMOVEDIR)
 }
 
 // remover removes a tree. It moves each folder up to the top of the tree before it empties it: so no path is too long, however
@@ -53,7 +61,7 @@ type remover struct {
 
 // folder removes a folder of an open one.
 func (r *remover) folder(at int, name string, more func(string)) error {
-	f, err := enter(at, name)
+	f, err := Enter(at, name)
 	if err == nil {
 		err = r.empty(f, more)
 		f.Close()
@@ -92,7 +100,7 @@ func (r *remover) empty(f *os.File, more func(string)) error {
 
 // up moves a folder to the top, and calls more for it there.
 func (r *remover) up(fd int, name string, more func(string)) error {
-	f, err := enter(fd, name) // only what can be written can be moved
+	f, err := Enter(fd, name) // only what can be written can be moved
 	if err != nil {
 		return err
 	}
@@ -106,26 +114,4 @@ func (r *remover) up(fd int, name string, more func(string)) error {
 		more(moved)
 	}
 	return err
-}
-
-// enter opens a folder, and makes it fit to be emptied. The name in /proc leads to what was opened, whatever its own name is
-// by now; a descriptor of O_PATH cannot be changed itself.
-func enter(at int, name string) (*os.File, error) {
-	path, err := unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(path)
-	var st unix.Stat_t
-	if err = unix.Fstat(path, &st); err == nil && st.Mode&0o700 != 0o700 {
-		err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), st.Mode&0o777|0o700)
-	}
-	if err != nil {
-		return nil, err
-	}
-	fd, err := unix.Openat(path, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
 }

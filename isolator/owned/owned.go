@@ -154,16 +154,14 @@ func take(base, name string) (*Folder, error) {
 	return &Folder{dir, f}, nil
 }
 
-// Discard removes a folder that nobody uses, by way of base, a folder of the same disk that is swept.
-func Discard(dir, base string) error {
-	if err := ensure(base); err != nil {
-		return err
-	}
+// Discard takes away a folder that nobody uses, by way of base, a folder of the same disk that is swept. free removes what was
+// in it, which may take a while.
+func Discard(dir, base string) (free func() error, err error) {
 	gone := filepath.Join(base, ".gone-"+rand.Text())
-	if err := os.Rename(dir, gone); err != nil {
-		return err
+	if err := errors.Join(ensure(base), os.Rename(dir, gone)); err != nil {
+		return nil, err
 	}
-	return copytree.Remove(gone)
+	return func() error { return copytree.Remove(gone) }, nil
 }
 
 // Gate makes base and holds it: until it is closed no folder is made in it, taken, or given to it.

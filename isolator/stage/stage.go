@@ -158,7 +158,13 @@ func Alive(dir string) bool { return owned.Alive(dir) }
 
 // Discard removes a folder of INNER_HOME that nobody uses. What a crash leaves of it is removed by the next sweep, with the
 // copies.
-func Discard(innerHome, dir string) error { return owned.Discard(dir, Copies(innerHome)) }
+func Discard(innerHome, dir string) error {
+	free, err := owned.Discard(dir, Copies(innerHome))
+	if err != nil {
+		return err
+	}
+	return free()
+}
 
 // groupFile says, in the folder of a run, where its control group is.
 const groupFile = "group"
