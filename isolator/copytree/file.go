@@ -1,10 +1,8 @@
 package copytree
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,7 +54,6 @@ func (c *copier) contents(fd, dir int, name string, st unix.Stat_t, buf []byte) 
 	if err := c.data(fd, to, st, buf); err != nil {
 		return Entry{}, err
 	}
-	c.attributes(fd, to)
 	var copied unix.Stat_t
 	e := entry("", st)
 	if c.o.Record {
@@ -129,48 +126,15 @@ func (c *copier) count(n int64) {
 	}
 }
 
-// attributes copies the extended attributes of an open file or folder. Those that give powers are not copied; those
-// that cannot be set are dropped.
-func (c *copier) attributes(from, to int) {
-	if c.noAttrs.Load() {
-		return
-	}
-	var buf [4096]byte
-	names := buf[:]
-	n, err := unix.Flistxattr(from, names)
-	switch {
-	case errors.Is(err, unix.EOPNOTSUPP):
-		c.noAttrs.Store(true)
-	case errors.Is(err, unix.ERANGE):
-		names = make([]byte, 64<<10) // XATTR_LIST_MAX
-		n, err = unix.Flistxattr(from, names)
-	}
-	if err != nil || n <= 0 {
-		return
-	}
-	value := make([]byte, 64<<10) // XATTR_SIZE_MAX
-	for name := range bytes.SplitSeq(names[:n], []byte{0}) {
-		key := string(name)
-		if key == "" || key == "security.capability" || strings.HasPrefix(key, "trusted.") {
-			continue
-		}
-		if n, err := unix.Fgetxattr(from, key, value); err == nil {
-			_ = unix.Fsetxattr(to, key, value[:n], 0)
-		}
-	}
-}
-
 // Fill writes what is in one open file, from its beginning, to another that is
-// empty and can be written: data, holes and extended attributes.
+// empty: data and holes.
 func Fill(to, from int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(from, &st); err != nil {
 		return err
 	}
 	c := &copier{ctx: context.Background()}
-	err := c.data(from, to, st, make([]byte, buffer))
-	c.attributes(from, to)
-	return err
+	return c.data(from, to, st, make([]byte, buffer))
 }
 
 // buffer is how much is read at once.

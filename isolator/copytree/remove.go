@@ -40,10 +40,11 @@ func removeTree(path string) error {
 		return err
 	}
 	defer top.Close()
-	r := remover{top: int(top.Fd()), moved: ".inner-gone-" + rand.Text()}
-	var below []string // most trees are one folder of files, which needs no helpers
-	if err = r.empty(top, func(name string) { below = append(below, name) }); err == nil && len(below) > 0 {
-		err = each(context.Background(), below, func(name string, more func(string)) error { return r.folder(r.top, name, more) })
+	r := remover{crew: newCrew(context.Background()), top: int(top.Fd()), moved: ".inner-gone-" + rand.Text()}
+	below, err := r.empty(top)
+	if err == nil {
+		r.all(below)
+		err = r.wait()
 	}
 	if err != nil {
 		return err
@@ -54,17 +55,27 @@ func removeTree(path string) error {
 // remover removes a tree. It moves each folder up to the top of the tree before it empties it: so no path is too long, however
 // deep a box has nested folders.
 type remover struct {
+	*crew
 	top   int
 	moved string // begins the names of what was moved
 	n     atomic.Int64
 }
 
+// all removes folders at the top.
+func (r *remover) all(names []string) {
+	for _, name := range names {
+		r.do(func() error { return r.folder(r.top, name) })
+	}
+}
+
 // folder removes a folder of an open one.
-func (r *remover) folder(at int, name string, more func(string)) error {
+func (r *remover) folder(at int, name string) error {
 	f, err := Enter(at, name)
 	if err == nil {
-		err = r.empty(f, more)
-		f.Close()
+		var below []string
+		below, err = r.empty(f)
+		f.Close() // before what is below is removed: there may be no end of it
+		r.all(below)
 	}
 	if err == nil {
 		err = unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
@@ -75,43 +86,42 @@ func (r *remover) folder(at int, name string, more func(string)) error {
 	return err
 }
 
-// empty removes what is no folder in an open folder, and calls more for what is one, by its name at the top.
-func (r *remover) empty(f *os.File, more func(string)) error {
+// empty removes what is no folder in an open folder, and returns what is one, by its name at the top.
+func (r *remover) empty(f *os.File) (below []string, err error) {
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fd := int(f.Fd())
 	for _, name := range names {
 		err := unix.Unlinkat(fd, name, 0)
-		switch {
-		case errors.Is(err, unix.EISDIR) && fd == r.top:
-			more(name)
-			continue
-		case errors.Is(err, unix.EISDIR):
-			err = r.up(fd, name, more)
+		at := name
+		if errors.Is(err, unix.EISDIR) {
+			if err = nil; fd != r.top {
+				at, err = r.up(fd, name)
+			}
+			if err == nil && at != "" {
+				below = append(below, at)
+			}
 		}
 		if err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("%s: %w", name, err)
+			return below, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
+	return below, nil
 }
 
-// up moves a folder to the top, and calls more for it there.
-func (r *remover) up(fd int, name string, more func(string)) error {
+// up moves a folder to the top, and returns its name there; "" when it was removed where it is.
+func (r *remover) up(fd int, name string) (string, error) {
 	f, err := Enter(fd, name) // only what can be written can be moved
 	if err != nil {
-		return err
+		return "", err
 	}
 	f.Close()
 	moved := r.moved + strconv.FormatInt(r.n.Add(1), 10)
 	err = unix.Renameat(fd, name, r.top, moved)
-	if errors.Is(err, unix.EXDEV) { // a folder of the lower layer of an overlay goes where it is
-		return r.folder(fd, name, more)
+	if errors.Is(err, unix.EXDEV) { // a folder of the lower layer of an overlay
+		return "", r.folder(fd, name)
 	}
-	if err == nil {
-		more(moved)
-	}
-	return err
+	return moved, err
 }

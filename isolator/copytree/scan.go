@@ -10,19 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scan makes one folder in the copy and lists what is in it.
-func (c *copier) scan(rel string, more func(string)) error {
-	fd, err := Open(c.src, rel, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return c.leave(rel, err)
-	}
-	f := os.NewFile(uintptr(fd), rel)
-	defer f.Close()
-	d := &dir{rel: rel}
-	if err := unix.Fstat(fd, &d.st); err != nil {
-		return c.fault("stat", rel, err)
-	}
-	names, err := f.Readdirnames(-1)
+// scan makes one folder in the copy and notes what is in it, and goes on with the folders there.
+func (c *copier) scan(w *crew, rel string) error {
+	d, subs, left, err := c.list(rel)
 	if err != nil {
 		return c.leave(rel, err)
 	}
@@ -32,23 +22,47 @@ func (c *copier) scan(rel string, more func(string)) error {
 			return c.fault("mkdir", rel, err)
 		}
 	}
-	var left []Left
+	c.mu.Lock()
+	c.dirs = append(c.dirs, d)
+	c.res.Left = append(c.res.Left, left...)
+	c.res.Files += len(d.files)
+	for _, f := range d.files {
+		c.res.Bytes += f.size
+	}
+	c.mu.Unlock()
+	for _, at := range subs {
+		w.do(func() error { return c.scan(w, at) })
+	}
+	return nil
+}
+
+// list returns what is in one folder, and the folders there apart.
+func (c *copier) list(rel string) (d *dir, subs []string, left []Left, err error) {
+	fd, err := Open(c.src, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close()
+	d = &dir{rel: rel}
+	names, err := f.Readdirnames(-1)
+	if err = errors.Join(err, unix.Fstat(fd, &d.st)); err != nil {
+		return nil, nil, nil, err
+	}
 	for _, name := range names {
 		at := join(rel, name)
+		var st unix.Stat_t
 		if c.exclude[at] {
 			continue
-		}
-		var st unix.Stat_t
-		switch err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
-		case errors.Is(err, unix.ENOENT):
-			continue
-		case err != nil:
-			left = append(left, Left{at, err.Error()})
+		} else if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			if !errors.Is(err, unix.ENOENT) {
+				left = append(left, Left{at, err.Error()})
+			}
 			continue
 		}
 		switch kind := st.Mode & unix.S_IFMT; kind {
 		case unix.S_IFDIR:
-			defer more(at) // when this one is noted
+			subs = append(subs, at)
 		case unix.S_IFREG:
 			if !c.another(at, st) {
 				d.files = append(d.files, file{name, kind, st.Blocks * 512, st.Size})
@@ -59,15 +73,7 @@ func (c *copier) scan(rel string, more func(string)) error {
 			left = append(left, Left{at, kindName(kind)})
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dirs = append(c.dirs, d)
-	c.res.Left = append(c.res.Left, left...)
-	c.res.Files += len(d.files)
-	for _, f := range d.files {
-		c.res.Bytes += f.size
-	}
-	return nil
+	return d, subs, left, nil
 }
 
 // another notes a file with several names, and reports whether this is not the first of them.

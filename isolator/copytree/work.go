@@ -11,57 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// task is a part of a folder's files.
-type task struct {
-	d     *dir
-	files []file
-}
-
-// tasks cuts the folders into pieces, so that one large folder keeps all
-// workers busy.
-func (c *copier) tasks() []task {
-	const most, bytes = 64, 32 << 20
-	var out []task
-	for _, d := range c.dirs {
-		for at := 0; at < len(d.files); {
-			end, sum := at, int64(0)
-			for end < len(d.files) && end-at < most && sum < bytes {
-				sum += d.files[end].size
-				end++
-			}
-			out = append(out, task{d, d.files[at:end]})
-			at = end
-		}
-	}
-	slices.Reverse(out) // each takes the last one first
-	return out
-}
-
-// batch copies the files of a task.
-func (c *copier) batch(t task, _ func(task)) error {
-	from, err := Open(c.src, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
+// batch copies some files of a folder.
+func (c *copier) batch(rel string, files []file) error {
+	from, err := Open(c.src, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		for _, f := range t.files {
-			if err := c.leave(join(t.d.rel, f.name), err); err != nil {
+		for _, f := range files {
+			if err := c.leave(join(rel, f.name), err); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	defer unix.Close(from)
-	to, err := Open(c.dst, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	to, err := Open(c.dst, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return c.fault("open", t.d.rel, err)
+		return c.fault("open", rel, err)
 	}
 	defer unix.Close(to)
 	buf := make([]byte, buffer)
 	var entries []Entry
-	for _, f := range t.files {
+	for _, f := range files {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		e, left, err := c.one(from, to, f, buf)
-		e.Path = join(t.d.rel, f.name)
+		e.Path = join(rel, f.name)
 		switch {
 		case err != nil:
 			return c.fault("copy", e.Path, err)
@@ -137,10 +111,6 @@ func (c *copier) finishDir(d *dir) error {
 		return err
 	}
 	defer unix.Close(to)
-	if from, err := Open(c.src, d.rel, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-		c.attributes(from, to)
-		unix.Close(from)
-	}
 	if err := unix.Fchmod(to, keptMode(d.st.Mode)); err != nil {
 		return err
 	}
