@@ -64,7 +64,7 @@ func TestDiskGoesUnlessKept(t *testing.T) {
 	if !Alive(keptAt) {
 		t.Error("a kept folder of a live run is not alive")
 	}
-	if err := back.Unkeep(); err != nil {
+	if err := Discard(home, backAt); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []*Run{closed, kept, back} {

@@ -48,17 +48,11 @@ type Watched struct {
 
 // Watch notes what is to be looked at when this run is killed, instead of what it noted before.
 func (r *Run) Watch(w Watched) error {
-	if len(w.Roots) == 0 {
-		return nil
-	}
 	return r.note(entry{Watch: &w})
 }
 
 // Stood notes what stands at places that are watched.
 func (r *Run) Stood(stood map[string]string) error {
-	if len(stood) == 0 {
-		return nil
-	}
 	return r.note(entry{Stood: stood})
 }
 
@@ -169,7 +163,9 @@ func sweepRecord(innerHome, dir string, look func(Watched)) (stuck []error, err 
 	if w == nil {
 		return stuck, nil
 	}
-	look(*w)
+	if len(w.Roots) > 0 {
+		look(*w)
+	}
 	list, err = readRecord(dir)
 	return stuck, errors.Join(err, rewriteRecord(dir, slices.DeleteFunc(list, entry.note))) // it is looked at once
 }

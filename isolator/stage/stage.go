@@ -147,12 +147,6 @@ func (r *Run) Keep() (string, error) {
 	return r.kept.Path, nil
 }
 
-// Unkeep undoes Keep: the folder is removed with the run again.
-func (r *Run) Unkeep() error {
-	r.disk, r.kept = r.kept, nil
-	return r.disk.Move(Copies(r.home))
-}
-
 // Alive reports whether the run that made dir, one of Kept, still lives.
 func Alive(dir string) bool { return owned.Alive(dir) }
 
@@ -205,6 +199,10 @@ func dropGroup(run string) error {
 func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error) {
 	_ = owned.Sweep(Copies(innerHome), nil)
 	err = errors.Join(migrate(innerHome), owned.Sweep(base, func(dir string) bool { return dropGroup(dir) == nil }))
+	// Who begins waits until what killed runs left was looked at.
+	if unlock, errLock := files.LockFolder(records(innerHome)); errLock == nil {
+		defer unlock()
+	}
 	errRecords := owned.Sweep(records(innerHome), func(dir string) bool {
 		errs, errOf := sweepRecord(innerHome, dir, look)
 		stuck, err = append(stuck, errs...), errors.Join(err, errOf)
