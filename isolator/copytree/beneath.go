@@ -53,8 +53,8 @@ func step(dir int, rel string, flags int) (int, error) {
 // longest is how much of a path is opened at once: less than PATH_MAX.
 const longest = 3000
 
-// Enter opens a folder below dir to list it, and makes it fit for that and for what is done in it: a box may have closed it to
-// its own user. It follows no link, and rel may be longer than a path.
+// Enter opens a folder below dir to list it, and makes it fit for that and for what is done in it: a
+// box may have closed it to its own user. It follows no link, and rel may be longer than a path.
 func Enter(dir int, rel string) (*os.File, error) {
 	for at := dir; ; {
 		part, rest := rel, ""
@@ -76,8 +76,8 @@ func Enter(dir int, rel string) (*os.File, error) {
 	}
 }
 
-// enter opens for reading what is open as a path. The name in /proc leads to what was opened, whatever its own name is by now;
-// a descriptor of O_PATH cannot be changed itself.
+// enter opens for reading what is open as a path. The name in /proc leads to what was opened, whatever
+// its own name is by now; a descriptor of O_PATH cannot be changed itself.
 func enter(path int) (*os.File, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(path, &st)

@@ -21,7 +21,8 @@ func newCrew(ctx context.Context) *crew {
 	return &crew{outer: ctx, ctx: inner, cancel: cancel, slots: make(chan struct{}, runtime.GOMAXPROCS(0)+2)}
 }
 
-// do calls f in a goroutine of its own, or here when there are enough. f may call do. After an error nothing more is called.
+// do calls f in a goroutine of its own, or here when there are enough. f may call do. After an error
+// nothing more is called.
 func (w *crew) do(f func() error) {
 	call := func() {
 		if w.ctx.Err() != nil {

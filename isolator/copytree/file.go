@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// one copies a file or a link from one folder to another. left is a fault of the source: the file is left out, the copy goes
-// on.
+// one copies a file or a link from one folder to another. left is a fault of the source: the file is
+// left out, the copy goes on.
 func (c *copier) one(from, to int, f file, buf []byte) (e Entry, left, err error) {
 	if f.kind == unix.S_IFLNK {
 		return link(from, to, f.name)
@@ -60,7 +60,9 @@ func (c *copier) contents(fd, dir int, name string, st unix.Stat_t, buf []byte) 
 		err = unix.Fstat(to, &copied)
 		e.Copy = copied.Ino
 	}
-	return e, errors.Join(err, unix.Fchmod(to, keptMode(st.Mode)), unix.UtimesNanoAt(dir, name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW))
+	errMode := unix.Fchmod(to, keptMode(st.Mode))
+	errTimes := unix.UtimesNanoAt(dir, name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+	return e, errors.Join(err, errMode, errTimes)
 }
 
 // data copies what is in a file, holes as holes.
@@ -89,8 +91,9 @@ func (c *copier) data(fd, to int, st unix.Stat_t, buf []byte) error {
 	return unix.Ftruncate(to, st.Size)
 }
 
-// span copies the bytes from at to end, in the kernel where it can: there blocks are shared if the file system does that. Little
-// is read more quickly. A file that became shorter meanwhile ends where it ends.
+// span copies the bytes from at to end, in the kernel where it can: there blocks are shared if the
+// file system does that. Little is read more quickly. A file that became shorter meanwhile ends where
+// it ends.
 func (c *copier) span(fd, to int, at, end int64, buf []byte) error {
 	for inKernel := end-at > int64(len(buf)); at < end; {
 		if err := c.ctx.Err(); err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Move moves src, which nobody else can write, into the open folder to, as name. Whatever comes to the place of that folder,
-// or of what is written in it, nothing is written or read elsewhere. What has the name stays, and is fs.ErrExist, unless over
-// is given: then it is replaced if over returns nil.
+// Move moves src, which nobody else can write, into the open folder to, as name. Whatever comes to the
+// place of that folder, or of what is written in it, nothing is written or read elsewhere. What has
+// the name stays, and is fs.ErrExist, unless over is given: then it is replaced if over returns nil.
 func Move(ctx context.Context, src string, to *os.File, name string, over func() error) error {
 	put := func(at int, old string) error {
 		if over == nil {

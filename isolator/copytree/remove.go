@@ -52,8 +52,8 @@ func removeTree(path string) error {
 	return unix.Unlinkat(parent, filepath.Base(path), unix.AT_REMOVEDIR)
 }
 
-// remover removes a tree. It moves each folder up to the top of the tree before it empties it: so no path is too long, however
-// deep a box has nested folders.
+// remover removes a tree. It moves each folder up to the top of the tree before it empties it: so no
+// path is too long, however deep a box has nested folders.
 type remover struct {
 	*crew
 	top   int

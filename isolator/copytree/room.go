@@ -56,7 +56,8 @@ func (c *copier) room(probe int, need int64) error {
 		c.o.Progress.Total.Store(c.res.Bytes)
 	}
 	const name = ".inner-probe"
-	if to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil { // else the source has that name
+	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err == nil { // else the source has that name
 		c.res.Shared = unix.IoctlFileClone(to, probe) == nil
 		unix.Close(to)
 		_ = unix.Unlinkat(c.dst, name, 0)

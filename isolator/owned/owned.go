@@ -97,9 +97,9 @@ func Living(base string) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !Alive(filepath.Join(base, name)) }), err
 }
 
-// Sweep removes the folders of base that nobody holds, the last one first. It holds each meanwhile, and calls undo first, unless
-// that is nil: a folder for which it returns false stays for the next sweep. A base that is not private is an error, and not
-// touched.
+// Sweep removes the folders of base that nobody holds, the last one first. It holds each meanwhile,
+// and calls undo first, unless that is nil: a folder for which it returns false stays for the next
+// sweep. A base that is not private is an error, and not touched.
 func Sweep(base string, undo func(dir string) bool) error {
 	names, err := list(base)
 	for _, name := range slices.Backward(names) {
@@ -129,7 +129,8 @@ func list(base string) (names []string, err error) {
 	return names, err
 }
 
-// take holds a folder whose owner is gone, nil when it is not. At the gate, no folder is seen between its making and its lock.
+// take holds a folder whose owner is gone, nil when it is not. At the gate, no folder is seen between
+// its making and its lock.
 func take(base, name string) (*Folder, error) {
 	dir := filepath.Join(base, name)
 	lock := filepath.Join(dir, lockName)
@@ -154,8 +155,8 @@ func take(base, name string) (*Folder, error) {
 	return &Folder{dir, f}, nil
 }
 
-// Discard takes away a folder that nobody uses, by way of base, a folder of the same disk that is swept. free removes what was
-// in it, which may take a while.
+// Discard takes away a folder that nobody uses, by way of base, a folder of the same disk that is
+// swept. free removes what was in it, which may take a while.
 func Discard(dir, base string) (free func() error, err error) {
 	gone := filepath.Join(base, ".gone-"+rand.Text())
 	if err := errors.Join(ensure(base), os.Rename(dir, gone)); err != nil {
@@ -197,8 +198,9 @@ func Private(dir string) error {
 	return nil
 }
 
-// Lock locks the file at path, which is made when it is missing, and keeps it until that is closed. how is of flock(2). Who
-// waited for a file that was removed meanwhile locks the one that is there now.
+// Lock locks the file at path, which is made when it is missing, and keeps it until that is closed.
+// how is of flock(2). Who waited for a file that was removed meanwhile locks the one that is there
+// now.
 func Lock(path string, how int) (*os.File, error) {
 	for {
 		// Not by os.OpenFile, which asks the poller about it and is told no: five calls.
@@ -218,8 +220,8 @@ func Lock(path string, how int) (*os.File, error) {
 	}
 }
 
-// Held reports whether somebody has the file at path locked. One that cannot be asked, for lack of descriptors for
-// instance, counts as locked: what is alive is never swept.
+// Held reports whether somebody has the file at path locked. One that cannot be asked, for lack of
+// descriptors for instance, counts as locked: what is alive is never swept.
 func Held(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

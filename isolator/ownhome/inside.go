@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -30,8 +29,8 @@ func (h *Home) in(rel string, do func(dir int, name string) error) error {
 	return do(dir, path.Base(rel))
 }
 
-// Folder makes a folder, and what is missing above it. What else is in the way is moved aside, and a folder that a box closed
-// is opened.
+// Folder makes a folder, and what is missing above it. What else is in the way is moved aside, and a
+// folder that a box closed is opened.
 func (h *Home) Folder(rel string) error {
 	for i, c := range rel + "/" {
 		if c == '/' {
@@ -125,7 +124,7 @@ func (h *Home) Read(rel string, limit int64) ([]byte, error) {
 	fd, err := copytree.Open(h.root, rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	switch {
 	case err == nil:
-	case slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EXDEV, unix.ENXIO}, func(e error) bool { return errors.Is(err, e) }):
+	case err == unix.ENOENT, err == unix.ENOTDIR, err == unix.ELOOP, err == unix.EXDEV, err == unix.ENXIO:
 		return nil, fs.ErrNotExist
 	default:
 		return nil, h.fault(rel, err)
@@ -152,7 +151,8 @@ func (h *Home) Write(rel string, data []byte, mode fs.FileMode) error {
 		err := fill(dir, temp, data, mode)
 		for try := 0; err == nil; try++ {
 			err = unix.Renameat(dir, temp, dir, name)
-			if err == nil || try == 8 || !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOTEMPTY) {
+			inTheWay := errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY)
+			if !inTheWay || try == 8 {
 				break
 			}
 			err = h.moveAside(rel)
@@ -170,7 +170,8 @@ func (h *Home) Write(rel string, data []byte, mode fs.FileMode) error {
 
 // fill writes a new file.
 func fill(dir int, name string, data []byte, mode fs.FileMode) error {
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(mode.Perm()))
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, name, flags, uint32(mode.Perm()))
 	if err != nil {
 		return err
 	}

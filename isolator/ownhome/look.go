@@ -58,7 +58,8 @@ func (h *Home) Written(since time.Time) (out []Kept) {
 		if n > mostEntries || strings.HasPrefix(top, ".") || top == "go" || tooDeep(p) {
 			return false
 		}
-		if st.Mode&unix.S_IFMT == unix.S_IFREG && !h.mountedOn(p) && !time.Unix(st.Ctim.Unix()).Before(since) { // a time that no program can set
+		changed := time.Unix(st.Ctim.Unix()) // a time that no program can set
+		if st.Mode&unix.S_IFMT == unix.S_IFREG && !h.mountedOn(p) && !changed.Before(since) {
 			k := h.group(p)
 			if i := slices.IndexFunc(out, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
 				out[i].Files++
@@ -123,7 +124,8 @@ func List(innerHome string) ([]Info, error) {
 	for _, e := range entries {
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
-			_ = stage.Discard(innerHome, filepath.Join(Base(innerHome), e.Name())) // of a Reset of the version before that was ended
+			// A Reset of the version before was ended.
+			_ = stage.Discard(innerHome, filepath.Join(Base(innerHome), e.Name()))
 		case e.IsDir():
 			out = append(out, Look(innerHome, e.Name()))
 		}

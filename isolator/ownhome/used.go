@@ -18,9 +18,9 @@ func (h *Home) Used() uint64 { return h.used(time.Time{}) }
 
 func (h *Home) used(end time.Time) uint64 { return Used(h.folder, end, inside, filesName) }
 
-// Used is how many bytes take on the disk what a box wrote in some folders of one folder, as far as it gets until end,
-// which is zero for no end. A file with two names counts once. All of it is looked at, however deep it
-// is and whatever modes the box gave it.
+// Used is how many bytes take on the disk what a box wrote in some folders of one folder, as far as it
+// gets until end, which is zero for no end. A file with two names counts once. All of it is looked at,
+// however deep it is and whatever modes the box gave it.
 func Used(folder string, end time.Time, dirs ...string) (total uint64) {
 	twice := map[uint64]bool{}
 	walk(folder, end, dirs, func(_ string, st unix.Stat_t) bool {
@@ -36,8 +36,9 @@ func Used(folder string, end time.Time, dirs ...string) (total uint64) {
 	return total
 }
 
-// walk calls found with the status of everything in some folders of one folder, by its path there, until end, unless that is
-// zero. It goes on into those folders for which found returns true. No link is followed.
+// walk calls found with the status of everything in some folders of one folder, by its path there,
+// until end, unless that is zero. It goes on into those folders for which found returns true. No link
+// is followed.
 func walk(folder string, end time.Time, dirs []string, found func(rel string, st unix.Stat_t) bool) {
 	root, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -54,7 +55,10 @@ func walk(folder string, end time.Time, dirs []string, found func(rel string, st
 			for _, name := range names {
 				var st unix.Stat_t
 				rel := path.Join(dir, name)
-				if unix.Fstatat(int(list.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && found(rel, st) && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				if unix.Fstatat(int(list.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+					continue
+				}
+				if found(rel, st) && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 					dirs = append(dirs, rel)
 				}
 			}

@@ -14,8 +14,9 @@ import (
 	"github.com/enr/inner/isolator/owned"
 )
 
-// migrate makes records of the journal of the version before, one file for all runs: each line is a quoted path, what it is
-// and the quoted folder of a run. A run of it that still lives holds its record by the lock of that folder.
+// migrate makes records of the journal of the version before, one file for all runs: each line is a
+// quoted path, what it is and the quoted folder of a run. A run of it that still lives holds its
+// record by the lock of that folder.
 func migrate(innerHome string) error {
 	journal := filepath.Join(innerHome, "borrowed")
 	if fi, err := os.Lstat(journal); errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +84,10 @@ func oldEntries(journal string) map[string][]entry {
 		case "stood":
 			w.Stood[path] = rest
 		default:
-			if list := map[string]*[]string{"obeyed": &w.Obeyed, "guard": &w.Guarded, "unlisted": &w.Unlisted, "before": &w.Before, "named": &w.Named, "paths": &w.Paths}[word]; list != nil {
+			lists := map[string]*[]string{
+				"obeyed": &w.Obeyed, "guard": &w.Guarded, "unlisted": &w.Unlisted, "before": &w.Before, "named": &w.Named, "paths": &w.Paths,
+			}
+			if list := lists[word]; list != nil {
 				*list = append(*list, path)
 			}
 		}

@@ -128,9 +128,10 @@ type other struct {
 	lives bool // the run
 }
 
-// takeBack removes every placeholder of a record that no other run that lives needs, and has the record hold what is left. What
-// is not as it was made, or not empty, stays: it is somebody's. One that cannot be removed stays in the record for the next
-// sweep, and its error is in stuck. dirs are the open folders of placeholders, as far as the run has them.
+// takeBack removes every placeholder of a record that no other run that lives needs, and has the
+// record hold what is left. What is not as it was made, or not empty, stays: it is somebody's. One
+// that cannot be removed stays in the record for the next sweep, and its error is in stuck. dirs are
+// the open folders of placeholders, as far as the run has them.
 func takeBack(innerHome, dir string, list []entry, dirs parents) (stuck []error, err error) {
 	gate, err := owned.Gate(records(innerHome))
 	if err != nil {
@@ -220,8 +221,8 @@ func create(parent int, name string, content []byte) error {
 	return errors.Join(err, unix.Close(fd))
 }
 
-// remove removes one, unless nothing is in its place or it is somebody's by now. The error is one that may be over at the next
-// try.
+// remove removes one, unless nothing is in its place or it is somebody's by now. The error is one that
+// may be over at the next try.
 func (d parents) remove(e entry) error {
 	parent, name := unix.AT_FDCWD, e.Path
 	if fd, ok := d[filepath.Dir(e.Path)]; ok {
@@ -233,7 +234,8 @@ func (d parents) remove(e entry) error {
 	} else if err = holds(parent, name, *e.Content); err == nil {
 		err = unix.Unlinkat(parent, name, 0)
 	}
-	if err == nil || among(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.ENOTEMPTY, unix.EEXIST, fs.ErrInvalid) {
+	nothing := among(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO)
+	if err == nil || nothing || among(err, unix.ENOTEMPTY, unix.EEXIST, fs.ErrInvalid) {
 		return nil
 	}
 	return &fs.PathError{Op: "remove", Path: e.Path, Err: err}
@@ -243,8 +245,8 @@ func among(err error, list ...error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// holds returns nil when a file that is no link, pipe or device has a content, or the beginning of it, which is what a killed
-// run wrote.
+// holds returns nil when a file that is no link, pipe or device has a content, or the beginning of it,
+// which is what a killed run wrote.
 func holds(parent int, name, content string) error {
 	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 	"github.com/enr/inner/isolator/owned"
 )
 
-// What a run has in folders of the host is in its record, lines of JSON, before it is there; so is what somebody has to look
-// at when the run is killed. Records are in one folder of the user, whatever the environment of a run says, and whoever makes
-// or removes what is in one holds the gate of that folder: so two runs never remove what the other one needs.
+// What a run has in folders of the host is in its record, lines of JSON, before it is there; so is
+// what somebody has to look at when the run is killed. Records are in one folder of the user, whatever
+// the environment of a run says, and whoever makes or removes what is in one holds the gate of that
+// folder: so two runs never remove what the other one needs.
 func records(innerHome string) string { return filepath.Join(innerHome, "runs") }
 
 // recordOf is the file in one of these folders; none when there is nothing to undo.

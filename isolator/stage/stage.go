@@ -150,8 +150,8 @@ func (r *Run) Keep() (string, error) {
 // Alive reports whether the run that made dir, one of Kept, still lives.
 func Alive(dir string) bool { return owned.Alive(dir) }
 
-// Discard removes a folder of INNER_HOME that nobody uses. What a crash leaves of it is removed by the next sweep, with the
-// copies.
+// Discard removes a folder of INNER_HOME that nobody uses. What a crash leaves of it is removed by the
+// next sweep, with the copies.
 func Discard(innerHome, dir string) error {
 	free, err := owned.Discard(dir, Copies(innerHome))
 	if err != nil {
@@ -192,10 +192,11 @@ func dropGroup(run string) error {
 	return os.Remove(path)
 }
 
-// Sweep removes what crashed runs left below base and INNER_HOME, and calls look for each that had something to watch. A live
-// run holds its folders and is left alone. A base that is not the user's private folder is an error, and not touched. Groups,
-// copies and placeholders that cannot be removed are in nobody's way: the next sweep tries again. stuck has the errors of the
-// placeholders, each with its path.
+// Sweep removes what crashed runs left below base and INNER_HOME, and calls look for each that had
+// something to watch. A live run holds its folders and is left alone. A base that is not the user's
+// private folder is an error, and not touched. Groups, copies and placeholders that cannot be removed
+// are in nobody's way: the next sweep tries again. stuck has the errors of the placeholders, each with
+// its path.
 func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error) {
 	_ = owned.Sweep(Copies(innerHome), nil)
 	err = errors.Join(migrate(innerHome), owned.Sweep(base, func(dir string) bool { return dropGroup(dir) == nil }))
