@@ -185,7 +185,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	if err := s.OwnFolder(); err != nil {
 		return nil, err
 	}
-	stuck, err := stage.Sweep(base, s.Journal())
+	stuck, err := features.Sweep(s.Caller)
 	if err != nil {
 		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "ls -lA " + base}
 	}
@@ -198,8 +198,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	if err := s.Trust().MarkWorked(spec.WorkFolders()...); err != nil {
 		return nil, err
 	}
-	features.LookAgain(s.Caller)
-	folder, err := stage.New(base, s.Journal())
+	folder, err := stage.New(base, s.InnerHome)
 	if err != nil {
 		return nil, err
 	}

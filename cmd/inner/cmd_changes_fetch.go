@@ -82,7 +82,7 @@ func (a *app) keepBranches(ctx context.Context, branches *handover.Branches, top
 			failed = true
 			continue
 		}
-		k, changed, err := changes.Bring(a.InnerHome, a.StageBase(), a.Journal(), top, record, versions)
+		k, changed, err := changes.Bring(a.InnerHome, a.StageBase(), top, record, versions)
 		switch {
 		case err != nil:
 			return err

@@ -13,9 +13,9 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
 )
@@ -195,7 +195,7 @@ func (a *app) folders() []finding {
 	}
 	list := []finding{ok("folder", "%s", a.InnerHome)}
 	base := a.StageBase()
-	stuck, err := stage.Sweep(base, a.Journal())
+	stuck, err := features.Sweep(a.Caller)
 	if err != nil {
 		list = append(list, warning("folder", "ls -lA "+base, "leftovers of crashed runs cannot be removed: %v", err))
 	}

@@ -233,7 +233,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 	if err != nil {
 		return err
 	}
-	run, err := stage.New(a.StageBase(), a.Journal())
+	run, err := stage.New(a.StageBase(), a.InnerHome)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -34,11 +35,11 @@ func (a *app) cmdUninstall() *cobra.Command {
 }
 
 func (a *app) uninstall(yes, all bool) error {
-	stuck, _ := stage.Sweep(a.StageBase(), a.Journal())
+	stuck, _ := features.Sweep(a.Caller)
 	for _, err := range stuck {
 		a.Warn("an empty file or folder that an earlier run made is still there: %v", err)
 	}
-	if stage.Pending(a.Journal()) {
+	if stage.Pending(a.InnerHome) {
 		return fault.Refuse(1, "end it, then inner uninstall", "a sandbox is running")
 	}
 	remove, keep, err := a.belongings(all)
@@ -83,7 +84,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []string{"shims", "trust", "logs", "tools", "copies", "builtins", "registries.json", "proc.json", filepath.Base(a.Journal())}
+	own := []string{"shims", "trust", "logs", "tools", "copies", "runs", "builtins", "registries.json", "proc.json"}
 	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "repositories", "homes", "sessions"}
 	for _, e := range entries {
 		switch name := e.Name(); {

@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -52,8 +51,7 @@ func (a *app) command(args []string) int {
 		if !isRun(args) { // which does so itself
 			// What a killed run left goes with the next call of inner. Who needs the
 			// folder says so when it cannot be used.
-			_, _ = stage.Sweep(a.StageBase(), a.Journal())
-			features.LookAgain(a.Caller)
+			_, _ = features.Sweep(a.Caller)
 		}
 	}
 	root := a.tree(isRun(args))

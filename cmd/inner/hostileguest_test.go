@@ -119,7 +119,7 @@ func hostileProject(t *testing.T) *person {
 // state is every path below a folder with its mode and contents, but what guests may change.
 func (p *person) state() string {
 	var b strings.Builder
-	mine := []string{".inner/copies", ".inner/git", ".inner/logs", ".inner/sessions", ".inner/shims", ".inner/trust", ".inner/workspaces"} // inner's own records
+	mine := []string{".inner/copies", ".inner/git", ".inner/logs", ".inner/runs", ".inner/sessions", ".inner/shims", ".inner/trust", ".inner/workspaces"} // inner's own records
 	err := filepath.WalkDir(p.home, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(p.home, path)
 		switch {

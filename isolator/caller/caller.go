@@ -95,9 +95,6 @@ func (c *Caller) Trust() trust.Store { return trust.Store{Dir: filepath.Join(c.I
 // ShimDir returns the folder of links that is first on PATH.
 func (c *Caller) ShimDir() string { return filepath.Join(c.InnerHome, "shims", "bin") }
 
-// Journal returns the file in which runs note what they make in folders of the host.
-func (c *Caller) Journal() string { return filepath.Join(c.InnerHome, "borrowed") }
-
 // SessionsDir returns the folder with the files that the calls of a session share.
 func (c *Caller) SessionsDir() string { return filepath.Join(c.InnerHome, "sessions") }
 

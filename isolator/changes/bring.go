@@ -26,8 +26,8 @@ type Version struct {
 // Bring records the files that a run elsewhere changed as a kept run, as if that run had worked on
 // a copy of source, which is a real path. An original that is not as it was when that run began is
 // in conflict. The Record is that of the run; Bring sets its id and its folder.
-func Bring(innerHome, stageBase, journal, source string, r Record, list []Version) (*Kept, []Change, error) {
-	folder, err := stage.New(stageBase, journal)
+func Bring(innerHome, stageBase, source string, r Record, list []Version) (*Kept, []Change, error) {
+	folder, err := stage.New(stageBase, innerHome)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package copytree
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -49,6 +50,50 @@ func step(dir int, rel string, flags int) (int, error) {
 	}
 }
 
+// longest is how much of a path is opened at once: less than PATH_MAX.
+const longest = 3000
+
+// Enter opens a folder below dir to list it, and makes it fit for that and for what is done in it: a
+// box may have closed it to its own user. It follows no link, and rel may be longer than a path.
+func Enter(dir int, rel string) (*os.File, error) {
+	for at := dir; ; {
+		part, rest := rel, ""
+		if len(rel) > longest {
+			end := strings.LastIndexByte(rel[:longest], '/')
+			part, rest = rel[:end], rel[end+1:]
+		}
+		next, err := Open(at, part, unix.O_PATH|unix.O_DIRECTORY)
+		if at != dir {
+			unix.Close(at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if at, rel = next, rest; rel == "" {
+			defer unix.Close(at)
+			return enter(at)
+		}
+	}
+}
+
+// enter opens for reading what is open as a path. The name in /proc leads to what was opened, whatever
+// its own name is by now; a descriptor of O_PATH cannot be changed itself.
+func enter(path int) (*os.File, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(path, &st)
+	if err == nil && st.Mode&0o700 != 0o700 {
+		err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), st.Mode&0o777|0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Openat(path, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "folder"), nil
+}
+
 // Has reports whether rel exists below the folder root, with no link on the
 // way.
 func Has(root, rel string) bool {
@@ -64,15 +109,4 @@ func Has(root, rel string) bool {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
-}
-
-// list returns the names in an open folder. The descriptor stays open.
-func list(fd int) ([]string, error) {
-	again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(again), "folder")
-	defer f.Close()
-	return f.Readdirnames(-1)
 }

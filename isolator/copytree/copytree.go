@@ -6,9 +6,8 @@
 //   - no link is ever followed, not in the tree and not by a rename while it
 //     is being read: what lies outside the source cannot get into the copy.
 //     Links are made again as links;
-//   - modes (set-id bits off), times, holes, user extended attributes, access
-//     lists and hard links inside the tree are kept; attributes that the file
-//     system or the kernel refuses are dropped;
+//   - modes (set-id bits off), times, holes and hard links inside the tree are
+//     kept;
 //   - sockets, FIFOs and devices are left out, and never opened: nothing
 //     blocks. What cannot be read is left out too; Result.Left names it all;
 //   - where the file system shares blocks between files, blocks are shared
@@ -18,7 +17,8 @@
 //
 // What it does not: the copy is no snapshot. A file that is written while it
 // is copied may be half old, half new. Owners are not kept, everything in the
-// copy is the user's. Flags of chattr(1) are not kept.
+// copy is the user's. Extended attributes, access lists and flags of chattr(1)
+// are not kept.
 package copytree
 
 import (
@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,7 +88,7 @@ var ErrOther = errors.New("it was replaced by another")
 // Copy copies src, a real path, to dst, which must not exist and whose folder
 // must be private to the user.
 func Copy(ctx context.Context, src, dst string, o Options) (res Result, err error) {
-	c := &copier{ctx: ctx, o: o, exclude: make(map[string]bool, len(o.Exclude)), uid: uint32(os.Getuid()), umask: umask()}
+	c := &copier{ctx: ctx, o: o, exclude: make(map[string]bool, len(o.Exclude))}
 	for _, p := range o.Exclude {
 		c.exclude[p] = true
 	}
@@ -144,17 +143,12 @@ type copier struct {
 	ctx      context.Context
 	o        Options
 	exclude  map[string]bool
-	uid      uint32
-	umask    uint32
 	src, dst int
-	buffers  sync.Pool // of *[]byte
 
 	mu    sync.Mutex // guards what follows
 	res   Result
 	dirs  []*dir
 	links map[inode][]string // names of files that have several
-
-	noAttrs atomic.Bool // the source's file system has no extended attributes
 }
 
 type inode struct{ dev, ino uint64 }
@@ -187,13 +181,24 @@ func (c *copier) tree(dst string) error {
 	}
 	defer unix.Close(c.dst)
 	c.links = map[inode][]string{}
-	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
+	w := newCrew(c.ctx)
+	w.do(func() error { return c.scan(w, ".") })
+	if err := w.wait(); err != nil {
 		return err
 	}
-	if err := c.room(); err != nil {
+	need, probe := c.need()
+	err = c.room(probe, need)
+	unix.Close(probe)
+	if err != nil {
 		return err
 	}
-	if err := each(c.ctx, c.tasks(), c.batch); err != nil {
+	w = newCrew(c.ctx)
+	for _, d := range c.dirs {
+		for files := range slices.Chunk(d.files, 64) { // so that one large folder keeps all busy
+			w.do(func() error { return c.batch(d.rel, files) })
+		}
+	}
+	if err := w.wait(); err != nil {
 		return err
 	}
 	if err := c.hardLinks(); err != nil {

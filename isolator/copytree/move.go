@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// Move moves src, which nobody else can write, into the open folder to, as name. Whatever comes to the place of that folder,
-// or of what is written in it, nothing is written or read elsewhere. What has the name stays, and is fs.ErrExist, unless over
-// is given: then it is replaced if over returns nil.
+// Move moves src, which nobody else can write, into the open folder to, as name. Whatever comes to the
+// place of that folder, or of what is written in it, nothing is written or read elsewhere. What has
+// the name stays, and is fs.ErrExist, unless over is given: then it is replaced if over returns nil.
 func Move(ctx context.Context, src string, to *os.File, name string, over func() error) error {
 	put := func(at int, old string) error {
 		if over == nil {
@@ -51,34 +50,4 @@ func renameNew(from int, old string, to int, name string) error {
 		return fs.ErrExist
 	}
 	return unix.Renameat(from, old, to, name)
-}
-
-// parent opens the folder of the copy in which something is made.
-func (c *copier) parent(rel string) (int, error) {
-	return Open(c.dst, filepath.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-}
-
-// mkdir makes a folder of the copy.
-func (c *copier) mkdir(rel string) error {
-	dir, err := c.parent(rel)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	return unix.Mkdirat(dir, filepath.Base(rel), 0o700)
-}
-
-// link gives a file of the copy another name.
-func (c *copier) link(first, other string) error {
-	from, err := c.parent(first)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(from)
-	to, err := c.parent(other)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(to)
-	return unix.Linkat(from, filepath.Base(first), to, filepath.Base(other), 0)
 }

@@ -1,6 +1,7 @@
 package copytree
 
 import (
+	"cmp"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -29,55 +30,44 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.0f %cB", f, units[u])
 }
 
-// room looks whether the copy fits, unless blocks can be shared.
-func (c *copier) room() error {
-	var need int64
+// need is the space that the tree takes, and largest is its largest file, open, or -1.
+func (c *copier) need() (need int64, largest int) {
 	var probe string
-	var largest int64
+	var most int64
 	for _, d := range c.dirs {
 		need += 4096
 		for _, f := range d.files {
 			need += max(f.room, 512)
-			if f.kind == unix.S_IFREG && f.room > largest {
-				largest, probe = f.room, join(d.rel, f.name)
+			if f.kind == unix.S_IFREG && f.room > most {
+				most, probe = f.room, join(d.rel, f.name)
 			}
 		}
 	}
+	largest, err := Open(c.src, cmp.Or(probe, "."), unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return need, -1
+	}
+	return need, largest
+}
+
+// room looks whether the copy fits, unless it can share the blocks of an open file.
+func (c *copier) room(probe int, need int64) error {
 	if c.o.Progress != nil {
 		c.o.Progress.Total.Store(c.res.Bytes)
 	}
-	if probe != "" {
-		if fd, err := Open(c.src, probe, unix.O_RDONLY|unix.O_NONBLOCK); err == nil {
-			c.res.Shared = c.shares(fd)
-			unix.Close(fd)
-		}
+	const name = ".inner-probe"
+	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err == nil { // else the source has that name
+		c.res.Shared = unix.IoctlFileClone(to, probe) == nil
+		unix.Close(to)
+		_ = unix.Unlinkat(c.dst, name, 0)
 	}
-	if c.res.Shared {
-		return nil
-	}
-	return roomFor(c.dst, need)
-}
-
-// roomFor refuses what does not fit on the file system of fd.
-func roomFor(fd int, need int64) error {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd, &st); err != nil {
-		return nil // then writing tells
+	if c.res.Shared || unix.Fstatfs(c.dst, &st) != nil { // then writing tells
+		return nil
 	}
 	if free := int64(st.Bavail) * st.Bsize; need > free {
 		return &NoRoomError{need, free}
 	}
 	return nil
-}
-
-// shares reports whether the copy can share the blocks of an open file.
-func (c *copier) shares(fd int) bool {
-	const name = ".inner-probe"
-	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return false // the source has a folder of that name in its root
-	}
-	defer func() { _ = unix.Unlinkat(c.dst, name, 0) }()
-	defer unix.Close(to)
-	return unix.IoctlFileClone(to, fd) == nil
 }

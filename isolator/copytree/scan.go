@@ -3,44 +3,61 @@ package copytree
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// scan makes one folder in the copy and lists what is in it.
-func (c *copier) scan(rel string, more func(string)) error {
-	fd, err := Open(c.src, rel, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return c.leave(rel, err)
-	}
-	defer unix.Close(fd)
-	d := &dir{rel: rel}
-	if err := unix.Fstat(fd, &d.st); err != nil {
-		return c.fault("stat", rel, err)
-	}
-	names, err := list(fd)
+// scan makes one folder in the copy and notes what is in it, and goes on with the folders there.
+func (c *copier) scan(w *crew, rel string) error {
+	d, subs, left, err := c.list(rel)
 	if err != nil {
 		return c.leave(rel, err)
 	}
 	if rel != "." {
-		if err := c.mkdir(rel); err != nil {
+		err := c.in(rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
+		if err != nil {
 			return c.fault("mkdir", rel, err)
 		}
 	}
-	var subs []string
-	var left []Left
+	c.mu.Lock()
+	c.dirs = append(c.dirs, d)
+	c.res.Left = append(c.res.Left, left...)
+	c.res.Files += len(d.files)
+	for _, f := range d.files {
+		c.res.Bytes += f.size
+	}
+	c.mu.Unlock()
+	for _, at := range subs {
+		w.do(func() error { return c.scan(w, at) })
+	}
+	return nil
+}
+
+// list returns what is in one folder, and the folders there apart.
+func (c *copier) list(rel string) (d *dir, subs []string, left []Left, err error) {
+	fd, err := Open(c.src, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close()
+	d = &dir{rel: rel}
+	names, err := f.Readdirnames(-1)
+	if err = errors.Join(err, unix.Fstat(fd, &d.st)); err != nil {
+		return nil, nil, nil, err
+	}
 	for _, name := range names {
 		at := join(rel, name)
+		var st unix.Stat_t
 		if c.exclude[at] {
 			continue
-		}
-		var st unix.Stat_t
-		switch err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
-		case errors.Is(err, unix.ENOENT):
-			continue
-		case err != nil:
-			left = append(left, Left{at, err.Error()})
+		} else if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			if !errors.Is(err, unix.ENOENT) {
+				left = append(left, Left{at, err.Error()})
+			}
 			continue
 		}
 		switch kind := st.Mode & unix.S_IFMT; kind {
@@ -56,23 +73,7 @@ func (c *copier) scan(rel string, more func(string)) error {
 			left = append(left, Left{at, kindName(kind)})
 		}
 	}
-	c.add(d, left)
-	for _, at := range subs {
-		more(at)
-	}
-	return nil
-}
-
-// add notes a folder that was listed.
-func (c *copier) add(d *dir, left []Left) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dirs = append(c.dirs, d)
-	c.res.Left = append(c.res.Left, left...)
-	c.res.Files += len(d.files)
-	for _, f := range d.files {
-		c.res.Bytes += f.size
-	}
+	return d, subs, left, nil
 }
 
 // another notes a file with several names, and reports whether this is not the first of them.
@@ -109,4 +110,14 @@ func (c *copier) leave(rel string, err error) error {
 
 func (c *copier) fault(op, rel string, err error) error {
 	return &fs.PathError{Op: op, Path: rel, Err: err}
+}
+
+// in calls f with the folder of the copy that a path lies in, and its name there.
+func (c *copier) in(rel string, f func(dir int, name string) error) error {
+	dir, err := Open(c.dst, filepath.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return f(dir, filepath.Base(rel))
 }

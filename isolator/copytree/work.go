@@ -11,106 +11,76 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// task is a part of a folder's files.
-type task struct {
-	d     *dir
-	files []file
-}
-
-// tasks cuts the folders into pieces, so that one large folder keeps all
-// workers busy.
-func (c *copier) tasks() []task {
-	const most, bytes = 64, 32 << 20
-	var out []task
-	for _, d := range c.dirs {
-		for at := 0; at < len(d.files); {
-			end, sum := at, int64(0)
-			for end < len(d.files) && end-at < most && sum < bytes {
-				sum += d.files[end].size
-				end++
-			}
-			out = append(out, task{d, d.files[at:end]})
-			at = end
-		}
-	}
-	slices.Reverse(out) // each takes the last one first
-	return out
-}
-
-// batch copies the files of a task.
-func (c *copier) batch(t task, _ func(task)) error {
-	from, err := Open(c.src, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
+// batch copies some files of a folder.
+func (c *copier) batch(rel string, files []file) error {
+	from, err := Open(c.src, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		for _, f := range t.files {
-			if err := c.leave(join(t.d.rel, f.name), err); err != nil {
+		for _, f := range files {
+			if err := c.leave(join(rel, f.name), err); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	defer unix.Close(from)
-	to, err := Open(c.dst, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	to, err := Open(c.dst, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return c.fault("open", t.d.rel, err)
+		return c.fault("open", rel, err)
 	}
 	defer unix.Close(to)
-	w := worker{copier: c, buf: c.buffer()}
-	defer c.buffers.Put(&w.buf)
+	buf := make([]byte, buffer)
 	var entries []Entry
-	for _, f := range t.files {
+	for _, f := range files {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		e, err := w.one(from, to, f)
-		at := join(t.d.rel, f.name)
-		var unreadable *unreadableError
+		e, left, err := c.one(from, to, f, buf)
+		e.Path = join(rel, f.name)
 		switch {
-		case errors.As(err, &unreadable):
-			if err := c.leave(at, unreadable.err); err != nil {
+		case err != nil:
+			return c.fault("copy", e.Path, err)
+		case left == nil:
+			entries = append(entries, e)
+		default:
+			if err := c.leave(e.Path, left); err != nil {
 				return err
 			}
-			continue
-		case err != nil:
-			return c.fault("copy", at, err)
-		}
-		if c.o.Record {
-			e.Path = at
-			entries = append(entries, e)
 		}
 	}
-	if len(entries) > 0 {
-		c.mu.Lock()
-		c.res.Entries = append(c.res.Entries, entries...)
-		c.mu.Unlock()
-	}
+	c.record(entries...)
 	return nil
+}
+
+// record notes what was copied, where that is asked for.
+func (c *copier) record(list ...Entry) {
+	if c.o.Record {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.res.Entries = append(c.res.Entries, list...)
+	}
 }
 
 // hardLinks gives copied files their other names.
 func (c *copier) hardLinks() error {
-	var known map[string]int
-	if c.o.Record && len(c.links) > 0 {
-		known = make(map[string]int, len(c.res.Entries))
-		for i, e := range c.res.Entries {
-			known[e.Path] = i
+	known := map[string]Entry{}
+	if len(c.links) > 0 {
+		for _, e := range c.res.Entries {
+			known[e.Path] = e
 		}
 	}
 	for _, names := range c.links {
 		for _, at := range names[1:] {
-			err := c.link(names[0], at)
-			switch {
-			case errors.Is(err, unix.ENOENT): // the first name was left out
-				if err := c.leave(at, errors.New("another name of what was left out")); err != nil {
-					return err
-				}
-				continue
-			case err != nil:
-				return c.fault("link", at, err)
-			}
-			if i, ok := known[names[0]]; ok {
-				e := c.res.Entries[i]
+			err := c.in(names[0], func(from int, first string) error {
+				return c.in(at, func(to int, other string) error { return unix.Linkat(from, first, to, other, 0) })
+			})
+			if errors.Is(err, unix.ENOENT) { // the first name was left out
+				err = c.leave(at, errors.New("another name of what was left out"))
+			} else if e := known[names[0]]; err == nil {
 				e.Path = at
-				c.res.Entries = append(c.res.Entries, e)
+				c.record(e)
+			}
+			if err != nil {
+				return c.fault("link", at, err)
 			}
 		}
 	}
@@ -130,9 +100,7 @@ func (c *copier) finish() error {
 		if err := c.finishDir(d); err != nil {
 			return c.fault("copy", d.rel, err)
 		}
-		if c.o.Record {
-			c.res.Entries = append(c.res.Entries, entry(d.rel, d.st))
-		}
+		c.record(entry(d.rel, d.st))
 	}
 	return nil
 }
@@ -143,12 +111,6 @@ func (c *copier) finishDir(d *dir) error {
 		return err
 	}
 	defer unix.Close(to)
-	if !c.noAttrs.Load() {
-		if from, err := Open(c.src, d.rel, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			c.attributes(from, to)
-			unix.Close(from)
-		}
-	}
 	if err := unix.Fchmod(to, keptMode(d.st.Mode)); err != nil {
 		return err
 	}
@@ -164,23 +126,14 @@ func (c *copier) single(src, dst string, st unix.Stat_t) error {
 	defer unix.Close(to)
 	c.dst = to
 	c.res.Files, c.res.Bytes = 1, st.Size
-	if c.o.Progress != nil {
-		c.o.Progress.Total.Store(st.Size)
+	if err := c.room(c.src, st.Blocks*512); err != nil {
+		return err
 	}
-	if c.res.Shared = c.shares(c.src); !c.res.Shared {
-		if err := roomFor(to, st.Blocks*512); err != nil {
-			return err
-		}
-	}
-	w := worker{copier: c, buf: c.buffer()}
-	defer c.buffers.Put(&w.buf)
-	e, err := w.contents(c.src, to, filepath.Base(dst), st)
+	e, err := c.contents(c.src, to, filepath.Base(dst), st, make([]byte, buffer))
 	if err != nil {
 		return &fs.PathError{Op: "copy", Path: src, Err: err}
 	}
-	if c.o.Record {
-		e.Path = "."
-		c.res.Entries = append(c.res.Entries, e)
-	}
+	e.Path = "."
+	c.record(e)
 	return nil
 }

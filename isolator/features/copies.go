@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
 
@@ -37,7 +38,7 @@ func copies() Feature {
 				if kept == "" {
 					return
 				}
-				if err := run.Folder.Unkeep(kept); err != nil { // it has not come to a review with something to show
+				if err := stage.Discard(run.InnerHome, kept); err != nil { // it has not come to a review with something to show
 					run.Warn("the copies of run %s: %v", run.ID(), err)
 				}
 			})

@@ -2,6 +2,7 @@ package features
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -99,11 +100,11 @@ func (l *leftoversOf) watch(run *Run) error {
 	if s.NoGit || len(s.Unlisted) > maxNoted {
 		w.Unlisted = realRoots(run.Spec)
 	}
-	run.Folder.Watch(w, func() map[string]string {
-		l.stood = repos.Stood(s.Guarded, s.Before)
-		return l.stood
-	})
-	return run.Folder.MakePlaceholders(run.Facts.Later...)
+	if err := errors.Join(run.Folder.Watch(w), run.Folder.MakePlaceholders(run.Facts.Later...)); err != nil {
+		return err
+	}
+	l.stood = repos.Stood(s.Guarded, s.Before)
+	return run.Folder.Stood(l.stood)
 }
 
 // search says where to look for what a run leaves on the host.
@@ -138,15 +139,13 @@ func Placeholders(run *Run) []string {
 	return out
 }
 
-// LookAgain does what follows a run for runs that were killed.
-func LookAgain(c *caller.Caller) {
-	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
+// Sweep does what follows a run for runs that were killed. stuck and err are those of stage.Sweep.
+func Sweep(c *caller.Caller) (stuck []error, err error) {
+	stuck, err = stage.Sweep(c.StageBase(), c.InnerHome, func(w stage.Watched) {
 		Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second})
 	})
-	if err != nil {
-		c.Warn("what a killed run left was not inspected: %v", err)
-	}
 	recoverGit(c)
+	return stuck, err
 }
 
 // Hold looks, and says what it did. It returns what was moved aside. Inner's own folders are covered in every box, and

@@ -18,7 +18,7 @@ import (
 // be a server.
 func TestNoopPipeIsClosed(t *testing.T) {
 	home := t.TempDir()
-	folder, err := stage.New(filepath.Join(home, "runs"), filepath.Join(home, "journal"))
+	folder, err := stage.New(filepath.Join(home, "staged"), home)
 	if err != nil {
 		t.Fatal(err)
 	}

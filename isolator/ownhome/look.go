@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/stage"
 )
 
 // Kept is something in a home that a run wrote: a file, or a folder with files.
@@ -46,57 +50,27 @@ func tooDeep(p string) bool { return strings.Count(p, "/") >= mostDepth }
 
 // Written lists what was written in the home since a time, as files know it. Settings and
 // caches are left out: whatever is in a name with a dot, and the Go tool's own folder.
-func (h *Home) Written(since time.Time) []Kept {
-	root, err := os.OpenRoot(h.Dir) // follows no link that leads out
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	var out []Kept
+func (h *Home) Written(since time.Time) (out []Kept) {
 	n := 0
-	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+	walk(h.Dir, time.Time{}, []string{"."}, func(p string, st unix.Stat_t) bool {
 		n++
 		top, _, _ := strings.Cut(p, "/")
-		switch {
-		case n > mostEntries:
-			return fs.SkipAll
-		case p == ".":
-			return nil
-		case err != nil || strings.HasPrefix(top, ".") || top == "go" || tooDeep(p):
-			return skip(d)
-		case !d.Type().IsRegular() || h.mountedOn(p):
-			return nil
+		if n > mostEntries || strings.HasPrefix(top, ".") || top == "go" || tooDeep(p) {
+			return false
 		}
-		if fi, err := d.Info(); err == nil && !changed(fi).Before(since) {
-			out = with(out, h.group(p))
+		changed := time.Unix(st.Ctim.Unix()) // a time that no program can set
+		if st.Mode&unix.S_IFMT == unix.S_IFREG && !h.mountedOn(p) && !changed.Before(since) {
+			k := h.group(p)
+			if i := slices.IndexFunc(out, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
+				out[i].Files++
+			} else {
+				out = append(out, k)
+			}
 		}
-		return nil
+		return true
 	})
+	slices.SortFunc(out, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
 	return out
-}
-
-// with adds a file to a list, or counts it where its folder is there.
-func with(list []Kept, k Kept) []Kept {
-	if i := slices.IndexFunc(list, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
-		list[i].Files++
-		return list
-	}
-	return append(list, k)
-}
-
-func skip(d fs.DirEntry) error {
-	if d != nil && d.IsDir() {
-		return fs.SkipDir
-	}
-	return nil
-}
-
-// changed is the time that a program cannot set.
-func changed(fi fs.FileInfo) time.Time {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return time.Unix(st.Ctim.Sec, st.Ctim.Nsec)
-	}
-	return fi.ModTime()
 }
 
 func (h *Home) mountedOn(p string) bool {
@@ -147,9 +121,12 @@ func List(innerHome string) ([]Info, error) {
 		return nil, err
 	}
 	var out []Info
-	_ = sweep(innerHome) // a Reset says what it cannot remove
 	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), removed) {
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+			// A Reset of the version before was ended.
+			_ = stage.Discard(innerHome, filepath.Join(Base(innerHome), e.Name()))
+		case e.IsDir():
 			out = append(out, Look(innerHome, e.Name()))
 		}
 	}
@@ -168,44 +145,26 @@ func Look(innerHome, key string) Info {
 		info.Used = fi.ModTime()
 	}
 	info.Running = inUse(folder)
-	root, err := os.OpenRoot(filepath.Join(folder, inside))
-	if err != nil {
-		return info
-	}
-	defer root.Close()
-	tops := map[string]int{}
-	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || p == ".":
-			return nil // what cannot be looked into counts nothing
-		case tooDeep(p):
-			return skip(d)
-		}
+	tops := map[string]*Entry{}
+	walk(filepath.Join(folder, inside), time.Time{}, []string{"."}, func(p string, st unix.Stat_t) bool {
 		top, _, deeper := strings.Cut(p, "/")
+		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		if !deeper {
-			name := top
-			if d.IsDir() {
-				name += "/"
+			tops[top] = &Entry{Name: top}
+			if isDir {
+				tops[top].Name += "/"
 			}
-			tops[top] = len(info.Top)
-			info.Top = append(info.Top, Entry{Name: name})
 		}
-		if fi, err := d.Info(); err == nil && !d.IsDir() {
-			info.count(&info.Top[tops[top]], fi)
+		if e := tops[top]; !isDir {
+			e.Size, info.Size = e.Size+st.Blocks*512, info.Size+st.Blocks*512
+			e.Files, info.Files = e.Files+1, info.Files+1
 		}
-		return nil
+		return !tooDeep(p)
 	})
-	return info
-}
-
-// count adds a file to the home and to one of its entries.
-func (info *Info) count(e *Entry, fi fs.FileInfo) {
-	size := fi.Size()
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		size = st.Blocks * 512
+	for _, top := range slices.Sorted(maps.Keys(tops)) {
+		info.Top = append(info.Top, *tops[top])
 	}
-	e.Size, info.Size = e.Size+size, info.Size+size
-	e.Files, info.Files = e.Files+1, info.Files+1
+	return info
 }
 
 // Clean makes a path that a person typed one below the home: ~/x, x, or the absolute path it

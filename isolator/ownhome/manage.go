@@ -2,36 +2,28 @@ package ownhome
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/owned"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // inUse reports whether a box runs with the home of a folder.
-func inUse(folder string) bool {
-	f, err := os.OpenFile(filepath.Join(folder, "running"), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return errors.Is(files.FlockFD(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
-}
+func inUse(folder string) bool { return owned.Held(filepath.Join(folder, "running")) }
 
 // Reset removes the home of a key with all that is in it, unless a box has it now. The next
 // run begins with an empty one.
 func Reset(innerHome, key string) error {
 	folder := filepath.Join(Base(innerHome), key)
-	gate, err := lockFolder(folder)
+	gate, err := owned.Lock(filepath.Join(folder, "lock"), unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
@@ -39,53 +31,7 @@ func Reset(innerHome, key string) error {
 	if inUse(folder) {
 		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("a box works in the home %q", key), Hint: "inner ps says which run it is, and inner stop RUN ends it"}
 	}
-	gone, err := os.MkdirTemp(Base(innerHome), removed)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(folder, filepath.Join(gone, "home")); err != nil {
-		return errors.Join(err, os.Remove(gone))
-	}
-	return sweep(innerHome)
-}
-
-// removed begins the names of homes that Reset takes away: with them no home is.
-const removed = ".gone-"
-
-// sweep removes them, also those of a Reset that did not come to its end.
-func sweep(innerHome string) error {
-	entries, err := os.ReadDir(Base(innerHome))
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), removed) {
-			err = errors.Join(err, copytree.Remove(filepath.Join(Base(innerHome), e.Name())))
-		}
-	}
-	return err
-}
-
-// lockFolder waits for whoever prepares a box with a home, and returns the lock. Who waited
-// for a home that was removed meanwhile gets fs.ErrNotExist.
-func lockFolder(folder string) (*os.File, error) {
-	path := filepath.Join(folder, "lock")
-	f, err := lockFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := files.Flock(f, unix.LOCK_EX); err != nil {
-		return nil, err
-	}
-	mine, err := f.Stat()
-	if err == nil {
-		var now fs.FileInfo
-		if now, err = os.Lstat(path); err == nil && !os.SameFile(mine, now) {
-			err = fs.ErrNotExist
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
+	return stage.Discard(innerHome, folder)
 }
 
 // Get copies something out of the home of a key to dst, which must not be there. Nothing

@@ -39,6 +39,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/owned"
 )
 
 // Owner says whose a home is: that of a project, or one with a name. Agents of a project have
@@ -122,9 +123,9 @@ type Home struct {
 	folder  string // the one that holds Dir
 	points  []Point
 	told    uint64
-	root    int // Dir
-	gate    *os.File
-	running *os.File
+	root    int      // Dir
+	gate    *os.File // nil while others may begin
+	running *os.File // nil before Ready
 }
 
 // Open makes the home when there is none, and holds other runs that begin in it back until
@@ -176,39 +177,26 @@ func (h *Home) open(innerHome string) (err error) {
 	if h.root, err = unix.Open(h.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return &fs.PathError{Op: "open", Path: h.Dir, Err: err}
 	}
-	h.running, err = lockFile(filepath.Join(h.folder, "running"))
-	return err
-}
-
-func lockFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	return nil
 }
 
 // hold waits for others that prepare a box with this home.
-func (h *Home) hold() error {
-	if h.gate != nil {
-		return nil
-	}
-	f, err := lockFolder(h.folder)
-	if err == nil {
-		h.gate = f
+func (h *Home) hold() (err error) {
+	if h.gate == nil {
+		h.gate, err = owned.Lock(filepath.Join(h.folder, "lock"), unix.LOCK_EX)
 	}
 	return err
 }
 
 func (h *Home) release() {
-	if h.gate != nil {
-		_ = h.gate.Close()
-		h.gate = nil
-	}
+	h.gate.Close()
+	h.gate = nil
 }
 
 // Close lets go of the home. What is in it stays.
 func (h *Home) Close() {
 	h.release()
-	if h.running != nil {
-		_ = h.running.Close()
-	}
+	h.running.Close()
 	if h.root >= 0 {
 		_ = unix.Close(h.root)
 	}
@@ -227,11 +215,16 @@ func (h *Home) Ready(want []Point) error {
 	if err := h.hold(); err != nil {
 		return err
 	}
+	h.running.Close() // it may be of an earlier Ready
 	fresh := slices.DeleteFunc(slices.Clone(want), func(p Point) bool { return slices.Contains(h.points, p) })
 	wrong := slices.DeleteFunc(slices.Concat(h.points, fresh), h.has)
 	if len(fresh)+len(wrong) > 0 {
-		if err := h.alone(append(wrong, fresh...)[0]); err != nil {
-			return err
+		if inUse(h.folder) {
+			return &fault.Refusal{
+				Code: 125,
+				Msg:  fmt.Sprintf("another box works in %s, and this one would be the first to have ~/%s there: that place can be made only while no box runs", h.Owner, append(wrong, fresh...)[0].Path),
+				Hint: "end the other run and start this one: both can run at once from then on",
+			}
 		}
 		all := slices.Concat(h.points, fresh)
 		if len(all) > mostPoints {
@@ -247,22 +240,9 @@ func (h *Home) Ready(want []Point) error {
 			return err
 		}
 	}
-	if err := files.FlockFD(int(h.running.Fd()), unix.LOCK_SH); err != nil {
-		return err
-	}
-	h.release()
-	return nil
-}
-
-// alone makes sure that no box has this home now.
-func (h *Home) alone(p Point) error {
-	err := files.FlockFD(int(h.running.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return &fault.Refusal{
-			Code: 125,
-			Msg:  fmt.Sprintf("another box works in %s, and this one would be the first to have ~/%s there: that place can be made only while no box runs", h.Owner, p.Path),
-			Hint: "end the other run and start this one: both can run at once from then on",
-		}
+	var err error
+	if h.running, err = owned.Lock(filepath.Join(h.folder, "running"), unix.LOCK_SH); err == nil {
+		h.release()
 	}
 	return err
 }

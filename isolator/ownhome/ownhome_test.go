@@ -162,8 +162,12 @@ func TestCannotOpen(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(Base(inner), o.Key(), "running"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := Open(inner, o); err == nil {
-		h.Close()
+	h, err := Open(inner, o)
+	if err == nil {
+		defer h.Close()
+		err = h.Ready(nil)
+	}
+	if err == nil {
 		t.Error("a folder is no lock")
 	}
 }
@@ -171,7 +175,7 @@ func TestCannotOpen(t *testing.T) {
 // What a Reset that was ended left behind is no home, and goes.
 func TestResetEnded(t *testing.T) {
 	inner := t.TempDir()
-	left := filepath.Join(Base(inner), removed+"1")
+	left := filepath.Join(Base(inner), ".gone-1")
 	if err := os.MkdirAll(filepath.Join(left, "home", inside), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,14 +93,16 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 func (h *Home) put(rel string, fresh []byte, mode fs.FileMode, old put, decide Decide) (put, error) {
 	kept, err := h.Read(rel, maxStaged)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if err := h.setAside(rel); err != nil {
+		if err := h.moveAside(rel); err != nil {
 			return put{}, err
 		}
 		kept = nil
 	}
 	write := func(data []byte) error {
-		if kept != nil && bytes.Equal(data, kept) && h.mode(rel) == mode {
-			return nil
+		if kept != nil && bytes.Equal(data, kept) {
+			if st, err := h.stat(rel); err == nil && st.Mode == unix.S_IFREG|uint32(mode) {
+				return nil
+			}
 		}
 		return h.Write(rel, data, mode)
 	}
@@ -151,19 +152,6 @@ func (h *Home) unstage(old, now map[string]put) error {
 		}
 	}
 	return nil
-}
-
-func (h *Home) mode(rel string) fs.FileMode {
-	dir, err := h.opened(path.Dir(rel))
-	if err != nil {
-		return 0
-	}
-	defer unix.Close(dir)
-	var st unix.Stat_t
-	if unix.Fstatat(dir, path.Base(rel), &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return 0
-	}
-	return fs.FileMode(st.Mode & 0o777)
 }
 
 // staged reads staged.json: by label and path. A damaged one counts as empty: then every

@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -30,7 +29,8 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/owned"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // DefaultIdle is how long a session that nobody uses is kept, unless config.toml says
@@ -99,7 +99,10 @@ func Open(base string, k Key) (*Session, error) {
 }
 
 func open(base string, k Key) (*Session, error) {
-	gate, err := enter(base, true)
+	if err := files.Folder(base); err != nil {
+		return nil, fmt.Errorf("the folder of sessions: %w", err)
+	}
+	gate, err := owned.Gate(base) // nobody opens or ends one meanwhile
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +111,13 @@ func open(base string, k Key) (*Session, error) {
 	s.Tmp = filepath.Join(s.dir, "tmp")
 	if _, err := os.Lstat(filepath.Join(s.dir, "about.json")); errors.Is(err, fs.ErrNotExist) {
 		if err := s.create(base); err != nil {
-			return nil, errors.Join(err, copytree.Remove(s.dir))
+			return nil, errors.Join(err, stage.Discard(filepath.Dir(base), s.dir))
 		}
 	}
 	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp), os.Chmod(s.Tmp, 0o700)); err != nil { // whatever a call made of its mode
 		return nil, err
 	}
-	if s.lock, err = lock(s.dir, unix.LOCK_SH); err != nil {
+	if s.lock, err = owned.Lock(filepath.Join(s.dir, "lock"), unix.LOCK_SH); err != nil {
 		return nil, err
 	}
 	Use(s.dir)
@@ -214,110 +217,76 @@ type Info struct {
 
 // List returns the sessions of a user, by id, project and profile.
 func List(base string) ([]Info, error) {
-	gate, err := enter(base, false)
-	if gate == nil || err != nil {
-		return nil, err
-	}
-	defer gate.Close()
-	return list(base)
-}
-
-func list(base string) ([]Info, error) {
 	entries, err := os.ReadDir(base)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	var out []Info
 	for _, e := range entries {
 		it := Info{dir: filepath.Join(base, e.Name())}
 		text, err := os.ReadFile(filepath.Join(it.dir, "about.json"))
-		if !e.IsDir() || err != nil || json.Unmarshal(text, &it.Key) != nil {
+		if strings.HasPrefix(e.Name(), ".") || err != nil || json.Unmarshal(text, &it.Key) != nil {
 			continue
 		}
 		if it.Used = Used(it.dir); it.Used.IsZero() {
 			continue
 		}
-		held, err := lock(it.dir, unix.LOCK_EX|unix.LOCK_NB)
-		if it.Busy = err != nil; held != nil {
-			held.Close()
-		}
-		it.Box = hasBox(it.dir)
+		it.Busy, it.Box = owned.Alive(it.dir), hasBox(it.dir)
 		out = append(out, it)
 	}
 	slices.SortFunc(out, func(a, b Info) int {
 		return strings.Compare(a.ID+"\x00"+a.Project+"\x00"+a.Profile, b.ID+"\x00"+b.Project+"\x00"+b.Profile)
 	})
-	return out, nil
+	return out, err
 }
 
 // End removes the sessions that which picks, and returns them. One that a call runs in is
 // left, with Busy.
 func End(base string, which func(Info) bool) (ended []Info, err error) {
-	gate, err := enter(base, false)
-	if gate == nil || err != nil {
+	if !files.Exists(base) {
+		return nil, nil
+	}
+	gate, err := owned.Gate(base)
+	if err != nil {
 		return nil, err
 	}
-	all, err := list(base)
-	var gone []string
+	var frees []func() error
+	defer func() { // others need not wait for this
+		gate.Close()
+		for _, free := range frees {
+			err = errors.Join(err, free())
+		}
+	}()
+	all, err := List(base)
 	for _, it := range all {
 		if !which(it) {
 			continue
 		}
 		if !it.Busy { // whoever opens it waits at the gate
 			if err := endBox(it.dir); err != nil {
-				gate.Close()
 				return ended, fmt.Errorf("session %q: %w", it.ID, err)
 			}
-			aside := filepath.Join(base, fmt.Sprintf(".ended-%d-%d", os.Getpid(), time.Now().UnixNano()))
-			if err := os.Rename(it.dir, aside); err != nil {
-				gate.Close()
+			free, err := owned.Discard(it.dir, stage.Copies(filepath.Dir(base)))
+			if err != nil {
 				return ended, err
 			}
-			gone = append(gone, aside)
+			frees = append(frees, free)
 		}
 		ended = append(ended, it)
-	}
-	gate.Close()
-	for _, dir := range gone {
-		err = errors.Join(err, copytree.Remove(dir))
 	}
 	return ended, err
 }
 
-// Sweep ends the sessions that were not used for so long, and removes what a killed End left.
+// Sweep ends the sessions that were not used for so long, and removes what a killed End of the version
+// before left.
 func Sweep(base string, idle time.Duration) error {
 	before := time.Now().Add(-idle)
 	_, err := End(base, func(it Info) bool { return !it.Busy && it.Used.Before(before) })
-	entries, _ := os.ReadDir(base)
-	for _, e := range entries {
-		if fi, err2 := e.Info(); err2 == nil && strings.HasPrefix(e.Name(), ".ended-") && fi.ModTime().Before(before) {
-			err = errors.Join(err, copytree.Remove(filepath.Join(base, e.Name())))
-		}
+	left, _ := filepath.Glob(filepath.Join(base, ".ended-*"))
+	for _, dir := range left {
+		err = errors.Join(err, stage.Discard(filepath.Dir(base), dir))
 	}
 	return err
 }
 
-// enter takes the gate of the sessions: nobody opens or ends one meanwhile. Without any
-// session yet, and create false, the gate is nil.
-func enter(base string, create bool) (*os.File, error) {
-	if _, err := os.Lstat(base); errors.Is(err, fs.ErrNotExist) && !create {
-		return nil, nil
-	}
-	if err := files.Folder(base); err != nil {
-		return nil, fmt.Errorf("the folder of sessions: %w", err)
-	}
-	return lockFile(filepath.Join(base, ".gate"), unix.LOCK_EX)
-}
-
-func lock(dir string, how int) (*os.File, error) { return lockFile(filepath.Join(dir, "lock"), how) }
-
-func lockFile(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := files.Flock(f, how); err != nil { // which closes it
-		return nil, err
-	}
-	return f, nil
-}
+func lockFile(path string, how int) (*os.File, error) { return owned.Lock(path, how) }

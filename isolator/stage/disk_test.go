@@ -8,7 +8,15 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/owned"
 )
+
+// kill lets go of what a run holds, as the kernel does of a killed process.
+func kill(r *Run) {
+	for _, f := range []*owned.Folder{r.staged, r.record, r.disk, r.kept} {
+		f.Leave()
+	}
+}
 
 func there(p string) bool { _, err := os.Lstat(p); return err == nil }
 
@@ -16,10 +24,9 @@ func there(p string) bool { _, err := os.Lstat(p); return err == nil }
 // sweep after a crash, and stays when it is kept.
 func TestDiskGoesUnlessKept(t *testing.T) {
 	b, home := base(t), t.TempDir()
-	journal := filepath.Join(home, "borrowed")
 	begin := func() (*Run, string) {
 		t.Helper()
-		r, err := New(b, journal)
+		r, err := New(b, home)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +64,7 @@ func TestDiskGoesUnlessKept(t *testing.T) {
 	if !Alive(keptAt) {
 		t.Error("a kept folder of a live run is not alive")
 	}
-	if err := back.Unkeep(backAt); err != nil {
+	if err := Discard(home, backAt); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []*Run{closed, kept, back} {
@@ -68,10 +75,9 @@ func TestDiskGoesUnlessKept(t *testing.T) {
 	if Alive(keptAt) {
 		t.Error("a kept folder of a closed run is alive")
 	}
-	crashed.lock.Close()
-	crashed.diskLock.Close()
+	kill(crashed)
 	live, liveDir := begin()
-	if _, err := Sweep(b, journal); err != nil {
+	if _, err := Sweep(b, home, nil); err != nil {
 		t.Error(err)
 	}
 	for path, want := range map[string]bool{closedDir: false, crashedDir: false, keptDir: false, backDir: false, backAt: false, keptAt: true, liveDir: true} {
@@ -94,10 +100,10 @@ func TestWorkspaces(t *testing.T) {
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	journal := filepath.Join(t.TempDir(), "borrowed")
+	home := t.TempDir()
 	begin := func() *Run {
 		t.Helper()
-		r, err := New(b, journal)
+		r, err := New(b, home)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 // TestGroup has a folder stand for a control group: it goes with the run, with
 // the sweep after a crash, and when it could not be made.
 func TestGroup(t *testing.T) {
-	b, groups := base(t), t.TempDir()
+	b, home, groups := base(t), t.TempDir(), t.TempDir()
 	at := func(name string) (string, func() error) {
 		dir := filepath.Join(groups, "inner-"+name)
 		return dir, func() error { return os.Mkdir(dir, 0o755) }
@@ -23,7 +23,7 @@ func TestGroup(t *testing.T) {
 	}
 	open := func() *Run {
 		t.Helper()
-		r, err := New(b, b+".journal")
+		r, err := New(b, home)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,8 @@ func TestGroup(t *testing.T) {
 	if err := errors.Join(crashed.Group(dir, mkdir), living.Group(other, mkother)); err != nil {
 		t.Fatal(err)
 	}
-	crashed.lock.Close()
-	if _, err := Sweep(b, b+".journal"); err != nil {
+	kill(crashed)
+	if _, err := Sweep(b, home, nil); err != nil {
 		t.Error(err)
 	}
 	gone(dir)

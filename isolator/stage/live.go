@@ -2,9 +2,7 @@ package stage
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/owned"
 )
 
 // Live is a run that has not ended: its id, and the process of inner that holds it, 0 where
@@ -58,23 +58,14 @@ func Door(base, id string) string { return filepath.Join(base, id, "join") }
 // Running returns the runs of base that have not ended, oldest first. A base that does not
 // exist has none.
 func Running(base string) ([]Live, error) {
-	if err := private(base); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("staging folder %q: %w", base, err)
-	}
-	entries, err := os.ReadDir(base)
-	if err != nil {
-		return nil, err
-	}
+	names, err := owned.Living(base)
 	locks, _ := os.ReadFile("/proc/locks") // without it no process is known
 	var out []Live
-	for _, e := range entries {
-		if dir := filepath.Join(base, e.Name()); e.IsDir() && alive(dir) {
-			out = append(out, Live{e.Name(), holder(locks, filepath.Join(dir, "lock")), readAbout(dir)})
-		}
+	for _, name := range names {
+		dir := filepath.Join(base, name)
+		out = append(out, Live{name, holder(locks, filepath.Join(dir, "lock")), readAbout(dir)})
 	}
-	return out, nil
+	return out, err
 }
 
 // holder finds the process that holds flock on a file, in the form of proc_locks(5):

@@ -1,13 +1,11 @@
-// Package stage makes everything that a run needs on disk, and takes it away
-// again. Each run has one folder, 0700, locked by its owner for as long as it
-// lives; what a crashed run left is swept by the next one, which finds the
-// lock free.
+// Package stage makes everything that a run needs on disk, and takes it away again. All of it is in folders
+// that the run owns (package owned), and what a crashed run left is swept by the next one:
 //
-// The folder is below $XDG_RUNTIME_DIR/inner when that is the user's own
-// private folder, else below /tmp/inner-UID. What may be large, the copies of
-// safe-rw mounts, is in a second folder of the run, on the disk of INNER_HOME
-// (see Disk). Placeholders in folders of the host are in a journal (see
-// MakePlaceholders), and so are the folders and the lock of workspaces.
+//	$XDG_RUNTIME_DIR/inner/ID   what is staged, when that is the user's own private folder; else /tmp/inner-UID/ID
+//	INNER_HOME/runs/ID          what the run has in folders of the host, and what is to be looked at (record.go)
+//	INNER_HOME/copies/ID        what may be large: the copies of safe-rw mounts (Disk)
+//
+// The second one is not where the first is, since that goes when the machine does.
 package stage
 
 import (
@@ -22,128 +20,92 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/owned"
 )
 
 // Run is the staged part of one run.
 type Run struct {
-	ID      string // YYYYMMDD-HHMMSS-xxxxxx, local time
-	Path    string // its folder
-	journal string // see MakePlaceholders
-	lock    *os.File
-	notes   []entry                  // see Watch
-	stood   func() map[string]string // see Watch
-	dirs    parents
+	ID   string // YYYYMMDD-HHMMSS-xxxxxx, local time
+	Path string // its folder
 
-	group      bool   // see Group
-	disk       string // see Disk, "" when there is none
-	diskLock   *os.File
+	home       string // INNER_HOME
+	staged     *owned.Folder
+	disk, kept *owned.Folder // nil when there is none, see Disk and Keep
+	record     *owned.Folder
+	entries    []entry // what is in the record
+	dirs       parents
 	workspaces *os.File // the lock of Workspaces
 }
 
 // Base returns the folder that holds all staged runs of the user. runtimeDir
 // is $XDG_RUNTIME_DIR, or "". Nothing is created yet.
 func Base(runtimeDir string) string {
-	if runtimeDir != "" && filepath.IsAbs(runtimeDir) && private(runtimeDir) == nil {
+	if filepath.IsAbs(runtimeDir) && owned.Private(runtimeDir) == nil {
 		return filepath.Join(runtimeDir, "inner")
 	}
 	return fmt.Sprintf("/tmp/inner-%d", os.Getuid())
 }
 
-// ensure creates base and makes sure that it is private.
-func ensure(base string) error {
-	if err := files.MkdirOwn(base); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("staging folder: %w", err)
-	}
-	if err := private(base); err != nil {
-		return fmt.Errorf("staging folder %q: %w", base, err)
-	}
-	return nil
-}
+// Copies is the folder below INNER_HOME that holds the copies of all runs.
+func Copies(innerHome string) string { return filepath.Join(innerHome, "copies") }
 
-// private refuses a folder that somebody else owns or can enter.
-func private(dir string) error {
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	switch {
-	case !fi.IsDir():
-		return errors.New("not a folder")
-	case !ok || int(st.Uid) != os.Getuid():
-		return errors.New("owned by somebody else")
-	case fi.Mode().Perm()&0o077 != 0:
-		return errors.New("open to others")
-	}
-	return nil
-}
+// Kept is the folder below INNER_HOME that holds the copies that outlived
+// their runs, see Keep.
+func Kept(innerHome string) string { return filepath.Join(innerHome, "changes") }
 
-// New makes the folder of a run and locks it. journal is the user's one file of
-// what runs make on the host.
-func New(base, journal string) (*Run, error) {
-	if err := ensure(base); err != nil {
-		return nil, err
-	}
-	// Sweepers wait here, so they never see a folder whose lock is not held yet.
-	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
-	if err != nil {
-		return nil, err
-	}
-	defer gate.Close()
+// GitCopies is the folder below INNER_HOME in which the version before kept the git directories of boxes.
+func GitCopies(innerHome string) string { return filepath.Join(innerHome, "git") }
+
+// New makes the folder of a run below base and holds it. INNER_HOME is there.
+func New(base, innerHome string) (*Run, error) {
 	var b [3]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return nil, err
 	}
-	id := time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:])
-	dir, lock, err := folder(base, id)
+	r := &Run{ID: time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:]), home: innerHome, dirs: parents{}}
+	var err error
+	if r.staged, err = owned.New(base, r.ID); err == nil {
+		if r.record, err = owned.New(records(innerHome), r.ID); err != nil {
+			err = errors.Join(err, r.staged.Close())
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("staging folder: %w", err)
 	}
-	return &Run{ID: id, Path: dir, journal: journal, lock: lock}, nil
-}
-
-// folder makes and locks a folder of base, whose gate is held.
-func folder(base, name string) (string, *os.File, error) {
-	dir := filepath.Join(base, name)
-	if err := files.MkdirOwn(dir); err != nil {
-		return "", nil, fmt.Errorf("staging folder: %w", err)
-	}
-	lock, err := lockFile(filepath.Join(dir, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return dir, lock, nil
+	r.Path = r.staged.Path
+	return r, nil
 }
 
 // Close removes what was staged, and the placeholders when no other run
-// needs it. It is safe on nil and to call twice.
+// needs them. It is safe on nil and to call twice.
 func (r *Run) Close() error {
-	if r == nil || r.lock == nil {
+	if r == nil || r.staged == nil {
 		return nil
 	}
-	stuck, err := removePlaceholders(r.journal, r.Path, r.dirs)
-	errs := append(stuck, err)
+	errs, err := takeBack(r.home, r.record.Path, slices.DeleteFunc(r.entries, entry.note), r.dirs)
+	errs = append(errs, err)
 	r.dirs.close()
-	r.dirs = nil
-	if err := r.dropGroup(); err != nil {
-		errs = append(errs, err) // the folder stays: the next sweep tries again
-	} else {
-		errs = append(errs, copytree.Remove(r.Path))
+	errs = append(errs, end(r.record, !files.Exists(recordOf(r.record.Path))))
+	group := dropGroup(r.Path)
+	errs = append(errs, group, end(r.staged, group == nil), r.disk.Close())
+	r.kept.Leave()
+	if r.workspaces != nil {
+		r.workspaces.Close()
 	}
-	if r.disk != "" {
-		errs = append(errs, copytree.Remove(r.disk))
-	}
-	for _, lock := range []*os.File{r.lock, r.diskLock, r.workspaces} {
-		if lock != nil {
-			lock.Close()
-		}
-	}
-	r.lock = nil
+	r.staged = nil
 	return errors.Join(errs...)
+}
+
+// end removes a folder of a run, unless something is left to undo: then it stays for the next sweep.
+func end(f *owned.Folder, done bool) error {
+	if !done {
+		f.Leave()
+		return nil
+	}
+	return f.Close()
 }
 
 // Dir makes a folder of the run.
@@ -164,84 +126,101 @@ func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
 	return p, errors.Join(err, f.Chmod(mode), f.Close())
 }
 
-// Sweep removes what crashed runs left below base, on the disk and in the
-// journal. A live run holds its lock and is left alone. A base that is not the
-// user's private folder is an error, and not touched. Copies and placeholders that
-// cannot be removed are in nobody's way: the next sweep tries again. stuck has the
-// errors of the placeholders, each with its path.
-func Sweep(base, journal string) (stuck []error, err error) {
-	err = sweep(base)
-	_ = sweep(Copies(filepath.Dir(journal)))
-	stuck, jerr := removePlaceholders(journal, "", nil)
-	return stuck, errors.Join(err, jerr)
+// Disk makes a second folder for the run, for what may be large: 0700, on the
+// disk of INNER_HOME, and gone with the run.
+func (r *Run) Disk() (dir string, err error) {
+	if r.disk == nil {
+		if r.disk, err = owned.New(Copies(r.home), r.ID); err != nil {
+			return "", err
+		}
+	}
+	return r.disk.Path, nil
 }
 
-// sweep removes the folders of base that nobody holds the lock of.
-func sweep(base string) error {
-	if err := private(base); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("staging folder %q: %w", base, err)
+// Keep moves the folder of Disk to where it outlives the run, and returns its new path.
+// Its lock tells whether the run is still alive.
+func (r *Run) Keep() (string, error) {
+	if err := r.disk.Move(Kept(r.home)); err != nil {
+		return "", err
 	}
-	entries, err := os.ReadDir(base)
+	r.kept, r.disk = r.disk, nil
+	return r.kept.Path, nil
+}
+
+// Alive reports whether the run that made dir, one of Kept, still lives.
+func Alive(dir string) bool { return owned.Alive(dir) }
+
+// Discard removes a folder of INNER_HOME that nobody uses. What a crash leaves of it is removed by the
+// next sweep, with the copies.
+func Discard(innerHome, dir string) error {
+	free, err := owned.Discard(dir, Copies(innerHome))
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
-		return nil
-	}
-	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
-	if err != nil {
-		return err
-	}
-	var dead []string
-	for _, e := range entries {
-		if dir := filepath.Join(base, e.Name()); e.IsDir() && !alive(dir) {
-			dead = append(dead, dir)
-		}
-	}
-	// Nobody comes back to a dead folder: new runs need not wait for this.
-	gate.Close()
-	var errs []error
-	for _, dir := range dead {
-		if dropGroup(dir) != nil {
-			continue // it is in nobody's way: the next sweep tries again
-		}
-		errs = append(errs, copytree.Remove(dir))
-	}
-	return errors.Join(errs...)
+	return free()
 }
 
-// Uninstall removes base itself when no run has a folder in it. What is not there is removed.
+// groupFile says, in the folder of a run, where its control group is.
+const groupFile = "group"
+
+// Group makes the control group of the run at dir by calling make. Close removes it, or
+// the next sweep after a crash.
+func (r *Run) Group(dir string, make func() error) error {
+	if _, err := r.File(groupFile, []byte(dir), 0o600); err != nil {
+		return err
+	}
+	err := make()
+	if err != nil {
+		err = errors.Join(err, dropGroup(r.Path))
+	}
+	return err
+}
+
+// dropGroup removes the control group that the run of a staging folder made, if it made one.
+func dropGroup(run string) error {
+	path := filepath.Join(run, groupFile)
+	dir, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := limits.Remove(string(dir)); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// Sweep removes what crashed runs left below base and INNER_HOME, and calls look for each that had
+// something to watch. A live run holds its folders and is left alone. A base that is not the user's
+// private folder is an error, and not touched. Groups, copies and placeholders that cannot be removed
+// are in nobody's way: the next sweep tries again. stuck has the errors of the placeholders, each with
+// its path.
+func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error) {
+	_ = owned.Sweep(Copies(innerHome), nil)
+	err = errors.Join(migrate(innerHome), owned.Sweep(base, func(dir string) bool { return dropGroup(dir) == nil }))
+	// Who begins waits until what killed runs left was looked at.
+	if unlock, errLock := files.LockFolder(records(innerHome)); errLock == nil {
+		defer unlock()
+	}
+	errRecords := owned.Sweep(records(innerHome), func(dir string) bool {
+		errs, errOf := sweepRecord(innerHome, dir, look)
+		stuck, err = append(stuck, errs...), errors.Join(err, errOf)
+		return !files.Exists(recordOf(dir))
+	})
+	return stuck, errors.Join(err, errRecords)
+}
+
+// Uninstall removes base itself when no run has a folder in it.
 func Uninstall(base string) error {
-	if err := private(base); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return fmt.Errorf("staging folder %q: %w", base, err)
-	}
-	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
+	gate, err := owned.Gate(base)
 	if err != nil {
 		return err
 	}
 	defer gate.Close()
-	entries, err := os.ReadDir(base)
-	if err != nil || len(entries) > 1 { // a run began meanwhile
+	if living, err := owned.Living(base); err != nil || len(living) > 0 { // a run began meanwhile
 		return err
 	}
 	return copytree.Remove(base)
-}
-
-func lockFile(path string, how int) (*os.File, error) {
-	// Not by os.OpenFile, which asks the poller about it and is told no: five calls.
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("staging lock: %w", &fs.PathError{Op: "open", Path: path, Err: err})
-	}
-	f := os.NewFile(uintptr(fd), path)
-	err = files.Flock(f, how)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("staging lock: %w", err), f.Close())
-	}
-	return f, nil
 }

@@ -175,7 +175,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 		w.t.Fatal(err)
 	}
 	base := filepath.Join(w.run, "inner")
-	if w.stage, err = stage.New(base, filepath.Join(inner, "borrowed")); err != nil {
+	if w.stage, err = stage.New(base, inner); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
