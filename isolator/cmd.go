@@ -138,7 +138,8 @@ func (c *Cmd) run() (err error) {
 		c.res.SetUp, c.res.Warnings = notes.Parts()
 		if p := recover(); p != nil {
 			frames := strings.Fields(string(debug.Stack()))
-			err = &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("inner failed: %v", p), Hint: "report it, with: " + strings.Join(frames[:min(len(frames), 40)], " ")}
+			hint := "report it, with: " + strings.Join(frames[:min(len(frames), 40)], " ")
+			err = &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("inner failed: %v", p), Hint: hint}
 		}
 	}()
 	c.res.Profile, c.res.Role = c.p.Name(), c.p.Role()
@@ -161,10 +162,12 @@ func (c *Cmd) run() (err error) {
 	if done == nil && !c.alone { // of context.Background: the run takes no signal of this program all the same
 		done = make(chan struct{})
 	}
-	call := Call{Profile: p.profile, Context: p.context, By: p.role.By(c.Actor, ""), Word: p.word, Done: done, Began: notes.Began}
+	call := Call{Profile: p.profile, Context: p.context, By: p.role.By(c.Actor, ""), Word: p.word}
+	call.Done, call.Began = done, notes.Began
 	var s *session.Session
 	if p.session != "" {
-		if s, err = session.Open(who.SessionsDir(), session.Key{ID: p.session, Project: sessionProject(p.place), Profile: p.profile.Path}); err != nil {
+		key := session.Key{ID: p.session, Project: sessionProject(p.place), Profile: p.profile.Path}
+		if s, err = session.Open(who.SessionsDir(), key); err != nil {
 			return err
 		}
 		defer s.Close()

@@ -174,8 +174,11 @@ func (k *keeper) run() error {
 // load loads the profile as the call did.
 func (k *keeper) load() (err error) {
 	q := k.q
-	s := settings.Of(&caller.Caller{Home: q.Home, InnerHome: q.InnerHome, Exe: q.Exe, Version: q.Version, Environ: os.Environ(), Teller: k.notes})
-	k.settings, k.call = s, Call{Word: "session " + q.By.Session, By: q.By, Tmp: filepath.Join(q.Folder, "tmp"), Instead: k.serve}
+	who := &caller.Caller{Home: q.Home, InnerHome: q.InnerHome, Exe: q.Exe, Version: q.Version}
+	who.Environ, who.Teller = os.Environ(), k.notes
+	s := settings.Of(who)
+	k.settings = s
+	k.call = Call{Word: "session " + q.By.Session, By: q.By, Tmp: filepath.Join(q.Folder, "tmp"), Instead: k.serve}
 	if k.place, err = s.At(q.Dir); err != nil {
 		return err
 	}
@@ -212,7 +215,8 @@ func (k *keeper) open() {
 	defer os.Stdout.Close()
 	door, err := wire.Listen(session.Door(k.q.Folder), 128)
 	if err != nil {
-		_ = json.NewEncoder(os.Stdout).Encode(keeperRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of the session: %v", err)})
+		no := keeperRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of the session: %v", err)}
+		_ = json.NewEncoder(os.Stdout).Encode(no)
 		k.end()
 		return
 	}
@@ -246,7 +250,8 @@ func (k *keeper) watch() {
 		case <-tick.C:
 		}
 		k.mu.Lock()
-		unused := k.running == 0 && (time.Since(session.Used(k.q.Folder)) > k.q.Idle || !files.Exists(session.Door(k.q.Folder)) || !k.allowed())
+		found := files.Exists(session.Door(k.q.Folder)) && time.Since(session.Used(k.q.Folder)) <= k.q.Idle
+		unused := k.running == 0 && (!found || !k.allowed())
 		if unused {
 			k.close()
 		}

@@ -112,7 +112,9 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 }
 
 func unreachable(c Call, err error) error {
-	return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err), Hint: "inner session end " + c.By.Session}
+	r := &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Hint: "inner session end " + c.By.Session}
+	r.Msg = fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err)
+	return r
 }
 
 // requestOf is a call as it would run now.
@@ -230,7 +232,9 @@ func (j *joined) signals() (<-chan os.Signal, func()) {
 		return nil, func() {}
 	}
 	c := make(chan os.Signal, 16)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP} {
+	for _, sig := range []syscall.Signal{
+		syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
+	} {
 		if !signal.Ignored(sig) {
 			signal.Notify(c, sig)
 		}
@@ -275,7 +279,8 @@ func (j *joined) taken() error {
 		}
 		return err
 	}
-	j.news = append(j.news, fmt.Sprintf("session %q gets a new box: what the old one was made of has changed, and its programs end", j.c.By.Session))
+	const news = "session %q gets a new box: what the old one was made of has changed, and its programs end"
+	j.news = append(j.news, fmt.Sprintf(news, j.c.By.Session))
 	return errAgain
 }
 

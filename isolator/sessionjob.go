@@ -56,7 +56,8 @@ func (k *keeper) jobOf(q callRequest) plan.Plan {
 	rc.Env, rc.Cwd = q.Env, q.Cwd
 	facts.Env, staged.Env = host.Environment(q.Environ), k.box.Plan.Set
 	staged.Start, staged.OrElse = q.Start, q.OrElse
-	p := plan.Plan{Program: q.Program, Argv: features.WithArgs(q.Argv, k.box.Agents), Env: plan.Environment(rc, facts, staged)}
+	p := plan.Plan{Program: q.Program, Argv: features.WithArgs(q.Argv, k.box.Agents)}
+	p.Env = plan.Environment(rc, facts, staged)
 	p.StartIn(rc, staged)
 	return p
 }
@@ -187,7 +188,8 @@ func (k *keeper) after(q callRequest, a *callAnswer) {
 	}
 	a.Limits = features.LimitTexts(k.box.Run, k.reached(a))
 	for _, text := range a.Limits {
-		a.Events = append(a.Events, runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: k.box.Spec.Name, Reason: text + " reached"})
+		reached := runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: k.box.Spec.Name, Reason: text + " reached"}
+		a.Events = append(a.Events, reached)
 	}
 	if a.Started {
 		k.audit(q, a)

@@ -82,8 +82,11 @@ func (r *Runner) Here(q Request, pass Streams) Answer {
 	return r.run(context.Background(), q, pass, (*isolator.Cmd).RunAlone)
 }
 
+// runs is how a call is run.
+type runs func(*isolator.Cmd) (isolator.Result, error)
+
 // run is a call from its beginning to its end.
-func (r *Runner) run(ctx context.Context, q Request, pass Streams, run func(*isolator.Cmd) (isolator.Result, error)) (a Answer) {
+func (r *Runner) run(ctx context.Context, q Request, pass Streams, run runs) (a Answer) {
 	began := time.Now()
 	defer func() { a.ID, a.Took = q.ID, time.Since(began) }()
 	o := isolator.Options{Role: r.o.Role, AsRole: r.o.AsRole, Dir: r.o.Dir, Session: cmp.Or(q.Session, r.o.Session)}
@@ -115,7 +118,8 @@ func (r *Runner) run(ctx context.Context, q Request, pass Streams, run func(*iso
 	r.sweep()
 	c := p.Command(ctx, q.Argv...)
 	c.Line, c.Dir, c.Env, c.Actor, c.Timeout = q.Line, q.Cwd, q.Env, actor, time.Duration(q.Timeout)*time.Millisecond
-	if a.Err = r.connected(&a, c, q, pass, min(cmp.Or(q.Max, p.MaxOutput()), p.MaxOutput()), run); a.Err == nil && a.TimedOut {
+	q.Max = min(cmp.Or(q.Max, p.MaxOutput()), p.MaxOutput())
+	if a.Err = a.connected(c, q, pass, run); a.Err == nil && a.TimedOut {
 		a.Err = &fault.Refusal{Code: 124, Kind: fault.KindTimeout, Msg: "the program was stopped at its time limit"}
 	}
 	a.Warnings = append(r.once(a.SetUp), a.Warnings...)
@@ -123,8 +127,8 @@ func (r *Runner) run(ctx context.Context, q Request, pass Streams, run func(*iso
 }
 
 // connected runs a call with its streams, and puts what came of it into its answer.
-func (r *Runner) connected(a *Answer, c *isolator.Cmd, q Request, pass Streams, most int64, run func(*isolator.Cmd) (isolator.Result, error)) (err error) {
-	stdout, stderr := &streams.Kept{Max: most}, &streams.Kept{Max: most}
+func (a *Answer) connected(c *isolator.Cmd, q Request, pass Streams, run runs) (err error) {
+	stdout, stderr := &streams.Kept{Max: q.Max}, &streams.Kept{Max: q.Max}
 	c.Stdout, c.Stderr = io.Writer(stdout), io.Writer(stderr)
 	if pass.Out != nil {
 		c.Stdout = pass.Out

@@ -48,7 +48,8 @@ func (s *session) startContainer(p plan.Plan) error {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
 	null := uintptr(n)
-	err = s.child.fork(append([]string{c.Path}, c.Args...), c.Env, []uintptr{null, null, uintptr(s.child.errEnd)}, syscall.SysProcAttr{})
+	files := []uintptr{null, null, uintptr(s.child.errEnd)}
+	err = s.child.fork(append([]string{c.Path}, c.Args...), c.Env, files, syscall.SysProcAttr{})
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", c.Path, err)
 	}

@@ -157,7 +157,8 @@ func (s *session) ends() (files []uintptr, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.mounts.supervisor, err)
 	}
-	return []uintptr{uintptr(null), uintptr(null), uintptr(s.child.errEnd), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
+	n := uintptr(null)
+	return []uintptr{n, n, uintptr(s.child.errEnd), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
 }
 
 // describe tells the first process what to do before the program, and which terminals that gets.

@@ -24,7 +24,10 @@ const hangupGrace = 200 * time.Millisecond
 // Is reports whether this process was started as the first of a box, or of a container. main asks it
 // before anything else.
 func Is(args []string) bool {
-	return len(args) == 2 && (args[0] == wire.Exe || args[0] == paths.BoxSelf) && (args[1] == wire.Word || args[1] == wire.ContainerWord)
+	if len(args) != 2 || args[0] != wire.Exe && args[0] != paths.BoxSelf {
+		return false
+	}
+	return args[1] == wire.Word || args[1] == wire.ContainerWord
 }
 
 // box is the state of the process.
@@ -71,7 +74,8 @@ func Run() int {
 		return wire.NoSandbox
 	}
 	// Caught, not ignored, and to no effect: jobs may signal us, and the kernel does when a terminal is gone.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	if b.say(wire.Msg{Kind: wire.Ready}) != nil {
 		return wire.NoSandbox
 	}
@@ -239,7 +243,8 @@ func (b *box) signal(id uint32, sig syscall.Signal, front bool) {
 		if front {
 			quietly(func() { _ = unix.IoctlSetPointerInt(slave, unix.TIOCSPGRP, j.pid) })
 		}
-		if fg, err := unix.IoctlGetInt(slave, unix.TIOCGPGRP); sig == syscall.SIGHUP && err == nil && fg != j.pid && fg != unix.Getpgrp() {
+		fg, err := unix.IoctlGetInt(slave, unix.TIOCGPGRP)
+		if sig == syscall.SIGHUP && err == nil && fg != j.pid && fg != unix.Getpgrp() {
 			groups = append(groups, fg)
 		}
 	}
