@@ -82,7 +82,7 @@ starts_light() {
 		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|isolator/(agenthook|agentsettings|calls|export|handover|mcp|native|picture|preview|consent|needs|verify/attack)|profile/(builtin|shared))' |
 		sed 's/$/ is linked into inner-shim/'
 	"$GO" list -deps ./cmd/inner-box | grep -E '^net(/|$)|^[^/]*\.[^/]*/' |
-		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(paths|visible)|isolator/(launch/(supervisor|outside|wire)|limits|proc|seccomp))' |
+		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(paths|visible)|isolator/(launch/(box|outside|wire)|limits|proc|seccomp))' |
 		sed 's/$/ is linked into inner-box/'
 }
 
