@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,13 +16,15 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/stage"
 )
 
 // stopPatience is how long a box may take to end when it is asked to.
 const stopPatience = 10 * time.Second
 
-// box is a box that runs. What it says of itself is empty before it has come to its plan.
+// box is a box that runs. What it says of itself is empty before it has come to its plan. A session
+// without a box has no run, and begins when it was used last.
 type box struct {
 	Run     string    `json:"run"`
 	PID     int       `json:"pid,omitempty"` // of inner, outside the box
@@ -34,10 +38,17 @@ type box struct {
 
 func (a *app) cmdPs() *cobra.Command {
 	return a.answersOnHost(&cobra.Command{
-		Use: "ps", Short: "List the boxes that run now", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "ps", Short: "List the boxes that run now, and the sessions that wait for a call", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(*cobra.Command, []string) (answer, error) {
 		list, err := a.boxes()
-		return answer{value: list, words: func() { a.printBoxes(list) }}, err
+		sessions, errSessions := session.List(a.SessionsDir())
+		for _, s := range sessions {
+			if !s.Box {
+				name := strings.TrimSuffix(filepath.Base(s.Profile), ".toml")
+				list = append(list, box{Begun: s.Used, Profile: name, Command: "session " + s.ID, Folder: s.Project})
+			}
+		}
+		return answer{value: list, words: func() { a.printBoxes(list) }}, errors.Join(err, errSessions)
 	})
 }
 
@@ -48,7 +59,7 @@ func (a *app) printBoxes(list []box) {
 	}
 	rows := [][]string{{"RUN", "FOR", "TERMINAL", "PROFILE", "COMMAND", "FOLDER"}}
 	for _, b := range list {
-		rows = append(rows, []string{b.Run, since(b), terminalWords(b), cmp.Or(b.Profile, "?"), cmp.Or(b.Command, "?"), cmp.Or(a.Short(b.Folder), "?")})
+		rows = append(rows, []string{cmp.Or(b.Run, "-"), since(b), terminalWords(b), cmp.Or(b.Profile, "?"), cmp.Or(b.Command, "?"), cmp.Or(a.Short(b.Folder), "?")})
 	}
 	tell.Table(a.stdout, rows)
 }

@@ -158,8 +158,12 @@ func (s *session) coverAgain() {
 		c.tries++
 	} else if err == nil {
 		c.tries = 0
-		c.settle(activityOf(s.child.pid), came)
-		s.o.Calls.note(&c.again)
+		// To look at all processes costs more than to read the table: where a removed file has no successor
+		// that is done more often.
+		if len(c.pending.Protect)+len(c.pending.Hide) > 0 || time.Since(c.quiet.at) >= coversEvery-absentEvery {
+			c.settle(activityOf(s.child.pid), came)
+			s.o.Calls.note(&c.again)
+		}
 	}
 	if err != nil {
 		c.failure = err

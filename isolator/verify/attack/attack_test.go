@@ -81,7 +81,7 @@ func TestStatements(t *testing.T) {
 		}
 	}
 	folders := map[string]string{
-		"cmd/inner": "cmd/inner", "isolator": "isolator", "plan": "isolator/plan", "profile": "profile", "verify": "isolator/verify", "launch": "isolator/launch", "supervisor": "isolator/launch/supervisor", "netproxy": "isolator/netproxy",
+		"cmd/inner": "cmd/inner", "isolator": "isolator", "plan": "isolator/plan", "profile": "profile", "verify": "isolator/verify", "launch": "isolator/launch", "box": "isolator/launch/box", "netproxy": "isolator/netproxy",
 	}
 	for _, m := range regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z]+)`").FindAllStringSubmatch(string(data), -1) {
 		files, err := filepath.Glob(root + folders[m[1]] + "/*_test.go")
