@@ -110,7 +110,7 @@ func (t *translator) keys() error {
 // operation translates one of the plan. What it mounts covers what was mounted at or below
 // that place before: an engine sorts its mounts by their place.
 func (t *translator) operation(i int, o plan.Op) error {
-	kernels := paths.Below("/proc", o.Dest) || paths.Below("/dev", o.Dest)
+	kernels := ofKernel(o.Dest)
 	m := plan.ContainerMount{Path: o.Dest, Write: o.Writable()}
 	switch o.Kind {
 	case plan.OpNote, plan.OpProc, plan.OpDev, plan.OpSeal: // see sealed
@@ -150,6 +150,9 @@ func (t *translator) operation(i int, o plan.Op) error {
 	}
 	return nil
 }
+
+// ofKernel reports whether a place is in what a container has of the kernel, which the engine mounts.
+func ofKernel(p string) bool { return paths.Below("/proc", p) || paths.Below("/dev", p) }
 
 // because is the key that an operation is there for.
 func because(o plan.Op) string {
@@ -206,6 +209,11 @@ func (t *translator) look() {
 			s.Source = m.source
 		}
 		t.plan.Shown = append(t.plan.Shown, s)
+	}
+	for i, s := range t.plan.Shown {
+		if ofKernel(s.Path) {
+			t.plan.Shown[i] = plan.Shown{Path: s.Path}
+		}
 	}
 	slices.SortFunc(t.plan.Shown, func(x, y plan.Shown) int { return strings.Compare(x.Path, y.Path) })
 }

@@ -130,10 +130,8 @@ func inOrder(steps ...func() error) error {
 // prepare does what goes before the first job.
 func (b *box) prepare() error {
 	wire.CloseOnExecFrom(wire.FdSocket)
-	for _, fd := range []int{wire.FdExe, wire.FdArgs} {
-		if fd != b.sock {
-			unix.Close(fd)
-		}
+	if os.Args[1] == wire.Word { // in a container these numbers are the runtime's
+		wire.CloseAll([]int{wire.FdExe, wire.FdArgs})
 	}
 	m, fds, err := wire.Await(b.sock)
 	defer wire.CloseAll(fds)
