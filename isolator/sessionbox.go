@@ -220,16 +220,19 @@ func (k *keeper) open() {
 		k.end()
 		return
 	}
+	k.mu.Lock()
 	k.door, k.listened = door, true
+	k.mu.Unlock()
 	_, _ = os.Stdout.WriteString(keeperListens)
 	go func() {
 		for {
-			conn, _, err := wire.Accept(door)
-			if err == unix.EBADF || err == unix.EINVAL {
-				return
-			}
-			if err == nil {
+			switch conn, _, err := wire.Accept(door); err {
+			case nil:
 				go k.served(conn)
+			case unix.EINVAL: // it was shut, and all who had come before were answered
+				return
+			default: // such as too many open files
+				time.Sleep(10 * time.Millisecond)
 			}
 		}
 	}()
@@ -273,12 +276,11 @@ func (k *keeper) allowed() bool {
 }
 
 // close takes no more calls: whoever has not been answered yet finds the end of the connection. The
-// mutex is held.
+// descriptor stays, so that its number is nothing else while it is waited for. The mutex is held.
 func (k *keeper) close() {
 	if k.door >= 0 {
 		_ = os.Remove(session.Door(k.q.Folder))
 		_ = unix.Shutdown(k.door, unix.SHUT_RDWR)
-		unix.Close(k.door)
 		k.door = -1
 	}
 }

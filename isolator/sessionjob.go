@@ -71,9 +71,16 @@ func (k *keeper) answer(conn int, q callRequest, stdio [3]int) {
 		_ = unix.Dup3(null, fd, unix.O_CLOEXEC)
 	}
 	unix.Close(null)
-	words, over := make(chan word), make(chan struct{})
-	defer close(over)
-	go hear(conn, words, over)
+	words, over, heard := make(chan word), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(heard)
+		hear(conn, words, over)
+	}()
+	defer func() { // it must not read on where the number is another connection's
+		close(over)
+		_ = unix.Shutdown(conn, unix.SHUT_RDWR)
+		<-heard
+	}()
 	if err != nil {
 		a.Code, a.Reason = launch.CodeNoSandbox, err.Error()
 	} else {

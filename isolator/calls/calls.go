@@ -146,7 +146,10 @@ func (a *Answer) connected(c *isolator.Cmd, q Request, pass Streams, run runs) (
 	if in != nil {
 		c.Stdin = in
 	}
-	if a.Result, err = run(c); err != nil {
+	profile, role := a.Profile, a.Role
+	a.Result, err = run(c)
+	a.Profile, a.Role = cmp.Or(a.Profile, profile), cmp.Or(a.Role, role) // also of a call that was cancelled before
+	if err != nil {
 		return refusal(err)
 	}
 	a.Started = true

@@ -163,7 +163,11 @@ func (b *box) obey() {
 		}
 		switch m.Kind {
 		case wire.Terminal:
-			err = b.openTerminals(m)
+			if err := b.openTerminals(m); err != nil { // the job that comes next must not run without
+				b.failed(m.Job, wire.NoSandbox, err)
+				KillRest()
+				os.Exit(wire.NoSandbox)
+			}
 		case wire.Start:
 			b.start(m.Job, fds)
 		case wire.Signal:
@@ -171,12 +175,9 @@ func (b *box) obey() {
 		case wire.Kill:
 			go b.kill(m.Job)
 		case wire.Socket:
-			err = b.socket(m)
+			b.socket(m)
 		}
 		wire.CloseAll(fds)
-		if err != nil {
-			b.failed(m.Job, wire.NoSandbox, err)
-		}
 	}
 }
 

@@ -66,6 +66,8 @@ func (b *box) fork(j *job, fds []int) (code int, err error) {
 			files[i] = uintptr(fds[i+1])
 		case int(from) <= len(j.terminals):
 			files[i] = uintptr(j.terminals[from-wire.FromPty])
+		default:
+			return wire.NoSandbox, errors.New("the program has no terminal in the box")
 		}
 	}
 	sys := &syscall.SysProcAttr{Setsid: true}

@@ -42,12 +42,13 @@ func (b *box) listenOn(index, family int, at unix.Sockaddr) error {
 }
 
 // socket makes a socket of the box's network for the launcher, or tells the error.
-func (b *box) socket(m wire.Msg) error {
+func (b *box) socket(m wire.Msg) {
 	fd, err := unix.Socket(int(m.N), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		errno, _ := err.(unix.Errno)
-		return b.say(wire.Msg{Kind: wire.Socket, Job: m.Job, N: uint32(errno)})
+		_ = b.say(wire.Msg{Kind: wire.Socket, Job: m.Job, N: uint32(errno)})
+		return
 	}
 	defer unix.Close(fd)
-	return b.say(wire.Msg{Kind: wire.Socket, Job: m.Job}, fd)
+	_ = b.say(wire.Msg{Kind: wire.Socket, Job: m.Job}, fd)
 }
