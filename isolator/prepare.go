@@ -169,11 +169,10 @@ func (b *Prepared) look() (host.Facts, error) {
 
 // request says what the planner and the features want to know about the host.
 func (b *Prepared) request(more host.Request) host.Request {
-	spec, path := b.Spec, b.Getenv("PATH")
+	spec := b.Spec
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
 	seen := host.NewFolders()
 	paths, globs, startup, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
-	dirs, names := plan.Programs(spec, path)
 	shown, copied := plan.Mounted(spec)
 	needed := func(sign string) bool {
 		return slices.Contains(spec.Capabilities, sign) || b.AllTools || toolThere(b.Caller, seen, sign)
@@ -183,7 +182,7 @@ func (b *Prepared) request(more host.Request) host.Request {
 		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: startup, Bare: plan.EmptyPlaces(),
 		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
-		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: b.SetuidBwrap, Folders: seen,
+		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap, Folders: seen,
 	}
 }
 

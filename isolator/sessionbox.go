@@ -32,7 +32,7 @@ import (
 )
 
 // The keeper of the box of a session is this program, started by the first call in a session
-// of the system of its own. It makes the box as Run does, and ends it when inner session end
+// of the system of its own. It makes the box as Run does, and ends it when inner stop
 // says so, when no call came for session_idle, when a call comes that has another box, when its profile is
 // not allowed any more, or when it is killed: then everything in the box dies with it.
 

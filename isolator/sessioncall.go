@@ -112,7 +112,7 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 }
 
 func unreachable(c Call, err error) error {
-	r := &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Hint: "inner session end " + c.By.Session}
+	r := &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Hint: "inner stop " + c.By.Session}
 	r.Msg = fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err)
 	return r
 }

@@ -82,7 +82,7 @@ func TestJSONSchemaTakesProfiles(t *testing.T) {
 	}
 	for _, text := range []string{
 		"capabilities = [\"declared\", \"-claude\"]",
-		"[sandbox]\nhome = \"host-ro\"\nallow = [\"-ssh-keys\", \"netrc\"]\ngit_dir = \"protected\"",
+		"[sandbox]\nhome = \"host\"\nallow = [\"-ssh-keys\", \"netrc\"]\ngit_dir = \"checked\"",
 		"[sandbox.limits]\nmemory = 1.5\ncpu = \"150%\"\npids = 3",
 		"[mounts]\n\"/a\" = \"ro\"\n\"-/b\" = \"\"\n\"/c\" = { dest = \"/d\", mode = \"safe-rw\" }\n\"-/e\" = {}",
 		"[env]\nset = { A = \"1\", \"-B\" = \"\" }\n[[verify.custom.checks]]\nname = \"a\"\ncmd = \"b\"\nseverity = \"high\"",

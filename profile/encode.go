@@ -69,6 +69,9 @@ func (e *encoder) table(v reflect.Value, path []string) {
 	var tables []func()
 	header := len(path) > 0
 	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous || !f.IsExported() { // of the version before
+			continue
+		}
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
 		sub := append(path[:len(path):len(path)], name)
 		if slices.Contains(e.without, strings.Join(sub, ".")) {

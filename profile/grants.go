@@ -122,17 +122,14 @@ func (g *granter) tighten(kind, key, words string, items []Item) {
 // MountRW is the key of the folders of the host that the box can write.
 const MountRW = "mount rw"
 
-// HomeNamed is the key of a home that boxes of other projects have, too.
-const HomeNamed = "home named"
-
 // Dangerous reports whether a grant reaches beyond the project and the box by itself: a
-// secret, the home of other projects, the open network, the desktop, a layer that is missing, a device.
+// secret, the open network, the desktop, a layer that is missing, a device.
 func (x Grant) Dangerous() bool {
 	if x.Tightens {
 		return false
 	}
 	return slices.ContainsFunc(keyRules(), func(r keyRule) bool { return slices.Contains(strings.Fields(r.beyond), x.Kind) }) ||
-		x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all" || x.Key == HomeNamed
+		x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all"
 }
 
 // Render writes Text: the words, and each item once.

@@ -23,7 +23,7 @@ func lines(list []Grant) string {
 
 func TestGrants(t *testing.T) {
 	shell := RunConfig{
-		HomeDir: "/home/u", Home: "host", Workdir: "/home/u/src/app", WorkdirMode: RW, Network: NetOff, PIDNamespace: true,
+		HomeDir: "/home/u", Home: "host", Workdir: "/home/u/src/app", WorkdirMode: RW, Network: NetOff,
 		GitDir: "checked", Proc: "auto", Seccomp: "default", Entrypoint: Entrypoint{Cmd: "bash"},
 	}
 	if diff := cmp.Diff(`runs	runs bash
@@ -47,7 +47,7 @@ network-	no network
 		Env:        Env{InheritAll: true, Inherit: []string{"LC_*", "TERM", "ANTHROPIC_API_KEY", "LC_X*", "https_proxy", "NO_PROXY"}, Set: []KV{{"CI", "true"}, {"API_TOKEN", "hunter2"}, {"L", "a, b"}}, PathPrepend: []string{"/home/u/bin"}},
 		Entrypoint: Entrypoint{Cmd: "claude", Args: []string{"-p", "two words", ""}, History: []string{"git status"}},
 		Output:     Output{Timeout: 90 * time.Minute, Log: "/home/u/logs"},
-		Noop:       Noop{Rules: []NoopRule{{Words: []string{"apt"}}, {Words: []string{"pip", "install"}}, {Words: []string{"docker"}, Target: []string{"podman"}}}, Mode: "hard"},
+		Noop:       Noop{Rules: []NoopRule{{Words: []string{"apt"}}, {Words: []string{"pip", "install"}}, {Words: []string{"docker"}, Target: []string{"podman"}}}},
 		Git:        &Git{StripSections: []string{"url", "remote.o"}, Overrides: []KV{{"push.default", "nothing"}, {"http.https://x/.extraHeader", "hunter2"}, {"http.proxy", "http://u:hunter2@x"}}},
 	}
 	if diff := cmp.Diff(`runs	runs claude -p "two words" ""
@@ -67,7 +67,6 @@ sets	sets variables: CI=true, API_TOKEN (value not shown), "L=a, b"
 path	looks for programs first in: ~/bin
 clipboard	can read and change your clipboard, and with an X11 display see your windows and keys
 layer	works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box
-layer	sees the other processes of this computer
 layer	sees this computer's own /proc: the command lines of all programs
 layer	runs without the system call filter
 layer-	has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens
@@ -75,7 +74,7 @@ git-	does not have these of your git settings: url, remote.o
 git	sets for git: push.default=nothing, http.https://x/.extraHeader (value not shown), http.proxy (value not shown)
 history	offers in the shell history: git status
 replaces	runs another program: docker → podman
-blocks-	blocks the commands, by any path: apt, pip install
+blocks-	blocks the commands: apt, pip install
 hides-	also hides: /w/.env
 limit-	limited: memory 2G, processes 100, time 1h30m
 `, lines(Grants(rich))); diff != "" {
@@ -101,7 +100,7 @@ func TestDiffGrantsWholeHome(t *testing.T) {
 
 func TestDiffGrants(t *testing.T) {
 	base := RunConfig{
-		Home: "host", Workdir: "/w", WorkdirMode: RW, Network: NetOff, PIDNamespace: true, Entrypoint: Entrypoint{Cmd: "bash"},
+		Home: "host", Workdir: "/w", WorkdirMode: RW, Network: NetOff, Entrypoint: Entrypoint{Cmd: "bash"},
 		Allow: []string{"ssh-keys"}, Env: Env{Inherit: []string{"A", "B"}, Set: []KV{{"X", "1, 2"}, {"Y", "2"}}},
 		Noop: blocking("apt", "yum"), Limits: Limits{Memory: "1G"}, Hide: []string{"/w/.env"},
 	}
@@ -173,9 +172,9 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
-		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "Dropped": "takes away", "AskedHide": "of Hide", "AskedLimits": "of Limits", "AskedTimeout": "of Output.Timeout", "Organisation": "takes away", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
+		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "Dropped": "takes away", "AskedHide": "of Hide", "AskedLimits": "of Limits", "AskedTimeout": "of Output.Timeout", "Organisation": "takes away", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "LimitsLoose": "shown with Limits",
 	}
-	base := RunConfig{Home: "own", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "checked", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
+	base := RunConfig{Home: "own", WorkdirMode: RW, Workdir: "/w", GitDir: "checked", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))
 	var walk func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value)
 	walk = func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value) {
@@ -197,7 +196,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 			case reflect.Int64:
 				f.SetInt(int64(time.Minute))
 			case reflect.String:
-				f.SetString(map[string]string{"Home": "host", "Base": "minimal", "Etc": "minimal", "WorkdirMode": "ro", "GitDir": "rw", "Proc": "bind", "Seccomp": "off", "Landlock": "off", "CgroupManager": "systemd", "Network": "off"}[name])
+				f.SetString(map[string]string{"Home": "host", "Base": "minimal", "Etc": "minimal", "WorkdirMode": "ro", "GitDir": "rw", "Proc": "bind", "Seccomp": "off", "Landlock": "off", "Network": "off"}[name])
 				if f.String() == "" {
 					f.SetString("/something")
 				}

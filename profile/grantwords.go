@@ -62,11 +62,7 @@ func (g *granter) login(rc *RunConfig) {
 }
 
 func (g *granter) blocked(rc *RunConfig) {
-	blocks := "blocks the commands"
-	if rc.Noop.Mode == "hard" {
-		blocks = "blocks the commands, by any path"
-	}
-	g.tighten("blocks", "noop.block "+cmp.Or(rc.Noop.Mode, "path"), blocks, texts(rc.Noop.Blocked()))
+	g.tighten("blocks", "noop.block path", "blocks the commands", texts(rc.Noop.Blocked()))
 }
 
 // folders tells what can be changed and read.
@@ -74,7 +70,7 @@ func (g *granter) folders(rc *RunConfig) {
 	writes, copies, reads, empty := g.mounted(rc)
 	g.list("writes", MountRW, "can change files in", writes)
 	if rc.Home == "own" {
-		g.ownHome(rc.HomeName)
+		g.say("writes", "home own", "keeps a home of its own between runs")
 	}
 	g.caches(rc)
 	g.list("writes", "sandbox.writable", "of the working folder, can change", texts(rc.Zones))
@@ -249,14 +245,11 @@ func (g *granter) layers(rc *RunConfig) {
 		tightens  bool
 	}{
 		{rc.GitDir == "rw", "git_dir rw", "works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box", false},
-		{!rc.PIDNamespace, "pid_namespace", "sees the other processes of this computer", false},
 		{rc.Proc == "bind", "proc bind", "sees this computer's own /proc: the command lines of all programs", false},
-		{rc.CgroupManager == "systemd", "cgroup_manager", "lets containers ask the system's service manager for cgroups", false},
 		{rc.Seccomp == "off", "seccomp off", "runs without the system call filter", false},
 		{rc.SessionBox, "session box", "lets the programs of a session live on between its calls, and see each other", false},
 		{rc.Landlock == "off", "landlock off", "runs without Landlock, the second layer under the mounts", false},
 		{rc.GitDir == "ro", "git_dir ro", "cannot change anything in git directories: it can look, and not commit", true},
-		{rc.Seccomp == "strict", "seccomp strict", "runs with the strict system call filter", true},
 		{rc.Landlock == "required", "landlock required", "runs only where the kernel has Landlock, the second layer under the mounts", true},
 		{rc.Proc == "empty", "proc empty", "has an empty /proc", true},
 	} {

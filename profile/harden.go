@@ -65,6 +65,9 @@ func (h *hardener) say(format string, args ...any) {
 func (h *hardener) networkAllow(key string) {
 	l := &h.src.Sandbox.NetworkAllow
 	l.Items = keep(l.Items, func(it strict.Item) bool {
+		if refuses(it) {
+			return true
+		}
 		e, err := hosts.ParseAllow(it.Text)
 		ok := err == nil && !e.Loopback() && !e.Range.IsValid()
 		if !ok {
@@ -81,7 +84,11 @@ func (h *hardener) allow(key string) {
 	l.Items = keep(l.Items, func(it strict.Item) bool {
 		ok := it.Text == "nested-user-ns"
 		if !ok {
-			h.say("%s: %q is dropped: it stays hidden", key, it.Text)
+			why := "it stays hidden"
+			if slices.Contains(layerWords(), it.Text) {
+				why = "this layer stays on"
+			}
+			h.say("%s: %q is dropped: %s", key, it.Text, why)
 		}
 		return ok
 	})

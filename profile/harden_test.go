@@ -37,9 +37,7 @@ devices = ["kvm"]
 hide = ["secret", "!secret"]
 allow = ["ssh-keys", "nested-user-ns", "docker-socket"]
 home = "own"
-home_name = "theirs"
 home_allow = ["~/.local/bin", "$GOPATH/bin"]
-pid_namespace = false
 git_dir = "rw"
 proc = "bind"
 seccomp = "off"
@@ -81,15 +79,13 @@ func TestHarden(t *testing.T) {
 		`sandbox.devices: "kvm" is dropped: the devices of your computer stay yours`,
 		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
 		`sandbox.allow: "docker-socket" is dropped: it stays hidden`,
+		`sandbox.allow: "no-seccomp" is dropped: this layer stays on`,
+		`sandbox.allow: "no-landlock" is dropped: this layer stays on`,
+		`sandbox.allow: "host-proc" is dropped: this layer stays on`,
 		`sandbox.home = "own" becomes "isolated": nothing of its home stays`,
-		`sandbox.home_name = "theirs" is ignored: it shares no home`,
 		`sandbox.home_allow: "$GOPATH/bin" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`sandbox.hide: "!secret" is dropped: what is hidden stays hidden`,
-		`sandbox.pid_namespace = false is ignored: it does not see your other processes`,
 		`sandbox.git_dir = "rw" is ignored: what it changes in git is checked`,
-		`sandbox.proc = "bind" is ignored: it gets a /proc of its own`,
-		`sandbox.seccomp = "off" is ignored: the system call filter stays on`,
-		`sandbox.landlock = "off" is ignored: the second layer stays on`,
 		`mounts."~/made": missing = "create" is ignored: a remote profile makes no folders`,
 		`mounts."$GOPATH" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`env.clearenv = false is ignored: your environment stays outside`,
@@ -115,20 +111,20 @@ func TestHarden(t *testing.T) {
 	if got := s.Mounts.Keys(); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
 		t.Errorf("mounts %q", got)
 	}
-	if s.Sandbox.PIDNamespace.Set || s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != 5 {
+	if s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != 5 {
 		t.Error("a reset key is there, or a kept one is not")
 	}
 	if len(s.Sandbox.Publish.Items)+len(s.Sandbox.HostPorts.Items) > 0 {
 		t.Error("ports are left")
 	}
-	if len(p.src.Sandbox.Allow.Items) != 3 || len(p.src.Env.Set.Entries) != 4 {
+	if len(p.src.Sandbox.Allow.Items) != 6 || len(p.src.Env.Set.Entries) != 4 {
 		t.Error("Harden changed the profile it was given")
 	}
 }
 
 func TestHardenNothing(t *testing.T) {
 	w := newWorld(t, nil)
-	p, err := w.loader.LoadBytes(File{Path: "https://example.com/p.toml", Data: []byte("schema_version = \"1\"\n[sandbox]\ngit_dir = \"ro\"\npid_namespace = true\n")}, Remote)
+	p, err := w.loader.LoadBytes(File{Path: "https://example.com/p.toml", Data: []byte("schema_version = \"1\"\n[sandbox]\ngit_dir = \"ro\"\n")}, Remote)
 	must(t, err)
 	if hard, lines := p.Harden(); len(lines) > 0 || hard.src.Sandbox.GitDir.V != "ro" {
 		t.Error(lines)

@@ -44,13 +44,6 @@ func environmentRules() []keyRule {
 			export: pod(partly(theirs, "false")),
 		},
 		{
-			key:    "env.inherit_all",
-			check:  (*validator).inheritAll,
-			grants: "passes",
-			remote: switchOff("your environment stays outside", true, func(s *source) *strict.Bool { return &s.Env.InheritAll }),
-			export: pod(partly(theirs, "true")),
-		},
-		{
 			key:    "env.inherit",
 			check:  (*validator).inherit,
 			grants: "secret passes",
@@ -198,7 +191,6 @@ func programRules() []keyRule {
 			export:    Export{}.orNative(refused(hidesNothing)),
 		},
 		{key: "noop.message", check: (*validator).messages, remote: kept},
-		{key: "noop.mode", check: oneWord(func(s *source) *strict.String { return &s.Noop.Mode }, noopModes), grants: "blocks", remote: kept},
 
 		{ // run in the box, by inner verify only
 			key:   "verify.custom.checks",

@@ -75,8 +75,7 @@ func networkRules() []keyRule {
 			remote: kept,
 			export: pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
 		},
-		{key: "sandbox.network_allow", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkAllow }), grants: "network", remote: (*hardener).networkAllow, export: asked},
-		{key: "sandbox.network_deny", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkDeny }), grants: "network", remote: kept, export: asked},
+		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: (*hardener).networkAllow, export: asked},
 		{
 			key:    "sandbox.publish",
 			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.Publish, key) },
@@ -136,16 +135,18 @@ func sandboxRules() []keyRule {
 		{
 			key:    "sandbox.allow",
 			check:  func(v *validator, s *source, key string) { v.names(s.Sandbox.Allow, key, AllowKeys()) },
-			take:   func(r *resolver) { r.rc.Allow = r.s.Sandbox.Allow.Texts() },
-			grants: "secret",
+			take:   (*resolver).allow,
+			grants: "secret layer",
 			beyond: "secret",
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
-			forbid:    forbid("host-sockets", allowedSocket),
+			forbid:    slices.Concat(forbid("host-sockets", allowedSocket), forbid("weaker-layers", weakerLayer)),
 			container: nestedContainers,
 			remote:    (*hardener).allow,
-			export:    pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env")),
+			export: pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env").when("what is hidden otherwise",
+				func(_ Given, item, _ string) bool { return !slices.Contains(layerWords(), item) })).orNative(
+				refused("nothing else keeps this box from files", "no-landlock"), refused("a container has a /proc of its own", "host-proc")),
 		},
 		{
 			key:    "sandbox.base",
@@ -183,20 +184,13 @@ func sandboxRules() []keyRule {
 		},
 		{
 			key:    "sandbox.home",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Home }, homes, "host-ro"), // what published profiles call "host"
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Home }, homes),
 			grants: "reads writes",
 			remote: (*hardener).home,
 			export: pod(
 				partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", withoutHome),
-				partly("a home in a pod is empty, but for --volume", "host", "host-ro"),
+				partly("a home in a pod is empty, but for --volume", "host"),
 			),
-		},
-		{
-			key:    "sandbox.home_name",
-			check:  (*validator).homeName,
-			take:   func(r *resolver) { r.rc.HomeName = r.s.Sandbox.HomeName.V },
-			remote: reset("it shares no home", func(s *source) *strict.String { return &s.Sandbox.HomeName }),
-			export: pod(refused("pods share no home: --volume ~=pvc:NAME").when("without --volume", withoutHome)),
 		},
 		{
 			key:    "sandbox.home_allow",
@@ -214,23 +208,11 @@ func sandboxRules() []keyRule {
 			export: Export{}.orNative(refused(hidesNothing)),
 		},
 		{
-			key:    "sandbox.pid_namespace",
-			take:   func(r *resolver) { r.rc.PIDNamespace = or(r.s.Sandbox.PIDNamespace, true) },
+			key:    "sandbox.git_dir",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.GitDir }, gitDirs),
+			take:   func(r *resolver) { r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked") },
 			grants: "layer",
 			beyond: "layer",
-			forbid: forbid("weaker-layers", when("the processes of this computer", func(rc *RunConfig) bool { return !rc.PIDNamespace })),
-			remote: switchOff("it does not see your other processes", false, func(s *source) *strict.Bool { return &s.Sandbox.PIDNamespace }),
-			export: pod(refused("processes could outlive the run", "false")),
-		},
-		{
-			key:   "sandbox.git_dir",
-			check: oneWord(func(s *source) *strict.String { return &s.Sandbox.GitDir }, gitDirs),
-			take: func(r *resolver) {
-				if r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked"); r.rc.GitDir == "protected" || r.rc.GitDir == "own" {
-					r.rc.GitDir = "checked" // their new name
-				}
-			},
-			grants: "layer",
 			say:    (*granter).layers, // of all keys that are about one
 			forbid: forbid("git-rw", when("the git directory that your own git obeys", func(rc *RunConfig) bool { return rc.GitDir == "rw" })),
 			remote: reset("what it changes in git is checked", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
@@ -239,35 +221,22 @@ func sandboxRules() []keyRule {
 		{
 			key:       "sandbox.proc",
 			check:     oneWord(func(s *source) *strict.String { return &s.Sandbox.Proc }, procs),
-			take:      func(r *resolver) { r.rc.Proc = or(r.s.Sandbox.Proc, "auto") },
 			grants:    "layer",
-			forbid:    forbid("weaker-layers", when("the /proc of this computer", func(rc *RunConfig) bool { return rc.Proc == "bind" })),
 			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
-			remote:    reset("it gets a /proc of its own", func(s *source) *strict.String { return &s.Sandbox.Proc }, "bind"),
+			remote:    kept,
 			export: Export{
 				Nested: []Case{
 					refused("engines cover parts of a container's /proc, and where they do the kernel mounts no fresh one", "fresh"),
 					partly("it is `bind`: the container's, in which are inner's own processes", "auto"),
 				},
-				Native: []Case{refused("a container has a /proc of its own", "bind", "empty")},
+				Native: []Case{refused("a container has a /proc of its own", "empty")},
 			},
-		},
-		{
-			key:    "sandbox.seccomp",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Seccomp }, seccomps),
-			take:   func(r *resolver) { r.rc.Seccomp = or(r.s.Sandbox.Seccomp, "default") },
-			grants: "layer",
-			forbid: forbid("weaker-layers", when("no filter of system calls", func(rc *RunConfig) bool { return rc.Seccomp == "off" })),
-			remote: reset("the system call filter stays on", func(s *source) *strict.String { return &s.Sandbox.Seccomp }, "off"),
 		},
 		{
 			key:    "sandbox.landlock",
 			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Landlock }, landlocks),
-			take:   func(r *resolver) { r.rc.Landlock = or(r.s.Sandbox.Landlock, "auto") },
 			grants: "layer",
-			forbid: forbid("weaker-layers", when("no Landlock", func(rc *RunConfig) bool { return rc.Landlock == "off" })),
-			remote: reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off"),
-			export: Export{}.orNative(refused("nothing else keeps this box from files", "off")),
+			remote: kept,
 		},
 		{
 			key:    "sandbox.backend",
@@ -282,14 +251,6 @@ func sandboxRules() []keyRule {
 			grants: "reads",
 			remote: kept, // never fetched by inner, and shown
 			export: pod(refused("the image is the one of --image")),
-		},
-		{
-			key:    "sandbox.cgroup_manager",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.CgroupManager }, cgroups),
-			take:   func(r *resolver) { r.rc.CgroupManager = r.s.Sandbox.CgroupManager.V },
-			grants: "layer",
-			remote: kept,
-			export: pod(refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
 		},
 		{
 			key:    "sandbox.limits.memory",

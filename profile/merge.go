@@ -19,13 +19,14 @@ func merge(base, child *source) strict.Problems {
 	if child.Sandbox.Network.Set || child.Sandbox.NetworkMode.Set {
 		base.Sandbox.Network, base.Sandbox.NetworkMode = strict.Bool{}, strict.String{}
 	}
-	if mode := networkOf(&child.Sandbox); mode == NetOff || mode == NetFull {
+	if mode, l := networkOf(&child.Sandbox), &base.Sandbox.NetworkAllow; mode == NetOff || mode == NetFull {
 		// A list of hosts belongs to the mode that reads it; exceptions stay.
-		base.Sandbox.NetworkAllow = strict.List{}
+		l.Items = keep(l.Items, refuses)
+		l.Set = len(l.Items) > 0
 	}
-	if child.Env.Clearenv.Set || child.Env.InheritAll.Set {
-		base.Env.Clearenv, base.Env.InheritAll = strict.Bool{}, strict.Bool{}
-	}
+	allow := &base.Sandbox.Allow
+	allow.Items = keep(allow.Items, func(it strict.Item) bool { return !slices.Contains(child.without, it.Text) })
+	base.former = slices.Concat(base.former, child.former)
 	m := merger{}
 	m.object(reflect.ValueOf(base).Elem(), reflect.ValueOf(child).Elem())
 	return m.problems
@@ -41,6 +42,9 @@ func (m *merger) object(out, child reflect.Value) {
 	t := out.Type()
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous || !f.IsExported() { // of the version before
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
 		m.field(out.Field(i).Addr().Interface(), child.Field(i).Addr().Interface(), name, f.Tag.Get("merge"))
 	}
@@ -145,6 +149,9 @@ func (m *merger) list(out, child *strict.List, key, how string) {
 		return !was
 	})}
 }
+
+// refuses reports whether an item of network_allow is a host that cannot be reached.
+func refuses(it strict.Item) bool { return strings.HasPrefix(it.Text, "!") }
 
 // keep returns the items of a list that are to stay. The list itself, which others may share,
 // is not changed.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestNarrower(t *testing.T) {
-	base := RunConfig{Workdir: "/w", WorkdirMode: RO, Base: "host", Home: "isolated", Network: NetOff, PIDNamespace: true, GitDir: "ro"}
+	base := RunConfig{Workdir: "/w", WorkdirMode: RO, Base: "host", Home: "isolated", Network: NetOff, GitDir: "ro"}
 	for _, c := range []struct {
 		what     string
 		from, to func(*RunConfig)

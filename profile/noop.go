@@ -3,7 +3,6 @@ package profile
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -171,9 +170,6 @@ func (n *noopTable) rules() []writtenRule {
 // noopTogether says which rules of block, rewrite and message do not go together.
 func (v *validator) noopTogether(n *noopTable, file string) {
 	written := n.rules()
-	if n.Mode.V == "hard" {
-		v.hard(written)
-	}
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
 	for _, r := range written {
@@ -201,28 +197,6 @@ func (v *validator) noopTogether(n *noopTable, file string) {
 	}
 }
 
-// hard says what cannot be enforced with mode = "hard", where the program itself is
-// covered: nothing that needs it for other calls.
-func (v *validator) hard(written []writtenRule) {
-	covered := map[string]bool{}
-	blocked := map[string]bool{}
-	for _, r := range written {
-		covered[r.Words[0]] = true
-		if r.blocks() {
-			blocked[r.String()] = true
-		}
-		if len(r.Words) > 1 {
-			v.add(r.at, r.key, fmt.Sprintf("%q cannot be enforced with mode = \"hard\": %q must stay there for its other calls", r.String(), r.Words[0]), fmt.Sprintf("name %q alone, or use mode = \"path\"", r.Words[0]))
-		}
-	}
-	for _, r := range written {
-		// What is blocked itself is said already.
-		if !r.blocks() && covered[path.Base(r.target())] && !blocked[r.target()] {
-			v.add(r.at, r.key, fmt.Sprintf("the replacement %q is covered itself with mode = \"hard\"", r.target()), "use mode = \"path\"")
-		}
-	}
-}
-
 // place names a line, and its file when that is another one.
 func place(at, from strict.Pos) string {
 	if at.File == from.File {
@@ -234,7 +208,7 @@ func place(at, from strict.Pos) string {
 // noopOf is [noop] as it is enforced: each rule once, with its message. Messages whose
 // rule a child took out are dropped.
 func noopOf(n *noopTable) Noop {
-	out := Noop{Mode: or(n.Mode, "path")}
+	var out Noop
 	messages := map[string]string{}
 	for _, e := range n.Message.Entries {
 		messages[rule(e.Key)] = e.Value

@@ -22,7 +22,7 @@ const OrganisationFile = "/etc/inner/config.toml"
 // profiles, flags, projects and users grant, and gives nothing.
 type Organisation struct {
 	Hide, HideEnv strict.List // hidden places, and variables that pass into no box
-	Hosts         strict.List // entries as in network_deny
+	Hosts         strict.List // entries as in network_allow, without the !
 	Allow         strict.List // keys of sandbox.allow that no profile may have
 	Capabilities  strict.List // that no profile may have
 	Grants        strict.List // of ForbiddenGrants
@@ -163,14 +163,14 @@ func (r *resolver) forbiddenHosts(o *Organisation) {
 			r.forbidden("sandbox.network_mode", "the whole network, with "+it.Text+" in it,", it.At, "forbid.hosts")
 		}
 		rc.NetworkDeny = append(slices.Clip(rc.NetworkDeny), it.Text) // without a network, too: inner learn gives one
-		r.ruled("sandbox.network_deny", strconv.Quote(it.Text), it.At)
+		r.ruled("sandbox.network_allow", strconv.Quote("!"+it.Text), it.At)
 	}
 }
 
 // ruledHosts is how many entries at the end of NetworkDeny are the organisation's.
 func (rc *RunConfig) ruledHosts() (n int) {
 	for _, o := range rc.Organisation {
-		if o.Key == "sandbox.network_deny" {
+		if o.Key == "sandbox.network_allow" {
 			n++
 		}
 	}

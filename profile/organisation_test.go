@@ -26,8 +26,7 @@ func TestOrganisation(t *testing.T) {
 		"sandbox.publish host-ports": "[sandbox]\nnetwork_mode = \"allowlist\"\npublish = [\"8080:3000\"]", "sandbox.host_ports host-ports": "[sandbox]\nhost_ports = [\"5432\"]",
 		"sandbox.allow host-sockets": "[sandbox]\nallow = [\"ssh-agent\"]", "mounts host-sockets": "[mounts]\n\"" + socket + "\" = { dest = \"~/file\", mode = \"ro\" }",
 		"mounts writable-outside": "[mounts]\n\"/usr/share\" = \"rw\"", "sandbox.git_dir git-rw": "[sandbox]\ngit_dir = \"rw\"",
-		"sandbox.pid_namespace weaker-layers": "[sandbox]\npid_namespace = false", "sandbox.proc weaker-layers": "[sandbox]\nproc = \"bind\"",
-		"sandbox.seccomp weaker-layers": "[sandbox]\nseccomp = \"off\"", "sandbox.landlock weaker-layers": "[sandbox]\nlandlock = \"off\"",
+		"sandbox.allow weaker-layers": "[sandbox]\nallow = [\"no-landlock\"]",
 	}
 	for _, rule := range keyRules() {
 		for _, f := range rule.forbid {

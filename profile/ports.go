@@ -100,11 +100,11 @@ func networkOf(s *sandboxTable) Network {
 // for, and reads the ports. What a flag says of the mode comes later.
 func (r *resolver) networkLists() {
 	s, rc := &r.s.Sandbox, &r.rc
-	if items := s.NetworkAllow.Items; len(items) > 0 && !rc.Network.ByName() {
-		r.add(items[0].At, "sandbox.network_allow", fmt.Sprintf("network_mode is %q, which reads no list", rc.Network), `network_mode = "allowlist" does`)
-	}
-	if items := s.NetworkDeny.Items; len(items) > 0 && rc.Network == NetFull {
-		r.add(items[0].At, "sandbox.network_deny", `network_mode is "full", and the whole network has no exceptions`, `network_mode = "allowlist" takes them`)
+	for _, it := range s.NetworkAllow.Items {
+		if !rc.Network.ByName() && (!refuses(it) || rc.Network == NetFull) {
+			r.add(it.At, "sandbox.network_allow", fmt.Sprintf("network_mode is %q, which reads no list", rc.Network), `network_mode = "allowlist" does`)
+			break
+		}
 	}
 	rc.Publish = r.ports(s.Publish, "sandbox.publish")
 	rc.HostPorts = r.ports(s.HostPorts, "sandbox.host_ports")

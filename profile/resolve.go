@@ -173,16 +173,20 @@ func (r *resolver) sandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
 	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
 	rc.Etc = or(s.Etc, "host")
-	if rc.Home = or(s.Home, "host"); rc.Home == "host-ro" {
-		rc.Home = "host" // one thing by two names; the host is never writable
-	}
+	rc.Home = or(s.Home, "host")
 	if rc.Base = or(s.Base, "host"); rc.Base == "minimal" && rc.Home == "host" {
 		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
 	}
 	if rc.Etc == "minimal" && rc.Base != "minimal" {
 		r.add(s.Etc.At, "sandbox.etc", `goes with base = "minimal" alone`, "")
 	}
-	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
+	for _, it := range s.NetworkAllow.Items {
+		if host, refused := strings.CutPrefix(it.Text, "!"); refused {
+			rc.NetworkDeny = append(rc.NetworkDeny, host)
+		} else {
+			rc.NetworkAllow = append(rc.NetworkAllow, it.Text)
+		}
+	}
 	rc.Backend, rc.Image = or(s.Backend, "bwrap"), s.Image.V
 	r.backend(s)
 
@@ -298,7 +302,7 @@ func (r *resolver) hidePatterns(root string, items []strict.Item) {
 
 func (r *resolver) env() {
 	e := &r.s.Env
-	r.rc.Env.InheritAll = e.InheritAll.V || e.Clearenv.Set && !e.Clearenv.V
+	r.rc.Env.InheritAll = e.Clearenv.Set && !e.Clearenv.V
 	r.rc.Env.Inherit = e.Inherit.Texts()
 	for _, name := range r.toolVariables {
 		if !slices.Contains(r.rc.Env.Inherit, name) {
@@ -404,6 +408,33 @@ func (r *resolver) rest() {
 		if rule.take != nil {
 			rule.take(r)
 		}
+	}
+}
+
+// allow takes the words of [sandbox] allow; those that switch a layer off are not among RunConfig.Allow.
+func (r *resolver) allow() {
+	s, rc := &r.s.Sandbox, &r.rc
+	rc.Seccomp, rc.Landlock, rc.Proc = "default", or(s.Landlock, "auto"), or(s.Proc, "auto")
+	for _, it := range s.Allow.Items {
+		switch it.Text {
+		case "no-seccomp":
+			rc.Seccomp = "off"
+		case "no-landlock":
+			r.instead(it, s.Landlock, "sandbox.landlock", "required")
+			rc.Landlock = "off"
+		case "host-proc":
+			r.instead(it, s.Proc, "sandbox.proc", "fresh", "empty")
+			rc.Proc = "bind"
+		default:
+			rc.Allow = append(rc.Allow, it.Text)
+		}
+	}
+}
+
+// instead reports a layer that one line asks for and another switches off.
+func (r *resolver) instead(it strict.Item, field strict.String, key string, asks ...string) {
+	if slices.Contains(asks, field.V) {
+		r.add(it.At, "sandbox.allow", fmt.Sprintf("%q contradicts %s = %q (line %d)", it.Text, key, field.V, field.At.Line), "keep one of them")
 	}
 }
 

@@ -43,8 +43,8 @@ func TestResolveDefaults(t *testing.T) {
 	must(t, err)
 	want := RunConfig{
 		Name: "p", Path: p.Path, Files: []string{p.Path}, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
-		WorkdirMode: RW, Base: "host", Etc: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "checked", Proc: "auto",
-		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Written: []string{""}, Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
+		WorkdirMode: RW, Base: "host", Etc: "host", Home: "host", Network: NetOff, GitDir: "checked", Proc: "auto",
+		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Written: []string{""}, Interactive: true}, Output: Output{Folder: w.inner + "/logs"},
 		Real: map[string]string{w.project: w.project},
 	}
 	if diff := cmp.Diff(want, rc, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(RunConfig{})); diff != "" {
@@ -408,24 +408,22 @@ func TestNotEnforced(t *testing.T) {
 workspaces_path = "~/.inner/workspaces"
 [sandbox]
 network_mode = "allowlist"
-network_deny = ["x.com"]
-pid_namespace = false
-proc = "bind"
-seccomp = "strict"
+network_allow = ["!x.com"]
 clipboard = true
-allow = ["nested-user-ns", "ssh-keys"]
+allow = ["nested-user-ns", "ssh-keys", "host-proc", "no-seccomp"]
 [mounts]
 "~/data" = { dest = "${workspaces_path}/x", mode = "safe-rw" }
 [git]
 strip_sections = ["credential"]
 [entrypoint]
 workdir = "${workspaces_path}/x"
-[noop]
-mode = "hard"
 `)
-	rc, err := p.Resolve(w.context())
+	c := w.context()
+	on := true
+	c.Overrides.Network = &on
+	rc, err := p.Resolve(c)
 	must(t, err)
-	want := `sandbox.pid_namespace = false: without it processes could outlive the run`
+	want := `sandbox.network_allow: the whole network has no exceptions`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)
 	}

@@ -70,7 +70,6 @@ type RunConfig struct {
 	Base          string
 	Etc           string // "host" or "minimal"
 	Home          string // "host", "own" or "isolated"
-	HomeName      string // of an own home that is shared by its name; "" for that of the project
 	HomeAllow     []string
 	Hide          []string // patterns for absolute paths, see package gitignore
 	Network       Network
@@ -81,15 +80,13 @@ type RunConfig struct {
 	Clipboard     bool
 	Devices       []string // names of DeviceSets
 	Allow         []string // allow keys, validated against AllowKeys
-	PIDNamespace  bool
-	GitDir        string // "checked", "ro", "rw"
-	Proc          string // "auto", "fresh", "bind", "empty"
-	Seccomp       string // "default", "strict", "off"
-	Landlock      string // "auto", "required", "off"
-	SessionBox    bool   // session = "box": the calls of a session share one box
-	Backend       string // "auto", "bwrap", "podman", "docker"
-	Image         string // of the containers of the last two, by digest; "" for none
-	CgroupManager string // of containers in the box: "", "cgroupfs", "systemd"
+	GitDir        string   // "checked", "ro", "rw"
+	Proc          string   // "auto", "fresh", "bind", "empty"
+	Seccomp       string   // "default", "off"
+	Landlock      string   // "auto", "required", "off"
+	SessionBox    bool     // session = "box": the calls of a session share one box
+	Backend       string   // "auto", "bwrap", "podman", "docker"
+	Image         string   // of the containers of the last two, by digest; "" for none
 	Limits        Limits
 	LimitsLoose   bool    // limits_required = false: a limit this host cannot hold is told, and the run starts
 	Mounts        []Mount // file order
@@ -217,7 +214,6 @@ const (
 // Noop is [noop], read into words when the profile was resolved.
 type Noop struct {
 	Rules []NoopRule // each once; those that block come first
-	Mode  string     // "path" or "hard"
 }
 
 // NoopRule is one entry of block or rewrite.

@@ -29,6 +29,9 @@ type source struct {
 	Output     outputTable             `toml:"output"`
 	Noop       noopTable               `toml:"noop"`
 	Verify     verifyTable             `toml:"verify"`
+
+	former  []strict.Problem // lines of the version before, and what they are read as
+	without []string         // words of sandbox.allow that they take out of the base's
 }
 
 type shimTable struct {
@@ -40,7 +43,6 @@ type sandboxTable struct {
 	Network      strict.Bool   `toml:"network"`
 	NetworkMode  strict.String `toml:"network_mode"`
 	NetworkAllow strict.List   `toml:"network_allow"`
-	NetworkDeny  strict.List   `toml:"network_deny"`
 	Publish      strict.List   `toml:"publish"`
 	HostPorts    strict.List   `toml:"host_ports"`
 	Clipboard    strict.Bool   `toml:"clipboard"`
@@ -52,22 +54,19 @@ type sandboxTable struct {
 	Keep         strict.List   `toml:"keep"`
 	Etc          strict.String `toml:"etc"`
 	Home         strict.String `toml:"home"`
-	HomeName     strict.String `toml:"home_name"`
 	HomeAllow    strict.List   `toml:"home_allow"`
 	Hide         strict.List   `toml:"hide"`
-	PIDNamespace strict.Bool   `toml:"pid_namespace"`
 	GitDir       strict.String `toml:"git_dir"`
 	Proc         strict.String `toml:"proc"`
-	Seccomp      strict.String `toml:"seccomp"`
 	Landlock     strict.String `toml:"landlock"`
 	Backend      strict.String `toml:"backend"`
 	Image        strict.String `toml:"image"`
-	// Published profiles name it; "" is cgroupfs.
-	CgroupManager strict.String `toml:"cgroup_manager"`
-	Limits        LimitsTable   `toml:"limits"`
+	Limits       LimitsTable   `toml:"limits"`
 	// Not one of the table: [default_limits] of config.toml has none.
 	LimitsRequired strict.Bool   `toml:"limits_required"`
 	Session        strict.String `toml:"session"`
+
+	formerSandbox
 }
 
 // mountSpec is what a key of [mounts] says about its path; a plain string is
@@ -81,10 +80,11 @@ type mountSpec struct {
 
 type envTable struct {
 	Clearenv    strict.Bool          `toml:"clearenv"`
-	InheritAll  strict.Bool          `toml:"inherit_all"`
 	Inherit     strict.List          `toml:"inherit"`
 	Set         strict.Table[string] `toml:"set"`
 	PathPrepend strict.List          `toml:"path_prepend" merge:"first"`
+
+	formerEnv
 }
 
 type gitTable struct {
@@ -116,7 +116,8 @@ type noopTable struct {
 	Block   strict.List          `toml:"block"`
 	Rewrite strict.Table[string] `toml:"rewrite"`
 	Message strict.Table[string] `toml:"message"`
-	Mode    strict.String        `toml:"mode"`
+
+	formerNoop
 }
 
 type verifyTable struct {
@@ -138,11 +139,9 @@ func networkModes() []string { return []string{"off", "full", "allowlist", "ask"
 func bases() []string        { return []string{"host", "minimal"} }
 func workdirModes() []string { return []string{"rw", "ro", "keep", "none"} }
 func homes() []string        { return []string{"host", "own", "isolated"} }
-func gitDirs() []string      { return []string{"checked", "ro", "rw", "own", "protected"} } // the last two are old names of the first
-func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
-func seccomps() []string     { return []string{"default", "strict", "off"} }
-func landlocks() []string    { return []string{"auto", "required", "off"} }
-func cgroups() []string      { return []string{"", "cgroupfs", "systemd"} }
+func gitDirs() []string      { return []string{"checked", "ro", "rw"} }
+func procs() []string        { return []string{"auto", "fresh", "empty"} }
+func landlocks() []string    { return []string{"auto", "required"} }
 func backends() []string     { return []string{"auto", "bwrap", "podman", "docker"} }
 func etcs() []string         { return []string{"host", "minimal"} }
 func sessions() []string     { return []string{"files", "box"} }
@@ -150,16 +149,18 @@ func missings() []string     { return []string{"error", "skip", "create"} }
 func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
 func whens() []string        { return []string{"always", "tty", "pipe"} }
 func cursorFixes() []string  { return []string{"", "newlines", "shell"} }
-func noopModes() []string    { return []string{"path", "hard"} }
 func records() []string      { return []string{"true", "false", "audit"} } // the first two without quotes, too
 func severities() []string   { return []string{"critical", "high", "medium", "info"} }
+
+// layerWords are the words of [sandbox] allow that switch a layer off.
+func layerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }
 
 // Capabilities returns the names [capabilities] takes, besides those that the
 // user declares.
 func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
 
 // AllowKeys returns the keys [sandbox] allow takes: the nine of the manual, two
-// that show a part of the session bus, and one for every other group of
+// that show a part of the session bus, three that switch a layer off, and one for every other group of
 // resources that is hidden by default.
 func AllowKeys() []string {
 	return []string{
@@ -167,6 +168,8 @@ func AllowKeys() []string {
 		"nested-user-ns", "netrc", "bash-history", "zsh-history",
 
 		"notifications", "secret-service",
+
+		"no-seccomp", "no-landlock", "host-proc",
 
 		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles", "cargo-credentials", "ci-logins",
 		"clipboard-history", "cloud-credentials", "container-sockets", "database-credentials", "docker-config", "editor-state",

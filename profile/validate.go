@@ -49,6 +49,7 @@ func (v *validator) judge(at strict.Pos, key string, err error) {
 }
 
 func (v *validator) source(s *source) {
+	v.former(s)
 	for _, r := range keyRules() {
 		if r.check != nil {
 			r.check(v, s, r.key)
@@ -123,12 +124,6 @@ func (v *validator) networkMode(s *source, key string) {
 	}
 }
 
-func (v *validator) homeName(s *source, key string) {
-	if n := s.Sandbox.HomeName; n.V != "" {
-		v.judge(n.At, key, checkHomeName(n.V))
-	}
-}
-
 func (v *validator) homeAllow(s *source, key string) {
 	v.filled(s.Sandbox.HomeAllow, key)
 	for _, it := range s.Sandbox.HomeAllow.Items {
@@ -199,18 +194,12 @@ func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	return true
 }
 
-func (v *validator) inheritAll(s *source, key string) {
-	if c, all := s.Env.Clearenv, s.Env.InheritAll; c.Set && all.Set && c.V == all.V {
-		v.add(all.At, key, fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, c.V, c.At.Line), "keep one of them")
-	}
-}
-
 func (v *validator) inherit(s *source, key string) {
 	for _, it := range s.Env.Inherit.Items {
 		name := strings.TrimPrefix(it.Text, "-")
 		switch {
 		case name == "*":
-			v.add(it.At, key, `"*" is every variable`, "write inherit_all = true")
+			v.add(it.At, key, `"*" is every variable`, "write clearenv = false")
 		case !isVariable(strings.ReplaceAll(name, "*", "X")):
 			v.add(it.At, key, fmt.Sprintf("%q is not the name of a variable", it.Text), "")
 		}
@@ -377,26 +366,19 @@ func (v *validator) text(s strict.String, key string) {
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// hostsOf is the check of a list of hosts.
-func hostsOf(list func(*source) strict.List) func(*validator, *source, string) {
-	return func(v *validator, s *source, key string) {
-		for _, it := range list(s).Items {
-			v.host(it, key)
+func (v *validator) networkAllow(s *source, key string) {
+	for _, it := range s.Sandbox.NetworkAllow.Items {
+		parse := hosts.ParseAllow
+		text, refuses := strings.CutPrefix(strings.TrimPrefix(it.Text, "-"), "!")
+		if refuses {
+			parse = hosts.Parse
 		}
-	}
-}
-
-// host checks an entry of network_allow or network_deny.
-func (v *validator) host(it strict.Item, key string) {
-	text, parse := strings.TrimPrefix(it.Text, "-"), hosts.Parse
-	if key == "sandbox.network_allow" {
-		parse = hosts.ParseAllow
-	}
-	if _, err := parse(text); err != nil {
-		hint := ""
-		if group, ok := strings.CutPrefix(text, "@"); ok {
-			hint = strict.Meant("@", group, hosts.Groups())
+		if _, err := parse(text); err != nil {
+			hint := ""
+			if group, ok := strings.CutPrefix(text, "@"); ok {
+				hint = strict.Meant("@", group, hosts.Groups())
+			}
+			v.add(it.At, key, err.Error(), hint)
 		}
-		v.add(it.At, key, err.Error(), hint)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // look. None of them stops a run.
 func (rc RunConfig) Warnings() []strict.Problem { return slices.Clone(rc.warnings) }
 
+// Former are the lines of the version before, and what they are read as.
+func (p *Profile) Former() []strict.Problem { return slices.Clone(p.src.former) }
+
 func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
 	r.rc.warnings = append(r.rc.warnings, at.Problem(key, fmt.Sprintf(format, args...), hint))
 }
@@ -26,6 +29,7 @@ func (r *resolver) warnings() {
 		{sync.V && len(r.rc.Capabilities) == 0, sync.At, "sync_credentials", "", "has no effect without capabilities"},
 		{log.V != "" && r.rc.Output.Audit, log.At, "output.log", "", `has no effect with record = "audit", which keeps no folder of the run`},
 	})
+	r.rc.warnings = append(r.rc.warnings, r.s.former...)
 	r.warnSandbox()
 	r.warnMounts()
 	r.warnEnv()
@@ -52,10 +56,8 @@ func (r *resolver) warnSandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
 	r.warnWhere([]warning{
 		{len(rc.HomeAllow) > 0 && !rc.HidesHome(), s.HomeAllow.At, "sandbox.home_allow", `home = "own" or "isolated" hides the rest`, "has no effect: the whole home folder can be read"},
-		{rc.HomeName != "" && rc.Home != "own", s.HomeName.At, "sandbox.home_name", `home = "own" is what has a name`, fmt.Sprintf("has no effect: the home is %q", rc.Home)},
-		{s.NetworkDeny.Set && rc.Network == NetOff, s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network"},
+		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.NetworkAllow.At, "sandbox.network_allow", "", "has no effect: there is no network"},
 		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.NetworkMode.At, "sandbox.network_mode", "", "the list of hosts is empty: nothing can be reached"},
-		{rc.CgroupManager != "" && !slices.Contains(rc.Allow, "nested-user-ns"), s.CgroupManager.At, "sandbox.cgroup_manager", "", `has no effect without allow = ["nested-user-ns"]`},
 		{rc.GitDir == "rw", s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it"},
 	})
 	for _, it := range s.Allow.Items {
@@ -67,7 +69,7 @@ func (r *resolver) warnAllow(it strict.Item) {
 	switch it.Text {
 	case "docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user":
 		r.warn(it.At, "sandbox.allow", "", "%q is a way out of the box: it starts programs on the host", it.Text)
-	case "nested-user-ns", "notifications":
+	case "nested-user-ns", "notifications", "no-seccomp", "no-landlock", "host-proc":
 	default:
 		if r.rc.Network == NetFull {
 			r.warn(it.At, "sandbox.allow", "", "%q together with the network: what is read can be sent anywhere", it.Text)
@@ -99,10 +101,7 @@ func (r *resolver) warnMounts() {
 func (r *resolver) warnEnv() {
 	e := &r.s.Env
 	if r.rc.Env.InheritAll {
-		at, key := e.InheritAll.At, "env.inherit_all"
-		if !e.InheritAll.V {
-			at, key = e.Clearenv.At, "env.clearenv"
-		}
+		at, key := e.Clearenv.At, "env.clearenv"
 		switch {
 		case r.rc.Network == NetFull:
 			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, and the network is open")

@@ -65,6 +65,9 @@ func (p *Profile) WithoutMounts() *Profile {
 func walkKeys(v reflect.Value, path []string, f func(key string, x any)) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
+		if field.Anonymous || !field.IsExported() { // of the version before
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
 		sub := append(slices.Clip(path), name)
 		if strings.HasSuffix(field.Type.PkgPath(), "/strict") {

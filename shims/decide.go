@@ -202,7 +202,7 @@ func (d *Decision) askGone(e Env, store trust.Store, dir string) bool {
 	switch {
 	case err != nil:
 		return d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, dir, err),
-			"bring back "+quotePath(filepath.Join(dir, ".inner"))+", then inner revoke and inner allow "+quotePath(dir))
+			"bring back "+quotePath(filepath.Join(dir, ".inner"))+", then inner allow --forget and inner allow "+quotePath(dir))
 	case rec == nil:
 		return false
 	}

@@ -23,7 +23,7 @@ import (
 
 // isCommand reports whether a word means something to inner already.
 func (a *app) isCommand(root *cobra.Command, word string) bool {
-	if word == "help" || completes(word) {
+	if word == "help" || completes(word) || isFormer(word) {
 		return true
 	}
 	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })

@@ -52,7 +52,7 @@ func (f *toolFlags) add(a *app, c *cobra.Command) {
 // sessionFlag is --session of calls of tools.
 func (a *app) sessionFlag(c *cobra.Command, id *string) {
 	c.Flags().StringVar(id, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
-	_ = c.RegisterFlagCompletionFunc("session", a.completeSessions)
+	_ = c.RegisterFlagCompletionFunc("session", a.completeBoxes)
 }
 
 // options are the flags as package calls has them.

@@ -22,58 +22,75 @@ import (
 )
 
 func (a *app) cmdAllow() *cobra.Command {
-	var yes bool
+	var never, forget bool
+	var flags grantFlags
 	c := &cobra.Command{
-		Use: "allow [PATH|NAME...]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
+		Use: "allow [PATH|NAME... | host:NAME | port:N | file:PATH | folder:PATH]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
 		Long: "Show in words what the profiles of a project grant, and what changed since you last allowed\nthem; then ask, and remember the answer. PATH is a project or one profile file, NAME a profile\nof this project. When more than ten need a decision, name those that you want.\n\n" +
-			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.allow(args, yes) }),
+			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.\n\n" +
+			"host:NAME, port:N, file:PATH and folder:PATH add one grant each to a profile: a host, a port of this\ncomputer, and a file or folder to be read, with --write to be written, too.",
+		Example: "  inner allow                              # asks about the profiles of this project\n  inner allow host:example.com -p claude   # one more host\n  inner allow --never                      # they never run here",
+		RunE: a.onHost(func(c *cobra.Command, args []string) error {
+			list, err := wantedOf(args)
+			switch {
+			case err != nil:
+				return err
+			case never && forget:
+				return usagef("--never and --forget contradict each other")
+			case never || forget:
+				return a.decideOn(args, never)
+			case len(list) > 0:
+				return a.addGrants(list, flags)
+			case flags.write || flags.profile != "":
+				return usagef("--profile and --write go with host:NAME, port:N, file:PATH and folder:PATH")
+			}
+			return a.allow(args, flags.yes)
+		}),
 	}
-	yesFlag(c, &yes)
+	yesFlag(c, &flags.yes)
+	fl := c.Flags()
+	fl.BoolVar(&never, "never", false, "refuse the profiles for good, without further notices")
+	fl.BoolVar(&forget, "forget", false, "forget what was decided about them")
+	fl.BoolVarP(&flags.write, "write", "w", false, "let the file or folder be written, too")
+	a.profileFlag(c, &flags.profile)
 	return c
 }
 
-func (a *app) cmdDeny() *cobra.Command {
-	return a.cmdDecide("deny [PATH|NAME]", "Refuse a project's profiles for good, without further notices", runlog.EventDeny, func(t target) error {
-		return a.Trust().Deny(t.place.Root(), t.files...)
-	}, "denied")
-}
-
-func (a *app) cmdRevoke() *cobra.Command {
-	return a.cmdDecide("revoke [PATH|NAME]", "Forget what was decided about a project's profiles", runlog.EventRevoke, func(t target) error {
-		if !t.one {
-			t.files = nil // the whole record, also of what is gone
-		}
-		return a.Trust().Revoke(t.place.Root(), t.files...)
-	}, "forgotten")
-}
-
-func (a *app) cmdDecide(use, short, event string, do func(target) error, word string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
-			t, err := a.target(strings.Join(args, ""), true)
-			if err != nil {
-				return err
-			}
-			if err := do(t); err != nil {
-				return err
-			}
-			about := t.place.Root()
-			if t.one {
-				about = t.files[0]
-			}
-			a.auditTrust(event, t.place.Root(), about, "")
-			a.Say("%s: %s", a.Short(about), word)
-			if of := t.place.Project.Of; of != "" && event == runlog.EventRevoke {
-				a.Hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.Short(of), quoted(of))
-			}
-			return a.Regenerate()
-		}),
+// decideOn refuses the profiles at a path for good, or forgets what was decided about them.
+func (a *app) decideOn(paths []string, never bool) error {
+	if len(paths) > 1 {
+		return usagef("one project or profile, and not %d", len(paths))
 	}
+	t, err := a.target(strings.Join(paths, ""), true)
+	if err != nil {
+		return err
+	}
+	event, word := runlog.EventRevoke, "forgotten"
+	switch {
+	case never:
+		event, word = runlog.EventDeny, "denied"
+		err = a.Trust().Deny(t.place.Root(), t.files...)
+	case t.one:
+		err = a.Trust().Revoke(t.place.Root(), t.files...)
+	default:
+		err = a.Trust().Revoke(t.place.Root()) // the whole record, also of what is gone
+	}
+	if err != nil {
+		return err
+	}
+	about := t.place.Root()
+	if t.one {
+		about = t.files[0]
+	}
+	a.auditTrust(event, t.place.Root(), about, "")
+	a.Say("%s: %s", a.Short(about), word)
+	if of := t.place.Project.Of; of != "" && !never {
+		a.Hint("what is the same in %s stays allowed here, too: inner allow --never, or inner allow --forget %s", a.Short(of), quoted(of))
+	}
+	return a.Regenerate()
 }
 
-// target is what allow, deny and revoke are about.
+// target is what inner allow is about.
 type target struct {
 	place settings.Place
 	files []string
@@ -256,6 +273,11 @@ func (a *app) allow(args []string, yes bool) error {
 		return fault.Refuse(2, "inner allow NAME… for those that you want", "%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", "))
 	}
 	a.showConsent(consent.Page{Place: t.place, List: p.list, Config: p.cfg, NewConfig: p.newConfig, Words: a.givenUp(p)})
+	for _, c := range p.list {
+		for _, line := range c.Profile.Former() {
+			a.Warn("%s", line.Error())
+		}
+	}
 	a.sayPrefixes(p.list, asked)
 	rivals := a.rivals(p)
 	if len(waiting) > 0 || p.newConfig {
@@ -298,7 +320,7 @@ func (a *app) propose(t target) (p proposal, wrong []error, err error) {
 		return p, nil, fault.Refuse(125, "fix it, then inner allow", "%v", p.cfg.Err)
 	}
 	if p.rec, err = a.RecordOf(t.place.Root(), t.place.Project); err != nil {
-		return p, nil, fault.Refuse(125, "inner revoke, then inner allow", "%v", err)
+		return p, nil, fault.Refuse(125, "inner allow --forget, then inner allow", "%v", err)
 	}
 	p.newConfig = p.cfg.File != nil && p.rec.CheckConfig(p.cfg.File).State != trust.Allowed
 	p.list, wrong = consent.Read(a.Settings, t.place, t.files, p.rec, p.cfg)

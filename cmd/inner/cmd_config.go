@@ -40,7 +40,7 @@ func (a *app) cmdConfig() *cobra.Command {
 		Long: "Show and change ~/.inner/config.toml, and with --local the .inner/config.toml of the project\n" +
 			"here, whose settings take precedence once it is allowed.",
 	}
-	c.AddCommand(a.cmdConfigShow(), a.cmdConfigEdit(), a.cmdConfigGet(), a.cmdConfigSet(), a.cmdConfigUnset())
+	c.AddCommand(a.cmdConfigShow(), a.cmdConfigEdit(), a.cmdConfigSet())
 	return c
 }
 
@@ -80,17 +80,26 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 }
 
 func (a *app) cmdConfigShow() *cobra.Command {
-	return a.answersOnHost(&cobra.Command{
-		Use: "show", Short: "Print the settings that hold here, and where each is written", Args: cobra.NoArgs,
-		Long: "Print the settings that hold here, and where each is written. The lines of\n" + profile.OrganisationFile + " come last: they restrict what all others grant.",
-	}, func(*cobra.Command, []string) (answer, error) {
+	var w which
+	c := a.answersOnHost(&cobra.Command{
+		Use: "show [KEY]", Short: "Print the settings that hold here, and where each is written", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeKeys,
+		Long: "Print the settings that hold here, and where each is written, or with --global or --local those of\n" +
+			"that file. The lines of " + profile.OrganisationFile + " come last: they restrict what all others grant.\n" +
+			"With a KEY, print its value; exit code 1 when it is not set.",
+	}, func(_ *cobra.Command, args []string) (answer, error) {
 		pl, err := a.Here()
 		if err != nil {
 			return answer{}, err
 		}
-		list, err := a.settings(pl)
+		list, err := a.settingsOf(pl, w)
 		if err != nil {
 			return answer{}, err
+		}
+		if len(args) > 0 {
+			return a.oneSetting(list, args[0])
+		}
+		if w.global || w.local {
+			return answer{value: list, words: func() { a.printSettings(list) }}, nil
 		}
 		a.unapproved(pl)
 		o, err := a.Organisation()
@@ -102,6 +111,22 @@ func (a *app) cmdConfigShow() *cobra.Command {
 		}
 		return answer{value: list, words: func() { a.printSettings(list) }}, nil
 	})
+	w.flags(c)
+	return c
+}
+
+// oneSetting answers with the setting of one key.
+func (a *app) oneSetting(list []setting, word string) (answer, error) {
+	_, key, err := config.ParseKey(word)
+	if err != nil {
+		return answer{}, usage{err}
+	}
+	i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
+	if i < 0 {
+		a.Say("%s is not set", key)
+		return answer{}, exit(1)
+	}
+	return answer{value: list[i], words: func() { fmt.Fprintln(a.stdout, printable(list[i].Value)) }}, nil
 }
 
 func (a *app) printSettings(list []setting) {
@@ -134,35 +159,6 @@ func (a *app) unapproved(pl settings.Place) {
 		a.Warn("%s is not in force: it is not allowed", a.Short(path))
 		a.Hint("inner allow")
 	}
-}
-
-func (a *app) cmdConfigGet() *cobra.Command {
-	var w which
-	c := a.answersOnHost(&cobra.Command{
-		Use: "get KEY", Short: "Print one setting; exit 1 when it is not set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
-		Long: "Print the setting that holds here, or with --global or --local the one of that file.",
-	}, func(_ *cobra.Command, args []string) (answer, error) {
-		_, key, err := config.ParseKey(args[0])
-		if err != nil {
-			return answer{}, usage{err}
-		}
-		pl, err := a.Here()
-		if err != nil {
-			return answer{}, err
-		}
-		list, err := a.settingsOf(pl, w)
-		if err != nil {
-			return answer{}, err
-		}
-		i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
-		if i < 0 {
-			a.Say("%s is not set", key)
-			return answer{}, exit(1)
-		}
-		return answer{value: list[i], words: func() { fmt.Fprintln(a.stdout, printable(list[i].Value)) }}, nil
-	})
-	w.flags(c)
-	return c
 }
 
 // which names a config.toml.
@@ -297,8 +293,9 @@ func (a *app) changing(cmd *cobra.Command, w which) (configTarget, error) {
 
 func (a *app) cmdConfigSet() *cobra.Command {
 	var w which
+	var unset bool
 	c := &cobra.Command{
-		Use: "set KEY VALUE", Short: "Set one key, and leave the rest of the file as it is", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeKeys,
+		Use: "set (KEY VALUE | --unset KEY)", Short: "Set one key or remove it, and leave the rest of the file as it is", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeKeys,
 		Long: "Set one key of your config.toml, or with --local of the project's: default_profile,\n" +
 			"workspaces_path, log, aliases.NAME, shims.COMMAND, default_limits.memory and so on. Comments\n" +
 			"and order stay; what would not be valid is not written.",
@@ -307,6 +304,12 @@ func (a *app) cmdConfigSet() *cobra.Command {
 			parts, _, err := config.ParseKey(args[0])
 			if err != nil {
 				return usage{err}
+			}
+			if unset != (len(args) == 1) {
+				return usagef("either KEY VALUE, or --unset KEY")
+			}
+			if unset {
+				return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Unset(f, parts) })
 			}
 			if parts[0] == "aliases" && a.isCommand(cmd.Root(), parts[1]) {
 				return usagef("an alias cannot be called %q: that is a command of inner", parts[1])
@@ -319,6 +322,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Set(f, parts, args[1]) })
 		},
 	}
+	c.Flags().BoolVar(&unset, "unset", false, "remove the key")
 	w.flags(c)
 	return c
 }
@@ -341,22 +345,6 @@ func (a *app) isProfile(name string, local bool) error {
 	}
 	_, _, err := a.Loader(pl).Find(name)
 	return err
-}
-
-func (a *app) cmdConfigUnset() *cobra.Command {
-	var w which
-	c := &cobra.Command{
-		Use: "unset KEY", Short: "Remove one key", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			parts, _, err := config.ParseKey(args[0])
-			if err != nil {
-				return usage{err}
-			}
-			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Unset(f, parts) })
-		},
-	}
-	w.flags(c)
-	return c
 }
 
 func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File) ([]byte, error)) error {

@@ -49,17 +49,28 @@ func broken(name, fix, format string, args ...any) finding {
 func (a *app) cmdDoctor() *cobra.Command {
 	var name string
 	var who whoFlags
+	var roles bool
 	c := a.answers(&cobra.Command{
-		Use: "doctor [NAME|./FILE | --as ROLE]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
+		Use: "doctor [NAME|./FILE | --as ROLE | --roles]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
 		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
 			"With a profile: say whether inner run would start it here, and what enforces each of its keys.\n" +
 			"Its sandbox is made and removed again; the program is loaded in it, and ended before its\n" +
 			"first instruction. Exit code 1 when inner run would end with 125 or 126, and 127 when the\n" +
-			"program is not found.",
+			"program is not found.\n\n" +
+			"With --roles: show the table [roles] of config.toml that is in force here, the project's when it is\n" +
+			"allowed and has one, else yours, and compare each role with the one before it. Exit code 1 when one\n" +
+			"may do less anywhere than the one before, or cannot be used.",
 		ValidArgsFunction: a.completeOneProfile,
 	}, func(cmd *cobra.Command, args []string) (answer, error) {
 		if err := who.check(cmd); err != nil {
 			return answer{}, err
+		}
+		if roles {
+			if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
+				return answer{}, usagef("--roles is about all roles")
+			}
+			out, bad, err := a.roles()
+			return answer{value: out, words: func() { a.printRoles(out) }, code: oneIf(bad)}, err
 		}
 		if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
 			if name == "" && !who.asked {
@@ -77,6 +88,7 @@ func (a *app) cmdDoctor() *cobra.Command {
 	})
 	a.profileFlag(c, &name)
 	who.addRole(a, c)
+	c.Flags().BoolVar(&roles, "roles", false, "show which profile each role has, and compare them")
 	return c
 }
 

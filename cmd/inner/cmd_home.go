@@ -25,8 +25,8 @@ func (a *app) cmdHome() *cobra.Command {
 	c := &cobra.Command{
 		Use: "home", Short: "Show the homes and caches that boxes have of their own, copy something out, or empty one",
 		Long: "Show the homes and caches that boxes have of their own, copy something out, or empty one.\n\n" +
-			"A profile with home = \"own\" has a home folder that stays between runs: one for each project, or the\n" +
-			"one that home_name names. With home = \"host\" it has caches of its own, one set for each project.\n" +
+			"A profile with home = \"own\" has a home folder that stays between runs, one for each project.\n" +
+			"With home = \"host\" it has caches of its own, one set for each project.\n" +
 			"Only such boxes see them. Without --of, the commands are about the home of this project, of several\n" +
 			"about the one that a box had last; --of takes a key that list prints.",
 	}

@@ -33,8 +33,8 @@ default_profile = "shell"
 
 // initFlags are the flags of inner init.
 type initFlags struct {
-	yes, confirm, everywhere, hook, login bool
-	network                               string
+	yes, confirm, everywhere, hook, login, restore bool
+	network                                        string
 }
 
 func (a *app) cmdInit() *cobra.Command {
@@ -53,7 +53,9 @@ func (a *app) cmdInit() *cobra.Command {
 			"and without names that is all it does.\n\n" +
 			"--login is for what starts no shell with a prompt, such as programs started from the desktop: it puts the\n" +
 			"shim folder first on PATH in ~/.profile. Then every call of a command that has a shim takes some\n" +
-			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.",
+			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.\n\n" +
+			"--restore writes the built-in profiles as they come with this version of inner. What you have changed in\n" +
+			"them is shown as grants before you are asked, and is lost. Your own profiles and what you have allowed stay.",
 		Example:           "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
 		ValidArgsFunction: cobra.FixedCompletions(starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp),
 		RunE:              a.onHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
@@ -64,6 +66,7 @@ func (a *app) cmdInit() *cobra.Command {
 	fl.BoolVar(&f.confirm, "confirm", false, "let the agents go on asking you before they run a command")
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
+	fl.BoolVar(&f.restore, "restore", false, "restore the built-in profiles; your own are kept")
 	fl.BoolVar(&f.login, "login", false, "put the shim folder first on PATH in ~/.profile, for what starts no shell with a prompt")
 	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(starter.NetworkWords(), cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -73,6 +76,9 @@ func (a *app) cmdInit() *cobra.Command {
 func (f initFlags) check(names []string) error {
 	if f.network != "" && !slices.Contains(starter.NetworkWords(), f.network) {
 		return usagef("--network: %q is none of %s", f.network, strings.Join(starter.NetworkWords(), ", "))
+	}
+	if f.restore && (len(names) > 0 || f.everywhere || f.hook || f.login) {
+		return usagef("--restore restores the built-in profiles, and does nothing else")
 	}
 	for _, name := range names {
 		if starter.AgentOf(name) == nil {
@@ -89,6 +95,9 @@ func (f initFlags) check(names []string) error {
 func (a *app) init(f initFlags, names []string) error {
 	if err := f.check(names); err != nil {
 		return err
+	}
+	if f.restore {
+		return a.restore(f.yes)
 	}
 	written, err := a.install("")
 	if err != nil {

@@ -187,7 +187,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 	var yes, force bool
 	c := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
-		Long: "Delete a profile, after asking. A profile that others extend is kept, unless --force is given.\ninner reset restores a built-in one.",
+		Long: "Delete a profile, after asking. A profile that others extend is kept, unless --force is given.\ninner init --restore restores a built-in one.",
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
@@ -232,7 +232,7 @@ func (a *app) deleteProfile(f found, name string) error {
 		}
 		a.auditTrust(runlog.EventRevoke, root, f.path, "")
 	case slices.Contains(builtin.Names(), name):
-		a.Hint("inner reset restores it")
+		a.Hint("inner init --restore restores it")
 	}
 	return a.Regenerate()
 }

@@ -34,6 +34,7 @@ type box struct {
 	Folder  string    `json:"folder,omitempty"`
 	// Terminal is where its terminal is: "own", "none", "joined", "starting" or "stopped"; empty without one.
 	Terminal string `json:"terminal,omitempty"`
+	Session  string `json:"session,omitempty"` // the id of a session of inner exec
 }
 
 func (a *app) cmdPs() *cobra.Command {
@@ -43,10 +44,14 @@ func (a *app) cmdPs() *cobra.Command {
 		list, err := a.boxes()
 		sessions, errSessions := session.List(a.SessionsDir())
 		for _, s := range sessions {
-			if !s.Box {
+			command := "session " + s.ID
+			i := slices.IndexFunc(list, func(b box) bool { return b.Command == command && b.Session == "" })
+			if !s.Box || i < 0 {
+				i = len(list)
 				name := strings.TrimSuffix(filepath.Base(s.Profile), ".toml")
-				list = append(list, box{Begun: s.Used, Profile: name, Command: "session " + s.ID, Folder: s.Project})
+				list = append(list, box{Begun: s.Used, Profile: name, Command: command, Folder: s.Project})
 			}
+			list[i].Session = s.ID
 		}
 		return answer{value: list, words: func() { a.printBoxes(list) }}, errors.Join(err, errSessions)
 	})
@@ -84,12 +89,54 @@ func (a *app) boxes() ([]box, error) {
 }
 
 func (a *app) cmdStop() *cobra.Command {
-	return &cobra.Command{
-		Use: "stop [RUN]", Short: "End a box that runs", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeBoxes,
+	var sessions bool
+	c := &cobra.Command{
+		Use: "stop [RUN|SESSION...]", Short: "End a box that runs, or a session of inner exec", ValidArgsFunction: a.completeBoxes,
 		Long: fmt.Sprintf("End a box: its program gets the signal TERM, and is killed when it has not ended after %s. Then inner\n"+
-			"does what it does after every run. %s", stopPatience, whichRun),
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.stop(args) }),
+			"does what it does after every run. %s\n"+
+			"SESSION is the id of a session of inner exec, in any project and profile: what it keeps is removed.", stopPatience, whichRun),
+		RunE: a.onHost(func(_ *cobra.Command, names []string) error {
+			if sessions {
+				if len(names) > 0 {
+					return usagef("either the ids of sessions, or --sessions")
+				}
+				_, err := a.endSessions(nil)
+				return err
+			}
+			return a.stopAll(names)
+		}),
 	}
+	c.Flags().BoolVar(&sessions, "sessions", false, "end all sessions, and no other box")
+	return c
+}
+
+// stopAll ends the boxes and sessions of these names, or the only box that runs.
+func (a *app) stopAll(names []string) error {
+	if len(names) == 0 {
+		return a.stop(nil)
+	}
+	for _, name := range names {
+		ended, err := a.endSessions([]string{name})
+		if err == nil && !ended {
+			err = a.stop([]string{name})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endSessions ends the sessions of these ids, or all of them when there are none, and reports whether there were any.
+func (a *app) endSessions(ids []string) (any bool, err error) {
+	ended, err := session.End(a.SessionsDir(), func(it session.Info) bool { return len(ids) == 0 || slices.Contains(ids, it.ID) })
+	for _, it := range ended {
+		if it.Busy {
+			return true, fault.Refuse(125, "wait for its end", "session %q is in use: a call runs in it", it.ID)
+		}
+		a.Say("ended session %s", it.ID)
+	}
+	return len(ended) > 0, err
 }
 
 func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -97,6 +144,10 @@ func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]str
 		list, _ := a.boxes() // none to offer
 		for _, b := range list {
 			words = append(words, b.Run+"\t"+printable(b.Profile))
+		}
+		sessions, _ := session.List(a.SessionsDir())
+		for _, it := range sessions {
+			words = append(words, it.ID+"\tsession, "+a.Short(it.Project))
 		}
 		return words
 	})(c, args, word)

@@ -176,7 +176,7 @@ func (a *app) shimFindings() []finding {
 	}
 	for _, n := range append(report.Kept, report.Added...) {
 		if _, err := a.FindReal(n, os.Getenv("PATH")); err != nil {
-			list = append(list, warning("program", "install "+n+", or inner revoke in the project that claims it", "the real %s was not found on PATH", n))
+			list = append(list, warning("program", "install "+n+", or inner allow --forget in the project that claims it", "the real %s was not found on PATH", n))
 		} else if isAgentName(n) {
 			real, _ := a.FindReal(n, os.Getenv("PATH"))
 			list = append(list, ok("program", "%s is %s", n, real))

@@ -44,8 +44,13 @@ type profileStatus struct {
 
 func (a *app) cmdStatus() *cobra.Command {
 	return a.answers(&cobra.Command{
-		Use: "status", Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.NoArgs,
-	}, func(*cobra.Command, []string) (answer, error) {
+		Use: "status [COMMAND]", Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.MaximumNArgs(1),
+		Long:              "Show the project, its profiles, their trust, and what is sandboxed here; of one COMMAND what it\nwould do when it is typed here, and why, as inner which does.",
+		ValidArgsFunction: a.completeCommands,
+	}, func(_ *cobra.Command, args []string) (answer, error) {
+		if len(args) > 0 {
+			return a.whichHere(args[0])
+		}
 		s, err := a.status()
 		return answer{value: s, words: func() { a.printStatus(s) }}, err
 	})

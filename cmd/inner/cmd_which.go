@@ -39,15 +39,20 @@ func (a *app) cmdWhich() *cobra.Command {
 	return a.answers(&cobra.Command{
 		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeCommands,
 	}, func(_ *cobra.Command, args []string) (answer, error) {
-		if err := profile.CheckCommand(args[0]); err != nil {
-			return answer{}, usage{err}
-		}
-		if pl, err := a.Here(); err == nil && pl.Project != nil {
-			a.Visit(pl)
-		}
-		w := a.which(args[0])
-		return answer{value: w, words: func() { a.printWhich(w) }}, nil
+		return a.whichHere(args[0])
 	})
+}
+
+// whichHere answers for one command.
+func (a *app) whichHere(name string) (answer, error) {
+	if err := profile.CheckCommand(name); err != nil {
+		return answer{}, usage{err}
+	}
+	if pl, err := a.Here(); err == nil && pl.Project != nil {
+		a.Visit(pl)
+	}
+	w := a.which(name)
+	return answer{value: w, words: func() { a.printWhich(w) }}, nil
 }
 
 // decide is what the shim of that name would decide here.

@@ -76,6 +76,14 @@ func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if approved, trust := a.standing(pl, p); !approved && p.Scope == profile.Local {
+		a.Warn("profile %q is what is asked here; it is %s", p.Name, trust)
+	}
+	return a.tableOf(pl, p)
+}
+
+// tableOf is what is known of the box that a profile has here.
+func (a *app) tableOf(pl settings.Place, p *profile.Profile) (*why.Table, error) {
 	c, err := a.Context(pl, profile.Overrides{}, false)
 	if err != nil {
 		return nil, err
@@ -86,9 +94,6 @@ func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 				c.Overrides.Entrypoint = "/bin/sh"
 			}
 		}
-	}
-	if approved, trust := a.standing(pl, p); !approved && p.Scope == profile.Local {
-		a.Warn("profile %q is what is asked here; it is %s", p.Name, trust)
 	}
 	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, false)
 	if err != nil {
@@ -188,8 +193,19 @@ func (a *app) printWhy(w why.Answer, edit string) {
 	}
 	row("widen", widen)
 	if w.Widen != "" && edit != "" {
-		row("type", "inner profile edit "+edit)
+		row("type", widenWith(w, edit))
 	}
+}
+
+// widenWith is the command that widens a profile to what was asked.
+func widenWith(w why.Answer, name string) string {
+	switch kind, _, _ := strings.Cut(w.Asked, ":"); kind {
+	case "env", "cmd":
+		return "inner profile edit " + name
+	case "host":
+		return "inner allow " + quoted(w.Asked) + " -p " + name
+	}
+	return "inner allow " + quoted("file:"+w.Asked) + " -p " + name
 }
 
 // accessWords say the access to what was asked for, by what that is.

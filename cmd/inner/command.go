@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/profile/strict"
+	"github.com/enr/inner/shims"
 )
 
 // exit is an error that is only an exit code: what had to be said was said.
@@ -54,11 +56,15 @@ func (a *app) command(args []string) int {
 			_, _ = features.Sweep(a.Caller)
 		}
 	}
+	args = a.renamed(args)
 	root := a.tree(isRun(args))
 	args, err := a.unalias(root, args)
 	if err != nil {
 		a.Fail(err)
 		return 2
+	}
+	if code, done := a.claimed(root, &args); done {
+		return code
 	}
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
@@ -86,6 +92,24 @@ func (a *app) failed(cmd *cobra.Command, err error) int {
 		return 2
 	}
 	return 1
+}
+
+// claimed runs a command that a profile claims here, as its shim would. A word that only names a profile becomes a
+// run of that.
+func (a *app) claimed(root *cobra.Command, args *[]string) (code int, done bool) {
+	if len(*args) == 0 || strings.HasPrefix((*args)[0], "-") || a.isCommand(root, (*args)[0]) || checkName((*args)[0]) != nil {
+		return 0, false
+	}
+	word, rest := (*args)[0], (*args)[1:]
+	if a.decide(word).Kind != shims.PassThrough {
+		return shim.Call(shims.Call{Name: word, InnerHome: a.InnerHome}, rest, version), true
+	}
+	if pl, err := a.Here(); err == nil {
+		if _, _, err := a.Loader(pl).Find(word); err == nil {
+			*args = append([]string{"run", "-p", word, "--"}, rest...)
+		}
+	}
+	return 0, false
 }
 
 // needsNoFolder reports whether a command line reads and writes nothing of INNER_HOME.
@@ -128,10 +152,8 @@ func (a *app) tree(run bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "inner",
 		Short: "Sandbox coding agents and shells automatically",
-		Long: "inner sandboxes coding agents and shells automatically, so nobody has to remember to.\n\n" +
-			"Type `inner init` in a project, and from then on typing `claude` there runs claude in a\n" +
-			"sandbox, which sees and changes only what its profile grants. `inner profile edit claude` changes\n" +
-			"what that is, and `inner profile delete claude` ends it.",
+		Long: "Type inner init in a project, and from then on typing claude there runs claude in a sandbox,\n" +
+			"which sees and changes only what its profile grants.",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -202,6 +224,7 @@ func knownHelp(root *cobra.Command) {
 	if err != nil || help == root {
 		return
 	}
+	helpPages(root, help)
 	help.Run = nil
 	help.RunE = func(_ *cobra.Command, args []string) error {
 		c, rest, err := root.Find(args)
@@ -236,6 +259,12 @@ func wrapArgs(c *cobra.Command) {
 			return nil
 		}
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		for _, sub := range c.Commands() { // a bare noun lists
+			if sub.Name() == "list" || sub.Name() == "show" && c.Name() == "config" {
+				c.RunE = sub.RunE
+				c.Flags().AddFlagSet(sub.Flags())
+			}
+		}
 	}
 	for _, sub := range c.Commands() {
 		wrapArgs(sub)

@@ -167,9 +167,9 @@ func TestDay(t *testing.T) {
 			// Decisions, and a profile that is broken, then gone.
 			do("inner bypass claude --version", `inner: claude runs outside the sandbox, this once\nversion 1, in no box`)
 			const refused = "code=126"
-			do("inner deny; claude; echo code="+shell.code, `was denied\ninner: hint: inner allow\n`+refused)
+			do("inner allow --never; claude; echo code="+shell.code, `was denied\ninner: hint: inner allow\n`+refused)
 			do("inner allow --yes", `inner: allowed claude`)
-			do("inner revoke; claude; echo code="+shell.code, `is not allowed\ninner: hint: inner allow\n`+refused)
+			do("inner allow --forget; claude; echo code="+shell.code, `is not allowed\ninner: hint: inner allow\n`+refused)
 			do("inner allow --yes", `inner: allowed claude`)
 			do("cp .inner/profiles/claude.toml ~/saved; echo '[' >>.inner/profiles/claude.toml")
 			do("claude; echo code="+shell.code, `claude.toml:\d+: `, refused)

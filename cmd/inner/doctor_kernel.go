@@ -19,9 +19,9 @@ func kernelFindings() []finding {
 	status, _ := os.ReadFile("/proc/self/status")
 	switch {
 	case !seccomp.Known(runtime.GOARCH):
-		list = append(list, broken("seccomp", `seccomp = "off" under [sandbox] of every profile`, "there is no system call filter for %s", runtime.GOARCH))
+		list = append(list, broken("seccomp", `allow = ["no-seccomp"] under [sandbox] of every profile`, "there is no system call filter for %s", runtime.GOARCH))
 	case !bytes.Contains(status, []byte("\nSeccomp_filters:")) && !bytes.Contains(status, []byte("\nSeccomp:")):
-		list = append(list, broken("seccomp", `a kernel with CONFIG_SECCOMP_FILTER, or seccomp = "off" under [sandbox]`, "the kernel filters no system calls"))
+		list = append(list, broken("seccomp", `a kernel with CONFIG_SECCOMP_FILTER, or allow = ["no-seccomp"] under [sandbox]`, "the kernel filters no system calls"))
 	default:
 		list = append(list, ok("seccomp", "system calls can be filtered"))
 	}

@@ -48,6 +48,11 @@ func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 	if call.Profile != nil {
 		out.Profile = call.Profile.Name
 	}
+	if call.Profile != nil {
+		for _, line := range call.Profile.Former() {
+			holds = append(holds, warning("profile", line.Hint, "%s:%d: %s %s", a.Short(line.File), line.Line, line.Key, line.Msg))
+		}
+	}
 	var misuse usage
 	switch {
 	case err == nil:

@@ -62,7 +62,7 @@ func (a *app) prefixesFirst(pl settings.Place) ([]settings.Asked, error) {
 func (a *app) sayPrefixes(list []consent.Candidate, asked []settings.Asked) {
 	for _, c := range list {
 		if c.Settled() && c.Rec != nil && c.Rec.Prefix != "" {
-			a.Say("%s is allowed without a question: below %s of trust.prefixes; inner deny %s says no", c.Profile.Name, a.Short(c.Rec.Prefix), c.Profile.Name)
+			a.Say("%s is allowed without a question: below %s of trust.prefixes; inner allow --never %s says no", c.Profile.Name, a.Short(c.Rec.Prefix), c.Profile.Name)
 		}
 	}
 	for _, x := range asked {

@@ -120,7 +120,7 @@ func (b *bench) cachesOf(tc toolchain) error {
 		return err
 	}
 	dir := filepath.Join(b.home, "caches-"+tc.program)
-	const head, tail = "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n", "[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n"
+	const head, tail = "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n", "[env]\nclearenv = false\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n"
 	profiles := map[string]string{"host-home": head + tail, "own-home": head + "home = \"own\"\n" + tail}
 	if err := errors.Join(writeFiles(dir, tc.files), b.allowed(dir, profiles)); err != nil {
 		return err

@@ -69,7 +69,7 @@ func judge(row profile.Export, r *Request, w profile.Written) []Finding {
 
 // isList reports whether a key has items that are worth a name each.
 func isList(key string) bool {
-	return slices.Contains([]string{"mounts", "env.set", "env.inherit", "git.overrides", "sandbox.network_allow", "sandbox.network_deny", "capabilities"}, key)
+	return slices.Contains([]string{"mounts", "env.set", "env.inherit", "git.overrides", "sandbox.network_allow", "capabilities"}, key)
 }
 
 // refusal says that there is something refused.

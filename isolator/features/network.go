@@ -5,12 +5,10 @@ package features
 // accepts in the box (launch.Network), so nothing is left when either ends.
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -170,41 +168,28 @@ func (n *networkOf) refuse(r netproxy.Refusal) {
 	}
 }
 
-// remedy says what to add so that refused hosts are allowed, or "".
+// remedy is what to type so that refused hosts are allowed, or "".
 func (n *networkOf) remedy(refused []netproxy.Refusal) string {
-	entries := map[string][]string{}
-	first := ""
+	var grants []string
 	for _, r := range refused {
-		key, e := "network_allow", r.Range
+		grant := "host:" + r.Range
 		switch local := LocalPort(r.Target); {
-		case e != "":
+		case r.Range != "":
 		case r.Kind != netproxy.Unlisted:
 			continue
 		case local != "" && (r.Target.Port < 1024 || n.proxy == nil): // which network_allow cannot name
-			key, e = "host_ports", local
+			grant = "port:" + local
 		default:
-			e = EntryOf(r.Target)
+			grant = "host:" + EntryOf(r.Target)
 		}
-		if e = strconv.Quote(e); !slices.Contains(entries[key], e) {
-			entries[key], first = append(entries[key], e), cmp.Or(first, EntryOf(r.Target))
+		if !slices.Contains(grants, grant) {
+			grants = append(grants, grant)
 		}
 	}
-	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		lines = append(lines, fmt.Sprintf("%s = [%s]", key, strings.Join(entries[key], ", ")))
-	}
-	if len(lines) == 0 {
+	if len(grants) == 0 {
 		return ""
 	}
-	where := "the profile"
-	if n.run.Spec.Scope != profile.Remote {
-		where = n.run.Short(n.run.Spec.Path)
-	}
-	text := fmt.Sprintf("%s under [sandbox] of %s allows it", strings.Join(lines, " and "), where)
-	if ask := Question(n.run.Profile, "host:"+first); ask != "" {
-		text += "; " + ask
-	}
-	return text
+	return Wider(n.run.Profile, grants...)
 }
 
 // LocalPort is the entry of host_ports that brings a target of this computer's loopback into a box, or

@@ -2,7 +2,6 @@ package features
 
 import (
 	"path/filepath"
-	"slices"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
@@ -88,14 +87,10 @@ func heldNoop(run *Run) []Held {
 	if n == 0 {
 		return nil
 	}
-	how := "a script first on PATH in the place of each; another path of it works"
-	if run.Spec.Noop.Mode == "hard" {
-		how = "a script in the place of each, by any path"
-	}
-	return []Held{held("noop", "%s: %s", counted(n, "command", "commands"), how)}
+	return []Held{held("noop", "%s: a script first on PATH in the place of each; another path of it works", counted(n, "command", "commands"))}
 }
 
-// noopChecks calls what is blocked, by its name and by its paths.
+// noopChecks calls what is blocked, by its name.
 func noopChecks(run *Run) (list []verify.Check) {
 	noop := run.Spec.Noop
 	if len(noop.Rules) > 0 {
@@ -104,17 +99,5 @@ func noopChecks(run *Run) (list []verify.Check) {
 			Want: paths.BoxNoop, Names: noop.Commands(),
 		})
 	}
-	if noop.Mode != "hard" {
-		return list
-	}
-	covered := verify.Check{ID: "programs-covered", Severity: verify.Medium, Probe: "programs-covered", What: "blocked programs are covered, by any path", Want: paths.BoxNoop}
-	for _, p := range run.Facts.Programs {
-		if !slices.Contains(noop.Commands(), p.Name) {
-			continue
-		}
-		for _, f := range p.Files {
-			covered.Places = append(covered.Places, verify.Place{Path: f, Mode: p.Name, ID: run.Facts.Paths[f].ID})
-		}
-	}
-	return append(list, covered)
+	return list
 }

@@ -26,7 +26,7 @@ type ownHome struct{ *ownhome.Home }
 
 func (h *ownHome) feature() Feature {
 	return Feature{
-		Name: "a home of its own", Keys: []string{"sandbox.home", "sandbox.home_name"},
+		Name: "a home of its own", Keys: []string{"sandbox.home"},
 		Before: h.open, Learn: h.tell, Refresh: h.tell, Planned: h.places, Holds: heldHome,
 		Start: func(run *Run, o *launch.Options) {
 			if h.Home != nil {
@@ -55,8 +55,6 @@ func heldHome(run *Run) []Held {
 // folder where there is none, or the one of a name.
 func HomeOwner(rc profile.RunConfig) ownhome.Owner {
 	switch {
-	case rc.HomeName != "":
-		return ownhome.Owner{Name: rc.HomeName}
 	case rc.Project != "":
 		return ownhome.Owner{Project: files.Real(rc.Project), Agents: agentsOwn(rc)}
 	}

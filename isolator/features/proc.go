@@ -32,9 +32,9 @@ func safeBind(run *Run) error {
 	case procfs.Safe, procfs.Listed: // the consent says that command lines are shown
 		return nil
 	case procfs.Unsafe:
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": the host's /proc gives away %s", rc.Name, why), Hint: `set proc = "auto" under [sandbox]`}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: allow = [\"host-proc\"]: the host's /proc gives away %s", rc.Name, why), Hint: `leave host-proc out of allow under [sandbox]`}
 	default:
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": inner could not find out whether that is safe: %s", rc.Name, why), Hint: "try again"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: allow = [\"host-proc\"]: inner could not find out whether that is safe: %s", rc.Name, why), Hint: "try again"}
 	}
 }
 
@@ -54,7 +54,7 @@ func OtherProc(run *Run) bool {
 	if f.Engine != nil || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
 		return false
 	}
-	run.Say(`/proc is empty in the box: a fresh one cannot be mounted here; proc = "bind" under [sandbox] shows the host's, with all command lines, and "empty" ends this line`)
+	run.Say(`/proc is empty in the box: a fresh one cannot be mounted here; allow = ["host-proc"] under [sandbox] shows the host's, with all command lines, and proc = "empty" ends this line`)
 	f.Proc = "empty"
 	_ = selfWithoutProc(run)
 	return true

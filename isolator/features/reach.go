@@ -53,7 +53,7 @@ func (r Reach) Policy() *netproxy.Policy { return netproxy.NewPolicy(r.Allow, r.
 // are set to.
 func reach() Feature {
 	return Feature{
-		Name: "network by name", Keys: []string{"sandbox.network_allow", "sandbox.network_deny", "capabilities"},
+		Name: "network by name", Keys: []string{"sandbox.network_allow", "capabilities"},
 		Ask: func(run *Run, q *host.Request) error {
 			if run.Spec.Network.ByName() {
 				q.Paths = append(q.Paths, hostSSH)

@@ -130,8 +130,6 @@ type Facts struct {
 	Display *Display `json:"display,omitempty"`
 	// Nested is what boxes that make containers need; nil when not asked for.
 	Nested *Nested `json:"nested,omitempty"`
-	// Programs are the files behind the program names asked about.
-	Programs []Program `json:"programs,omitempty"`
 	// OwnHome is the home that the box has of its own; nil when it has none.
 	OwnHome *OwnHome `json:"own_home,omitempty"`
 	// Env is the environment of the call.

@@ -40,10 +40,8 @@ type Request struct {
 
 	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
 
-	ProgramDirs  []string // folders of the box's PATH, as host paths
-	ProgramNames []string // programs to look for in them
-	Nested       bool     // whether the box is to make containers
-	Limits       bool     // look for what holds limits
+	Nested bool // whether the box is to make containers
+	Limits bool // look for what holds limits
 }
 
 // Probe looks at the host once. It starts no program and writes nothing.
@@ -60,7 +58,6 @@ func Probe(r Request) Facts {
 		f.Display = FindDisplay(f.Env)
 	}
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
-	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
 	l := newLooker(cmp.Or(r.Folders, NewFolders()))
 	l.asked(r, &f)
 	others := l.hidden(r, &f)

@@ -70,7 +70,7 @@ func Plan(b Box) (plan.Plan, error) {
 		Container: &plan.Container{Engine: "the cluster", UID: os.Getuid(), Mounts: b.mounts()},
 	}
 	if b.Spec.Seccomp != "off" {
-		filter, err := seccomp.Filter(seccomp.Options{Arch: runtime.GOARCH, Strict: b.Spec.Seccomp == "strict"})
+		filter, err := seccomp.Filter(seccomp.Options{Arch: runtime.GOARCH})
 		if err != nil {
 			return p, fault.Refuse(125, "", "profile %q: %v", b.Spec.Name, err)
 		}

@@ -69,7 +69,7 @@ func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
 func (p *Proxy) decide(to place) (grant, *fault) {
 	t := to.target()
 	if r := p.o.Policy.denied(to.name, to.addr, to.port); r != nil {
-		return grant{}, refusal(Denied, fmt.Sprintf("%s is in network_deny of profile %q (%s)", t, p.o.Profile, r.Entry))
+		return grant{}, refusal(Denied, fmt.Sprintf("%s is refused by profile %q (!%s in network_allow)", t, p.o.Profile, r.Entry))
 	}
 	g, ok := p.o.Policy.allowed(to.name, to.addr, to.port)
 	if ok && to.open && p.mustTLS(to, g) {

@@ -45,13 +45,13 @@ func TestDecisions(t *testing.T) {
 		{"name.example:22", "", a(good), "NAME.Example:22", "", true},
 		{"Name.EXAMPLE:22", "", a(good), "name.example.:22", "", true},
 		// Deny before allow, on every port unless it names one.
-		{"*.name.example:22", "bad.name.example", "bad.name.example=" + good, "bad.name.example:22", `bad.name.example:22 is in network_deny of profile "x" (bad.name.example)`, false},
+		{"*.name.example:22", "bad.name.example", "bad.name.example=" + good, "bad.name.example:22", `bad.name.example:22 is refused by profile "x" (!bad.name.example in network_allow)`, false},
 		{"*.name.example:22", "bad.name.example", "good.name.example=" + good, "good.name.example:22", "", true},
 		{"name.example:22", "name.example:23", a(good), "name.example:22", "", true},
-		{"name.example:22", "name.example:22", a(good), "name.example.:22", `name.example:22 is in network_deny of profile "x" (name.example:22)`, false},
-		{"name.example:22", good, a(good), "name.example:22", "name.example:22 is at 93.184.216.34, which network_deny names", true},
-		{"name.example:22", good, a("64:ff9b::5db8:d822"), "name.example:22", "name.example:22 is at 64:ff9b::5db8:d822, which network_deny names", true},
-		{good + ":22", good, "", good + ":22", `93.184.216.34:22 is in network_deny of profile "x" (93.184.216.34)`, false},
+		{"name.example:22", "name.example:22", a(good), "name.example.:22", `name.example:22 is refused by profile "x" (!name.example:22 in network_allow)`, false},
+		{"name.example:22", good, a(good), "name.example:22", "name.example:22 is at 93.184.216.34, which network_allow refuses", true},
+		{"name.example:22", good, a("64:ff9b::5db8:d822"), "name.example:22", "name.example:22 is at 64:ff9b::5db8:d822, which network_allow refuses", true},
+		{good + ":22", good, "", good + ":22", `93.184.216.34:22 is refused by profile "x" (!93.184.216.34 in network_allow)`, false},
 		// Literal addresses are what they are, and nothing else.
 		{"10.0.0.5:22", "", "", "10.0.0.5:22", "", false},
 		{"10.0.0.5:22", "", "", "[::ffff:10.0.0.5]:22", "", false},
@@ -94,7 +94,7 @@ func TestDecisions(t *testing.T) {
 		{"name.example:22 fd00::/8", "", a("fd00::5"), "name.example:22", "", true},
 		{"name.example:22 fd00::/8", "", a("fd00:ec2::254"), "name.example:22", "name.example:22 is at fd00:ec2::254, which is not a public address", true},
 		{"name.example:22 100.64.0.0/10", "", a("100.100.100.200"), "name.example:22", "name.example:22 is at 100.100.100.200, which is not a public address", true},
-		{"name.example:22 10.0.0.0/8", "10.0.0.5", a("10.0.0.5"), "name.example:22", "name.example:22 is at 10.0.0.5, which network_deny names", true},
+		{"name.example:22 10.0.0.0/8", "10.0.0.5", a("10.0.0.5"), "name.example:22", "name.example:22 is at 10.0.0.5, which network_allow refuses", true},
 		{"name.example:22 10.0.0.0/8", "", a("10.0.0.5"), "other.example:22", "other.example:22" + notAllowed, false},
 		{"name.example:22 10.0.0.0/8", "", "", "10.0.0.5:22", "10.0.0.5:22" + notAllowed, false},
 		// No address at all.
@@ -353,7 +353,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%d questions", asked.Load())
 	}
 	for target, want := range map[string]string{ // nobody is asked about these
-		"denied.example:22":  "network_deny",
+		"denied.example:22":  "refused by profile",
 		"169.254.169.254:80": "which is not a public address, and that address is not in network_allow",
 		"8.8.4.4:22":         "an address of this machine",
 	} {
@@ -462,7 +462,7 @@ func TestLearn(t *testing.T) {
 	text, _ := json.Marshal(p.Report())
 	want := `[{"host":"127.0.0.1","port":443,"allowed":0,"refused":1,"up":0,"down":0,"reason":"127.0.0.1:443 is at 127.0.0.1, which is not a public address, and that address is not in network_allow of profile \"x\""},` +
 		`{"host":"93.184.216.34","port":443,"origin":"learn","allowed":1,"refused":0,"up":3,"down":9},` +
-		`{"host":"denied.example","port":443,"allowed":0,"refused":1,"up":0,"down":0,"reason":"denied.example:443 is in network_deny of profile \"x\" (denied.example)"},` +
+		`{"host":"denied.example","port":443,"allowed":0,"refused":1,"up":0,"down":0,"reason":"denied.example:443 is refused by profile \"x\" (!denied.example in network_allow)"},` +
 		`{"host":"name.example","port":443,"origin":"learn","allowed":1,"refused":0,"up":3,"down":9,"plain":true},` +
 		`{"host":"private.example","port":443,"allowed":0,"refused":1,"up":0,"down":0,"reason":"private.example:443 is at 10.0.0.5, which is not a public address"}]`
 	if string(text) != want {

@@ -9,7 +9,7 @@
 // The order of a decision, which is the whole of its safety:
 //
 //  1. The host is read strictly (profile/hosts): what has two readings is refused.
-//  2. What network_deny names is refused.
+//  2. What network_allow names with a ! is refused.
 //  3. What network_allow does not name is refused, before any look-up: the name
 //     of a refused host does not leave as a question to a DNS server.
 //  4. The name is looked up, once.

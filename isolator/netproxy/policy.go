@@ -83,7 +83,7 @@ func (p *Policy) allowed(name string, addr netip.Addr, port uint16) (grant, bool
 // check says why an address that a name was looked up as is refused, or "".
 func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own []netip.Addr) (Kind, string) {
 	if r := p.denied("", addr, port); r != nil {
-		return Denied, fmt.Sprintf("is at %s, which network_deny names", addr)
+		return Denied, fmt.Sprintf("is at %s, which network_allow refuses", addr)
 	}
 	if _, ok := p.allowed("", addr.Unmap(), port); ok { // the address itself was granted
 		return "", ""

@@ -36,7 +36,7 @@ func subject(t *testing.T) Subject {
 			HomeAllow: []string{home + "/.rustup"}, Hide: []string{work + "/private"}, Allow: []string{"gh-config"},
 			Network: profile.NetAllowlist, NetworkAllow: []string{"example.com"}, NetworkDeny: []string{"bad.example.com"},
 			HostPorts: []profile.Port{{Host: 5432, Box: 5432}}, Publish: []profile.Port{{Host: 8080, Box: 3000}},
-			PIDNamespace: true, GitDir: "checked", Proc: "auto", Seccomp: "default", Landlock: "auto", Backend: "bwrap",
+			GitDir: "checked", Proc: "auto", Seccomp: "default", Landlock: "auto", Backend: "bwrap",
 			Limits: profile.Limits{Files: "2000"},
 			Mounts: []profile.Mount{
 				{Source: "/data", Dest: "/data", Mode: profile.RO, File: "web.toml", Line: 3},
@@ -47,7 +47,7 @@ func subject(t *testing.T) Subject {
 			Env:          profile.Env{Inherit: []string{"LANG", "API_TOKEN"}, Set: []profile.KV{{Key: "MODE", Value: "value-of-mode"}}},
 			Entrypoint:   profile.Entrypoint{Cmd: "bash", Interactive: true},
 			Output:       profile.Output{Folder: home + "/.inner/logs", Timeout: 30 * time.Minute},
-			Noop:         profile.Noop{Mode: "path", Rules: []profile.NoopRule{{Words: []string{"pip", "install"}}, {Words: []string{"vi"}, Target: []string{"nano"}}}},
+			Noop:         profile.Noop{Rules: []profile.NoopRule{{Words: []string{"pip", "install"}}, {Words: []string{"vi"}, Target: []string{"nano"}}}},
 			Capabilities: []string{"claude"}, SyncLogin: true,
 		},
 		Facts: host.Facts{

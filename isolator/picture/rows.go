@@ -148,7 +148,7 @@ func (s Subject) network() []Row {
 		rows = append(rows, row(Shut, "none", words("nothing outside of the box")...))
 	}
 	if rc.Network != profile.NetOff {
-		rows = append(rows, row(Shut, "never", words(s.withoutOrganisation("sandbox.network_deny", rc.NetworkDeny)...)...))
+		rows = append(rows, row(Shut, "never", words(s.withoutOrganisation("sandbox.network_allow", rc.NetworkDeny)...)...))
 	}
 	rows = append(rows, s.ports()...)
 	for _, note := range s.NetNotes {
@@ -295,11 +295,7 @@ func (s Subject) variables() []Row {
 // commands says which commands are blocked, and which run another one instead.
 func (s Subject) commands() []Row {
 	n := s.Config.Noop
-	word := "blocked"
-	if n.Mode == "hard" {
-		word = "blocked, by any path"
-	}
-	return []Row{row(Shut, word, words(n.Blocked()...)...), row(Own, "run as another", words(n.Rewritten()...)...)}
+	return []Row{row(Shut, "blocked", words(n.Blocked()...)...), row(Own, "run as another", words(n.Rewritten()...)...)}
 }
 
 // limits says which limits are enforced.
@@ -326,7 +322,7 @@ func (s Subject) kernel() []Row {
 	rc := s.Config
 	rows := []Row{row(Shut, "system calls", words("a filter ("+rc.Seccomp+")")...)}
 	if rc.Seccomp == "off" {
-		rows = []Row{row(Open, "system calls", words("no filter (seccomp = \"off\")")...)}
+		rows = []Row{row(Open, "system calls", words("no filter (allow = [\"no-seccomp\"])")...)}
 	}
 	if !s.planned() {
 		return rows
@@ -342,7 +338,7 @@ func (s Subject) landlock() Row {
 	case l != nil:
 		return row(Shut, "Landlock", words(fmt.Sprintf("version %d: %s confined a second time", s.Facts.Landlock, strings.Join(plan.Confined(l), ", ")))...)
 	case s.Config.Landlock == "off":
-		return row(Open, "Landlock", words("off (landlock = \"off\")")...)
+		return row(Open, "Landlock", words("off (allow = [\"no-landlock\"])")...)
 	}
 	return row(Open, "Landlock", words("this kernel has none that helps")...)
 }

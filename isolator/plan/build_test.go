@@ -73,8 +73,8 @@ func there(f host.Facts, p string) bool {
 func config() profile.RunConfig {
 	return profile.RunConfig{
 		Name: "web", Project: testWork, Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, Base: "host", Home: "host",
-		Network: profile.NetOff, PIDNamespace: true, GitDir: "checked", Proc: "auto", Seccomp: "default", Backend: "bwrap",
-		Entrypoint: profile.Entrypoint{Cmd: "bash", Interactive: true}, Noop: profile.Noop{Mode: "path"},
+		Network: profile.NetOff, GitDir: "checked", Proc: "auto", Seccomp: "default", Backend: "bwrap",
+		Entrypoint: profile.Entrypoint{Cmd: "bash", Interactive: true},
 	}
 }
 
@@ -437,10 +437,6 @@ func TestRefusals(t *testing.T) {
 		"a writable mount of the hooks": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
 			rc.Mounts = []profile.Mount{{Source: testWork + "/.git/hooks", Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
 		}, `profile "web": mounts."/home/ann/src/app/.git/hooks" (x.toml:3): a repository's own files are protected`, 125},
-		"no pid namespace": {
-			func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
-			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125,
-		},
 		"program hidden": {func(rc *profile.RunConfig, f *host.Facts, s *Staged) {
 			s.Program = "/tmp/prog"
 			f.Paths["/tmp/prog"] = host.Path{Kind: host.File, Real: "/tmp/prog"}

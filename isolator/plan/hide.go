@@ -252,9 +252,6 @@ func (b *builder) hide() error {
 	}
 	b.coverGit()
 	b.coverShellFiles()
-	if err := b.coverPrograms(); err != nil {
-		return err
-	}
 	for _, s := range b.f.Sockets {
 		if !b.grantedSocket(s) {
 			b.maskAt(s, host.Socket, "hidden: something on the host listens here")

@@ -28,14 +28,14 @@ func (b *builder) kernel() error {
 		}
 	}
 	if b.rc.Seccomp == "off" {
-		b.note("no filter of system calls (sandbox.seccomp)")
+		b.note("no filter of system calls (sandbox.allow)")
 		return nil
 	}
 	filter, err := seccomp.Filter(seccomp.Options{
-		Arch: runtime.GOARCH, Strict: b.rc.Seccomp == "strict", Containers: b.allowed[nestedKey],
+		Arch: runtime.GOARCH, Containers: b.allowed[nestedKey],
 	})
 	if err != nil {
-		return fault.Refuse(125, `seccomp = "off" under [sandbox] does without it`, "profile %q: %v", b.rc.Name, err)
+		return fault.Refuse(125, `allow = ["no-seccomp"] under [sandbox] does without it`, "profile %q: %v", b.rc.Name, err)
 	}
 	b.op(Op{Kind: OpFilter, Data: b.data(filter), Reason: "a filter of system calls (" + b.rc.Seccomp + ")"})
 	return nil

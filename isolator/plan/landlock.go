@@ -61,7 +61,7 @@ func AbstractOpen(rc profile.RunConfig, f host.Facts) string {
 		// that is not there (xcb_util.c, _xcb_open).
 		return "network = true and clipboard = true: the X11 server's own is one"
 	case rc.Landlock == "off":
-		return `network = true and landlock = "off": they belong to the network`
+		return `network = true and allow = ["no-landlock"]: they belong to the network`
 	case f.Landlock < LandlockScopes:
 		return "network = true, and this kernel has no Landlock to confine them"
 	}

@@ -27,7 +27,7 @@ func TestNetwork(t *testing.T) {
 		{profile.NetAsk, true, `[{61080 0 the proxy (sandbox.network_mode = "ask")} {3000 8080 a service of this computer (sandbox.host_ports, p.toml:7)}]`, "[{3000 8080 within reach of this computer (sandbox.publish, p.toml:7)}]", "http://127.0.0.1:61080"},
 	} {
 		rc := profile.RunConfig{
-			Name: "p", Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, PIDNamespace: true, Home: "host", GitDir: "checked", Proc: "auto", Seccomp: "off", Base: "host",
+			Name: "p", Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, Home: "host", GitDir: "checked", Proc: "auto", Seccomp: "off", Base: "host",
 			Network: c.mode, HostPorts: []profile.Port{port}, Publish: []profile.Port{port},
 			Env: profile.Env{Inherit: []string{"HTTP_PROXY"}, Set: []profile.KV{{Key: "no_proxy", Value: "mine"}}},
 		}

@@ -63,7 +63,6 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	}
 	withParent(program)
 	add(shellFilesAsked(rc, f.Home)...)
-	add(noopAsks(rc)...)
 	at := site(rc, f)
 	at.Names = names
 	hidden, patterns := tableAsks(at, rc.Allow)
@@ -84,20 +83,6 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add(treeFolders(rc)...)
 	add(mountAsks(rc, real)...)
 	return asked, globs, startup, writableFolders(rc)
-}
-
-// noopAsks are the programs that noop shims of mode "hard" execute.
-func noopAsks(rc profile.RunConfig) []string {
-	if rc.Noop.Mode != "hard" {
-		return nil
-	}
-	asked := []string{"/bin/sh"}
-	for _, r := range rc.Noop.Replacements() {
-		if filepath.IsAbs(r.Value) {
-			asked = append(asked, filepath.Clean(r.Value))
-		}
-	}
-	return asked
 }
 
 // mountAsks are the paths of the mounts on the host and in the box.

@@ -34,7 +34,6 @@ const (
 	newUser    = unix.CLONE_NEWUSER
 	sysSocket  = 1          // socketcall(2): which call
 	sysSockets = 8          // socketpair
-	perLinux   = 0          // linux/personality.h
 	perQuery   = 0xffffffff // only asks
 	// PER_LINUX32 and UNAME26: what uname says. Not ADDR_NO_RANDOMIZE, which has a
 	// program laid out where an attacker expects it.
@@ -87,14 +86,7 @@ func rules(o Options) []rule {
 	// Through socketcall the kind cannot be seen. C libraries that know the
 	// calls of their own (Linux 4.3) do not need it.
 	denyIf(unix.ENOSYS, "socketcall", test{0, isOneOf, []uint32{sysSocket, sysSockets}})
-	if o.Strict {
-		deny(unix.EPERM, "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
-			"fanotify_init", "move_pages", "migrate_pages", "name_to_handle_at", "vmsplice")
-		deny(unix.ENOSYS, "memfd_secret", "remap_file_pages")
-		denyIf(unix.EPERM, "personality", test{0, isNoneOf, []uint32{perLinux, perQuery}})
-	} else {
-		denyIf(unix.EPERM, "personality", test{0, hasAny, []uint32{^uint32(perHarmless)}}, test{0, isNoneOf, []uint32{perQuery}})
-	}
+	denyIf(unix.EPERM, "personality", test{0, hasAny, []uint32{^uint32(perHarmless)}}, test{0, isNoneOf, []uint32{perQuery}})
 	if o.Containers {
 		return out
 	}

@@ -26,7 +26,6 @@ import (
 // Options say which filter.
 type Options struct {
 	Arch       string // GOARCH of the machine
-	Strict     bool   // also nothing that looks into other processes
 	Containers bool   // may make user namespaces and mount in them
 }
 

@@ -85,74 +85,74 @@ func TestFilter(t *testing.T) {
 		name     string
 		arch, nr uint32
 		args     [6]uint64
-		// the answers of the default filter, the strict one, and that of containers
-		def, strict, containers string
+		// the answers of the default filter, and that of containers
+		def, containers string
 	}{
-		{"read", x64, 0, arg(0, 5), "allow", "allow", "allow"},
-		{"read of 386", x86, 3, arg(0, 5), "allow", "allow", "allow"},
-		{"TIOCSTI", x64, 16, arg(1, 0x5412), "EPERM", "EPERM", "EPERM"},
-		{"TIOCSTI with a high bit", x64, 16, arg(1, high|0x5412), "EPERM", "EPERM", "EPERM"},
-		{"TIOCLINUX with high bits", x64, 16, arg(1, 0xffffffff00000000|0x541c), "EPERM", "EPERM", "EPERM"},
-		{"TIOCSTI by int 0x80", x86, 54, arg(1, 0x5412), "EPERM", "EPERM", "EPERM"},
-		{"TIOCSTI in another argument", x64, 16, arg(2, 0x5412), "allow", "allow", "allow"},
-		{"TCGETS", x64, 16, arg(1, 0x5401), "allow", "allow", "allow"},
-		{"TCGETS of 386", x86, 54, arg(1, 0x5401), "allow", "allow", "allow"},
-		{"x32 ioctl", x64, 0x40000000 + 514, arg(1, 0x5401), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"x32 read", x64, 0x40000000, arg(0, 5), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"beyond x32", x64, 0x80000000, arg(0, 5), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"skipped by a tracer", x64, 0xffffffff, arg(0, 5), "allow", "allow", "allow"},
-		{"another machine", mips, 0, arg(0, 5), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"a machine that is not there", a64, 0, arg(0, 5), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"keyctl", x64, 250, arg(0, 1), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"keyctl of 386", x86, 288, arg(0, 1), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"io_uring_setup", x64, 425, arg(0, 1), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"bpf", x64, 321, arg(0, 1), "EPERM", "EPERM", "EPERM"},
-		{"clone of a thread", x64, 56, arg(0, 0x3d0f00), "allow", "allow", "allow"},
-		{"clone of a user namespace", x64, 56, arg(0, 0x10000011), "EPERM", "EPERM", "allow"},
-		{"clone of a user namespace, 386", x86, 120, arg(0, 0x10000011), "EPERM", "EPERM", "allow"},
-		{"clone3", x64, 435, arg(0, 1), "ENOSYS", "ENOSYS", "allow"},
-		{"unshare of files", x64, 272, arg(0, 0x400), "allow", "allow", "allow"},
-		{"unshare of the user", x64, 272, arg(0, high|0x10000000), "EPERM", "EPERM", "allow"},
-		{"mount", x64, 165, arg(0, 1), "EPERM", "EPERM", "allow"},
-		{"umount of 386", x86, 22, arg(0, 1), "EPERM", "EPERM", "allow"},
-		{"chmod 755", x64, 90, arg(1, 0o755), "allow", "allow", "allow"},
-		{"chmod g+s", x64, 90, arg(1, 0o2755), "allow", "allow", "allow"},
-		{"chmod u+s", x64, 90, arg(1, 0o4755), "EPERM", "EPERM", "allow"},
-		{"chmod u+s of 386", x86, 15, arg(1, 0o4755), "EPERM", "EPERM", "allow"},
-		{"fchmod u+s, a high bit", x64, 91, arg(1, high|0o4700), "EPERM", "EPERM", "allow"},
-		{"fchmodat u+s", x64, 268, arg(2, 0o4755), "EPERM", "EPERM", "allow"},
-		{"fchmodat of the descriptor 0o4000", x64, 268, arg(1, 0o4000), "allow", "allow", "allow"},
-		{"fchmodat2 u+s", x64, 452, arg(2, 0o6755), "EPERM", "EPERM", "allow"},
-		{"fsopen", x64, 430, arg(0, 1), "ENOSYS", "ENOSYS", "allow"},
-		{"unix socket", x64, 41, two(1, 0), "allow", "allow", "allow"},
-		{"inet socket", x64, 41, two(2, 6), "allow", "allow", "allow"},
-		{"inet6 socket of 386", x86, 359, two(10, 6), "allow", "allow", "allow"},
-		{"vsock", x64, 41, two(40, 0), "EAFNOSUPPORT", "EAFNOSUPPORT", "EAFNOSUPPORT"},
-		{"vsock with a high bit", x64, 41, two(high|40, 0), "EAFNOSUPPORT", "EAFNOSUPPORT", "EAFNOSUPPORT"},
-		{"packet", x64, 41, two(17, 0), "EAFNOSUPPORT", "EAFNOSUPPORT", "EAFNOSUPPORT"},
-		{"a cipher of the kernel", x64, 41, two(38, 0), "EAFNOSUPPORT", "EAFNOSUPPORT", "EAFNOSUPPORT"},
-		{"netlink route", x64, 41, two(16, 0), "allow", "allow", "allow"},
-		{"netlink netfilter", x64, 41, two(16, 12), "EPROTONOSUPPORT", "EPROTONOSUPPORT", "allow"},
-		{"netlink audit, high bits", x64, 41, two(high|16, high|9), "EPROTONOSUPPORT", "EPROTONOSUPPORT", "allow"},
-		{"inet with the number of netfilter", x64, 41, two(2, 12), "allow", "allow", "allow"},
-		{"socketpair", x64, 53, two(1, 0), "allow", "allow", "allow"},
-		{"socketpair of TIPC", x64, 53, two(30, 0), "EAFNOSUPPORT", "EAFNOSUPPORT", "EAFNOSUPPORT"},
-		{"socketcall: socket", x86, 102, arg(0, 1), "ENOSYS", "ENOSYS", "ENOSYS"},
-		{"socketcall: connect", x86, 102, arg(0, 3), "allow", "allow", "allow"},
-		{"personality: query", x64, 135, arg(0, 0xffffffff), "allow", "allow", "allow"},
-		{"personality: plain", x64, 135, arg(0, 0), "allow", "allow", "allow"},
-		{"personality: setarch i686", x64, 135, arg(0, 0x8), "allow", "EPERM", "allow"},
-		{"personality: no randomisation", x64, 135, arg(0, 0x40000), "EPERM", "EPERM", "EPERM"},
-		{"personality: setarch i686 -R", x64, 135, arg(0, 0x40008), "EPERM", "EPERM", "EPERM"},
-		{"personality: readable is executable", x64, 135, arg(0, 0x400000), "EPERM", "EPERM", "EPERM"},
-		{"ptrace", x64, 101, arg(0, 1), "allow", "EPERM", "allow"},
-		{"ptrace of 386", x86, 26, arg(0, 1), "allow", "EPERM", "allow"},
-		{"pidfd_getfd", x64, 438, arg(0, 1), "allow", "EPERM", "allow"},
+		{"read", x64, 0, arg(0, 5), "allow", "allow"},
+		{"read of 386", x86, 3, arg(0, 5), "allow", "allow"},
+		{"TIOCSTI", x64, 16, arg(1, 0x5412), "EPERM", "EPERM"},
+		{"TIOCSTI with a high bit", x64, 16, arg(1, high|0x5412), "EPERM", "EPERM"},
+		{"TIOCLINUX with high bits", x64, 16, arg(1, 0xffffffff00000000|0x541c), "EPERM", "EPERM"},
+		{"TIOCSTI by int 0x80", x86, 54, arg(1, 0x5412), "EPERM", "EPERM"},
+		{"TIOCSTI in another argument", x64, 16, arg(2, 0x5412), "allow", "allow"},
+		{"TCGETS", x64, 16, arg(1, 0x5401), "allow", "allow"},
+		{"TCGETS of 386", x86, 54, arg(1, 0x5401), "allow", "allow"},
+		{"x32 ioctl", x64, 0x40000000 + 514, arg(1, 0x5401), "ENOSYS", "ENOSYS"},
+		{"x32 read", x64, 0x40000000, arg(0, 5), "ENOSYS", "ENOSYS"},
+		{"beyond x32", x64, 0x80000000, arg(0, 5), "ENOSYS", "ENOSYS"},
+		{"skipped by a tracer", x64, 0xffffffff, arg(0, 5), "allow", "allow"},
+		{"another machine", mips, 0, arg(0, 5), "ENOSYS", "ENOSYS"},
+		{"a machine that is not there", a64, 0, arg(0, 5), "ENOSYS", "ENOSYS"},
+		{"keyctl", x64, 250, arg(0, 1), "ENOSYS", "ENOSYS"},
+		{"keyctl of 386", x86, 288, arg(0, 1), "ENOSYS", "ENOSYS"},
+		{"io_uring_setup", x64, 425, arg(0, 1), "ENOSYS", "ENOSYS"},
+		{"bpf", x64, 321, arg(0, 1), "EPERM", "EPERM"},
+		{"clone of a thread", x64, 56, arg(0, 0x3d0f00), "allow", "allow"},
+		{"clone of a user namespace", x64, 56, arg(0, 0x10000011), "EPERM", "allow"},
+		{"clone of a user namespace, 386", x86, 120, arg(0, 0x10000011), "EPERM", "allow"},
+		{"clone3", x64, 435, arg(0, 1), "ENOSYS", "allow"},
+		{"unshare of files", x64, 272, arg(0, 0x400), "allow", "allow"},
+		{"unshare of the user", x64, 272, arg(0, high|0x10000000), "EPERM", "allow"},
+		{"mount", x64, 165, arg(0, 1), "EPERM", "allow"},
+		{"umount of 386", x86, 22, arg(0, 1), "EPERM", "allow"},
+		{"chmod 755", x64, 90, arg(1, 0o755), "allow", "allow"},
+		{"chmod g+s", x64, 90, arg(1, 0o2755), "allow", "allow"},
+		{"chmod u+s", x64, 90, arg(1, 0o4755), "EPERM", "allow"},
+		{"chmod u+s of 386", x86, 15, arg(1, 0o4755), "EPERM", "allow"},
+		{"fchmod u+s, a high bit", x64, 91, arg(1, high|0o4700), "EPERM", "allow"},
+		{"fchmodat u+s", x64, 268, arg(2, 0o4755), "EPERM", "allow"},
+		{"fchmodat of the descriptor 0o4000", x64, 268, arg(1, 0o4000), "allow", "allow"},
+		{"fchmodat2 u+s", x64, 452, arg(2, 0o6755), "EPERM", "allow"},
+		{"fsopen", x64, 430, arg(0, 1), "ENOSYS", "allow"},
+		{"unix socket", x64, 41, two(1, 0), "allow", "allow"},
+		{"inet socket", x64, 41, two(2, 6), "allow", "allow"},
+		{"inet6 socket of 386", x86, 359, two(10, 6), "allow", "allow"},
+		{"vsock", x64, 41, two(40, 0), "EAFNOSUPPORT", "EAFNOSUPPORT"},
+		{"vsock with a high bit", x64, 41, two(high|40, 0), "EAFNOSUPPORT", "EAFNOSUPPORT"},
+		{"packet", x64, 41, two(17, 0), "EAFNOSUPPORT", "EAFNOSUPPORT"},
+		{"a cipher of the kernel", x64, 41, two(38, 0), "EAFNOSUPPORT", "EAFNOSUPPORT"},
+		{"netlink route", x64, 41, two(16, 0), "allow", "allow"},
+		{"netlink netfilter", x64, 41, two(16, 12), "EPROTONOSUPPORT", "allow"},
+		{"netlink audit, high bits", x64, 41, two(high|16, high|9), "EPROTONOSUPPORT", "allow"},
+		{"inet with the number of netfilter", x64, 41, two(2, 12), "allow", "allow"},
+		{"socketpair", x64, 53, two(1, 0), "allow", "allow"},
+		{"socketpair of TIPC", x64, 53, two(30, 0), "EAFNOSUPPORT", "EAFNOSUPPORT"},
+		{"socketcall: socket", x86, 102, arg(0, 1), "ENOSYS", "ENOSYS"},
+		{"socketcall: connect", x86, 102, arg(0, 3), "allow", "allow"},
+		{"personality: query", x64, 135, arg(0, 0xffffffff), "allow", "allow"},
+		{"personality: plain", x64, 135, arg(0, 0), "allow", "allow"},
+		{"personality: setarch i686", x64, 135, arg(0, 0x8), "allow", "allow"},
+		{"personality: no randomisation", x64, 135, arg(0, 0x40000), "EPERM", "EPERM"},
+		{"personality: setarch i686 -R", x64, 135, arg(0, 0x40008), "EPERM", "EPERM"},
+		{"personality: readable is executable", x64, 135, arg(0, 0x400000), "EPERM", "EPERM"},
+		{"ptrace", x64, 101, arg(0, 1), "allow", "allow"},
+		{"ptrace of 386", x86, 26, arg(0, 1), "allow", "allow"},
+		{"pidfd_getfd", x64, 438, arg(0, 1), "allow", "allow"},
 		// 435 of one table is not clone3's by accident: 26 is msync here.
-		{"msync", x64, 26, arg(0, 1), "allow", "allow", "allow"},
+		{"msync", x64, 26, arg(0, 1), "allow", "allow"},
 	} {
-		for i, want := range []string{c.def, c.strict, c.containers} {
-			f, err := Filter(Options{Arch: "amd64", Strict: i == 1, Containers: i == 2})
+		for i, want := range []string{c.def, c.containers} {
+			f, err := Filter(Options{Arch: "amd64", Containers: i == 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestFilter(t *testing.T) {
 // a call of some rule.
 func TestNumbers(t *testing.T) {
 	named := map[string]bool{}
-	for _, r := range append(rules(Options{}), rules(Options{Strict: true})...) {
+	for _, r := range rules(Options{}) {
 		named[r.call] = true
 		if _, ok := numbers()[r.call]; !ok {
 			t.Errorf("%s has no number", r.call)
@@ -264,7 +264,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add(uint8(0), uint32(x64), uint32(135), uint64(0x40008), uint64(3), uint64(12))
 	filters := map[Options][]byte{}
 	f.Fuzz(func(t *testing.T, which uint8, arch, nr uint32, a0, a1, a2 uint64) {
-		o := Options{Arch: []string{"amd64", "arm64", "386", "arm"}[which>>2&3], Strict: which&1 != 0, Containers: which&2 != 0}
+		o := Options{Arch: []string{"amd64", "arm64", "386", "arm"}[which>>2&3], Containers: which&2 != 0}
 		if filters[o] == nil {
 			var err error
 			if filters[o], err = Filter(o); err != nil {
@@ -293,7 +293,7 @@ func TestEveryCall(t *testing.T) {
 	}
 	for _, goarch := range []string{"amd64", "arm64", "386", "arm"} {
 		for bits := range 4 {
-			o := Options{Arch: goarch, Strict: bits&1 != 0, Containers: bits&2 != 0}
+			o := Options{Arch: goarch, Containers: bits&2 != 0}
 			f, err := Filter(o)
 			if err != nil {
 				t.Fatal(err)

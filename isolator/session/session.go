@@ -145,7 +145,7 @@ func Used(dir string) time.Time {
 // create makes the folder of a session, whose gate is held.
 func (s *Session) create(base string) error {
 	if entries, err := os.ReadDir(base); err != nil || len(entries) > most {
-		return errors.Join(err, fmt.Errorf("there are %d sessions; inner session end removes one", len(entries)-1))
+		return errors.Join(err, fmt.Errorf("there are %d sessions; inner stop removes one", len(entries)-1))
 	}
 	about, err := json.Marshal(s.Key)
 	if err != nil {

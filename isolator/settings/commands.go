@@ -77,7 +77,7 @@ func Gives(c config.Commands, role string, own, other profile.RunConfig) (bool, 
 	more := profile.Narrower(other, own)
 	if len(more) > 0 && c.Only {
 		return false, &fault.Refusal{
-			Code: 126, Kind: fault.KindNotTrusted, Hint: "inner roles --check",
+			Code: 126, Kind: fault.KindNotTrusted, Hint: "inner doctor --roles",
 			Msg: fmt.Sprintf("[commands] of config.toml has the profile %q for this, which grants more than the role %q has: %s", other.Name, role, more[0].Text),
 		}
 	}

@@ -140,7 +140,7 @@ func (s *Settings) ProjectConfig(pl Place) ConfigRead {
 func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Config, error) {
 	rec, err := s.RecordOf(root, p)
 	if err != nil {
-		return nil, s.unreadable(root, err, "inner revoke "+quote.POSIX(root)+", then inner allow")
+		return nil, s.unreadable(root, err, "inner allow --forget "+quote.POSIX(root)+", then inner allow")
 	}
 	dir, r := filepath.Join(root, ".inner"), ConfigRead{}
 	if p != nil {

@@ -37,7 +37,7 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	rec, err := s.RecordOf(c.Project, s.ProjectOf(c.Project))
 	if err != nil {
-		return s.unreadable(c.Project, err, "inner revoke, then inner allow")
+		return s.unreadable(c.Project, err, "inner allow --forget, then inner allow")
 	}
 	r, root := rec.Approving(p)
 	refuse := func(format string, args ...any) error {
@@ -134,7 +134,7 @@ func (s *Settings) untrusted(pl Place, p *profile.Profile, v trust.Verdict) erro
 		r.Msg = fmt.Sprintf("profile %q was denied", p.Name)
 	default:
 		r.Msg = fmt.Sprintf("the trust record %s cannot be read: %v", s.Short(v.File), v.Err)
-		r.Hint = "inner revoke, then inner allow"
+		r.Hint = "inner allow --forget, then inner allow"
 	}
 	return r
 }

@@ -126,9 +126,9 @@ func (c *checker) privileges() {
 	ch.lift(c.allowed[nestedKey], nestedKey)
 	ch = c.add("seccomp", High, "seccomp", "a filter of system calls is in force")
 	ch.Want = c.Config.Seccomp
-	ch.lift(c.Config.Seccomp == "off", `seccomp = "off"`)
+	ch.lift(c.Config.Seccomp == "off", `allow = ["no-seccomp"]`)
 	ch = c.add("landlock", Medium, "landlock", "Landlock confines the program, too")
-	ch.lift(c.Config.Landlock == "off", `landlock = "off"`)
+	ch.lift(c.Config.Landlock == "off", `allow = ["no-landlock"]`)
 	ch.lift(c.Facts.Landlock < plan.LandlockScopes && c.Config.Landlock != "required", "this kernel cannot")
 	ch = c.add("kernel-keys", Medium, "kernel-keys", "your keys in the kernel are not listed")
 	ch.lift(c.allowed[nestedKey], nestedKey)

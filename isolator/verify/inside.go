@@ -152,7 +152,6 @@ func probes() map[string]func(*inside, Check) (Result, string) {
 		"host-loopback":     func(i *inside, _ Check) (Result, string) { return i.hostLoopback() },
 		"abstract-sockets":  func(i *inside, _ Check) (Result, string) { return i.abstractSocket() },
 		"shims-active":      func(_ *inside, c Check) (Result, string) { return shimsActive(c.Want, c.Names) },
-		"programs-covered":  func(_ *inside, c Check) (Result, string) { return programsCovered(c.Want, c.Places) },
 		"kernel-keys":       func(_ *inside, _ Check) (Result, string) { return kernelKeys() },
 		"descriptors":       func(i *inside, _ Check) (Result, string) { return i.descriptors() },
 		"terminal":          func(i *inside, _ Check) (Result, string) { return i.terminal() },

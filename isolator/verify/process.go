@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/profile"
 )
@@ -260,21 +259,6 @@ func shimsActive(dir string, names []string) (Result, string) {
 		}
 	}
 	return Pass, fmt.Sprintf("%d commands", len(names))
-}
-
-// programsCovered checks that each program is the script of its name.
-func programsCovered(dir string, places []Place) (Result, string) {
-	n := 0
-	for _, p := range places {
-		if !files.Exists(p.Path) {
-			continue
-		}
-		n++
-		if identity(p.Path) != identity(filepath.Join(dir, p.Mode)) {
-			return Fail, p.Path + " is the program itself"
-		}
-	}
-	return Pass, fmt.Sprintf("%d programs", n)
 }
 
 // terminal checks that no descriptor is a terminal of the host, and that neither the

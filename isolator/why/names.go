@@ -88,11 +88,12 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 	allow, deny := t.policy(name, addr, port)
 	switch {
 	case deny != "":
-		ruled := "sandbox.network_deny " + strconv.Quote(deny)
-		a.Key, a.From, a.How = "sandbox.network_deny", t.at(ruled, "sandbox.network_deny"), deny+" is refused"
-		if a.From != t.at(ruled) { // what the organisation takes, nothing of the user's gives
-			a.Widen = "network_deny without " + strconv.Quote(deny)
+		item := strconv.Quote("!" + deny)
+		a.Key, a.From, a.How = "sandbox.network_allow", t.at("sandbox.network_allow "+item), deny+" is refused"
+		if !strings.HasPrefix(a.From, profile.OrganisationFile) { // what that takes, nothing of the user's gives
+			a.Widen = "network_allow without " + item
 		}
+		a.Refused = true
 	case allow != "":
 		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
 		a.Key, a.From = "sandbox.network_allow", t.allowedAt(allow)
@@ -172,7 +173,7 @@ func (t *Table) setBy(name, value string) (how, key, from string) {
 	case !inherited || mine != value:
 		return "inner sets it", "", always
 	}
-	return "the caller's own", "env.inherit", cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.inherit_all", ""), always)
+	return "the caller's own", "env.inherit", cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.clearenv", ""), always)
 }
 
 // withheld completes the answer for a variable that the box does not have.

@@ -71,7 +71,7 @@ func texts(rules []netproxy.Rule) (list []string) {
 
 // written fills in where the keys that are not about a place were written.
 func (t *Table) written() {
-	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "sandbox.host_ports", "env.inherit", "env.set", "noop.block"} {
+	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.host_ports", "env.inherit", "env.set", "noop.block"} {
 		if at := t.origin(key, ""); at != "" {
 			t.From = append(t.From, From{key, at})
 		}
@@ -81,7 +81,8 @@ func (t *Table) written() {
 			t.From = append(t.From, From{"sandbox.network_allow " + strconv.Quote(r.String()), at})
 		}
 	}
-	for _, o := range originsOf(t.s.Spec.Organisation, "sandbox.network_deny") {
+	refused := slices.DeleteFunc(originsOf(t.s.Origins, "sandbox.network_allow"), func(o profile.Origin) bool { return !strings.HasPrefix(o.Value, `"!`) })
+	for _, o := range slices.Concat(originsOf(t.s.Spec.Organisation, "sandbox.network_allow"), refused) {
 		t.From = append(t.From, From{o.Key + " " + o.Value, place(o)})
 	}
 }

@@ -40,6 +40,8 @@ type Answer struct {
 	Key    string `json:"key"`    // of the profile language, or of the table of resources
 	From   string `json:"from"`   // FILE:LINE, or in words where no file says it
 	Widen  string `json:"widen"`  // what to write; "" when nothing widens it
+
+	Refused bool `json:"-"` // a line refuses it, and no other one gives it back
 }
 
 // Granted reports whether the box has it: to be read, or with write to be written.
@@ -98,4 +100,12 @@ type Table struct {
 type From struct {
 	Key  string `json:"key"`
 	From string `json:"from"`
+}
+
+// Workdir is the working folder of the box, as the host has it; "" inside a box.
+func (t *Table) Workdir() string {
+	if t.s == nil {
+		return ""
+	}
+	return t.s.Spec.Workdir
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Describe says in words what a project's config.toml sets.
@@ -41,9 +40,6 @@ func (r *Roles) describe() (parts []string) {
 	}
 	for _, kv := range r.Profiles {
 		parts = append(parts, fmt.Sprintf("runs calls for the role %q in profile %q", kv.Key, kv.Value))
-	}
-	if len(r.Order) > 0 {
-		parts = append(parts, "orders its roles: "+strings.Join(r.Order, ", "))
 	}
 	return parts
 }

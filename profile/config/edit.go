@@ -39,7 +39,6 @@ func (c *Config) Settings() []Setting {
 	table("shims", c.Shims)
 	if c.Roles != nil {
 		table("roles", c.Roles.Profiles)
-		add(strings.Join(c.Roles.Order, ", "), "roles", "order")
 	}
 	if c.Commands != nil {
 		table("commands", c.Commands.Profiles)

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/enr/inner/profile"
@@ -19,10 +17,10 @@ const AnyRole = "*"
 //	guest = "guest"
 //	admin = "trusted"
 //	"*"   = "guest"
-//	order = ["guest", "admin"]
+//
+// Each may do at least what the one before may, where that is checked (inner doctor --roles).
 type Roles struct {
 	Profiles []profile.KV // a role, and its profile; AnyRole is one of them
-	Order    []string     // roles, each of which may do at least what the one before may
 }
 
 // For returns the role that somebody who says to be name has, and its profile. Names are
@@ -40,7 +38,7 @@ func (r *Roles) For(name string) (role, profileName string) {
 	return AnyRole, rest
 }
 
-// order is the key of [roles] that is no role.
+// order is no role: it is the order of the roles in files of the version before, which is that of the lines now.
 const order = "order"
 
 func roles(t strict.Table[strict.Words]) *Roles {
@@ -49,11 +47,13 @@ func roles(t strict.Table[strict.Words]) *Roles {
 	}
 	r := &Roles{}
 	for _, e := range t.Entries {
-		if e.Key == order {
-			r.Order = e.Value.Texts()
-		} else if list := e.Value.Texts(); len(list) == 1 {
+		if list := e.Value.Texts(); len(list) == 1 && e.Key != order {
 			r.Profiles = append(r.Profiles, profile.KV{Key: e.Key, Value: list[0]})
 		}
+	}
+	if first, ok := t.Get(order); ok {
+		place := func(kv profile.KV) int { return slices.Index(append(first.Texts(), kv.Key), kv.Key) }
+		slices.SortStableFunc(r.Profiles, func(a, b profile.KV) int { return place(a) - place(b) })
 	}
 	return r
 }
@@ -81,26 +81,6 @@ func checkRoles(t strict.Table[strict.Words], problems *strict.Problems) {
 	}
 	if !slices.Contains(named, AnyRole) {
 		problems.Add(t.At, "roles", `has no profile for "*", every other role`, `add "*" = "guest"`)
-	}
-	if list, ok := t.Get(order); ok {
-		checkOrder(list, named, problems)
-	}
-}
-
-func checkOrder(list strict.Words, named []string, problems *strict.Problems) {
-	if !list.Listed {
-		problems.Add(list.At, "roles.order", "wants a list of roles", fmt.Sprintf("write [%q]; no role can be called order", strings.Join(list.Texts(), "")))
-		return
-	}
-	var seen []string
-	for _, it := range list.Items {
-		switch {
-		case !slices.Contains(named, it.Text):
-			problems.Add(it.At, "roles.order", fmt.Sprintf("%q is no role of this table", it.Text), strict.DidYouMean(it.Text, named))
-		case slices.Contains(seen, it.Text):
-			problems.Add(it.At, "roles.order", fmt.Sprintf("%q is named twice", it.Text), "")
-		}
-		seen = append(seen, it.Text)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package hosts is the grammar of the places a box may reach by name: the
-// entries of network_allow and network_deny, and the names a program asks for.
+// entries of network_allow, and the names a program asks for.
 //
 // Both go through the same strict reading, so that what was compared with the
 // list is what is looked up, and nothing else. A filter that read a name one way
@@ -27,7 +27,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 )
 
-// Entry is one entry of network_allow or network_deny. Exactly one of Host,
+// Entry is one entry of network_allow, without its !. Exactly one of Host,
 // Addr, Group and Range is set.
 type Entry struct {
 	// Host is a name as Name returns it, without the "*." of Wild.

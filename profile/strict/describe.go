@@ -54,6 +54,9 @@ func (d describer) object(t reflect.Type, path []string) Node {
 	table := Node{"type": "object", "properties": keys, "additionalProperties": false}
 	n := table
 	for _, f := range fields(t) {
+		if len(f.index) > 1 { // an embedded struct has keys of the version before
+			continue
+		}
 		of := d.of(t.FieldByIndex(f.index).Type, append(path[:len(path):len(path)], f.name))
 		keys[f.name] = of
 		if f.short {

@@ -212,7 +212,7 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 func (p *Process) notice(v *shims.View) (text string, needsUser bool) {
 	root := p.Short(v.Root)
 	if v.RecordErr != nil {
-		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`, then `inner allow`", root), true
+		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner allow --forget`, then `inner allow`", root), true
 	}
 	if v.Project != nil && v.Project.Problem != nil {
 		return fmt.Sprintf("%s: .inner is not used: %v; type `inner status`", root, v.Project.Problem), true

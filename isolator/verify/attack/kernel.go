@@ -180,7 +180,7 @@ func containers(rc profile.RunConfig) string { return allows("nested-user-ns")(r
 // seccompOff says that the profile takes no system call away.
 func seccompOff(rc profile.RunConfig) string {
 	if rc.Seccomp == "off" {
-		return `seccomp = "off"`
+		return `allow = ["no-seccomp"]`
 	}
 	return ""
 }

@@ -64,7 +64,7 @@ func processes() []Attack {
 		onVictim("process-pidfd", "take a descriptor of another process (pidfd_getfd)", processPidfd),
 		inheritedDescriptor(),
 		nested("nested-inner", "start inner inside, with a profile that allows more", "", func() error { return nil }),
-		nested("nested-inner-clean", "the same without any variable that says where it is", "seccomp = \"off\"\n", forget),
+		nested("nested-inner-clean", "the same without any variable that says where it is", "allow = [\"no-seccomp\"]\n", forget),
 		innerBypass(),
 	}
 	return append(list, ipc()...)
@@ -197,7 +197,7 @@ func processCmdline() Attack {
 	})
 	a.Declared = func(rc profile.RunConfig) string {
 		if rc.Proc == "bind" {
-			return `proc = "bind"`
+			return `allow = ["host-proc"]`
 		}
 		return ""
 	}

@@ -39,7 +39,7 @@ func openAbstract(rc profile.RunConfig) string {
 func writesAnywhere(rc profile.RunConfig) string {
 	switch {
 	case rc.Landlock == "off":
-		return `landlock = "off"`
+		return `allow = ["no-landlock"]`
 	case slices.Contains(rc.Allow, "nested-user-ns"):
 		return "nested-user-ns: containers mount, which Landlock would forbid"
 	}

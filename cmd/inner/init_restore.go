@@ -8,30 +8,19 @@ import (
 
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
-	"github.com/spf13/cobra"
 )
 
-func (a *app) cmdReset() *cobra.Command {
-	var yes bool
-	c := &cobra.Command{
-		Use: "reset", Short: "Restore the built-in profiles; your own are kept", Args: cobra.NoArgs,
-		Long: "Write the built-in profiles as they come with this version of inner. What you have changed\n" +
-			"in them is shown as grants before you are asked, and is lost. Profiles of your own, config.toml\n" +
-			"and what you have allowed stay.",
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.reset(yes) }),
-	}
-	yesFlag(c, &yes)
-	c.Flags().BoolVarP(&yes, "force", "f", false, "do not ask")
-	return c
-}
+// Restoring the built-in profiles: inner init --restore.
 
-func (a *app) reset(yes bool) error {
+// restore writes the built-in profiles as they come with this version of inner. What was changed in them is shown
+// as grants before it asks, and is lost.
+func (a *app) restore(yes bool) error {
 	changed := a.changedBuiltins()
 	if len(changed) > 0 {
 		for _, name := range changed {
-			a.showReset(name)
+			a.showRestored(name)
 		}
-		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes, "inner reset --yes"); err != nil {
+		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes, "inner init --restore --yes"); err != nil {
 			return err
 		}
 	}
@@ -71,8 +60,8 @@ func (a *app) changedBuiltins() []string {
 	return out
 }
 
-// showReset says what becomes of a built-in profile that was changed.
-func (a *app) showReset(name string) {
+// showRestored says what becomes of a built-in profile that was changed.
+func (a *app) showRestored(name string) {
 	pl, err := a.Here()
 	f := a.ownProfile(pl, name)
 	fmt.Fprintf(a.stderr, "%s differs from the built-in profile:\n", printable(a.Short(f.path)))

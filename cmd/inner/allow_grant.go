@@ -1,0 +1,257 @@
+package main
+
+// inner allow host:NAME, port:N, file:PATH and folder:PATH add one grant each to a profile. What becomes
+// wider by that is shown, asked about and recorded, as with any other change of it.
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/why"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// grantFlags are the flags of inner allow that are about one grant.
+type grantFlags struct {
+	profile    string
+	write, yes bool
+}
+
+// wanted is a grant as it is typed.
+type wanted struct{ word, kind, what string }
+
+// wantedOf reads the words of inner allow that name grants: all of them do, or none.
+func wantedOf(words []string) (list []wanted, err error) {
+	for _, word := range words {
+		kind, what, _ := strings.Cut(word, ":")
+		if slices.Contains([]string{"host", "port", "file", "folder"}, kind) && strings.Contains(word, ":") {
+			if what == "" {
+				return nil, usagef("%q names nothing", word)
+			}
+			list = append(list, wanted{word, kind, what})
+		}
+	}
+	if len(list) > 0 && len(list) < len(words) {
+		return nil, usagef("grants, as %s, are added to one profile: -p NAME", list[0].word)
+	}
+	return list, nil
+}
+
+// addGrants adds grants to a profile that is allowed as it is.
+func (a *app) addGrants(list []wanted, flags grantFlags) error {
+	f, err := a.profileToWiden(flags.profile)
+	if err != nil {
+		return err
+	}
+	file, err := profile.ReadFile(f.path)
+	if err != nil {
+		return err
+	}
+	old, err := f.loader.LoadBytes(file, f.scope)
+	if err != nil {
+		return a.unusable(err, flags.profile)
+	}
+	if approved, state := a.standing(f.place, old); !approved {
+		return fault.Refuse(126, "inner allow", "profile %q has to be allowed first: %s", old.Name, state)
+	}
+	d := draft{path: f.path, text: file.Data, old: file.Data, judge: f.judge}
+	p := old
+	for _, w := range list {
+		if p, err = a.withGrant(f, p, &d, w, flags.write); err != nil {
+			return err
+		}
+	}
+	if p == old {
+		return nil // it has all of them, which was said
+	}
+	if err := a.confirmWider(f, old, p, flags.yes); err != nil {
+		return err
+	}
+	if err := d.save(d.text); err != nil {
+		return err
+	}
+	return a.recordWider(f, d.text)
+}
+
+// profileToWiden is the profile of that name; without one the only profile of the project.
+func (a *app) profileToWiden(name string) (found, error) {
+	if name != "" {
+		f, err := a.find(name)
+		if err != nil {
+			err = a.notFound(err)
+		}
+		return f, err
+	}
+	t, err := a.target("", false)
+	if err != nil {
+		return found{}, err
+	}
+	if len(t.files) != 1 {
+		var names []string
+		for _, file := range t.files {
+			names = append(names, nameOf(file))
+		}
+		return found{}, fault.Refuse(2, "inner allow -p NAME …", "%s has %s, and none is named: %s",
+			a.Short(t.place.Root()), counted(len(names), "profile", "profiles"), strings.Join(names, ", "))
+	}
+	return found{place: t.place, loader: a.Loader(t.place), path: t.files[0], scope: profile.Local}, nil
+}
+
+// withGrant is the profile with one grant more, and d its text. It is p itself where that has the grant.
+func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (*profile.Profile, error) {
+	t, err := a.tableOf(f.place, p)
+	if err != nil {
+		return nil, a.unusable(err, p.Name)
+	}
+	has, err := a.hasGrant(t, w)
+	switch {
+	case err != nil:
+		return nil, err
+	case has.Granted(write):
+		a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
+		return p, nil
+	case has.Refused:
+		return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
+	}
+	reason := fmt.Errorf("%s (%s)", has.How, has.From)
+	for _, edit := range a.editsFor(w, has, t, write) {
+		text, err := edit(string(d.text))
+		if err != nil {
+			return nil, err
+		}
+		q, err := f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope)
+		if err == nil && w.kind != "host" { // whose addresses may change
+			if t, err = a.tableOf(f.place, q); err == nil {
+				if has, err = a.hasGrant(t, w); err == nil && !has.Granted(write) {
+					continue
+				}
+			}
+		}
+		if err == nil {
+			d.text = []byte(text)
+			return q, nil
+		}
+		reason = err
+	}
+	return nil, fault.Refuse(1, "inner why "+quoted(w.what), "no line of profile %q grants %s: %v", p.Name, w.word, reason)
+}
+
+// hasGrant answers whether a box has what is wanted.
+func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
+	switch w.kind {
+	case "host":
+		if strings.ContainsAny(w.what, "/*@") {
+			return why.Answer{How: "it is not listed"}, nil // many hosts
+		}
+		return a.why(t, w.word)
+	case "port":
+		port, _, _ := strings.Cut(w.what, ":") // of the box
+		return a.why(t, "host:localhost:"+port)
+	}
+	path := w.what
+	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") {
+		path = "./" + path
+	}
+	answer, err := a.whyPath(t, path)
+	if err == nil && answer.Access == why.Absent && !files.Exists(answer.Real) {
+		err = usagef("%q does not exist", w.what)
+	}
+	return answer, err
+}
+
+// edit makes a text of a profile wider.
+type edit func(text string) (string, error)
+
+func appended(item string, key ...string) edit {
+	return func(text string) (string, error) { return strict.Append(text, key, profile.Quote(item)) }
+}
+
+func set(value string, key ...string) edit {
+	return func(text string) (string, error) { return strict.Edit(text, key, profile.Quote(value)) }
+}
+
+// editsFor are the lines that may grant what is wanted, the narrowest first.
+func (a *app) editsFor(w wanted, has why.Answer, t *why.Table, write bool) (list []edit) {
+	switch w.kind {
+	case "host":
+		listed := appended(w.what, "sandbox", "network_allow")
+		if t.Network != string(profile.NetOff) {
+			return []edit{listed}
+		}
+		return []edit{func(text string) (string, error) {
+			if without, err := strict.Remove(text, []string{"sandbox", "network"}); err == nil {
+				text = without
+			}
+			text, err := set("allowlist", "sandbox", "network_mode")(text)
+			if err != nil {
+				return "", err
+			}
+			return listed(text)
+		}}
+	case "port":
+		return []edit{appended(w.what, "sandbox", "host_ports")}
+	}
+	if slices.Contains(profile.AllowKeys(), has.Key) {
+		list = append(list, appended(has.Key, "sandbox", "allow"))
+	}
+	if rest, below := paths.Rest(t.Workdir(), has.Real); below && rest != "" && write {
+		list = append(list, appended(rest, "sandbox", "writable"))
+	}
+	path, mode := has.Real, "ro"
+	if write {
+		mode = "rw"
+	}
+	if rest, below := paths.Rest(a.Home, path); below && rest != "" {
+		path = "~/" + rest
+		if !write {
+			list = append(list, appended(path, "sandbox", "home_allow"))
+		}
+	}
+	return append(list, set(mode, "mounts", path))
+}
+
+// confirmWider shows what a profile becomes, and asks.
+func (a *app) confirmWider(f found, old, new *profile.Profile, yes bool) error {
+	was, _, err := a.resolveHere(f, old)
+	if err != nil {
+		return err
+	}
+	will, _, err := a.resolveHere(f, new)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "profile %s (%s):\n", printable(new.Name), printable(a.Short(f.path)))
+	wider, narrower := profile.DiffGrants(profile.Grants(was), profile.Grants(will))
+	a.printChange("  ", wider, narrower)
+	return a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then the same with --yes", no: "nothing was changed"})
+}
+
+// recordWider notes that a local profile is allowed as it was just written, and as it was shown.
+func (a *app) recordWider(f found, shown []byte) error {
+	if f.scope != profile.Local {
+		a.Say("%s: written", a.Short(f.path))
+		return a.Regenerate()
+	}
+	t, err := a.target(f.path, false)
+	if err != nil {
+		return err
+	}
+	p, _, err := a.propose(t)
+	if err != nil {
+		return err
+	}
+	if p.newConfig || !bytes.Equal(p.list[0].Profile.Files[0].Data, shown) {
+		return fault.Refuse(126, "inner allow", "%s was changed meanwhile", a.Short(f.path))
+	}
+	if err := a.carryOut(p, false); err != nil {
+		return err
+	}
+	a.Say("allowed %s: in force from its next start on", p.list[0].Profile.Name)
+	return nil
+}
