@@ -474,7 +474,8 @@ func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) 
 // the terminal goes through a pager first, and the dangerous part stands once more below it.
 func (a *app) showConsent(p consent.Page) {
 	p.Settings, p.Paint = a.Settings, func(code, text string) string { return tell.Paint(a.stderr, code, text) }
-	a.printConsent(p.Text(a.fits))
+	p.Width = a.columns()
+	a.printConsent(p.Text())
 	for _, c := range p.List {
 		if c.Stops != nil {
 			why := strings.TrimPrefix(settings.FirstFault(c.Stops), fmt.Sprintf("profile %q: ", c.Profile.Name))

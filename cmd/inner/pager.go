@@ -28,6 +28,16 @@ func (a *app) fits(text string) bool {
 	return err != nil || rows(text, width)+1 <= height
 }
 
+// columns is the width of the terminal of the messages, 0 where there is none.
+func (a *app) columns() int {
+	f, ok := tell.FileOf(a.stderr)
+	if !ok {
+		return 0
+	}
+	width, _, _ := term.GetSize(int(f.Fd())) // 0 for what is none
+	return width
+}
+
 // printConsent writes the text, through a pager when it is longer than the terminal.
 func (a *app) printConsent(detail, danger string) {
 	if !a.fits(detail+danger) && a.page(detail+danger) {

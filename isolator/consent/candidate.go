@@ -2,7 +2,6 @@ package consent
 
 import (
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -22,7 +21,7 @@ type Candidate struct {
 	Yields  []string // words that another one is to have
 	Stops   error    // why it would not start here; Text finds it out
 
-	reach []features.ReachLine
+	hidden []string // of the project, relative to it
 }
 
 // Settled reports whether there is nothing to ask about.

@@ -1,10 +1,10 @@
-// Package consent composes what `inner allow` shows before it asks. Read it from the end:
-// next to the question stands what is dangerous, above it what is ordinary. What several
-// profiles have in common stands once, with their names; so does each list of hosts.
+// Package consent composes what `inner allow` shows before it asks, in ten lines for a profile. Read it from the
+// end: next to the question stands what is dangerous, above it what is ordinary, one line for what can be changed,
+// read, reached, and so on. Of a profile that builds on a built-in one only what it has more is shown.
 //
 //	list, wrong := consent.Read(settings, place, files, record, config)
 //	page := consent.Page{Settings: settings, Place: place, List: list, Config: config}
-//	detail, danger := page.Text(fits)
+//	detail, danger := page.Text()
 package consent
 
 import (
@@ -34,88 +34,88 @@ type Page struct {
 	Config    settings.ConfigRead
 	NewConfig bool                           // the config.toml is asked about
 	Words     []string                       // commands that a yes would no longer guard
+	Width     int                            // of the terminal in columns; 0 where no line is broken
 	Paint     func(code, text string) string // a text in a colour, an SGR code (ECMA-48)
 }
 
-// page is a text of a Page that leaves out as much as brief says.
+// page is the text of a Page.
 type page struct {
 	Page
 	detail strings.Builder
 	danger strings.Builder
-	brief  brief
 }
 
-// brief is how much is left out of what several profiles grant, so that the rest fits a
-// screen: first the hosts that inner itself lists behind a word (the word stays, and so
-// does what the user's own settings bring in), last what only narrows the box.
-type brief int
-
-const (
-	nothing    brief = iota
-	ofGroups         // @github, and not its hosts
-	ofAgents         // nor those that the program of a capability talks to
-	ofNarrower       // nor what makes the box narrower
-	ofNames          // and a profile is called by the command it claims
-)
-
-// Text is as much of the page as fits, and the part of it that stands next to the question.
-// What fits nowhere is told whole.
-func (p Page) Text(fits func(text string) bool) (detail, danger string) {
-	for i, c := range p.List {
-		if !c.Settled() {
-			p.List[i].reach = features.ReachLines(p.Settings, c.Profile, c.At, c.Spec, true)
-			p.List[i].Stops = Stops(p.Settings, c.Profile, c.At)
+// Text is the page, and the part of it that stands next to the question.
+func (p Page) Text() (detail, danger string) {
+	t := page{Page: p}
+	for i := range t.List {
+		if c := &t.List[i]; !c.Settled() {
+			c.hidden, c.Stops = look(p.Settings, c.Profile, c.At)
 		}
 	}
-	for b := nothing; b <= ofNames; b++ {
-		t := page{Page: p, brief: b}
-		t.write()
-		if b == nothing || fits(t.detail.String()+t.dangers()) {
-			detail, danger = t.detail.String(), t.dangers()
-		}
-		if fits(detail + danger) {
-			break
-		}
-	}
-	return detail, danger
+	t.write()
+	return t.detail.String(), t.dangers()
 }
 
 // Stops is why a profile would not start at a place; a program that is not installed yet is
 // no reason.
 func Stops(s *settings.Settings, p *profile.Profile, at profile.Context) error {
-	_, err := isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
-	if fault.Code(err) == launch.CodeNotFound {
-		return nil
-	}
+	_, err := look(s, p, at)
 	return err
+}
+
+// look is that, and what of the project the box would not see.
+func look(s *settings.Settings, p *profile.Profile, at profile.Context) (hidden []string, err error) {
+	b, err := isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
+	if fault.Code(err) == launch.CodeNotFound {
+		at.Overrides.Entrypoint = "/bin/sh" // the box is the same
+		b, err = isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range b.Plan.Masked {
+		if rest, below := paths.Rest(b.Spec.Project, place); below && rest != "" {
+			hidden = append(hidden, rest)
+		}
+	}
+	return hidden, nil
 }
 
 func (t *page) write() {
 	var settled []string
-	var fresh, changed []Candidate
+	var asked []Candidate
 	for _, c := range t.List {
-		switch {
-		case c.Settled():
+		if c.Settled() {
 			settled = append(settled, c.Profile.Name)
-		case len(c.Old) == 0, c.State == trust.Denied: // what was denied is read as a whole
-			fresh = append(fresh, c)
-		default:
-			changed = append(changed, c)
+		} else {
+			asked = append(asked, c)
 		}
 	}
 	if len(settled) > 0 {
 		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
-	if t.Config.File != nil && len(fresh)+len(changed) > 0 || t.NewConfig {
+	if t.Config.File != nil && len(asked) > 0 || t.NewConfig {
 		t.config()
 	}
-	t.changed(changed)
-	t.fresh(fresh)
-	t.signing(fresh)
-	t.claims(changed)
+	unsigned := false
+	for _, c := range asked {
+		if len(c.Old) == 0 || c.State == trust.Denied { // what was denied is read as a whole
+			t.fresh(c)
+			unsigned = unsigned || len(features.Unsigned(t.Caller, c.Spec)) > 0
+		} else {
+			t.changed(c)
+		}
+	}
+	if unsigned {
+		t.line("", "%s", features.SignLine)
+	}
+	if len(t.Words) > 0 {
+		t.warn("no longer claimed here, so these run outside the sandbox from then on: %s", strings.Join(t.Words, ", "))
+	}
 }
 
-// config shows what the project's config.toml says.
+// config shows what the config.toml asks for.
 func (t *page) config() {
 	parts := t.Config.Config.Describe()
 	if len(parts) > 0 {
@@ -134,210 +134,126 @@ func plural(n int, one, many string) string {
 }
 
 func (t *page) line(indent, format string, args ...any) {
-	t.detail.WriteString(indent + visible.Text(fmt.Sprintf(format, args...)) + "\n")
+	t.detail.WriteString(wrapped(indent+visible.Text(fmt.Sprintf(format, args...)), t.Width))
 }
 
 func (t *page) warn(format string, args ...any) {
-	t.danger.WriteString("  " + visible.Text(fmt.Sprintf(format, args...)) + "\n")
+	t.danger.WriteString(wrapped("  "+visible.Text(fmt.Sprintf(format, args...)), t.Width))
 }
 
-// signing says once that commits of the box are not signed, where git outside signs them.
-func (t *page) signing(list []Candidate) {
-	var of []string
-	for _, c := range list {
-		if len(features.Unsigned(t.Caller, c.Spec)) > 0 {
-			of = append(of, c.Profile.Name)
+// wrapped is a text as lines of a width, broken at blanks; what follows the first is indented by four columns.
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	for width > 20 && len([]rune(text)) > width {
+		at := strings.LastIndexByte(string([]rune(text)[:width+1]), ' ')
+		if strings.TrimSpace(text[:max(at, 0)]) == "" { // a word longer than the line
+			break
 		}
+		b.WriteString(text[:at] + "\n")
+		text = "    " + text[at+1:]
 	}
+	return b.String() + text + "\n"
+}
+
+// fresh shows a profile that was never allowed.
+func (t *page) fresh(c Candidate) {
+	name := c.Profile.Name
+	if c.older() {
+		t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
+	}
+	base, less, more := t.builtin(c)
+	safe, dangerous := t.split(more)
 	switch {
-	case len(of) == 0:
-	case len(of) == len(list):
-		t.line("  ", "%s", features.SignLine)
+	case base == "":
+		safe, dangerous = t.split(c.Grants)
+		t.line("", "profile %s (%s) grants:", name, t.Short(c.Profile.Path))
+	case len(more)+len(less) == 0:
+		t.line("", "profile %s (%s) grants what the built-in profile %s does", name, t.Short(c.Profile.Path), base)
+	case len(more) == 0:
+		t.line("", "profile %s (%s) grants what the built-in profile %s does, and less:", name, t.Short(c.Profile.Path), base)
 	default:
-		t.line("  ", "%s: %s", strings.Join(of, ", "), features.SignLine)
+		t.line("", "profile %s (%s) grants what the built-in profile %s does, and more:", name, t.Short(c.Profile.Path), base)
+	}
+	for _, text := range rows(safe) {
+		t.line("  ", "%s", text)
+	}
+	for _, text := range rows(less) {
+		t.line("  ", "less: %s", text)
+	}
+	if n := len(c.hidden); n > 0 {
+		t.line("  ", "does not see of this project: %s", strings.Join(visible.Some(c.hidden, 6), ", "))
+	}
+	if base != "" {
+		t.line("  ", "(all of it: inner explain %s)", name)
+		_, dangerous = t.split(c.Grants)
+	}
+	t.dangerous(c, dangerous, "")
+}
+
+// dangerous notes what stands next to the question.
+func (t *page) dangerous(c Candidate, list []profile.Grant, when string) {
+	of := ""
+	if len(t.List) > 1 || when != "" {
+		of = c.Profile.Name + when + ": "
+	}
+	for _, g := range list {
+		t.warn("%s%s", of, g.Text)
 	}
 }
 
-// fresh shows profiles that were never allowed.
-func (t *page) fresh(list []Candidate) {
-	if len(list) == 0 {
-		return
+// builtin is the built-in profile that one builds on, as it came with inner, and how the grants differ.
+func (t *page) builtin(c Candidate) (name string, less, more []profile.Grant) {
+	name, grants := t.Builtin(c.Profile, c.At)
+	if name == "" {
+		return "", nil, nil
 	}
-	var all, bad, behind lines
-	var names []string
-	for _, c := range list {
-		name := t.called(c, list)
-		names = append(names, c.Profile.Name)
-		safe, dangerous := t.split(c.Grants)
-		all.add(name, safe)
-		bad.add(name, dangerous)
-		behind.add(name, t.hosts(c.reach, len(list) == 1))
-		if c.older() {
-			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
-		}
-	}
-	if len(list) == 1 {
-		t.line("", "profile %s (%s) grants:", names[0], t.Short(list[0].Profile.Path))
-		for _, v := range slices.Concat(all.verbs(), behind.verbs()) {
-			t.line("  ", "%s", v.text(1))
-		}
-	} else {
-		t.line("", "%d profiles of %s: %s", len(list), t.Short(t.Place.Root()), strings.Join(names, ", "))
-		all.list = append(all.list, behind.list...)
-		for _, text := range t.paragraphs(all.verbs(), len(names)) {
-			t.line("  ", "%s", text)
-		}
-	}
-	for _, v := range bad.verbs() {
-		t.warn("%s", v.text(len(names)))
-	}
+	more, less = profile.DiffGrants(grants, c.Grants)
+	runs := func(g profile.Grant) bool { return g.Kind == "runs" }
+	less = slices.DeleteFunc(less, runs)
+	return name, less, more
 }
 
-// called is how a profile is called beside what it alone grants.
-func (t *page) called(c Candidate, list []Candidate) string {
-	words := c.Profile.Commands()
-	if t.brief < ofNames || len(words) != 1 {
-		return c.Profile.Name
-	}
-	others := 0
-	for _, o := range list {
-		if slices.Contains(o.Profile.Commands(), words[0]) || o.Profile.Name == words[0] {
-			others++
-		}
-	}
-	if others > 1 {
-		return c.Profile.Name
-	}
-	return words[0]
+// kinds are the kinds of grants in the order of the lines that tell them, those of one line together.
+func kinds() [][]string {
+	return [][]string{{"runs"}, {"writes", "copies"}, {"reads"}, {"network"}, {"capability", "login", "git"}, {"secret", "passes", "sets", "path"}}
 }
 
-// paragraphs are the texts of verbs, with those together that say what can be read, and
-// those that take away. What was left out is named where it belongs.
-func (t *page) paragraphs(verbs []verb, all int) []string {
-	const read = "can read"
-	var out, less []string
-	reads := -1
-	for _, v := range verbs {
-		text := t.briefly(v, all)
-		rest, isRead := strings.CutPrefix(text, read)
+// rows are a line for each sort of grants, last what makes the box narrower.
+func rows(grants []profile.Grant) (out []string) {
+	lines := make([][]string, len(kinds())+2)
+	for _, g := range grants {
+		at := slices.IndexFunc(kinds(), func(line []string) bool { return slices.Contains(line, g.Kind) })
 		switch {
-		case v.grant.Tightens:
-			less = append(less, text)
-		case isRead && reads >= 0:
-			out[reads] += ";" + strings.TrimPrefix(rest, ":")
-		default:
-			if isRead {
-				reads = len(out)
-			}
-			out = append(out, text)
+		case g.Tightens:
+			at = len(lines) - 1
+		case at < 0:
+			at = len(lines) - 2
 		}
+		lines[at] = append(lines[at], g.Text)
 	}
-	switch {
-	case len(less) == 0:
-	case t.brief >= ofNarrower:
-		out = append(out, "(what makes the box narrower: inner profile show NAME)")
-	default:
-		out = append(out, strings.Join(less, "; "))
+	for _, line := range lines {
+		if len(line) > 0 {
+			out = append(out, strings.Join(line, "; "))
+		}
 	}
 	return out
 }
 
-// briefly is the text of a verb, which says that hosts are left out where they are.
-func (t *page) briefly(v verb, all int) string {
-	if v.grant.Words == "gets a copy of your login and settings of" && t.brief >= ofAgents {
-		v.grant.Words = "gets a copy of your login and settings, and can reach the hosts, of"
-	}
-	text := v.text(all)
-	if v.grant.Words == "can reach" && t.brief >= ofGroups {
-		text += " (which hosts: inner profile show --explain NAME)"
-	}
-	return text
-}
-
-// network are grants of the network.
-type network []profile.Grant
-
-func (n *network) say(text string) {
-	*n = append(*n, profile.Grant{Kind: "network", Words: text})
-}
-
-// reach adds hosts, each with where it comes from.
-func (n *network) reach(hosts []string, from string) {
-	g := profile.Grant{Kind: "network", Words: "can reach"}
-	for _, h := range hosts {
-		g.Items = append(g.Items, profile.Item{Text: h + from})
-	}
-	if len(g.Items) > 0 {
-		*n = append(*n, g)
-	}
-}
-
-// hosts are what is behind the words about the network, as grants. One profile has a line
-// for each word.
-func (t *page) hosts(list []features.ReachLine, one bool) (out network) {
-	var groups []string
-	for _, l := range list {
-		group, capability := strings.HasPrefix(l.Origin, "@"), strings.HasPrefix(l.Origin, "capability ")
-		switch {
-		case group && len(l.Hosts) == 0: // nothing is granted; inner doctor says why
-		case one:
-			out.say(l.Text)
-		case group && t.brief >= ofGroups, capability && t.brief >= ofAgents:
-			out.reach(l.Own, "")
-		case group:
-			groups = append(groups, strings.TrimPrefix(l.Text, "can reach "))
-		case capability:
-			out.reach(l.Hosts, "")
-		case len(l.Hosts) > 0:
-			out.reach(l.Hosts, " ["+l.Origin+"]")
-		default:
-			out.say(l.Text)
-		}
-	}
-	if len(groups) > 0 {
-		out.say("the groups of hosts are " + strings.Join(groups, "; "))
-	}
-	return out
-}
-
-// changed shows what became of profiles that were allowed as they were.
-func (t *page) changed(list []Candidate) {
-	type change struct {
-		text string
-		of   []string
-	}
-	var all []change
-	for _, c := range list {
-		text := t.change(c)
-		i := slices.IndexFunc(all, func(x change) bool { return x.text == text })
-		if i < 0 {
-			i = len(all)
-			all = append(all, change{text: text})
-		}
-		all[i].of = append(all[i].of, c.Profile.Name)
-	}
-	for _, x := range all {
-		t.line("", "%s %s changed since %s allowed:", plural(len(x.of), "profile", "profiles"), strings.Join(x.of, ", "), plural(len(x.of), "it was", "they were"))
-		t.detail.WriteString(x.text)
-	}
-}
-
-// change is what became different in a profile, as lines. What of it is dangerous stands next to
-// the question, too.
-func (t *page) change(c Candidate) string {
+// changed shows how a profile differs from the version that was allowed last.
+func (t *page) changed(c Candidate) {
 	wider, narrower := profile.DiffGrants(c.Old, c.Grants)
-	_, dangerous := t.split(wider)
-	for _, g := range dangerous {
-		t.warn("%s, new: %s", c.Profile.Name, g.Text)
+	t.line("", "profile %s changed since it was allowed:", c.Profile.Name)
+	for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
+		t.detail.WriteString(wrapped("  "+text, t.Width))
 	}
 	if len(wider)+len(narrower) == 0 {
-		return "  it grants the same as before\n"
+		t.line("  ", "it grants the same as before")
 	}
-	var b strings.Builder
-	for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
-		b.WriteString("  " + text + "\n")
+	_, dangerous := t.split(wider)
+	t.dangerous(c, dangerous, ", new")
+	if when := c.Profile.When(); when != "always" && c.Rec != nil && c.Rec.ShimWhen != when {
+		t.warn("%s, new: when = %q; at other times its commands run outside the sandbox", c.Profile.Name, when)
 	}
-	return b.String()
 }
 
 // split parts what stays within the project and the box from what does not.
@@ -396,16 +312,4 @@ func (t *page) dangers() string {
 		return ""
 	}
 	return t.Paint("31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
-}
-
-// claims says what of the commands that were guarded will not be.
-func (t *page) claims(changed []Candidate) {
-	if len(t.Words) > 0 {
-		t.warn("no longer claimed here, so these run outside the sandbox from then on: %s", strings.Join(t.Words, ", "))
-	}
-	for _, c := range changed {
-		if when := c.Profile.When(); when != "always" && c.Rec != nil && c.Rec.ShimWhen != when {
-			t.warn("%s, new: when = %q; at other times its commands run outside the sandbox", c.Profile.Name, when)
-		}
-	}
 }

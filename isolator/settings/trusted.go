@@ -71,6 +71,28 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 // after an upgrade that is what this version of inner says, and no reason to ask. A path
 // counts where no link leads elsewhere.
 func (s *Settings) fromBuiltins(p *profile.Profile, c profile.Context) (list []profile.Grant) {
+	for _, rc := range s.builtins(p, c) {
+		for _, g := range profile.Grants(rc) {
+			plain := len(g.Items) == 0
+			g.Items = slices.DeleteFunc(g.Items, func(it profile.Item) bool { return it.Path != "" && rc.Real[it.Path] != it.Path })
+			if !g.Tightens && (plain || len(g.Items) > 0) {
+				list = append(list, g)
+			}
+		}
+	}
+	return list
+}
+
+// Builtin is the built-in profile that a profile builds on and nobody changed, and what that grants here; "" for none.
+func (s *Settings) Builtin(p *profile.Profile, c profile.Context) (name string, grants []profile.Grant) {
+	for _, rc := range s.builtins(p, c) {
+		return rc.Name, profile.Grants(rc)
+	}
+	return "", nil
+}
+
+// builtins are the built-in profiles that a profile extends and nobody changed, as they are here, nearest first.
+func (s *Settings) builtins(p *profile.Profile, c profile.Context) (list []profile.RunConfig) {
 	c.Overrides = profile.Overrides{}
 	written, _ := files.Read(s.BuiltinsFile(), files.NoLinks, profile.MaxFileSize)
 	for _, f := range p.Files[1:] {
@@ -82,16 +104,8 @@ func (s *Settings) fromBuiltins(p *profile.Profile, c profile.Context) (list []p
 		if err != nil {
 			continue
 		}
-		rc, err := base.Resolve(c)
-		if err != nil {
-			continue
-		}
-		for _, g := range profile.Grants(rc) {
-			plain := len(g.Items) == 0
-			g.Items = slices.DeleteFunc(g.Items, func(it profile.Item) bool { return it.Path != "" && rc.Real[it.Path] != it.Path })
-			if !g.Tightens && (plain || len(g.Items) > 0) {
-				list = append(list, g)
-			}
+		if rc, err := base.Resolve(c); err == nil {
+			list = append(list, rc)
 		}
 	}
 	return list
