@@ -82,8 +82,8 @@ func included(settings string, seen []string) (out []plan.SystemFile) {
 	if err != nil || len(seen) > 16 { // as deep as ssh reads
 		return nil
 	}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(strings.NewReplacer("=", " ", `"`, "").Replace(line))
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(string(text), "=", " "), `"`, "")) {
+		words := strings.Fields(line)
 		if len(words) < 2 || !strings.EqualFold(words[0], "include") {
 			continue
 		}

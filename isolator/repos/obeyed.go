@@ -123,7 +123,7 @@ func (w *sweep) places() {
 
 // single judges what is at one path, by the name that it has where the box could write it.
 func (w *sweep) single(p, tool string) {
-	for _, p := range w.Mounts.Names(beyond(p)) {
+	for _, p := range w.Mounts.Names(w.beyond(p)) {
 		if fi, err := w.lstat(p); err == nil && w.inside(p) && !lies(p, w.Guarded) {
 			w.judge(p, tool, w.recent(p, fi), fi.IsDir(), 0)
 		}

@@ -77,7 +77,8 @@ type sweep struct {
 	timed   map[uint64]bool // devices, and whether the time of a change can be relied on
 	tracked git.Tracked     // see tracks
 	asked   []string
-	queue   queue // the folders that are still to be looked through
+	reals   map[string]string // folders by the paths that lead to them, see beyond
+	queue   queue             // the folders that are still to be looked through
 	Found
 	errs []error
 }
@@ -85,7 +86,7 @@ type sweep struct {
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
 // could not be is an error; the rest was.
 func (s Search) Hold() (Found, error) {
-	return (&sweep{Search: s, seen: map[string]bool{}, timed: map[uint64]bool{}, tracked: git.Tracked{}}).hold()
+	return (&sweep{Search: s, seen: map[string]bool{}, timed: map[uint64]bool{}, tracked: git.Tracked{}, reals: map[string]string{}}).hold()
 }
 
 func (w *sweep) hold() (Found, error) {
@@ -194,5 +195,13 @@ func lies(p string, list []string) bool {
 	return slices.ContainsFunc(list, func(q string) bool { return sensitive.PartOf(q, p) })
 }
 
-// beyond is a path with no link on the way to it.
-func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
+// beyond is a path with no link on the way to it. Many of those that are asked for lie in one folder.
+func (w *sweep) beyond(p string) string {
+	dir := filepath.Dir(p)
+	real, known := w.reals[dir]
+	if !known {
+		real = files.Real(dir)
+		w.reals[dir] = real
+	}
+	return filepath.Join(real, filepath.Base(p))
+}

@@ -172,7 +172,7 @@ func (w *sweep) named(tree, place string) {
 		if filepath.IsAbs(value) || strings.HasPrefix(value, "~") || dir == tree {
 			continue // one place, and not a repository's
 		}
-		w.hooks("", beyond(dir), filepath.Clean(value), place)
+		w.hooks("", w.beyond(dir), filepath.Clean(value), place)
 	}
 }
 
