@@ -65,7 +65,10 @@ func formerNames() [][2]string {
 	return [][2]string{
 		{"deny", "allow --never"},
 		{"revoke", "allow --forget"},
+		{"roles --check", "doctor --roles"},
 		{"roles", "doctor --roles"},
+		{"reset -f", "init --restore --yes"},
+		{"reset --force", "init --restore --yes"},
 		{"reset", "init --restore"},
 		{"audit", "log audit"},
 		{"resources", "profile resources"},
