@@ -30,8 +30,7 @@ import (
 
 // Real clients in a box that has the network by name: what its list grants they
 // fetch, and the twin without the grant is refused. The servers stand on loopback
-// addresses that no client thinks its own (127.0.0.2, 127.0.0.3), and the groups
-// lead to them because the user's own clients are set to them.
+// addresses that no client thinks its own (127.0.0.2, 127.0.0.3).
 func TestClients(t *testing.T) {
 	need(t, "bwrap", "bash", "git", "curl", "ssh", "npm", "pip3")
 	goBin := goProgram(t)
@@ -61,25 +60,22 @@ func TestClients(t *testing.T) {
 			line: "git clone -q https://$SECURE/repo.git got && cat got/file",
 		},
 		{
-			name: "npm", grant: "@npm", want: `"version": "1.2.3"`, seen: "/npm/stand-in/-/stand-in-1.2.3.tgz",
-			line: "npm install --no-audit --no-fund --no-update-notifier --loglevel=error stand-in && cat node_modules/stand-in/package.json",
+			name: "npm", grant: site.plain, want: `"version": "1.2.3"`, seen: "/npm/stand-in/-/stand-in-1.2.3.tgz",
+			line: "export npm_config_registry=http://" + site.plain + "/npm/ npm_config_fetch_retries=0; npm install --no-audit --no-fund --no-update-notifier --loglevel=error stand-in && cat node_modules/stand-in/package.json",
 		},
 		{
-			name: "pip", grant: "@pypi", want: "stand_in-1.0-py3-none-any.whl\n", seen: "/files/stand_in-1.0-py3-none-any.whl",
-			line: "pip3 download -q --no-deps --disable-pip-version-check --retries 0 -d got stand-in && ls got",
+			name: "pip", grant: site.plain + `", "` + site.files, want: "stand_in-1.0-py3-none-any.whl\n", seen: "/files/stand_in-1.0-py3-none-any.whl",
+			line: "export PIP_INDEX_URL=http://" + site.plain + "/simple; pip3 download -q --no-deps --disable-pip-version-check --retries 0 -d got stand-in && ls got",
 		},
 		{
-			name: "go", grant: "@go", want: "example.test/standin v1.0.0", seen: "/go/example.test/standin/@v/v1.0.0.zip",
-			line: "printf 'module m\\nrequire example.test/standin v1.0.0\\n' >go.mod && go mod download && go list -m all",
+			name: "go", grant: site.outer, want: "example.test/standin v1.0.0", seen: "/go/example.test/standin/@v/v1.0.0.zip",
+			line: "export GOSUMDB=off GOPROXY=http://" + site.outer + "/go; printf 'module m\\nrequire example.test/standin v1.0.0\\n' >go.mod && go mod download && go list -m all",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPerson(t)
 			p.path(filepath.Dir(goBin))
-			p.write(".npmrc", "registry=http://"+site.plain+"/npm/\n//"+site.plain+"/:_authToken=hunter2\n")
-			p.write(".config/pip/pip.conf", "[global]\nindex-url = http://me:hunter2@"+site.plain+"/simple\n")
-			p.write(".config/go/env", "GOPROXY=http://"+site.outer+"/go\nGOSUMDB=off\n")
 			p.write("app/ca.crt", site.ca)
 			profile := func(name, list string) {
 				p.write(".inner/profiles/"+name+".toml", fmt.Sprintf(`schema_version = "1"
@@ -96,7 +92,7 @@ interactive = false
 `, list, site.plain, site.secure, filepath.Join(p.app, "ca.crt")))
 			}
 			p.run("inner", "init")
-			profile("with", fmt.Sprintf("%q", c.grant))
+			profile("with", `"`+c.grant+`"`)
 			profile("without", `"other.example"`)
 			box := func(name string) (out string, err error) {
 				cmd := exec.Command(filepath.Join(os.Getenv("INNER_TEST_DIR"), "bin", "inner"), "run", "-p", name, "--timeout", "120", "--", "-c", c.line)
@@ -118,13 +114,6 @@ interactive = false
 				if err := os.RemoveAll(filepath.Join(p.app, left)); err != nil {
 					t.Fatal(err)
 				}
-			}
-			// The twin has the variables that say where the server is: only the list differs.
-			if strings.HasPrefix(c.grant, "@") {
-				set := map[string]string{
-					"@npm": "npm_config_registry=http://" + site.plain + "/npm/", "@pypi": "PIP_INDEX_URL=http://" + site.plain + "/simple", "@go": "GOPROXY=http://" + site.outer + "/go",
-				}[c.grant]
-				c.line = "export " + set + " npm_config_fetch_retries=0 GOSUMDB=off\n" + c.line
 			}
 			out, err = box("without")
 			if err == nil || !strings.Contains(out, "inner: refused: ") || strings.Contains(out, c.want) {
@@ -195,7 +184,7 @@ func TestClientSSH(t *testing.T) {
 // world: what a person meets on the first day.
 func TestOnline(t *testing.T) {
 	if os.Getenv("INNER_TEST_ONLINE") == "" {
-		t.Skip("make online asks the registries that npm and go are set to")
+		t.Skip("make online asks the registries of npm and go")
 	}
 	need(t, "bwrap", "bash", "npm")
 	p := newPerson(t)
@@ -247,6 +236,7 @@ func outerAddr() string {
 // of Python on 127.0.0.3, and one on no loopback address.
 type site struct {
 	plain, secure, ca string
+	files             string // plain, of Python
 	outer             string // plain, at an address that Go takes a proxy for
 
 	mu       sync.Mutex
@@ -297,7 +287,7 @@ func newSite(t *testing.T) *site {
 		return l.Addr().String()
 	}
 	s.plain, s.secure = serve("127.0.0.2", false), serve("127.0.0.2", true)
-	files := serve("127.0.0.3", false)
+	s.files = serve("127.0.0.3", false)
 	s.outer = serve(outerAddr(), false)
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, r *http.Request) {
 		scheme := "http"
@@ -341,7 +331,7 @@ func newSite(t *testing.T) *site {
 		{"stand_in-1.0.dist-info/RECORD", ""},
 	})
 	link := func(name, file string) string {
-		return fmt.Sprintf(`<!DOCTYPE html><html><body><a href="http://%s/files/%s">%s</a></body></html>`, files, file, file)
+		return fmt.Sprintf(`<!DOCTYPE html><html><body><a href="http://%s/files/%s">%s</a></body></html>`, s.files, file, file)
 	}
 	pages["/simple/pip/"], pages["/simple/stand-in/"] = link("pip", "pip-1.0.tar.gz"), link("stand-in", wheel)
 

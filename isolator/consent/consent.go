@@ -63,7 +63,7 @@ const (
 func (p Page) Text(fits func(text string) bool) (detail, danger string) {
 	for i, c := range p.List {
 		if !c.Settled() {
-			p.List[i].reach = features.ReachLines(p.Settings, c.Profile, c.At, c.Spec, true)
+			p.List[i].reach = features.ReachLines(p.Settings, c.Profile, c.At, c.Spec)
 			p.List[i].Stops = Stops(p.Settings, c.Profile, c.At)
 		}
 	}
