@@ -65,10 +65,14 @@ func reachOf(run *Run) (r Reach, err error) {
 	if !rc.Network.ByName() {
 		return r, nil
 	}
-	if r.Allow, err = rules(rc.NetworkAllow, "network_allow"); err != nil {
+	cfg, err := run.GlobalConfig()
+	if err != nil {
 		return r, err
 	}
-	if r.Deny, err = rules(rc.NetworkDeny, "network_deny"); err != nil {
+	if r.Allow, err = rules(rc.NetworkAllow, "network_allow", cfg.Groups); err != nil {
+		return r, err
+	}
+	if r.Deny, err = rules(rc.NetworkDeny, "network_deny", cfg.Groups); err != nil {
 		return r, err
 	}
 	for _, c := range run.Agents {
@@ -118,8 +122,9 @@ func behind(rules []netproxy.Rule) []ReachLine {
 	return out
 }
 
-// rules reads a list of the profile; origin is its key.
-func rules(list []string, origin string) ([]netproxy.Rule, error) {
+// rules reads a list of the profile; origin is its key, and own are the groups of the user's config.toml.
+// A host of theirs may be in a private network, and takes no public one out of what is denied.
+func rules(list []string, origin string, own map[string][]string) ([]netproxy.Rule, error) {
 	var out []netproxy.Rule
 	parse := hosts.ParseAllow
 	if origin == "network_deny" {
@@ -134,12 +139,18 @@ func rules(list []string, origin string) ([]netproxy.Rule, error) {
 			out = append(out, netproxy.Rule{Entry: e, Origin: origin, Private: e.Loopback()})
 			continue
 		}
-		for _, member := range registry.Hosts(e.Group) {
+		members, public := registry.Hosts(e.Group, own), registry.Public(e.Group)
+		if origin == "network_deny" {
+			more := slices.DeleteFunc(slices.Clone(public), func(host string) bool { return slices.Contains(members, host) })
+			members = slices.Concat(members, more)
+		}
+		for _, member := range members {
 			e, err := hosts.Parse(member)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, netproxy.Rule{Entry: e, Origin: text})
+			private := origin == "network_allow" && !slices.Contains(public, e.String())
+			out = append(out, netproxy.Rule{Entry: e, Origin: text, Private: private})
 		}
 	}
 	return out, nil

@@ -1,13 +1,29 @@
 // Package registry says which hosts a group of network_allow and network_deny stands for:
 // where the public registries of packages are, and where git and agents fetch from.
 //
-//	registry.Hosts("npm")   // "registry.npmjs.org", "registry.yarnpkg.com"
+//	registry.Public("npm")                                          // "registry.npmjs.org", "registry.yarnpkg.com"
+//	registry.Hosts("npm", map[string][]string{"npm": {"a.corp"}})   // "a.corp"
 package registry
 
-// Hosts returns the hosts of a group, as hosts.Parse reads them; none for what is no group. None of them
+import "slices"
+
+// Hosts returns the hosts of a group, as hosts.Parse reads them: those of [groups] in the user's config.toml, in
+// which the name of the group stands for the public ones, else the public ones.
+func Hosts(group string, own map[string][]string) []string {
+	members, said := own[group]
+	if !said {
+		return Public(group)
+	}
+	if i := slices.Index(members, "@"+group); i >= 0 {
+		return slices.Concat(members[:i], Public(group), members[i+1:])
+	}
+	return members
+}
+
+// Public returns the hosts of a group, as hosts.Parse reads them; none for what is no group. None of them
 // keeps what anybody has uploaded for everybody, but for packages and repositories themselves, and
 // none has port 22, which a profile has to name (github.com:22).
-func Hosts(group string) []string {
+func Public(group string) []string {
 	return map[string][]string{
 		"github": {
 			"github.com", "api.github.com", "codeload.github.com", "gist.github.com",
