@@ -30,7 +30,8 @@ import (
 
 // Real clients in a box that has the network by name: what its list grants they
 // fetch, and the twin without the grant is refused. The servers stand on loopback
-// addresses that no client thinks its own (127.0.0.2, 127.0.0.3).
+// addresses that no client thinks its own (127.0.0.2, 127.0.0.3). The user's own clients are
+// set to them, which the box is told, and [groups] has them.
 func TestClients(t *testing.T) {
 	need(t, "bwrap", "bash", "git", "curl", "ssh", "npm", "pip3")
 	goBin := goProgram(t)
@@ -60,22 +61,25 @@ func TestClients(t *testing.T) {
 			line: "git clone -q https://$SECURE/repo.git got && cat got/file",
 		},
 		{
-			name: "npm", grant: site.plain, want: `"version": "1.2.3"`, seen: "/npm/stand-in/-/stand-in-1.2.3.tgz",
-			line: "export npm_config_registry=http://" + site.plain + "/npm/ npm_config_fetch_retries=0; npm install --no-audit --no-fund --no-update-notifier --loglevel=error stand-in && cat node_modules/stand-in/package.json",
+			name: "npm", grant: "@npm", want: `"version": "1.2.3"`, seen: "/npm/stand-in/-/stand-in-1.2.3.tgz",
+			line: "export npm_config_fetch_retries=0; npm install --no-audit --no-fund --no-update-notifier --loglevel=error stand-in && cat node_modules/stand-in/package.json",
 		},
 		{
-			name: "pip", grant: site.plain + `", "` + site.files, want: "stand_in-1.0-py3-none-any.whl\n", seen: "/files/stand_in-1.0-py3-none-any.whl",
-			line: "export PIP_INDEX_URL=http://" + site.plain + "/simple; pip3 download -q --no-deps --disable-pip-version-check --retries 0 -d got stand-in && ls got",
+			name: "pip", grant: "@pypi", want: "stand_in-1.0-py3-none-any.whl\n", seen: "/files/stand_in-1.0-py3-none-any.whl",
+			line: "pip3 download -q --no-deps --disable-pip-version-check --retries 0 -d got stand-in && ls got",
 		},
 		{
-			name: "go", grant: site.outer, want: "example.test/standin v1.0.0", seen: "/go/example.test/standin/@v/v1.0.0.zip",
-			line: "export GOSUMDB=off GOPROXY=http://" + site.outer + "/go; printf 'module m\\nrequire example.test/standin v1.0.0\\n' >go.mod && go mod download && go list -m all",
+			name: "go", grant: "@go", want: "example.test/standin v1.0.0", seen: "/go/example.test/standin/@v/v1.0.0.zip",
+			line: "printf 'module m\\nrequire example.test/standin v1.0.0\\n' >go.mod && go mod download && go list -m all",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPerson(t)
 			p.path(filepath.Dir(goBin))
+			p.write(".npmrc", "registry=http://"+site.plain+"/npm/\n//"+site.plain+"/:_authToken=hunter2\n")
+			p.write(".config/pip/pip.conf", "[global]\nindex-url = http://me:hunter2@"+site.plain+"/simple\n")
+			p.write(".config/go/env", "GOPROXY=http://"+site.outer+"/go\nGOSUMDB=off\n")
 			p.write("app/ca.crt", site.ca)
 			profile := func(name, list string) {
 				p.write(".inner/profiles/"+name+".toml", fmt.Sprintf(`schema_version = "1"
@@ -92,6 +96,9 @@ interactive = false
 `, list, site.plain, site.secure, filepath.Join(p.app, "ca.crt")))
 			}
 			p.run("inner", "init")
+			p.run("inner", "config", "set", "groups.npm", site.plain)
+			p.run("inner", "config", "set", "groups.pypi", site.plain+" "+site.files)
+			p.run("inner", "config", "set", "groups.go", site.outer)
 			profile("with", `"`+c.grant+`"`)
 			profile("without", `"other.example"`)
 			box := func(name string) (out string, err error) {
@@ -114,6 +121,13 @@ interactive = false
 				if err := os.RemoveAll(filepath.Join(p.app, left)); err != nil {
 					t.Fatal(err)
 				}
+			}
+			// The twin has the variables that say where the server is: only the list differs.
+			set := map[string]string{
+				"@npm": "npm_config_registry=http://" + site.plain + "/npm/", "@pypi": "PIP_INDEX_URL=http://" + site.plain + "/simple", "@go": "GOSUMDB=off GOPROXY=http://" + site.outer + "/go",
+			}[c.grant]
+			if set != "" {
+				c.line = "export " + set + "\n" + c.line
 			}
 			out, err = box("without")
 			if err == nil || !strings.Contains(out, "inner: refused: ") || strings.Contains(out, c.want) {

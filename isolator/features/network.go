@@ -173,11 +173,18 @@ func (n *networkOf) refuse(r netproxy.Refusal) {
 // remedy says what to add so that refused hosts are allowed, or "".
 func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 	entries := map[string][]string{}
+	var fixes []string
 	first := ""
 	for _, r := range refused {
 		key, e := "network_allow", r.Range
+		fix := n.run.Reach.lacks(r.Target)
 		switch local := LocalPort(r.Target); {
 		case e != "":
+		case r.Kind == netproxy.Unlisted && fix != "":
+			if !slices.Contains(fixes, fix) {
+				fixes = append(fixes, fix)
+			}
+			continue
 		case r.Kind != netproxy.Unlisted:
 			continue
 		case local != "" && (r.Target.Port < 1024 || n.proxy == nil): // which network_allow cannot name
@@ -194,7 +201,7 @@ func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 		lines = append(lines, fmt.Sprintf("%s = [%s]", key, strings.Join(entries[key], ", ")))
 	}
 	if len(lines) == 0 {
-		return ""
+		return strings.Join(fixes, "; ")
 	}
 	where := "the profile"
 	if n.run.Spec.Scope != profile.Remote {
@@ -204,7 +211,7 @@ func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 	if ask := Question(n.run.Profile, "host:"+first); ask != "" {
 		text += "; " + ask
 	}
-	return text
+	return strings.Join(append(fixes, text), "; ")
 }
 
 // LocalPort is the entry of host_ports that brings a target of this computer's loopback into a box, or

@@ -28,8 +28,10 @@ import (
 // Reach is what a box may reach by name, and why.
 type Reach struct {
 	Allow, Deny []netproxy.Rule
-	Ports       []profile.Port // servers of this computer that the user's variables name
-	Lines       []ReachLine    // for people: what is behind a word of the profile
+	Ports       []profile.Port     // servers of this computer that the user's variables name
+	Settings    []registry.Setting // of the package managers of the groups in network_allow
+	Missing     []Missing          // of these groups
+	Lines       []ReachLine        // for people: what is behind a word of the profile
 	Warnings    []string
 }
 
@@ -39,6 +41,7 @@ type ReachLine struct {
 	Hosts  []string // that can be reached by it
 	Own    []string // those of them that are of the user's own network
 	Text   string   // the whole line
+	Fix    string   // what to type where something is missing, else ""
 }
 
 // Policy is that of a proxy.
@@ -55,7 +58,7 @@ func reach() Feature {
 			}
 			return nil
 		},
-		Learn: learnReach, Make: tellReach,
+		Learn: learnReach, Make: tellReach, Show: showReach,
 	}
 }
 
@@ -89,6 +92,18 @@ func reachOf(run *Run) (r Reach, err error) {
 		}
 		for _, s := range c.Servers(origin(run.Caller, run.Spec)) {
 			endpoint(&r, s.From, s.URL, true)
+		}
+	}
+	for _, text := range rc.NetworkAllow {
+		group, ok := strings.CutPrefix(text, "@")
+		if !ok {
+			continue
+		}
+		list := registry.Settings(group, run.Home, run.Getenv)
+		r.Settings = append(r.Settings, list...)
+		if m, any := lackOf(run, group, list, r.Policy(), cfg.Groups); any {
+			r.Missing = append(r.Missing, m)
+			r.Lines = append(r.Lines, ReachLine{Origin: text, Text: m.String(), Fix: m.Fix})
 		}
 	}
 	ownPorts(run, &r)
@@ -357,7 +372,7 @@ func heldNetwork(run *Run) []Held {
 		list = append(list, held("network", "%s", text))
 		for _, l := range run.Reach.Lines {
 			if len(l.Hosts) == 0 {
-				list = append(list, held("network", "%s", l.Text))
+				list = append(list, Held{Name: "network", Text: l.Text, Fix: l.Fix})
 			}
 		}
 		list = append(list, elsewhere(run.Reach)...)

@@ -1,34 +1,129 @@
 package features
 
+// What the user's own package managers are set to. Those in the box are told the same, never with a login, so
+// that nothing goes past a mirror; whether they reach it is for the groups to say.
+
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/registry"
 )
 
-// tellReach tells the programs in the box which certificates those outside trust, where packages may be
-// fetched, and ssh its way out.
+// Missing is what the package manager of a group is set to and the group does not have.
+type Missing struct {
+	Group string
+	From  string   // the file or the variable that names the first of the hosts, for people
+	Hosts []string // as hosts.Parse reads them
+	Fix   string   // to type
+}
+
+// String says what is missing.
+func (m Missing) String() string {
+	return fmt.Sprintf("%s names %s, which @%s does not have", m.From, strings.Join(m.Hosts, ", "), m.Group)
+}
+
+// lackOf compares the settings of a group with what a box may reach, which has the group.
+func lackOf(run *Run, group string, list []registry.Setting, policy *netproxy.Policy, own map[string][]string) (m Missing, any bool) {
+	m.Group = group
+	for _, s := range list {
+		for _, text := range s.Hosts {
+			e, err := hosts.Parse(text)
+			if allowed, _ := policy.Listed(e.Host, e.Addr, e.Ports[0]); err != nil || allowed != nil || slices.Contains(m.Hosts, text) {
+				continue
+			}
+			m.From = cmp.Or(m.From, run.Short(s.From))
+			m.Hosts = append(m.Hosts, text)
+		}
+	}
+	members, said := own[group]
+	if !said {
+		members = []string{"@" + group}
+	}
+	m.Fix = fmt.Sprintf("inner config set groups.%s %s", group, quote.POSIX(strings.Join(slices.Concat(members, m.Hosts), " ")))
+	return m, len(m.Hosts) > 0
+}
+
+// MissingHosts are what the groups do not have, whether or not a profile names them. Most computers have apt
+// sources besides the distribution's, which no box is asked for.
+func MissingHosts(s *settings.Settings) (out []Missing) {
+	cfg, err := s.GlobalConfig()
+	if err != nil {
+		return nil // whoever acts on it reports that
+	}
+	for _, group := range slices.DeleteFunc(hosts.Groups(), func(g string) bool { return g == "debian" }) {
+		allow, _ := rules([]string{"@" + group}, "network_allow", cfg.Groups)
+		list := registry.Settings(group, s.Home, s.Getenv)
+		if m, any := lackOf(&Run{Settings: s}, group, list, netproxy.NewPolicy(allow, nil), cfg.Groups); any {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// lacks is the fix for a target that was refused because a group does not have it, or "".
+func (r Reach) lacks(t netproxy.Target) string {
+	for _, m := range r.Missing {
+		for _, text := range m.Hosts {
+			e, err := hosts.Parse(text)
+			addr, _ := netip.ParseAddr(t.Host)
+			if err == nil && e.Matches(t.Host, addr) && slices.Contains(e.Ports, t.Port) {
+				return fmt.Sprintf("%s, since %s", m.Fix, m)
+			}
+		}
+	}
+	return ""
+}
+
+// showReach is tellReach for a preview.
+func showReach(run *Run) error {
+	for _, s := range run.Reach.Settings {
+		if s.Name != "" {
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
+		}
+	}
+	return nil
+}
+
+// tellReach tells the programs in the box what those outside are set to, which certificates they trust where
+// packages may be fetched, and ssh its way out.
 func tellReach(run *Run) error {
 	if !run.Spec.Network.ByName() {
 		return nil
 	}
 	if slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {
 		for _, name := range []string{
-			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-			"npm_config_cafile", "PIP_CERT", "CARGO_HTTP_CAINFO",
+			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO",
 		} {
-			if v := run.Getenv(name); filepath.IsAbs(v) {
-				if err := certificates(run, name, filepath.Clean(v)); err != nil {
-					return err
-				}
+			if err := certificates(run, name, run.Getenv(name)); err != nil {
+				return err
 			}
+		}
+	}
+	for _, s := range run.Reach.Settings {
+		var err error
+		switch {
+		case s.Name == "npm_config_cafile", s.Name == "PIP_CERT":
+			err = certificates(run, s.Name, s.Value)
+		case s.Name != "":
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return sshByProxy(run)
@@ -37,6 +132,10 @@ func tellReach(run *Run) error {
 // certificates sets a variable that names a file of certificates. Where the box
 // would not see the file, it gets a copy.
 func certificates(run *Run, variable, file string) error {
+	if !filepath.IsAbs(file) {
+		return nil
+	}
+	file = filepath.Clean(file)
 	hidden := slices.ContainsFunc([]string{run.Home, "/tmp", "/var/tmp", "/run"}, func(dir string) bool {
 		return paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file))
 	})
