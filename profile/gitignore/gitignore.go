@@ -242,7 +242,7 @@ func (l List) enter(s State, at place) State {
 // Step goes from a folder to what is called name in it, and reports whether
 // that is matched. When it is not, next is its own state: what of the patterns
 // may match below it, and named is the part of next that is owed to a name
-// instead of "**".
+// instead of "**". Of what is no folder there is neither.
 func (l List) Step(s State, name string, dir bool) (next, named State, matched bool) {
 	last := -1
 	for _, at := range s {
@@ -254,9 +254,11 @@ func (l List) Step(s State, name string, dir bool) (next, named State, matched b
 		if at.part == len(p.parts)-1 && (dir || !p.DirOnly) && at.pattern >= last {
 			last, matched = at.pattern, !p.Negate
 		}
-		if this.stars {
+		switch {
+		case !dir:
+		case this.stars:
 			next = l.enter(next, at)
-		} else {
+		default:
 			next = l.enter(next, place{at.pattern, at.part + 1})
 			named = l.enter(named, place{at.pattern, at.part + 1})
 		}
