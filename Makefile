@@ -66,7 +66,7 @@ attack: ## inner verify --attack with every profile, as a plain user and as root
 	@$(MAKE) --no-print-directory build
 	@contrib/attack.sh
 
-online: ## fetch from the registries that npm and go are set to, in the sandbox of a built-in profile
+online: ## fetch from the registries of npm and go, in the sandbox of a built-in profile
 	@contrib/setup.sh test
 	@$(MAKE) --no-print-directory build
 	@INNER_TEST_ONLINE=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestOnline' $(ARGS)

@@ -21,7 +21,6 @@ type Given interface {
 	Variable(name string) bool    // a variable comes from a Secret
 	Volume(path string) bool      // a volume stands for a folder
 	Moved(mount string) bool      // the mount is at another path in the box
-	Asked(host string) bool       // it is a group whose hosts a package manager names
 }
 
 // Case is what becomes of a key with some values. The first that fits an item counts; an item

@@ -59,8 +59,6 @@ func generalRules() []keyRule {
 
 func networkRules() []keyRule {
 	full := "the network of a pod is the engine's; list hosts in network_allow, with network_mode = \"allowlist\""
-	asked := pod(partly("the registry is the one that the package manager in the image is set to").when("groups of package managers",
-		func(g Given, item, _ string) bool { return g.Asked(item) }))
 	return []keyRule{
 		{key: "sandbox.network", grants: "network", remote: kept, export: pod(refused(full, "true"))},
 		{
@@ -75,7 +73,7 @@ func networkRules() []keyRule {
 			remote: kept,
 			export: pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
 		},
-		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: (*hardener).networkAllow, export: asked},
+		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: (*hardener).networkAllow},
 		{
 			key:    "sandbox.publish",
 			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.Publish, key) },

@@ -24,13 +24,12 @@ import (
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/registry"
 )
 
 // One attack, bare and then in a box.
 
 // one tries one attack, bare and then in the box, each in a new fixture.
-func (s *suite) one(at attack.Attack, known map[string]registry.Answer) row {
+func (s *suite) one(at attack.Attack) row {
 	r := row{Name: at.Name, Class: at.Class, What: at.What, Result: "not live"}
 	leak, err := s.inFixture(at, func(sc *attack.Fixture) (string, error) { return bare(at, sc) })
 	if leak == "" { // for instance because the kernel lacks what it uses
@@ -44,7 +43,7 @@ func (s *suite) one(at attack.Attack, known map[string]registry.Answer) row {
 	declared := ""
 	for range 2 { // a machine that is too busy for a box may have time for the next
 		leak, err = s.inFixture(at, func(sc *attack.Fixture) (leak string, err error) {
-			leak, declared, err = s.boxed(at, sc, known)
+			leak, declared, err = s.boxed(at, sc)
 			return leak, err
 		})
 		if leak != "" || err == nil {
@@ -150,9 +149,9 @@ func said(a attack.Answer) error {
 
 // attackable refuses a suite whose every box would be refused: nothing runs, so
 // nothing can be told about it.
-func (s *suite) attackable(known map[string]registry.Answer) error {
+func (s *suite) attackable() error {
 	_, err := s.inFixture(attack.Attack{}, func(sc *attack.Fixture) (string, error) {
-		who, err := s.settingsIn(sc, known)
+		who, err := s.settingsIn(sc)
 		if err != nil {
 			return "", err
 		}
@@ -168,16 +167,11 @@ func (s *suite) attackable(known map[string]registry.Answer) error {
 
 // settingsIn is what is set for somebody who lives in a fixture: everything about the profile
 // is as in a run, but for the home and the project, which are the fixture's.
-func (s *suite) settingsIn(sc *attack.Fixture, known map[string]registry.Answer) (*settings.Settings, error) {
+func (s *suite) settingsIn(sc *attack.Fixture) (*settings.Settings, error) {
 	who := *s.Caller
 	who.Home, who.InnerHome, who.Environ, who.AllTools = sc.Home, filepath.Join(sc.Home, ".inner"), os.Environ(), true
 	who.Teller = tell.Teller{To: io.Discard} // what is refused is the result
 	of := settings.Of(&who)
-	if len(known) > 0 {
-		if err := errors.Join(os.MkdirAll(who.InnerHome, 0o700), features.NoteRegistries(of, s.profile, known)); err != nil {
-			return nil, err
-		}
-	}
 	return of, furnish(s.profile, s.context, sc)
 }
 
@@ -206,8 +200,8 @@ func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*
 }
 
 // boxed tries an attack in the box of a profile.
-func (s *suite) boxed(at attack.Attack, sc *attack.Fixture, known map[string]registry.Answer) (leak, declared string, err error) {
-	who, err := s.settingsIn(sc, known)
+func (s *suite) boxed(at attack.Attack, sc *attack.Fixture) (leak, declared string, err error) {
+	who, err := s.settingsIn(sc)
 	if err != nil {
 		return "", "", err
 	}

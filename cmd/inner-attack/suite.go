@@ -17,10 +17,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify/attack"
-	"github.com/enr/inner/profile/registry"
 )
 
 // attackTime is how long one attack may take.
@@ -53,11 +50,7 @@ type report struct {
 // environment to itself. So there is a process for each processor.
 func (s *suite) all() (int, error) {
 	attack.Sweep(s.base)
-	known, err := s.registries() // its processes find the answers
-	if err != nil {
-		return 0, err
-	}
-	if err := s.attackable(known); err != nil {
+	if err := s.attackable(); err != nil {
 		return 0, err
 	}
 	names := s.names()
@@ -130,10 +123,6 @@ func (r *report) count(row row) {
 func (s *suite) answer(list io.Reader) error {
 	// A run catches signals for good; whoever sends the names ends it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	known, err := s.registries()
-	if err != nil {
-		return err
-	}
 	out := json.NewEncoder(tell.Raw(s.stdout)) // what makes text visible would break the JSON
 	in := bufio.NewScanner(list)
 	for in.Scan() {
@@ -141,21 +130,11 @@ func (s *suite) answer(list io.Reader) error {
 		if !ok {
 			return unknown(in.Text())
 		}
-		if err := out.Encode(s.one(at, known)); err != nil {
+		if err := out.Encode(s.one(at)); err != nil {
 			return err
 		}
 	}
 	return in.Err()
-}
-
-// registries has the package managers asked that the profile's groups name,
-// once: in the home of a fixture they would say the same.
-func (s *suite) registries() (map[string]registry.Answer, error) {
-	rc, err := settings.Resolve(s.profile, s.context)
-	if err != nil {
-		return nil, err
-	}
-	return features.Registries(s.Settings, s.profile, s.context, rc)
 }
 
 func (s *suite) print(r row) {

@@ -2,10 +2,9 @@
 // and runs it for a URL (profile/remote says why it is a program of its own);
 // nobody needs to run it by hand.
 //
-//	inner-fetch URL [pages]
+//	inner-fetch URL
 //
-// It prints what is at the URL, or why it cannot be fetched, as JSON; with "pages", a
-// web page is an answer, too.
+// It prints what is at the URL, or why it cannot be fetched, as JSON.
 package main
 
 import (
@@ -17,15 +16,11 @@ import (
 )
 
 func main() {
-	get := remote.Get
-	switch {
-	case len(os.Args) == 3 && os.Args[2] == remote.PagesWord:
-		get = remote.GetPage
-	case len(os.Args) != 2:
+	if len(os.Args) != 2 {
 		os.Exit(2)
 	}
 	var a remote.Answer
-	page, err := get(context.Background(), os.Args[1])
+	page, err := remote.Get(context.Background(), os.Args[1])
 	if a.Page = page; err != nil {
 		a.Error = err.Error()
 	}

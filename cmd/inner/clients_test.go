@@ -30,8 +30,8 @@ import (
 
 // Real clients in a box that has the network by name: what its list grants they
 // fetch, and the twin without the grant is refused. The servers stand on loopback
-// addresses that no client thinks its own (127.0.0.2, 127.0.0.3), and the groups
-// lead to them because the user's own clients are set to them.
+// addresses that no client thinks its own (127.0.0.2, 127.0.0.3). The user's own clients are
+// set to them, which the box is told, and [groups] has them.
 func TestClients(t *testing.T) {
 	need(t, "bwrap", "bash", "git", "curl", "ssh", "npm", "pip3")
 	goBin := goProgram(t)
@@ -62,7 +62,7 @@ func TestClients(t *testing.T) {
 		},
 		{
 			name: "npm", grant: "@npm", want: `"version": "1.2.3"`, seen: "/npm/stand-in/-/stand-in-1.2.3.tgz",
-			line: "npm install --no-audit --no-fund --no-update-notifier --loglevel=error stand-in && cat node_modules/stand-in/package.json",
+			line: "export npm_config_fetch_retries=0; npm install --no-audit --no-fund --no-update-notifier --loglevel=error stand-in && cat node_modules/stand-in/package.json",
 		},
 		{
 			name: "pip", grant: "@pypi", want: "stand_in-1.0-py3-none-any.whl\n", seen: "/files/stand_in-1.0-py3-none-any.whl",
@@ -96,7 +96,10 @@ interactive = false
 `, list, site.plain, site.secure, filepath.Join(p.app, "ca.crt")))
 			}
 			p.run("inner", "init")
-			profile("with", fmt.Sprintf("%q", c.grant))
+			p.run("inner", "config", "set", "groups.npm", site.plain)
+			p.run("inner", "config", "set", "groups.pypi", site.plain+" "+site.files)
+			p.run("inner", "config", "set", "groups.go", site.outer)
+			profile("with", `"`+c.grant+`"`)
 			profile("without", `"other.example"`)
 			box := func(name string) (out string, err error) {
 				cmd := exec.Command(filepath.Join(os.Getenv("INNER_TEST_DIR"), "bin", "inner"), "run", "-p", name, "--timeout", "120", "--", "-c", c.line)
@@ -120,11 +123,11 @@ interactive = false
 				}
 			}
 			// The twin has the variables that say where the server is: only the list differs.
-			if strings.HasPrefix(c.grant, "@") {
-				set := map[string]string{
-					"@npm": "npm_config_registry=http://" + site.plain + "/npm/", "@pypi": "PIP_INDEX_URL=http://" + site.plain + "/simple", "@go": "GOPROXY=http://" + site.outer + "/go",
-				}[c.grant]
-				c.line = "export " + set + " npm_config_fetch_retries=0 GOSUMDB=off\n" + c.line
+			set := map[string]string{
+				"@npm": "npm_config_registry=http://" + site.plain + "/npm/", "@pypi": "PIP_INDEX_URL=http://" + site.plain + "/simple", "@go": "GOSUMDB=off GOPROXY=http://" + site.outer + "/go",
+			}[c.grant]
+			if set != "" {
+				c.line = "export " + set + "\n" + c.line
 			}
 			out, err = box("without")
 			if err == nil || !strings.Contains(out, "inner: refused: ") || strings.Contains(out, c.want) {
@@ -195,7 +198,7 @@ func TestClientSSH(t *testing.T) {
 // world: what a person meets on the first day.
 func TestOnline(t *testing.T) {
 	if os.Getenv("INNER_TEST_ONLINE") == "" {
-		t.Skip("make online asks the registries that npm and go are set to")
+		t.Skip("make online asks the registries of npm and go")
 	}
 	need(t, "bwrap", "bash", "npm")
 	p := newPerson(t)
@@ -247,6 +250,7 @@ func outerAddr() string {
 // of Python on 127.0.0.3, and one on no loopback address.
 type site struct {
 	plain, secure, ca string
+	files             string // plain, of Python
 	outer             string // plain, at an address that Go takes a proxy for
 
 	mu       sync.Mutex
@@ -297,7 +301,7 @@ func newSite(t *testing.T) *site {
 		return l.Addr().String()
 	}
 	s.plain, s.secure = serve("127.0.0.2", false), serve("127.0.0.2", true)
-	files := serve("127.0.0.3", false)
+	s.files = serve("127.0.0.3", false)
 	s.outer = serve(outerAddr(), false)
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, r *http.Request) {
 		scheme := "http"
@@ -341,7 +345,7 @@ func newSite(t *testing.T) *site {
 		{"stand_in-1.0.dist-info/RECORD", ""},
 	})
 	link := func(name, file string) string {
-		return fmt.Sprintf(`<!DOCTYPE html><html><body><a href="http://%s/files/%s">%s</a></body></html>`, files, file, file)
+		return fmt.Sprintf(`<!DOCTYPE html><html><body><a href="http://%s/files/%s">%s</a></body></html>`, s.files, file, file)
 	}
 	pages["/simple/pip/"], pages["/simple/stand-in/"] = link("pip", "pip-1.0.tar.gz"), link("stand-in", wheel)
 

@@ -119,6 +119,9 @@ func (a *app) diagnose() []finding {
 	list = append(list, kernelFindings()...)
 	list = append(list, limitFindings()...)
 	list = append(list, a.organisationFindings()...)
+	for _, m := range features.MissingHosts(a.Settings) {
+		list = append(list, absent("groups", m.Fix, "%s", m))
+	}
 	list = append(list, a.folders()...)
 	list = append(list, a.hookFindings()...)
 	list = append(list, a.shimFindings()...)

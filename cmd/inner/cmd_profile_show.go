@@ -88,7 +88,7 @@ func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.R
 	for _, o := range list {
 		fmt.Fprintf(a.stdout, "#   %s = %s%s\n", printable(o.Key), printable(o.Value), printable(a.written([]profile.Origin{o})))
 	}
-	for _, line := range features.ReachLines(a.Settings, p, c, rc, true) {
+	for _, line := range features.ReachLines(a.Settings, p, c, rc) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line.Text))
 	}
 }

@@ -211,7 +211,7 @@ func (a *app) dryRun(call isolator.Call, asJSON bool) error {
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
 	}
-	for _, line := range features.ReachLines(a.Settings, call.Profile, call.Context, rc, false) {
+	for _, line := range features.ReachLines(a.Settings, call.Profile, call.Context, rc) {
 		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.Text))
 	}
 	if left := b.LeftOut; len(left) > 0 {

@@ -84,6 +84,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	// registries.json is of a version that asked the package managers of this computer.
 	own := []string{"shims", "trust", "logs", "tools", "copies", "runs", "builtins", "registries.json", "proc.json"}
 	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "repositories", "homes", "sessions"}
 	for _, e := range entries {

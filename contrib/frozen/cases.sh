@@ -85,7 +85,7 @@ use() {
 }
 only=
 use old
-# What is asked once and remembered: package managers, and inner's own folder.
+# What is asked once and remembered: the folder of inner itself.
 inner profile show --explain f-agents >/dev/null 2>&1 || :
 inner profile show --explain claude-one-shot >/dev/null 2>&1 || :
 all old

@@ -1,5 +1,5 @@
-// Package helper runs a program of the host to ask it something: a package manager
-// for its registry, an agent to renew its login.
+// Package helper runs a program of the host to ask it something: an agent to renew its login, git for
+// what a box has left.
 //
 // It promises that such a program
 //
@@ -8,7 +8,7 @@
 //   - makes only files that nobody but the user can read, whatever the umask.
 //
 // The last one matters where it works in the folder of a run: after inner was killed and the next
-// run has removed that folder, npm and go, in the milliseconds they have left, make it again with
+// run has removed that folder, such a program, in the milliseconds it has left, may make it again with
 // all its parents.
 //
 // In a container where no thread can have a umask of its own, Run fails unless the umask of

@@ -23,12 +23,12 @@ func TestWhatItMakes(t *testing.T) {
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
 	dir := t.TempDir()
-	cmd := exec.CommandContext(context.Background(), "sh", "-c", "mkdir -p run/registries/npm; echo x >run/file; (umask >run/umask)")
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", "mkdir -p run/cache/npm; echo x >run/file; (umask >run/umask)")
 	cmd.Dir = dir
 	if err := Run(cmd); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"run", "run/registries", "run/registries/npm", "run/file", "run/umask"} {
+	for _, name := range []string{"run", "run/cache", "run/cache/npm", "run/file", "run/umask"} {
 		fi, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

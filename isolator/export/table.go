@@ -1,11 +1,6 @@
 package export
 
-import (
-	"strings"
-
-	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/registry"
-)
+import "github.com/enr/inner/profile"
 
 // Table has a row for every key, in the order of the schema. The rows stand with all else that
 // is known of a key, in profile/keys.go.
@@ -35,12 +30,3 @@ func (g given) Login(capability string) bool {
 func (g given) Variable(name string) bool { return g.given(name) }
 func (g given) Volume(path string) bool   { return g.claim(path) != "" }
 func (g given) Moved(mount string) bool   { return g.Profile.Dest(mount) != "" }
-
-func (g given) Asked(host string) bool {
-	group, ok := strings.CutPrefix(host, "@")
-	if !ok {
-		return false
-	}
-	_, fixed := registry.Fixed(group)
-	return !fixed
-}

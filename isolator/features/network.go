@@ -170,11 +170,17 @@ func (n *networkOf) refuse(r netproxy.Refusal) {
 
 // remedy is what to type so that refused hosts are allowed, or "".
 func (n *networkOf) remedy(refused []netproxy.Refusal) string {
-	var grants []string
+	var grants, fixes []string
 	for _, r := range refused {
 		grant := "host:" + r.Range
+		fix := n.run.Reach.lacks(r.Target)
 		switch local := LocalPort(r.Target); {
 		case r.Range != "":
+		case r.Kind == netproxy.Unlisted && fix != "":
+			if !slices.Contains(fixes, fix) {
+				fixes = append(fixes, fix)
+			}
+			continue
 		case r.Kind != netproxy.Unlisted:
 			continue
 		case local != "" && (r.Target.Port < 1024 || n.proxy == nil): // which network_allow cannot name
@@ -186,10 +192,10 @@ func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 			grants = append(grants, grant)
 		}
 	}
-	if len(grants) == 0 {
-		return ""
+	if len(grants) > 0 {
+		fixes = append(fixes, Wider(n.run.Profile, grants...))
 	}
-	return Wider(n.run.Profile, grants...)
+	return strings.Join(fixes, "; ")
 }
 
 // LocalPort is the entry of host_ports that brings a target of this computer's loopback into a box, or

@@ -1,16 +1,13 @@
 package features
 
 // What the box of a run may reach by name: network_allow with its groups, what
-// capabilities need, and the servers that the user's own variables name. Package
-// managers are asked which registry they are set to before anything is staged,
-// never during the run; what they say of themselves, the ones in the box are told.
+// capabilities need, and the servers that the user's own variables name.
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +15,6 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/atonce"
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
@@ -32,9 +28,10 @@ import (
 // Reach is what a box may reach by name, and why.
 type Reach struct {
 	Allow, Deny []netproxy.Rule
-	Ports       []profile.Port    // servers of this computer that the user's variables name
-	Answers     []registry.Answer // of the groups in network_allow that have a client
-	Lines       []ReachLine       // for people: what is behind a word of the profile
+	Ports       []profile.Port     // servers of this computer that the user's variables name
+	Settings    []registry.Setting // of the package managers of the groups in network_allow
+	Missing     []Missing          // of these groups
+	Lines       []ReachLine        // for people: what is behind a word of the profile
 	Warnings    []string
 }
 
@@ -44,6 +41,7 @@ type ReachLine struct {
 	Hosts  []string // that can be reached by it
 	Own    []string // those of them that are of the user's own network
 	Text   string   // the whole line
+	Fix    string   // what to type where something is missing, else ""
 }
 
 // Policy is that of a proxy.
@@ -60,47 +58,25 @@ func reach() Feature {
 			}
 			return nil
 		},
-		Learn: learnReach, Make: tellReach,
-		Show: func(run *Run) error {
-			for _, answer := range run.Reach.Answers {
-				run.Assets.Env = append(run.Assets.Env, answer.Env...)
-			}
-			return nil
-		},
+		Learn: learnReach, Make: tellReach, Show: showReach,
 	}
 }
 
-// reachOf finds out what a box may reach. dir makes an empty folder for clients
-// that have to be asked; without it, none is, and what is not known stays out.
-func reachOf(run *Run, dir func() (string, error)) (Reach, error) {
-	var r Reach
+// reachOf finds out what a box may reach.
+func reachOf(run *Run) (r Reach, err error) {
 	rc := run.Spec
 	if !rc.Network.ByName() {
 		return r, nil
 	}
-	known, err := registries(run, dir)
+	cfg, err := run.GlobalConfig()
 	if err != nil {
 		return r, err
 	}
-	if r.Allow, err = rules(run, rc.NetworkAllow, "network_allow", known); err != nil {
+	if r.Allow, err = rules(rc.NetworkAllow, "network_allow", cfg.Groups); err != nil {
 		return r, err
 	}
-	if r.Deny, err = rules(run, rc.NetworkDeny, "network_deny", known); err != nil {
+	if r.Deny, err = rules(rc.NetworkDeny, "network_deny", cfg.Groups); err != nil {
 		return r, err
-	}
-	for _, group := range groupsOf(rc.NetworkAllow) {
-		a, asked := known[group]
-		if !asked {
-			continue
-		}
-		r.Answers = append(r.Answers, a)
-		if a.Why != "" {
-			line := fmt.Sprintf("@%s: %s", group, a.Why)
-			if len(a.Places) == 0 {
-				line = fmt.Sprintf("@%s has no host: %s", group, a.Why)
-			}
-			r.Lines = append(r.Lines, ReachLine{Origin: "@" + group, Text: line}) // for doctor and explain
-		}
 	}
 	for _, c := range run.Agents {
 		for _, text := range c.Hosts {
@@ -116,6 +92,18 @@ func reachOf(run *Run, dir func() (string, error)) (Reach, error) {
 		}
 		for _, s := range c.Servers(origin(run.Caller, run.Spec)) {
 			endpoint(&r, s.From, s.URL, true)
+		}
+	}
+	for _, text := range rc.NetworkAllow {
+		group, ok := strings.CutPrefix(text, "@")
+		if !ok {
+			continue
+		}
+		list := registry.Settings(group, run.Home, run.Getenv)
+		r.Settings = append(r.Settings, list...)
+		if m, any := lackOf(run, group, list, r.Policy(), cfg.Groups); any {
+			r.Missing = append(r.Missing, m)
+			r.Lines = append(r.Lines, ReachLine{Origin: text, Text: m.String(), Fix: m.Fix})
 		}
 	}
 	ownPorts(run, &r)
@@ -149,8 +137,9 @@ func behind(rules []netproxy.Rule) []ReachLine {
 	return out
 }
 
-// rules reads a list of the profile; origin is its key.
-func rules(run *Run, list []string, origin string, known map[string]registry.Answer) ([]netproxy.Rule, error) {
+// rules reads a list of the profile; origin is its key, and own are the groups of the user's config.toml.
+// A host of theirs may be in a private network, and takes no public one out of what is denied.
+func rules(list []string, origin string, own map[string][]string) ([]netproxy.Rule, error) {
 	var out []netproxy.Rule
 	parse := hosts.ParseAllow
 	if origin == "network_deny" {
@@ -165,27 +154,18 @@ func rules(run *Run, list []string, origin string, known map[string]registry.Ans
 			out = append(out, netproxy.Rule{Entry: e, Origin: origin, Private: e.Loopback()})
 			continue
 		}
-		var members []registry.Place
-		if names, fixed := registry.Fixed(e.Group); fixed {
-			for _, name := range names {
-				members = append(members, registry.Place{Entry: name})
-			}
-		} else {
-			a := known[e.Group]
-			if a.Why != "" && origin == "network_deny" {
-				return nil, &fault.Refusal{
-					Code: 125, Msg: fmt.Sprintf("profile %q: the hosts of @%s in network_deny are unknown: %s", run.Spec.Name, e.Group, a.Why),
-					Hint: "name its hosts in network_deny",
-				}
-			}
-			members = a.Places
+		members, public := registry.Hosts(e.Group, own), registry.Public(e.Group)
+		if origin == "network_deny" {
+			more := slices.DeleteFunc(slices.Clone(public), func(host string) bool { return slices.Contains(members, host) })
+			members = slices.Concat(members, more)
 		}
-		for _, m := range members {
-			e, err := hosts.Parse(m.Entry)
+		for _, member := range members {
+			e, err := hosts.Parse(member)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, netproxy.Rule{Entry: e, Origin: text, Private: m.Private && origin == "network_allow"})
+			private := origin == "network_allow" && !slices.Contains(public, e.String())
+			out = append(out, netproxy.Rule{Entry: e, Origin: text, Private: private})
 		}
 	}
 	return out, nil
@@ -290,9 +270,8 @@ func endpointOf(address string) (host string, port uint16, err error) {
 }
 
 // ReachLines says what is behind the words of a profile about the network, for
-// people. With ask, package managers that have not been asked yet are; without,
-// nothing is run and nothing is written.
-func ReachLines(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig, ask bool) []ReachLine {
+// people.
+func ReachLines(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) []ReachLine {
 	if !spec.Network.ByName() {
 		return nil
 	}
@@ -301,74 +280,35 @@ func ReachLines(s *settings.Settings, p *profile.Profile, c profile.Context, spe
 	if run.Agents, err = Capabilities(s, &run.Spec); err != nil {
 		return []ReachLine{{Text: err.Error()}}
 	}
-	var dir func() (string, error)
-	if ask && s.OwnFolder() == nil {
-		var remove func()
-		dir, remove = emptyFolder()
-		defer remove()
-	}
-	r, err := reachOf(run, dir)
+	r, err := reachOf(run)
 	if err != nil {
 		return []ReachLine{{Text: err.Error()}}
 	}
 	return r.Lines
 }
 
-// emptyFolder returns what makes an empty folder, and what removes it.
-func emptyFolder() (dir func() (string, error), remove func()) {
-	var made string
-	dir = func() (_ string, err error) {
-		made, err = os.MkdirTemp("", "inner-ask-")
-		return made, err
-	}
-	return dir, func() {
-		if made != "" {
-			_ = os.RemoveAll(made)
-		}
-	}
-}
-
 // ReachOf finds out what a box of a profile may reach, for a way out that is not of a run's
-// making. Package managers are asked here.
+// making.
 func ReachOf(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (Reach, error) {
 	run := &Run{Settings: s, Profile: p, Context: c, Spec: spec}
 	var err error
 	if run.Agents, err = Capabilities(s, &run.Spec); err != nil {
 		return Reach{}, err
 	}
-	dir, remove := emptyFolder()
-	defer remove()
-	return reachOf(run, dir)
+	return reachOf(run)
 }
 
-// Registries has the package managers asked that the groups of a Spec name.
-func Registries(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (map[string]registry.Answer, error) {
-	if !spec.Network.ByName() {
-		return nil, nil
-	}
-	dir, remove := emptyFolder()
-	defer remove()
-	return registries(&Run{Settings: s, Profile: p, Context: c, Spec: spec}, dir)
-}
-
-// NoteRegistries keeps what they said for runs of this caller.
-func NoteRegistries(s *settings.Settings, p *profile.Profile, known map[string]registry.Answer) error {
-	run := &Run{Settings: s, Profile: p}
-	return book(run).Note(known, registryHost(run))
-}
-
-// learnReach finds out what the box may reach, before anything is made. For a preview
-// nobody is asked.
+// learnReach finds out what the box may reach, before anything is made.
 func learnReach(run *Run) (err error) {
 	switch run.Mode {
 	case Pasted: // of one that is pasted it is not known
 		return nil
 	case Preview:
-		if run.Reach, err = reachOf(run, nil); err != nil {
+		if run.Reach, err = reachOf(run); err != nil {
 			run.Reach.Lines = []ReachLine{{Text: err.Error()}}
 		}
 	default:
-		if run.Reach, err = reachOf(run, func() (string, error) { return run.Folder.Dir("registries") }); err != nil {
+		if run.Reach, err = reachOf(run); err != nil {
 			return err
 		}
 		if name := outwardProxy(run.Caller); name != "" && run.Spec.Network.ByName() {
@@ -432,7 +372,7 @@ func heldNetwork(run *Run) []Held {
 		list = append(list, held("network", "%s", text))
 		for _, l := range run.Reach.Lines {
 			if len(l.Hosts) == 0 {
-				list = append(list, held("network", "%s", l.Text))
+				list = append(list, Held{Name: "network", Text: l.Text, Fix: l.Fix})
 			}
 		}
 		list = append(list, elsewhere(run.Reach)...)

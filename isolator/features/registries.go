@@ -1,59 +1,129 @@
 package features
 
+// What the user's own package managers are set to. Those in the box are told the same, never with a login, so
+// that nothing goes past a mirror; whether they reach it is for the groups to say.
+
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"errors"
-	"io/fs"
+	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/registry"
-	"github.com/enr/inner/profile/remote"
-	"github.com/enr/inner/shims"
 )
 
-// The groups of network_allow and network_deny are what the package managers outside are set to. Those in the
-// box are told the same, and which certificates are trusted.
+// Missing is what the package manager of a group is set to and the group does not have.
+type Missing struct {
+	Group string
+	From  string   // the file or the variable that names the first of the hosts, for people
+	Hosts []string // as hosts.Parse reads them
+	Fix   string   // to type
+}
 
-// tellReach tells the programs in the box what those outside are set to.
+// String says what is missing.
+func (m Missing) String() string {
+	return fmt.Sprintf("%s names %s, which @%s does not have", m.From, strings.Join(m.Hosts, ", "), m.Group)
+}
+
+// lackOf compares the settings of a group with what a box may reach, which has the group.
+func lackOf(run *Run, group string, list []registry.Setting, policy *netproxy.Policy, own map[string][]string) (m Missing, any bool) {
+	m.Group = group
+	for _, s := range list {
+		for _, text := range s.Hosts {
+			e, err := hosts.Parse(text)
+			if allowed, _ := policy.Listed(e.Host, e.Addr, e.Ports[0]); err != nil || allowed != nil || slices.Contains(m.Hosts, text) {
+				continue
+			}
+			m.From = cmp.Or(m.From, run.Short(s.From))
+			m.Hosts = append(m.Hosts, text)
+		}
+	}
+	members, said := own[group]
+	if !said {
+		members = []string{"@" + group}
+	}
+	m.Fix = fmt.Sprintf("inner config set groups.%s %s", group, quote.POSIX(strings.Join(slices.Concat(members, m.Hosts), " ")))
+	return m, len(m.Hosts) > 0
+}
+
+// MissingHosts are what the groups do not have, whether or not a profile names them. Most computers have apt
+// sources besides the distribution's, which no box is asked for.
+func MissingHosts(s *settings.Settings) (out []Missing) {
+	cfg, err := s.GlobalConfig()
+	if err != nil {
+		return nil // whoever acts on it reports that
+	}
+	for _, group := range slices.DeleteFunc(hosts.Groups(), func(g string) bool { return g == "debian" }) {
+		allow, _ := rules([]string{"@" + group}, "network_allow", cfg.Groups)
+		list := registry.Settings(group, s.Home, s.Getenv)
+		if m, any := lackOf(&Run{Settings: s}, group, list, netproxy.NewPolicy(allow, nil), cfg.Groups); any {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// lacks is the fix for a target that was refused because a group does not have it, or "".
+func (r Reach) lacks(t netproxy.Target) string {
+	for _, m := range r.Missing {
+		for _, text := range m.Hosts {
+			e, err := hosts.Parse(text)
+			addr, _ := netip.ParseAddr(t.Host)
+			if err == nil && e.Matches(t.Host, addr) && slices.Contains(e.Ports, t.Port) {
+				return fmt.Sprintf("%s, since %s", m.Fix, m)
+			}
+		}
+	}
+	return ""
+}
+
+// showReach is tellReach for a preview.
+func showReach(run *Run) error {
+	for _, s := range run.Reach.Settings {
+		if s.Name != "" {
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
+		}
+	}
+	return nil
+}
+
+// tellReach tells the programs in the box what those outside are set to, which certificates they trust where
+// packages may be fetched, and ssh its way out.
 func tellReach(run *Run) error {
 	if !run.Spec.Network.ByName() {
 		return nil
 	}
-	for _, a := range run.Reach.Answers {
-		run.Assets.Env = append(run.Assets.Env, a.Env...)
-		if a.CA != "" {
-			if err := certificates(run, a.CAVar, a.CA); err != nil {
+	if slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {
+		for _, name := range []string{
+			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO",
+		} {
+			if err := certificates(run, name, run.Getenv(name)); err != nil {
 				return err
 			}
-		}
-		// In an isolated home its own file is not there, and no variable says this.
-		if a.Config != "" && run.Spec.HidesHome() {
-			name := strings.ReplaceAll(strings.TrimPrefix(a.ConfigAt, "."), "/", "-")
-			file, err := run.Folder.File(name, []byte(a.Config), 0o444)
-			if err != nil {
-				return err
-			}
-			run.Assets.Binds = append(run.Assets.Binds, plan.Bind{
-				Host: file, Box: filepath.Join(run.Home, a.ConfigAt), Reason: "the registry you use (network_allow)",
-			})
 		}
 	}
-	if len(run.Reach.Answers) > 0 {
-		for _, name := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
-			if v := run.Getenv(name); filepath.IsAbs(v) {
-				if err := certificates(run, name, filepath.Clean(v)); err != nil {
-					return err
-				}
-			}
+	for _, s := range run.Reach.Settings {
+		var err error
+		switch {
+		case s.Name == "npm_config_cafile", s.Name == "PIP_CERT":
+			err = certificates(run, s.Name, s.Value)
+		case s.Name != "":
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return sshByProxy(run)
@@ -62,6 +132,10 @@ func tellReach(run *Run) error {
 // certificates sets a variable that names a file of certificates. Where the box
 // would not see the file, it gets a copy.
 func certificates(run *Run, variable, file string) error {
+	if !filepath.IsAbs(file) {
+		return nil
+	}
+	file = filepath.Clean(file)
 	hidden := slices.ContainsFunc([]string{run.Home, "/tmp", "/var/tmp", "/run"}, func(dir string) bool {
 		return paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file))
 	})
@@ -84,72 +158,4 @@ func certificates(run *Run, variable, file string) error {
 	}
 	run.Assets.Env = append(run.Assets.Env, profile.KV{Key: variable, Value: file})
 	return nil
-}
-
-// groupsOf are the groups of a list, each once.
-func groupsOf(list []string) []string {
-	var out []string
-	for _, text := range list {
-		if group, ok := strings.CutPrefix(text, "@"); ok && !slices.Contains(out, group) {
-			out = append(out, group)
-		}
-	}
-	return out
-}
-
-// askedGroups are the groups of both lists that have a client.
-func askedGroups(run *Run) []string {
-	var groups []string
-	for _, group := range groupsOf(slices.Concat(run.Spec.NetworkAllow, run.Spec.NetworkDeny)) {
-		if _, fixed := registry.Fixed(group); !fixed {
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
-
-// registries asks for the groups of both lists that have a client.
-func registries(run *Run, dir func() (string, error)) (map[string]registry.Answer, error) {
-	groups := askedGroups(run)
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	list, err := book(run).Answers(context.Background(), groups, registryHost(run), dir)
-	if list == nil {
-		return nil, err
-	}
-	if err != nil {
-		run.Warn("the answers of the package managers were not saved: %v", err)
-	}
-	out := map[string]registry.Answer{}
-	for i, group := range groups {
-		out[group] = list[i]
-	}
-	return out, nil
-}
-
-// book is where the answers of package managers are kept.
-func book(run *Run) registry.Book {
-	return registry.Book{Path: filepath.Join(run.InnerHome, "registries.json")}
-}
-
-// registryHost is where package managers are looked for and how they are run.
-func registryHost(run *Run) registry.Host {
-	dirs := slices.DeleteFunc(hostPath(run), func(d string) bool { return d == run.ShimDir() })
-	return registry.Host{
-		Home: run.Home, Path: strings.Join(dirs, ":"), Lookup: run.LookupEnv, Environ: run.Environ, Private: netproxy.Private,
-		Program: func(name string) (string, error) {
-			p, err := hostProgram(run, name, dirs)
-			if errors.Is(err, shims.ErrNotFound) {
-				err = fs.ErrNotExist
-			}
-			return p, err
-		},
-		Fetch: func(ctx context.Context, address string) ([]byte, []string, error) {
-			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-			defer cancel()
-			page, err := remote.GetPage(ctx, address)
-			return page.Data, page.Hops, err
-		},
-	}
 }

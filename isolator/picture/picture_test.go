@@ -65,7 +65,7 @@ func subject(t *testing.T) Subject {
 			Binds:  []plan.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Room: plan.SpareRoom, Reason: "capability claude: a clone of ~/.claude"}},
 		},
 		Hosts:    []Hosts{{"network_allow", []string{"example.com"}}, {"capability claude", []string{"api.example.net"}}},
-		NetNotes: []string{"@go has no host: go is not installed"},
+		NetNotes: []string{"a note"},
 		Limits:   []string{"open files limit 2000, held by resource limits of the program (setrlimit)"},
 		Later:    []string{work + "/Makefile", work + "/.vscode/tasks.json"},
 	}
@@ -126,7 +126,7 @@ func TestGroups(t *testing.T) {
   shut never: bad.example.com
   open uses here: port 5432 of this computer, at its own 5432
   open is reached: its port 3000, at 8080 of this computer
-  note note: @go has no host: go is not installed
+  note note: a note
 `,
 		`  own claude: copies of: ~/.claude/.credentials.json (cleaned) | ~/.claude/settings.json (cleaned) | ~/.claude.json (cleaned) | ~/.claude/CLAUDE.md | ~/.claude/agents/ | ~/.claude/commands/ | ~/.claude/output-styles/ | ~/.claude/skills/
   shut claude: without: what else is in ~/.claude

@@ -16,7 +16,6 @@ import (
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-	"github.com/enr/inner/profile/registry"
 	"github.com/enr/inner/shims"
 )
 
@@ -175,12 +174,7 @@ func reachJSON(r features.Reach) object {
 	for _, l := range r.Lines {
 		lines = append(lines, l.Text)
 	}
-	var answers []registry.Answer
-	for _, a := range r.Answers {
-		a.Config = "" // it may hold a login
-		answers = append(answers, a)
-	}
-	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "answers": answers, "lines": lines, "warnings": r.Warnings}
+	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "lines": lines, "warnings": r.Warnings}
 }
 
 // stagedJSON is what would be made on the host for the run.

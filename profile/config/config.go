@@ -39,6 +39,7 @@ type Config struct {
 	DefaultLimits  profile.Limits
 	Hide           []string                // hidden from every box, on top of the table
 	HideEnv        []string                // patterns of variables that pass into no box
+	Groups         map[string][]string     // the hosts of a group, in the place of its own: see registry.Hosts
 	Capabilities   []capability.Capability // declared by [capability.NAME]
 	TrustPrefixes  []string                // folders whose profiles need no question, not expanded
 	TrustClones    bool                    // also those of clones there
@@ -58,8 +59,9 @@ type file struct {
 	DefaultLimits  profile.LimitsTable         `toml:"default_limits"`
 	Hide           hideTable                   `toml:"hide"`
 
-	Output outputTable `toml:"output"`
-	Trust  trustTable  `toml:"trust"`
+	Output outputTable                `toml:"output"`
+	Groups strict.Table[strict.Words] `toml:"groups"`
+	Trust  trustTable                 `toml:"trust"`
 
 	Capability strict.Table[capability.Table] `toml:"capability"`
 }
@@ -104,6 +106,7 @@ func ofProject(f *file, problems *strict.Problems) {
 		{f.Output.Keep.At, "output.keep", records},
 		{f.Output.Size.At, "output.size", records},
 		{f.Capability.At, "capability", "declare capabilities"},
+		{f.Groups.At, "groups", "decide which hosts a group stands for"},
 		{f.Trust.Prefixes.At, "trust.prefixes", trust},
 		{f.Trust.Clones.At, "trust.clones", trust},
 	} {
@@ -165,7 +168,7 @@ func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, erro
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
 		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
-		Capabilities: capabilities(f.Capability), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
+		Capabilities: capabilities(f.Capability), Groups: groups(f.Groups), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
 		TrustPrefixes: f.Trust.Prefixes.Texts(), TrustClones: f.Trust.Clones.V,
 	}, nil
 }
@@ -190,6 +193,7 @@ func check(f *file, problems *strict.Problems) {
 	checkFolder(f.WorkspacesPath, "workspaces_path", problems)
 	checkFolder(f.Log, "log", problems)
 	f.Hide.check(problems)
+	checkGroups(f.Groups, problems)
 	checkRoles(f.Roles, problems)
 	f.Output.check(problems)
 	f.Trust.check(problems)

@@ -98,6 +98,14 @@ config.toml:3: capability.a.hosts: "https://x/" is an address of a page: write t
 				"config.toml:8: capability.a.env: \"PATH\" is the profile's to set\n" +
 				"config.toml:8: capability.a.env: \"a=b\" cannot be set here",
 		},
+		{"[groups]\nnpm = \"@npm npm.example:8443\"\ngithub = []", ""},
+		{
+			"[groups]\nnmp = \"a.example\"\npypi = [\"@npm\"]\ngo = \"https://a.example/ 10.0.0.0/8\"",
+			`config.toml:2: groups.nmp: "@nmp" is not a group: there are @crates @debian @github @gitlab @go @maven @npm @pypi
+config.toml:3: groups.pypi: "@npm" is another group: write its hosts
+config.toml:4: groups.go: "https://a.example/" is an address of a page: write the host alone
+config.toml:4: groups.go: "10.0.0.0/8" has a path or a range: write one host`,
+		},
 		{"[x", "config.toml:1: expected ']' to close table name"},
 	} {
 		if _, _, got := load(t, c.text); got != c.want {
@@ -173,6 +181,11 @@ args = ["--no-update"]
 	// A project has no say in what is copied out of the home.
 	if _, _, err := LoadProject(path); err == nil || !strings.HasSuffix(err.Error(), "config.toml:1: capability: a project does not declare capabilities (write it into your own config.toml: inner config edit)") {
 		t.Errorf("a project's: %v", err)
+	}
+	// Nor in where the user's groups lead.
+	file := profile.File{Path: "config.toml", Data: []byte("[groups]\nnpm = \"evil.example\"")}
+	if _, err := ParseProject(file); err == nil || !strings.Contains(err.Error(), "config.toml:1: groups: a project does not decide which hosts a group stands for") {
+		t.Errorf("a project's groups: %v", err)
 	}
 }
 

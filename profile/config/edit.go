@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,9 @@ func (c *Config) Settings() []Setting {
 	table("default_limits", c.DefaultLimits.Rows())
 	add(strings.Join(c.Hide, ", "), "hide", "paths")
 	add(strings.Join(c.HideEnv, ", "), "hide", "env")
+	for _, group := range slices.Sorted(maps.Keys(c.Groups)) {
+		add(strings.Join(c.Groups[group], " "), "groups", group)
+	}
 	add(strings.Join(c.TrustPrefixes, ", "), "trust", "prefixes")
 	add(yes[c.TrustClones], "trust", "clones")
 	return out
@@ -61,7 +65,7 @@ func (c *Config) Settings() []Setting {
 // user's own after it.
 func Keys() []string {
 	return []string{
-		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "output.keep", "output.size",
+		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "groups.", "output.keep", "output.size",
 		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
 		"default_limits.disk",
 	}

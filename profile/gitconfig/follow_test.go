@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 	put("tilde", "[a]\n\tb = tilde\n")
 	conditions := []string{
 		"gitdir:~/src/", "gitdir:src/", "gitdir:src/app-1/", "gitdir:app-1", "gitdir:**/app-1/.git", "gitdir:SRC/", "gitdir/i:SRC/", "gitdir:./src/", "gitdir:" + dir + "/src/app-?/.git", "gitdir:" + dir + "/*/.git",
-		"gitdir:" + dir + "/**/.git", "gitdir:app-[0-9]/", "gitdir:app-[!0-9]/", "gitdir:app-[^0]/", "gitdir:app-[]1]/", `gitdir:app\-1/`, "gitdir:a*/", "gitdir:**", "gitdir:/**/s*c/**", "gitdir:src/*", "gitdir:src/**/.git", "gitdir:" + dir + "/**/**/.git",
+		"gitdir:" + dir + "/**/.git", "gitdir:app-[0-9]/", "gitdir:app-[!0-9]/", "gitdir:app-[^0]/", `gitdir:app-[\]1]/`, `gitdir:app\-1/`, "gitdir:a*/", "gitdir:**", "gitdir:/**/s*c/**", "gitdir:src/*", "gitdir:src/**/.git", "gitdir:" + dir + "/**/**/.git",
 		"onbranch:feature**", "onbranch:f**/x1", `onbranch:feature\/x1`, `onbranch:**\/x1`, "onbranch:feature/**", "onbranch:**x1", "onbranch:f**/*",
 		"onbranch:feature/x1", "onbranch:feature/", "onbranch:feature/*", "onbranch:*", "onbranch:**", "onbranch:f*1", "onbranch:feature", "onbranch:**/x1", "onbranch:feature/x[0-9]", "onbranch:feature/x?",
 		"hasconfig:remote.*.url:https://example.com/**", "hasconfig:remote.*.url:https://example.com/*", "hasconfig:remote.*.url:https://other/**", "hasconfig:remote.*.url:**/b.git", "hasconfig:other:x", "nothing:x",

@@ -2,7 +2,7 @@
 // that are absolute.
 //
 // It promises what git does: "*" and "?" stay within a name, "**" stands for
-// any number of folders, "[!a]" and "[[:digit:]]" are classes, "!" takes back
+// any number of folders, "[!a]" and "[0-9]" are classes, "!" takes back
 // what an earlier pattern matched, but not below a folder that is matched
 // itself, a slash at the end means folders only, and a pattern without another
 // slash matches at any depth. Names are bytes.
@@ -10,11 +10,13 @@
 // It differs from git where git would pass over a pattern without a word: a
 // comment, a blank at the end, a class that is never closed, "{a,b}", which
 // other tools read as "a" or "b" and git as a name. Here they are errors, for
-// somebody relies on what the pattern hides.
+// somebody relies on what the pattern hides. So is what a class has that the
+// library does not know: "[[:digit:]]", and "]" at its beginning.
 //
-// No library of this kind was used: those for Go translate patterns to regular
-// expressions, and differ from git in classes, escapes or "**". The tests ask
-// git itself.
+// A name is compared by doublestar, which goes character by character where
+// path.Match of Go steps into the middle of one. What is around it says which
+// folders a search has to enter; no library does, and where these know "**" it is
+// something else than to git at the end of a pattern. The tests ask git itself.
 //
 //	text, err := gitignore.Absolute("/home/ann/app", "*.pem") // /home/ann/app/**/*.pem
 //	p, err := gitignore.Parse(text)
@@ -26,8 +28,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Pattern is one pattern, for absolute paths.
@@ -44,6 +50,7 @@ type part struct {
 	stars   bool
 	literal bool // text is the name itself, not escaped
 	text    string
+	glob    string // of what is not literal, for doublestar
 }
 
 // Escape makes a path match itself.
@@ -56,25 +63,8 @@ func Escape(p string) string {
 
 // alternatives reports whether a pattern has "{a,b}" in a name, as shells and other tools understand it.
 func alternatives(text string) bool {
-	open, comma := false, false
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '/':
-			open = false
-		case '{':
-			open, comma = true, false
-		case ',':
-			comma = true
-		case '}':
-			if open && comma {
-				return true
-			}
-			open = false
-		}
-	}
-	return false
+	text = regexp.MustCompile(`\\.`).ReplaceAllLiteralString(text, "")
+	return regexp.MustCompile(`\{[^/{}]*,[^/{}]*\}`).MatchString(text)
 }
 
 // Absolute returns a pattern of the folder root as one that Parse takes. What
@@ -153,14 +143,11 @@ func parse(text string) (Pattern, error) {
 				p.parts = append(p.parts, part{stars: true})
 			}
 		default:
-			if err := checkName(s); err != nil {
+			one, err := named(s)
+			if err != nil {
 				return p, err
 			}
-			name, literal := unescape(s)
-			if !literal {
-				name = s
-			}
-			p.parts = append(p.parts, part{literal: literal, text: name})
+			p.parts = append(p.parts, one)
 		}
 	}
 	if len(p.parts) == 0 {
@@ -242,7 +229,7 @@ func (l List) enter(s State, at place) State {
 // Step goes from a folder to what is called name in it, and reports whether
 // that is matched. When it is not, next is its own state: what of the patterns
 // may match below it, and named is the part of next that is owed to a name
-// instead of "**".
+// instead of "**". Of what is no folder there is neither.
 func (l List) Step(s State, name string, dir bool) (next, named State, matched bool) {
 	last := -1
 	for _, at := range s {
@@ -254,9 +241,11 @@ func (l List) Step(s State, name string, dir bool) (next, named State, matched b
 		if at.part == len(p.parts)-1 && (dir || !p.DirOnly) && at.pattern >= last {
 			last, matched = at.pattern, !p.Negate
 		}
-		if this.stars {
+		switch {
+		case !dir:
+		case this.stars:
 			next = l.enter(next, at)
-		} else {
+		default:
 			next = l.enter(next, place{at.pattern, at.part + 1})
 			named = l.enter(named, place{at.pattern, at.part + 1})
 		}
@@ -292,191 +281,95 @@ func (p part) matches(name string) bool {
 	case p.literal:
 		return p.text == name
 	}
-	return match(p.text, name)
+	return doublestar.MatchUnvalidated(p.glob, bytewise(name))
 }
 
 var (
-	errClass  = errors.New(`"[" begins a class that is not closed; "\[" is the character`)
+	errClass  = errors.New(`"[" begins a class that is not closed, or is empty; "\[" is the character, "\]" the one in a class`)
 	errEscape = errors.New(`"\" at the end of a name escapes nothing`)
+	errNamed  = errors.New(`"[:" names a class, of which there is none here: write its characters, such as [0-9a-z]`)
 )
 
-// checkName reports what is wrong with a pattern for one name.
-func checkName(s string) error {
-	for i := 0; i < len(s); {
-		switch s[i] {
-		case '\\':
-			if i+1 == len(s) {
-				return errEscape
-			}
-			i += 2
-		case '[':
-			_, n, err := class(s[i:], 0)
-			if err != nil {
-				return err
-			}
-			i += n
-		default:
+// named reads a pattern for one name.
+func named(text string) (part, error) {
+	var glob strings.Builder
+	s, class := bytewise(text), 0 // where one begins
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 == len(s):
+			return part{}, errEscape
+		case c == '\\':
+			glob.WriteByte(c)
 			i++
+		case class > 0 && strings.HasPrefix(s[i:], "[:"):
+			return part{}, errNamed
+		case class > 0 && c == ']':
+			if empty := emptyRange(s[class:i]); empty != "" {
+				return part{}, fmt.Errorf("the range %s of a class is empty", empty)
+			}
+			class = 0
+		case class > 0:
+		case c == '[':
+			if class = i + 1; strings.HasPrefix(s[class:], "!") || strings.HasPrefix(s[class:], "^") {
+				class++
+			}
+		case c == '*' && strings.HasPrefix(s[i+1:], "*"): // several are one
+			continue
+		case c == '{', c == '}': // nothing else than these to git
+			glob.WriteByte('\\')
 		}
+		glob.WriteByte(s[i])
 	}
-	return nil
+	if !doublestar.ValidatePattern(glob.String()) {
+		return part{}, errClass
+	}
+	if name, literal := unescape(text); literal {
+		return part{literal: true, text: name}, nil
+	}
+	return part{text: text, glob: glob.String()}, nil
 }
 
-// match reports whether a pattern that checkName takes matches a name. It goes
-// back to the last "*" only: an earlier one cannot match more.
-func match(s, name string) bool {
-	star, kept := -1, 0
-	i, j := 0, 0
-	for j < len(name) {
-		if i < len(s) {
-			if s[i] == '*' {
-				i++
-				star, kept = i, j
-				continue
-			}
-			if ok, n := one(s[i:], name[j]); ok {
-				i += n
-				j++
-				continue
-			}
+// emptyRange returns a range of a class that ends before it begins, or "". To git it is nothing, and to doublestar
+// its first character.
+func emptyRange(class string) string {
+	ranges := regexp.MustCompile(`(?s)([^\\]|\\.)-(\\.|[^\\])`)
+	for _, r := range ranges.FindAllStringSubmatch(class, -1) {
+		if strings.TrimPrefix(r[1], `\`) > strings.TrimPrefix(r[2], `\`) {
+			return r[0]
 		}
-		if star < 0 {
-			return false
-		}
-		kept++
-		i, j = star, kept
 	}
-	return strings.Trim(s[i:], "*") == ""
+	return ""
+}
+
+// bytewise makes each byte a character of its own: names are bytes to git, and characters to doublestar.
+func bytewise(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s
+	}
+	out := make([]rune, len(s))
+	for i := range len(s) {
+		out[i] = rune(s[i])
+	}
+	return string(out)
 }
 
 // Glob reports whether a pattern of git's matches a whole text, name by name: "*" and
-// "?" stop at a slash, "**" between slashes does not. One that git's ignore files would
-// not take matches nothing.
-//
-// Source: wildmatch.c of git 2.39 with WM_PATHNAME; what package gitconfig does with it
-// is compared with git.
+// "?" stop at a slash, "**" between slashes does not. One that Parse would not take for a
+// name matches nothing. What package gitconfig does with it is compared with git.
 func Glob(pattern, text string) bool {
-	parts, ok := split(pattern)
-	if !ok {
-		return false
-	}
-	names := strings.Split(text, "/")
-	star, kept := -1, 0 // as in match
-	i, j := 0, 0
-	for j < len(names) {
-		switch {
-		case i < len(parts) && parts[i] == "**" && i+1 == len(parts):
-			return true
-		case i < len(parts) && parts[i] == "**":
-			i++
-			star, kept = i, j
-		case i < len(parts) && match(parts[i], names[j]):
-			i, j = i+1, j+1
-		case star < 0:
-			return false
-		default:
-			kept++
-			i, j = star, kept
-		}
-	}
-	return i == len(parts)
-}
-
-// split cuts a pattern at its slashes, not at those of a class.
-func split(pattern string) (parts []string, ok bool) {
-	begin := 0
-	for i := 0; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '/':
-			parts, begin = append(parts, pattern[begin:i]), i+1
-		case '\\':
-			if i++; strings.HasPrefix(pattern[i:], "/") { // it is one all the same
-				parts, begin = append(parts, pattern[begin:i-1]), i+1
-			}
-		case '[':
-			_, n, err := class(pattern[i:], 0)
-			if err != nil {
-				return nil, false
-			}
-			i += n - 1
-		}
-	}
-	parts = append(parts, pattern[begin:])
-	return parts, !slices.ContainsFunc(parts, func(p string) bool { return checkName(p) != nil })
-}
-
-// one compares a byte with the beginning of a pattern, and returns how long
-// that is.
-func one(s string, c byte) (bool, int) {
-	switch s[0] {
-	case '?':
-		return true, 1
-	case '\\':
-		return s[1] == c, 2
-	case '[':
-		in, n, _ := class(s, c)
-		return in, n
-	}
-	return s[0] == c, 1
-}
-
-// class reads the class at the beginning of s: whether c is in it, and how long
-// it is.
-func class(s string, c byte) (in bool, n int, err error) {
-	i := 1
-	negate := i < len(s) && (s[i] == '!' || s[i] == '^')
-	if negate {
-		i++
-	}
-	for first := true; ; first = false {
-		if i >= len(s) {
-			return false, 0, errClass
-		}
-		if s[i] == ']' && !first {
-			return in != negate, i + 1, nil
-		}
-		has, n, err := member(s[i:], c)
+	var p Pattern
+	for s := range strings.SplitSeq(strings.ReplaceAll(pattern, `\/`, "/"), "/") {
+		one, err := named(s)
 		if err != nil {
-			return false, 0, err
+			return false
 		}
-		in = in || has
-		i += n
+		one.stars = s == "**"
+		p.parts = append(p.parts, one)
 	}
-}
-
-// member reads one member of a class, a named class, a character or a range: whether c is in it, and how long it is.
-func member(s string, c byte) (in bool, n int, err error) {
-	if after, ok := strings.CutPrefix(s, "[:"); ok {
-		if word, _, ok := strings.Cut(after, ":]"); ok && strings.IndexByte(word, ']') < 0 {
-			has := named(word)
-			if has == nil {
-				return false, 0, fmt.Errorf("there is no class [:%s:]", word)
-			}
-			return has(c), len(word) + 4, nil
-		}
+	l := List{p}
+	state, matched := l.Start(), false
+	for name := range strings.SplitSeq(text, "/") {
+		state, _, matched = l.Step(state, name, true)
 	}
-	from, n, ok := char(s)
-	if !ok {
-		return false, 0, errClass
-	}
-	to := from
-	if n+1 < len(s) && s[n] == '-' && s[n+1] != ']' {
-		end, more, ok := char(s[n+1:])
-		if !ok {
-			return false, 0, errClass
-		}
-		to, n = end, n+1+more
-	}
-	return from <= c && c <= to, n, nil
-}
-
-// char reads one character of a class.
-func char(s string) (c byte, n int, ok bool) {
-	switch {
-	case s[0] != '\\':
-		return s[0], 1, true
-	case len(s) > 1:
-		return s[1], 2, true
-	}
-	return 0, 0, false
+	return matched
 }

@@ -128,7 +128,7 @@ func TestLikeGit(t *testing.T) {
 	r := newReferee(t)
 	for _, patterns := range []string{
 		"*.pem", "a", "d/", "secret", "conf/secret", "**/conf/secret", "x/**/secret", "x/**", "**/d/**", "**", "*", "***", "d/*/", "d/*/a.pem", "**/", "d/**/",
-		"[!a]*", "[^a]*", "[a-c]", "[]x]", `\[x\]`, `[\[]x]`, "[[:digit:]]", "[[:alpha:]]?", `\{a,b}`, "a{b}", `*\{a,b}*`, `\!x`, `\#x`, "a?b", "?", "??", "a[-]c", "[a-]", "[--z]",
+		"[!a]*", "[^a]*", "[a-c]", `[\]x]`, `\[x\]`, `[\[]x]`, "[0-9]", "[a-zA-Z]?", "[!a-d]*", "[é]", "[!é]", "?é*", "[!-a]*", "[^-Z]*", `\{a,b}`, "a{b}", `*\{a,b}*`, `\!x`, `\#x`, "a?b", "?", "??", "a[-]c", "[a-]", "[--z]",
 		"a**c", "d/**b", ".env*", ".env* !.env.local", "d !d/b", "d/* !d/b", "* !d !d/a.pem", "*.pem !d/e/a.pem d/e/a.pem", `d\\e`, "./d/b", "d//b", "/d/b",
 		"node_modules/**/key.pem", "key.pem", "vendor/**/secret", "empty/", "d/empty", "a*b*c*", "*a*a*a*b", "e* !**/empty",
 	} {
@@ -145,7 +145,7 @@ func TestLikeGit(t *testing.T) {
 // TestLikeGitRandom does the same with patterns that nobody writes.
 func TestLikeGitRandom(t *testing.T) {
 	r := newReferee(t)
-	words := []string{"a", "b", "d", "e", "x", "*", "*", "**", "**/", "/**", "/", "/", "?", "[a-d]", "[!a]", "[]a]", `\a`, `\*`, ".pem", "secret", "conf", `\{a,b}`, "-", "[[:lower:]]", "[^[:alpha:].]"}
+	words := []string{"a", "b", "d", "e", "x", "*", "*", "**", "**/", "/**", "/", "/", "?", "[a-d]", "[!a]", `[\]a]`, "[a-]", "[--e]", "é", "[!é]", `\a`, `\*`, ".pem", "secret", "conf", `\{a,b}`, "-", "[a-z]", "[^a-zA-Z.]", "}", "{"}
 	compared := 0
 	for seed := range 600 {
 		rnd := rand.New(rand.NewSource(int64(seed)))
@@ -181,7 +181,7 @@ func TestLikeGitRandom(t *testing.T) {
 
 // TestRefused: what git would pass over without a word is an error.
 func TestRefused(t *testing.T) {
-	for _, text := range []string{"", "!", "/", ".", "./", "#secret", "secret ", "[a", "a[", "[", "[a/b]", `a\`, `a\/b`, "[[:nope:]]", "a/*/../b", "a\x00", "!#x"} {
+	for _, text := range []string{"", "!", "/", ".", "./", "#secret", "secret ", "[a", "a[", "[", "[a/b]", `a\`, `a\/b`, "[[:nope:]]", "[[:digit:]]", "[]x]", "[!]x]", "[z-a]", `[!\]-\[]`, "[]", "a/*/../b", "a\x00", "!#x"} {
 		if abs, err := Absolute("/w", text); err == nil {
 			t.Errorf("%q is taken as %q", text, abs)
 		}

@@ -23,7 +23,7 @@ import (
 //go:embed fetcher.bin
 var fetcher string
 
-func get(ctx context.Context, raw string, pages bool) (Page, error) {
+func get(ctx context.Context, raw string) (Page, error) {
 	if err := Check(raw); err != nil {
 		return Page{}, err
 	}
@@ -36,9 +36,6 @@ func get(ctx context.Context, raw string, pages bool) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, fmt.Sprintf("/proc/self/fd/%d", program.Fd()), raw)
-	if pages {
-		cmd.Args = append(cmd.Args, PagesWord)
-	}
 	cmd.Args[0] = "inner-fetch"
 	cmd.Env = environment(os.Environ())
 	cmd.Dir = "/"

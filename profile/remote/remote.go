@@ -94,13 +94,7 @@ func ParseDigest(text string) (string, error) {
 }
 
 // Get reads the profile that is at a URL that Check accepts, within thirty seconds.
-func Get(ctx context.Context, raw string) (Page, error) { return get(ctx, raw, false) }
-
-// GetPage is Get for anything else, web pages included.
-func GetPage(ctx context.Context, raw string) (Page, error) { return get(ctx, raw, true) }
-
-// PagesWord tells the fetching program that web pages are welcome.
-const PagesWord = "pages"
+func Get(ctx context.Context, raw string) (Page, error) { return get(ctx, raw) }
 
 // Page is what was at a URL.
 type Page struct {

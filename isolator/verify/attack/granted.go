@@ -29,7 +29,7 @@ func grants() []Attack {
 		}),
 		hiding("hide-deep", "read files that a pattern of [hide] matches, far below the project, in packages and build results", `~/app/**/*.mine`,
 			planted("app/a/b/c/d/e/f/g/x.mine", "app/node_modules/p/x.mine", "app/build/x.mine", "app/vendor/x.mine", "app/.venv/lib/x.mine", "app/x.mine")),
-		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [[:digit:]]", `~/app/k[!a][[:digit:]]`, planted("app/kb1", "app/kc2")),
+		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [0-9]", `~/app/k[!a][0-9]`, planted("app/kb1", "app/kc2")),
 		{
 			Name: "hide-env", Class: "secrets", What: "print a variable that [hide] env names and that was passed with -e",
 			Stage: func(s *Fixture) error {

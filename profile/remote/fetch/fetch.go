@@ -32,12 +32,10 @@ const (
 )
 
 // Fetcher gets texts. Check says which URLs may be asked for, redirects
-// included; it is not nil. Timeout is Timeout when it is zero. Pages takes web
-// pages, too, which no profile is.
+// included; it is not nil. Timeout is Timeout when it is zero.
 type Fetcher struct {
 	Check   func(raw string) error
 	Timeout time.Duration
-	Pages   bool
 }
 
 // Get reads what is at a URL. hops are the hosts it was sent on to. Every error
@@ -67,9 +65,6 @@ func (f Fetcher) ask(ctx context.Context, raw string, hops *[]string) (*http.Res
 	}
 	req.Header.Set("User-Agent", "inner")
 	req.Header.Set("Accept", "application/toml, text/plain;q=0.9, */*;q=0.1")
-	if f.Pages {
-		req.Header.Set("Accept", "text/html, application/json;q=0.9, */*;q=0.1")
-	}
 	client := &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
@@ -113,7 +108,7 @@ func (f Fetcher) text(ctx context.Context, resp *http.Response) ([]byte, error) 
 		return nil, fmt.Errorf("cannot be fetched: the server says %s", statusLine(resp))
 	case enc != "" && enc != "identity":
 		return nil, fmt.Errorf("comes compressed (%q), which was not asked for", enc)
-	case !f.Pages && strings.EqualFold(strings.TrimSpace(kind), "text/html"):
+	case strings.EqualFold(strings.TrimSpace(kind), "text/html"):
 		return nil, page
 	case resp.ContentLength > MaxSize:
 		return nil, large
@@ -127,7 +122,7 @@ func (f Fetcher) text(ctx context.Context, resp *http.Response) ([]byte, error) 
 		return nil, f.plain(ctx, err)
 	case len(data) > MaxSize:
 		return nil, large
-	case !f.Pages && isPage(data):
+	case isPage(data):
 		return nil, page
 	}
 	return data, nil
