@@ -22,7 +22,10 @@ export GO GOFUMPT STATICCHECK NFPM
 .DEFAULT_GOAL := build
 .PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt generate demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
-build: ## build bin/inner, which carries inner-fetch, inner-box, inner-git and inner-shim, and bin/inner-attack, each one static binary
+# The names of cmd/inner-beside, each with its commands.
+BESIDE := inner-agent inner-fleet inner-learn inner-verify
+
+build: ## build bin/inner, which carries inner-fetch, inner-box, inner-git and inner-shim, and the programs beside it
 	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
 	@mkdir -p bin
 	$(GOBUILD) -o profile/remote/fetcher.bin ./cmd/inner-fetch
@@ -34,6 +37,8 @@ build: ## build bin/inner, which carries inner-fetch, inner-box, inner-git and i
 	@sha256sum <cmd/inner/shim.bin | cut -c1-16 >cmd/inner/shim.sum
 	$(GOBUILD) -tags programs -o bin/inner ./cmd/inner
 	$(GOBUILD) -tags programs -o bin/inner-attack ./cmd/inner-attack
+	$(GOBUILD) -tags programs -o bin/inner-beside ./cmd/inner-beside
+	@for name in $(BESIDE); do ln -sf inner-beside "bin/$$name"; done
 
 test: ## install what the tests need and run them all (PKG=./hooks/... ARGS='-run X' for some)
 	@contrib/setup.sh test
@@ -137,13 +142,17 @@ fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner
 	@$(MAKE) --no-print-directory build
 	@contrib/fleet.sh $(PARTS)
 
-install: ## install inner and inner-attack in PREFIX/bin (default ~/.local, for root /usr/local)
-	@[ -x bin/inner ] && [ -x bin/inner-attack ] || $(MAKE) --no-print-directory build
-	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/bin" bin/inner bin/inner-attack
+install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local), and the programs beside it in PREFIX/libexec/inner
+	@[ -x bin/inner ] && [ -x bin/inner-attack ] && [ -x bin/inner-beside ] || $(MAKE) --no-print-directory build
+	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/libexec/inner" bin/inner-attack bin/inner-beside
+	@for name in $(BESIDE); do ln -sf inner-beside "$(DESTDIR)$(PREFIX)/libexec/inner/$$name"; done
+	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/bin" bin/inner
+	@rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner-attack" # of the version before
 	@[ -n "$(DESTDIR)" ] || "$(PREFIX)/bin/inner" hook
 
-uninstall: ## remove inner and inner-attack from PREFIX/bin
+uninstall: ## remove inner and the programs beside it from PREFIX
 	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner" "$(DESTDIR)$(PREFIX)/bin/inner-attack"
+	rm -rf -- "$(DESTDIR)$(PREFIX)/libexec/inner"
 
 clean: ## remove what was built
 	rm -rf -- bin

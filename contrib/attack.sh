@@ -16,7 +16,7 @@ fi
 dir=$(mktemp -d /var/tmp/inner-attack.XXXXXX)
 trap 'rm -rf -- "$dir"' EXIT
 mkdir "$dir/bin"
-cp "${INNER_TEST_BIN:-bin/inner}" "$(dirname "${INNER_TEST_BIN:-bin/inner}")/inner-attack" "$dir/bin"
+cp -P "${INNER_TEST_BIN:-bin/inner}" "$(dirname "${INNER_TEST_BIN:-bin/inner}")"/inner-* "$dir/bin"
 for program in claude gemini codex opencode cursor-agent node python3 go cargo mvn gradle podman; do
 	command -v "$program" >/dev/null || printf '#!/bin/sh\n' >"$dir/bin/$program"
 done

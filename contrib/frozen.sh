@@ -32,6 +32,9 @@ trap 'rm -rf -- "$work"' EXIT
 mkdir -p "$work/out" "$work/bin" "$work/stubs"
 cp -- "$1" "$work/bin/old"
 cp -- "$2" "$work/bin/new"
+mkdir -p "$work/beside/old" "$work/beside/new"
+cp -P -- "$(dirname -- "$1")"/inner-* "$work/beside/old" 2>/dev/null || : # the version before has one program
+cp -P -- "$(dirname -- "$2")"/inner-* "$work/beside/new"
 shift 2
 cp -r "$here/frozen" "$here/profiles" "$work/"
 mkdir "$work/features"

@@ -66,10 +66,10 @@ documents() {
 	done
 }
 one_importer() { # each outside library has one package that imports it, besides tests
-	# x/sys is the kernel's names and numbers, and cobra is cmd/inner's skeleton.
+	# x/sys is the kernel's names and numbers, and cobra, with its flags, is the skeleton of all commands.
 	"$GO" list -f '{{$p := .ImportPath}}{{range .Imports}}{{.}} {{$p}}
 {{end}}' ./... | awk '
-		$1 ~ /^[^\/]*\.[^\/]*\// && $1 !~ /^github\.com\/enr\/inner(\/|$)/ && $1 !~ /^golang\.org\/x\/sys/ && $2 !~ /\/contrib\// {
+		$1 ~ /^[^\/]*\.[^\/]*\// && $1 !~ /^github\.com\/enr\/inner(\/|$)/ && $1 !~ /^golang\.org\/x\/sys/ && $2 !~ /\/contrib\// && !($1 ~ /\/spf13\// && $2 ~ /\/inner\/cmd\//) {
 			if (n[$1]++) who[$1] = who[$1] ", " $2; else who[$1] = $2
 		}
 		END { for (l in n) if (n[l] > 1) print l " is imported by " who[l] }'
@@ -78,6 +78,8 @@ one_importer() { # each outside library has one package that imports it, besides
 # And what of inner is behind the shims or in a box is small (docs/security.md).
 starts_light() {
 	"$GO" list -e -tags programs -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'
+	"$GO" list -e -tags programs -deps ./cmd/inner |
+		grep -xE 'github\.com/enr/inner/isolator/(agenthook|agentsettings|export|mcp|native|needs)' | sed 's/$/ is linked into inner/'
 	"$GO" list -e -tags programs -deps ./cmd/inner-shim |
 		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|isolator/(agenthook|agentsettings|calls|export|handover|mcp|native|picture|preview|consent|needs|verify/attack)|profile/(builtin|shared))' |
 		sed 's/$/ is linked into inner-shim/'

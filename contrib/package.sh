@@ -1,5 +1,5 @@
 #!/bin/bash
-# package.sh [OUT]: deb, rpm, apk and Arch packages of inner and its attack suite in OUT (default
+# package.sh [OUT]: deb, rpm, apk and Arch packages of inner and the programs beside it in OUT (default
 # bin/packages), with SHA256SUMS and inner.cdx.json, the list of what the binary
 # was built from. Everything bears the time of the commit, so that the same
 # commit gives the same bytes. KEY=file signs SHA256SUMS with that ssh key.
@@ -26,12 +26,13 @@ mkdir -p -- "$out"
 stage=$(mktemp -d)
 trap 'rm -rf -- "$stage"' EXIT
 mkdir -- "$stage/man" "$stage/examples"
-cp -- bin/inner bin/inner-attack completions/inner.bash completions/_inner completions/inner.fish contrib/package/apparmor \
+cp -- bin/inner bin/inner-attack bin/inner-beside completions/inner.bash completions/_inner completions/inner.fish contrib/package/apparmor \
 	contrib/package/*.sh contrib/package/nfpm.yaml README.md LICENSE "$stage"
 cp -- contrib/profiles/*.toml "$stage/examples"
 
 export CGO_ENABLED=0
 "$GO" run -tags manual -ldflags "-X main.version=$(bin/inner version | cut -d" " -f2)" ./cmd/inner "$stage/man"
+"$GO" run -tags manual -ldflags "-X main.version=$(bin/inner version | cut -d" " -f2)" ./cmd/inner-beside "$stage/man"
 "$GO" build -o "$stage/tool" ./contrib/package
 "$stage/tool" manual docs/profile-language.md >"$stage/man/inner.toml.5"
 gzip -9n -- "$stage"/man/*

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test.sh [PACKAGE...] [FLAG...]: go test, the way that counts.
 #
-# With the true binaries (INNER_TEST_BIN, and inner-attack beside it), no test skipped in silence
+# With the true binaries (INNER_TEST_BIN, and the programs beside it), no test skipped in silence
 # (INNER_TEST_MUST), each test binary as a plain user in a home of its own
 # (as-plain-user.sh), and the race detector where Go code runs concurrently. For
 # root the tests are built from a copy of the tree that everybody can read: the
@@ -42,7 +42,7 @@ stage=$(mktemp -d /var/tmp/innertest.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
 chmod 0755 "$stage"
 mkdir "$stage/bin"
-cp bin/inner bin/inner-attack "$stage/bin"
+cp -P bin/inner bin/inner-* "$stage/bin"
 export INNER_TEST_BIN=$stage/bin/inner
 
 if [ "$(id -u)" -eq 0 ]; then

@@ -16,22 +16,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
-	"github.com/spf13/cobra"
 )
 
 // isCommand reports whether a word means something to inner already.
 func (a *app) isCommand(root *cobra.Command, word string) bool {
-	if word == "help" || completes(word) || isFormer(word) {
+	if word == "help" || cli.Completes(word) || isFormer(word) {
 		return true
 	}
 	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
-}
-
-// completes reports whether a word is the command with which a shell asks for completions.
-func completes(word string) bool {
-	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
 // unalias replaces an alias at the beginning of a command line, or of one that
@@ -40,7 +37,7 @@ func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
 	switch {
 	case len(args) == 0 || args[0] == "" || args[0][0] == '-':
 		return args, nil
-	case completes(args[0]):
+	case cli.Completes(args[0]):
 		if len(args) > 2 {
 			if rest, err := a.unalias(root, args[1:]); err == nil {
 				return append([]string{args[0]}, rest...), nil
@@ -68,11 +65,11 @@ func (a *app) expand(root *cobra.Command, args []string) ([]string, error) {
 		return nil, err
 	}
 	if !a.isCommand(root, words[0]) {
-		return nil, usagef("alias %q stands for %q, which is not a command of inner", args[0], list[i].Value)
+		return nil, cli.Usagef("alias %q stands for %q, which is not a command of inner", args[0], list[i].Value)
 	}
 	if i < theirs {
 		if why := a.beyondProject(words); why != "" {
-			return nil, usagef("alias %q of the project stands for %q: %s", args[0], list[i].Value, why)
+			return nil, cli.Usagef("alias %q of the project stands for %q: %s", args[0], list[i].Value, why)
 		}
 	}
 	return append(words, args[1:]...), nil
@@ -84,21 +81,23 @@ func (a *app) beyondProject(words []string) string {
 	if !slices.Contains([]string{"run", "verify", "status", "which", "log", "doctor"}, words[0]) {
 		return "a project's alias does not stand for that command; type it yourself"
 	}
-	c := a.cmdRun()
+	c, names := a.cmdRun(), words[1:]
 	switch words[0] {
 	case "run":
-	case "verify":
-		c = a.cmdVerify()
+	case "verify": // whose flags a program beside inner knows
+		c = nil
 	case "doctor":
 		c = a.cmdDoctor()
 	default:
 		return ""
 	}
-	if err := c.ParseFlags(words[1:]); err != nil {
-		return err.Error()
+	if c != nil {
+		if err := c.ParseFlags(words[1:]); err != nil {
+			return err.Error()
+		}
+		names = []string{c.Flag("profile").Value.String()}
 	}
-	names := []string{c.Flag("profile").Value.String()}
-	if words[0] != "run" { // whose words are the program's
+	if words[0] == "doctor" { // the words of a run are the program's
 		names = append(names, c.Flags().Args()...)
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return strings.ContainsRune(name, '/') }) {
@@ -143,9 +142,9 @@ func (a *app) completeAliases(root *cobra.Command, args []string, _ string) ([]s
 	var out []string
 	seen := map[string]bool{}
 	for _, kv := range list {
-		if !a.isCommand(root, kv.Key) && printable(kv.Key) == kv.Key && !seen[kv.Key] {
+		if !a.isCommand(root, kv.Key) && cli.Printable(kv.Key) == kv.Key && !seen[kv.Key] {
 			seen[kv.Key] = true
-			out = append(out, fmt.Sprintf("%s\t%s", kv.Key, printable(kv.Value)))
+			out = append(out, fmt.Sprintf("%s\t%s", kv.Key, cli.Printable(kv.Value)))
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -32,13 +33,13 @@ func wantedOf(words []string) (list []wanted, err error) {
 		kind, what, _ := strings.Cut(word, ":")
 		if slices.Contains([]string{"host", "port", "file", "folder"}, kind) && strings.Contains(word, ":") {
 			if what == "" {
-				return nil, usagef("%q names nothing", word)
+				return nil, cli.Usagef("%q names nothing", word)
 			}
 			list = append(list, wanted{word, kind, what})
 		}
 	}
 	if len(list) > 0 && len(list) < len(words) {
-		return nil, usagef("grants, as %s, are added to one profile: -p NAME", list[0].word)
+		return nil, cli.Usagef("grants, as %s, are added to one profile: -p NAME", list[0].word)
 	}
 	return list, nil
 }
@@ -55,7 +56,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	}
 	old, err := f.loader.LoadBytes(file, f.scope)
 	if err != nil {
-		return a.unusable(err, flags.profile)
+		return a.Unusable(err, flags.profile)
 	}
 	if approved, state := a.standing(f.place, old); !approved {
 		return fault.Refuse(126, "inner allow", "profile %q has to be allowed first: %s", old.Name, state)
@@ -95,10 +96,10 @@ func (a *app) profileToWiden(name string) (found, error) {
 	if len(t.files) != 1 {
 		var names []string
 		for _, file := range t.files {
-			names = append(names, nameOf(file))
+			names = append(names, cli.NameOf(file))
 		}
 		return found{}, fault.Refuse(2, "inner allow -p NAME …", "%s has %s, and none is named: %s",
-			a.Short(t.place.Root()), counted(len(names), "profile", "profiles"), strings.Join(names, ", "))
+			a.Short(t.place.Root()), cli.Counted(len(names), "profile", "profiles"), strings.Join(names, ", "))
 	}
 	return found{place: t.place, loader: a.Loader(t.place), path: t.files[0], scope: profile.Local}, nil
 }
@@ -107,7 +108,7 @@ func (a *app) profileToWiden(name string) (found, error) {
 func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (*profile.Profile, error) {
 	t, err := a.tableOf(f.place, p)
 	if err != nil {
-		return nil, a.unusable(err, p.Name)
+		return nil, a.Unusable(err, p.Name)
 	}
 	has, err := a.hasGrant(t, w)
 	switch {
@@ -139,7 +140,7 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write b
 		}
 		reason = err
 	}
-	return nil, fault.Refuse(1, "inner why "+quoted(w.what), "no line of profile %q grants %s: %v", p.Name, w.word, reason)
+	return nil, fault.Refuse(1, "inner why "+cli.Quoted(w.what), "no line of profile %q grants %s: %v", p.Name, w.word, reason)
 }
 
 // hasGrant answers whether a box has what is wanted.
@@ -160,7 +161,7 @@ func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
 	}
 	answer, err := a.whyPath(t, path)
 	if err == nil && answer.Access == why.Absent && !files.Exists(answer.Real) {
-		err = usagef("%q does not exist", w.what)
+		err = cli.Usagef("%q does not exist", w.what)
 	}
 	return answer, err
 }
@@ -226,7 +227,7 @@ func (a *app) confirmWider(f found, old, new *profile.Profile, yes bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "profile %s (%s):\n", printable(new.Name), printable(a.Short(f.path)))
+	fmt.Fprintf(a.Err, "profile %s (%s):\n", cli.Printable(new.Name), cli.Printable(a.Short(f.path)))
 	wider, narrower := profile.DiffGrants(profile.Grants(was), profile.Grants(will))
 	a.printChange("  ", wider, narrower)
 	return a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then the same with --yes", no: "nothing was changed"})

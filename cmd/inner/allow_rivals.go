@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/profile"
@@ -27,7 +28,7 @@ func (a *app) rivals(p proposal) []shims.Rivals {
 // returns the words that stay open.
 func (a *app) askRivals(root string, rivals []shims.Rivals, list []consent.Candidate, yes bool) (open []shims.Rivals, err error) {
 	for _, r := range rivals {
-		if yes || !caller.IsTerminal(a.stdin) {
+		if yes || !caller.IsTerminal(a.In) {
 			open = append(open, r)
 			continue
 		}
@@ -57,12 +58,12 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []consent.Candi
 func (a *app) askRival(r shims.Rivals) (int, error) {
 	a.Say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
 	for i, name := range r.Names {
-		fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
+		fmt.Fprintf(a.Err, "  %d  %s\n", i+1, cli.Printable(name))
 	}
 	text, ok := a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names)))
 	if !ok {
 		a.Say("nothing was allowed")
-		return 0, exit(1)
+		return 0, cli.Exit(1)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > len(r.Names) {

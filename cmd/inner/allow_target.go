@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/settings"
@@ -74,7 +75,7 @@ func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err err
 	if !there && !t.one {
 		// What is gone names a project that is gone with it, never one above it.
 		if rec == nil || files.Exists(rec.Root) {
-			return t, false, usagef("%q does not exist", path)
+			return t, false, cli.Usagef("%q does not exist", path)
 		}
 		t.place = settings.Place{Cwd: dir, Project: rec}
 		return t, true, nil
@@ -107,13 +108,13 @@ func (a *app) whereTo(path string, recorded bool) (dir, file string, there bool,
 	real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
 	switch {
 	case !there && !recorded:
-		return "", "", false, usagef("%q does not exist", path)
+		return "", "", false, cli.Usagef("%q does not exist", path)
 	case there && fi.IsDir():
 		return files.Real(abs), "", true, nil
 	case strings.HasSuffix(real, ".toml"):
 		return filepath.Dir(real), real, there, nil
 	case there:
-		return "", "", true, usagef("%q is neither a project nor a profile", path)
+		return "", "", true, cli.Usagef("%q is neither a project nor a profile", path)
 	}
 	return real, "", false, nil
 }
@@ -125,7 +126,7 @@ func (t target) inProject(path string, recorded bool) error {
 	if t.place.Cwd == of || recorded && filepath.Base(t.files[0]) == "config.toml" {
 		return nil
 	}
-	return usagef("%q is not a profile of the project: those are in %q", path, of)
+	return cli.Usagef("%q is not a profile of the project: those are in %q", path, of)
 }
 
 // named is the file of the profile of this project that is called so, as inner status
@@ -171,9 +172,9 @@ func (a *app) targets(args []string) (target, error) {
 		case err != nil:
 			return t, err
 		case !t.one:
-			return t, usagef("%q is a project: name it alone", arg)
+			return t, cli.Usagef("%q is a project: name it alone", arg)
 		case i > 0 && t.place.Root() != all.place.Root():
-			return t, usagef("%q is a profile of another project than %q", arg, args[0])
+			return t, cli.Usagef("%q is a profile of another project than %q", arg, args[0])
 		case i == 0:
 			all = t
 		case !slices.Contains(all.files, t.files[0]):
@@ -182,4 +183,3 @@ func (a *app) targets(args []string) (target, error) {
 	}
 	return all, nil
 }
-

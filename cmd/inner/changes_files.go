@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/ownhome"
 )
@@ -15,7 +16,7 @@ import (
 func (a *app) listFiles(list []ownhome.Changed) {
 	for _, f := range list {
 		a.Say("%s has a %s of its own; yours stays as it is", f.Owner, a.Short(f.Original))
-		a.Hint("inner changes show %s", quoted(f.Original))
+		a.Hint("inner changes show %s", cli.Quoted(f.Original))
 	}
 }
 

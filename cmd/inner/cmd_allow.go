@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/consent"
@@ -28,36 +29,36 @@ func (a *app) cmdAllow() *cobra.Command {
 			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.\n\n" +
 			"host:NAME, port:N, file:PATH and folder:PATH add one grant each to a profile: a host, a port of this\ncomputer, and a file or folder to be read, with --write to be written, too.",
 		Example: "  inner allow                              # asks about the profiles of this project\n  inner allow host:example.com -p claude   # one more host\n  inner allow --never                      # they never run here",
-		RunE: a.onHost(func(c *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			list, err := wantedOf(args)
 			switch {
 			case err != nil:
 				return err
 			case never && forget:
-				return usagef("--never and --forget contradict each other")
+				return cli.Usagef("--never and --forget contradict each other")
 			case never || forget:
 				return a.decideOn(args, never)
 			case len(list) > 0:
 				return a.addGrants(list, flags)
 			case flags.write || flags.profile != "":
-				return usagef("--profile and --write go with host:NAME, port:N, file:PATH and folder:PATH")
+				return cli.Usagef("--profile and --write go with host:NAME, port:N, file:PATH and folder:PATH")
 			}
 			return a.allow(args, flags.yes)
 		}),
 	}
-	yesFlag(c, &flags.yes)
+	cli.YesFlag(c, &flags.yes)
 	fl := c.Flags()
 	fl.BoolVar(&never, "never", false, "refuse the profiles for good, without further notices")
 	fl.BoolVar(&forget, "forget", false, "forget what was decided about them")
 	fl.BoolVarP(&flags.write, "write", "w", false, "let the file or folder be written, too")
-	a.profileFlag(c, &flags.profile)
+	a.ProfileFlag(c, &flags.profile)
 	return c
 }
 
 // decideOn refuses the profiles at a path for good, or forgets what was decided about them.
 func (a *app) decideOn(paths []string, never bool) error {
 	if len(paths) > 1 {
-		return usagef("one project or profile, and not %d", len(paths))
+		return cli.Usagef("one project or profile, and not %d", len(paths))
 	}
 	t, err := a.target(strings.Join(paths, ""), true)
 	if err != nil {
@@ -83,7 +84,7 @@ func (a *app) decideOn(paths []string, never bool) error {
 	a.auditTrust(event, t.place.Root(), about, "")
 	a.Say("%s: %s", a.Short(about), word)
 	if of := t.place.Project.Of; of != "" && !never {
-		a.Hint("what is the same in %s stays allowed here, too: inner allow --never, or inner allow --forget %s", a.Short(of), quoted(of))
+		a.Hint("what is the same in %s stays allowed here, too: inner allow --never, or inner allow --forget %s", a.Short(of), cli.Quoted(of))
 	}
 	return a.Regenerate()
 }
@@ -106,7 +107,7 @@ func (p proposal) has(path string) bool {
 }
 
 func (a *app) allow(args []string, yes bool) error {
-	if err := a.firstUse(); err != nil {
+	if err := a.FirstUse(); err != nil {
 		return err
 	}
 	t, err := a.targets(args)
@@ -146,7 +147,7 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	a.sayAllowed(p.list, rivals)
 	if len(wrong) > 0 {
-		return exit(125)
+		return cli.Exit(125)
 	}
 	return nil
 }
@@ -178,14 +179,14 @@ func (a *app) propose(t target) (p proposal, wrong []error, err error) {
 	p.newConfig = p.cfg.File != nil && p.rec.CheckConfig(p.cfg.File).State != trust.Allowed
 	p.list, wrong = consent.Read(a.Settings, t.place, t.files, p.rec, p.cfg)
 	if len(wrong) > 0 {
-		tell.Teller{To: a.stderr}.FailAll(wrong)
+		tell.Teller{To: a.Err}.FailAll(wrong)
 		a.Hint("fix the profile, then inner allow")
 	}
 	switch {
 	case len(p.list) > 0:
 		return p, wrong, nil
 	case len(wrong) > 0:
-		return p, wrong, exit(125)
+		return p, wrong, cli.Exit(125)
 	}
 	return p, nil, a.nothingToAllow(t.place, p.cfg.File == nil)
 }
@@ -252,9 +253,9 @@ func (a *app) sayAllowed(list []consent.Candidate, rivals []shims.Rivals) {
 			return slices.Contains(c.Yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
 		})
 		if len(cmds) > 0 {
-			runs := plural(len(cmds), "runs", "run") + " in the sandbox from now on"
+			runs := cli.Plural(len(cmds), "runs", "run") + " in the sandbox from now on"
 			if c.Stops != nil {
-				runs = plural(len(cmds), "is", "are") + " refused until that is fixed"
+				runs = cli.Plural(len(cmds), "is", "are") + " refused until that is fixed"
 			}
 			a.Say("allowed %s: %s %s", c.Profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
@@ -285,11 +286,11 @@ func (a *app) forgetGone(t target) error {
 
 // printChange prints what became wider or narrower, or that nothing did.
 func (a *app) printChange(indent string, wider, narrower []profile.Grant) {
-	for _, line := range changeLines(a.stderr, wider, narrower) {
-		fmt.Fprintln(a.stderr, indent+line)
+	for _, line := range changeLines(a.Err, wider, narrower) {
+		fmt.Fprintln(a.Err, indent+line)
 	}
 	if len(wider)+len(narrower) == 0 {
-		fmt.Fprintln(a.stderr, indent+"it grants the same as before")
+		fmt.Fprintln(a.Err, indent+"it grants the same as before")
 	}
 }
 
@@ -302,7 +303,7 @@ func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) 
 // showConsent prints what the profiles and the config.toml grant. A text that is longer than
 // the terminal goes through a pager first, and the dangerous part stands once more below it.
 func (a *app) showConsent(p consent.Page) {
-	p.Settings, p.Paint = a.Settings, func(code, text string) string { return tell.Paint(a.stderr, code, text) }
+	p.Settings, p.Paint = a.Settings, func(code, text string) string { return tell.Paint(a.Err, code, text) }
 	p.Width = a.columns()
 	a.printConsent(p.Text())
 	for _, c := range p.List {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
@@ -21,7 +22,7 @@ func (a *app) cmdAttach() *cobra.Command {
 			"terminal from now on, its size and its keys, and inner attach ends with its exit code. A terminal\n" +
 			"that had joined before is released, and told so. The box goes on when this terminal is closed, and\n" +
 			"after inner detach, typed elsewhere. " + whichRun,
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.attach(args) }),
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.attach(args) }),
 	}
 }
 
@@ -31,7 +32,7 @@ func (a *app) cmdDetach() *cobra.Command {
 		Long: "Let a box go on without the terminal that it is in: the shell there has its prompt again, with the\n" +
 			"box as a job in the background. inner attach joins it from any terminal, and fg where it was started.\n" +
 			"Type it in another terminal, or after ^Z in the same one. " + whichRun,
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			b, err := a.boxNamed(args)
 			if err != nil {
 				return err
@@ -51,15 +52,15 @@ func (a *app) attach(args []string) error {
 	if err != nil {
 		return err
 	}
-	if !caller.IsTerminal(a.stdin) {
+	if !caller.IsTerminal(a.In) {
 		return fault.Refuse(2, "type it in a terminal", "standard input is not a terminal, and the box needs one")
 	}
-	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), a.stdin)
+	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), a.In)
 	switch {
 	case err != nil:
 		return a.notJoined(b, err)
 	case end.Ended:
-		return exit(end.Code)
+		return cli.Exit(end.Code)
 	}
 	a.Say("%s: run %s goes on; inner attach %s joins it", end.Words, b.Run, b.Run)
 	return nil
@@ -77,12 +78,12 @@ func (a *app) notJoined(b box, err error) error {
 // startDetached starts this same call as a process of its own, and returns when its program
 // starts, or with the code with which it did not.
 func (a *app) startDetached() error {
-	id, code, err := launch.StartDetached(os.Args, os.Environ(), a.stdin, a.stderr)
+	id, code, err := launch.StartDetached(os.Args, os.Environ(), a.In, a.Err)
 	switch {
 	case err != nil:
 		return err
 	case id == "":
-		return exit(code)
+		return cli.Exit(code)
 	}
 	a.Say("run %s goes on without this terminal; inner attach %s joins it", id, id)
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,33 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
-	"github.com/enr/inner/profile/remote"
 )
 
 // auditTrust notes what was decided about a profile, a project's config.toml, or
 // a whole project.
 func (a *app) auditTrust(event, root, path, digest string) {
 	a.Audit(runlog.Event{Type: event, Cwd: root, Path: path, Digest: digest})
-}
-
-// auditUnusable notes that inner run found no profile that it may run.
-func (a *app) auditUnusable(name, cwd string, err error) {
-	var misuse usage
-	var said exit
-	e := runlog.Event{Type: runlog.EventRefused, Profile: name, Command: "run", Cwd: cwd, Code: fault.Code(err), Reason: err.Error()}
-	if remote.IsURL(name) {
-		e.Profile = bareURL(name)
-	}
-	switch {
-	case errors.As(err, &misuse):
-		return
-	case errors.As(err, &said):
-		e.Code, e.Reason = int(said), ""
-	}
-	a.Audit(e)
 }
 
 type auditFlags struct {
@@ -57,7 +38,7 @@ func (a *app) cmdAudit() *cobra.Command {
 			"removed or inserted, or the end cut off. The chain has no secret key: whoever runs as you\n" +
 			"can rewrite all of it.\n\n" +
 			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(f) }),
+		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(f) }),
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.since, "since", "", "only what is not older: `2h`, 3d, 2w, 2026-01-31, \"2026-01-31 15:04\"")
@@ -84,12 +65,12 @@ func (a *app) showAudit(f auditFlags) error {
 	if f.since != "" {
 		var err error
 		if since, err = runlog.Since(f.since, time.Now()); err != nil {
-			return usagef("--since: %w", err)
+			return cli.Usagef("--since: %w", err)
 		}
 	}
 	i := slices.IndexFunc(f.types, func(t string) bool { return !slices.Contains(runlog.EventTypes(), t) })
 	if i >= 0 {
-		return usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
+		return cli.Usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
 	}
 	list, err := a.audited(since, f.types)
 	if err != nil {
@@ -102,7 +83,7 @@ func (a *app) showAudit(f auditFlags) error {
 	}
 	if f.json {
 		for _, l := range list {
-			if _, err := fmt.Fprintf(a.stdout, "%s\n", printable(string(l.line))); err != nil {
+			if _, err := fmt.Fprintf(a.Out, "%s\n", cli.Printable(string(l.line))); err != nil {
 				return err
 			}
 		}
@@ -150,31 +131,31 @@ func (a *app) printAudit(w io.Writer, list []audited) error {
 }
 
 func (a *app) cmdAuditVerify() *cobra.Command {
-	return a.answersOnHost(&cobra.Command{
+	return a.AnswersOnHost(&cobra.Command{
 		Use: "verify", Short: "Say whether the audit log is whole", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Follow the chain of the audit log from its oldest line to its head. The exit code is 1, and\n" +
 			"the first wrong line is shown, if a line was edited, removed or inserted, or the end cut off.\n\n" +
 			"What a killed inner leaves is not an error: a last line without an end, and lines beyond the\n" +
 			"head. When the machine stops, the disk may lose the last lines; they are then missing, and\n" +
 			"the answer says that the machine was restarted since.",
-	}, func(*cobra.Command, []string) (answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		v, err := runlog.Verify(a.LogsDir())
-		return answer{value: v, words: func() { a.printVerified(v) }, code: oneIf(v.Fault != nil)}, err
+		return cli.Answer{Value: v, Words: func() { a.printVerified(v) }, Code: cli.OneIf(v.Fault != nil)}, err
 	})
 }
 
 func (a *app) printVerified(v runlog.Verdict) {
 	for _, note := range v.Notes {
-		fmt.Fprintf(a.stdout, "note: %s\n", printable(a.Short(note)))
+		fmt.Fprintf(a.Out, "note: %s\n", cli.Printable(a.Short(note)))
 	}
 	switch f := v.Fault; {
 	case f != nil && f.Line > 0:
-		fmt.Fprintf(a.stdout, "not whole: %s:%d: %s\n", printable(a.Short(f.File)), f.Line, printable(f.What))
+		fmt.Fprintf(a.Out, "not whole: %s:%d: %s\n", cli.Printable(a.Short(f.File)), f.Line, cli.Printable(f.What))
 	case f != nil:
-		fmt.Fprintf(a.stdout, "not whole: %s: %s\n", printable(a.Short(f.File)), printable(f.What))
+		fmt.Fprintf(a.Out, "not whole: %s: %s\n", cli.Printable(a.Short(f.File)), cli.Printable(f.What))
 	case v.Lines == 0:
-		fmt.Fprintln(a.stdout, "whole: no lines")
+		fmt.Fprintln(a.Out, "whole: no lines")
 	default:
-		fmt.Fprintf(a.stdout, "whole: lines %d to %d, %s to %s\n", v.First, v.Last, v.From, v.To)
+		fmt.Fprintf(a.Out, "whole: lines %d to %d, %s to %s\n", v.First, v.Last, v.From, v.To)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
@@ -26,7 +27,7 @@ func (a *app) cmdBypass() *cobra.Command {
 				args = args[1:]
 			}
 			if len(args) == 0 {
-				return usagef("name the command to run outside the sandbox: inner bypass COMMAND")
+				return cli.Usagef("name the command to run outside the sandbox: inner bypass COMMAND")
 			}
 			return a.bypass(args)
 		},
@@ -35,14 +36,14 @@ func (a *app) cmdBypass() *cobra.Command {
 
 func (a *app) bypass(args []string) error {
 	name := args[0]
-	if inBox() {
+	if cli.InBox() {
 		return fault.Refuse(126, "", "there is no way around the sandbox from inside")
 	}
 	if strings.ContainsRune(name, '/') {
-		return usagef("%q is a path: run it directly", name)
+		return cli.Usagef("%q is a path: run it directly", name)
 	}
 	if err := profile.CheckCommand(name); err != nil {
-		return usage{err}
+		return cli.Misuse(err)
 	}
 	if err := a.Permitted(profile.ForbidBypass, "inner bypass"); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -40,16 +41,16 @@ func (a *app) cmdChanges() *cobra.Command {
 }
 
 func (a *app) cmdChangesList() *cobra.Command {
-	return a.answersOnHost(&cobra.Command{
+	return a.AnswersOnHost(&cobra.Command{
 		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
-	}, func(*cobra.Command, []string) (answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		list, err := changes.List(a.InnerHome)
 		if err != nil {
-			return answer{}, err
+			return cli.Answer{}, err
 		}
 		own, err := ownhome.ChangedFiles(a.InnerHome)
 		rows := keptRows(list)
-		return answer{value: rows, words: func() { a.printKept(rows, list, own) }}, err
+		return cli.Answer{Value: rows, Words: func() { a.printKept(rows, list, own) }}, err
 	})
 }
 
@@ -89,7 +90,7 @@ func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Chan
 			}
 			table = append(table, []string{r.Run, r.Begun.Local().Format("2006-01-02 15:04"), cmp.Or(r.Profile, "?"), what, features.Sources(a.Caller, list[i])})
 		}
-		tell.Table(a.stdout, table)
+		tell.Table(a.Out, table)
 	} else if len(gits)+len(own) == 0 {
 		a.Say("no copies are kept")
 	}
@@ -124,7 +125,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show [RUN] [PATH...]", Short: "Show what a run changed, as a diff against the originals",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if own, err := a.changedFiles(args); err != nil || len(own) > 0 {
 				return cmp.Or(err, a.printFiles(own, asJSON))
 			}
@@ -148,7 +149,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			return a.printDiff(list)
 		}),
 	}
-	jsonFlag(c, &asJSON)
+	cli.JSONFlag(c, &asJSON)
 	c.Flags().BoolVar(&stat, "stat", false, "print a line for each change, no diff")
 	return c
 }
@@ -163,7 +164,7 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			drop, err := a.toDiscard(args, all)
 			if err != nil {
 				return err
@@ -226,7 +227,7 @@ func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error)
 	k, known, err := changes.Find(list, name)
 	switch {
 	case err != nil:
-		return nil, usage{err}
+		return nil, cli.Misuse(err)
 	case !known && name == "":
 		return nil, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
 	case !known:
@@ -243,7 +244,7 @@ func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error
 	}
 	name, named, err := changes.Meant(list, args)
 	if err != nil {
-		return nil, nil, usage{err}
+		return nil, nil, cli.Misuse(err)
 	}
 	k, err := a.findKept(list, name)
 	if err != nil {
@@ -277,7 +278,7 @@ func stillRunning(k *changes.Kept) error {
 func (a *app) withoutGit(list []changes.Change) []changes.Change {
 	own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
 	if n := len(list) - len(own); n > 0 {
-		a.Say("not shown: %s of git's own records (inner changes show .git)", counted(n, "change", "changes"))
+		a.Say("not shown: %s of git's own records (inner changes show .git)", cli.Counted(n, "change", "changes"))
 	}
 	return own
 }
@@ -289,9 +290,9 @@ func (a *app) printStat(k *changes.Kept, list []changes.Change) error {
 		if plus, minus, ok := c.Lines(); ok {
 			line += fmt.Sprintf("  +%d -%d", plus, minus)
 		}
-		fmt.Fprintln(a.stdout, printable(line))
+		fmt.Fprintln(a.Out, cli.Printable(line))
 	}
-	fmt.Fprintln(a.stdout, changes.CountOf(list))
+	fmt.Fprintln(a.Out, changes.CountOf(list))
 	return nil
 }
 
@@ -315,13 +316,13 @@ func (a *app) printChanges(list []changes.Change) error {
 		}
 		rows = append(rows, row)
 	}
-	return a.printJSON(rows)
+	return a.PrintJSON(rows)
 }
 
 // printDiff prints changes as one diff. On a terminal it has colour, and
 // nothing in it can drive the terminal.
 func (a *app) printDiff(list []changes.Change) error {
-	f, ok := tell.FileOf(a.stdout)
+	f, ok := tell.FileOf(a.Out)
 	tty := ok && caller.IsTerminal(f)
 	for _, c := range list {
 		d, err := c.Diff()
@@ -329,17 +330,17 @@ func (a *app) printDiff(list []changes.Change) error {
 			return err
 		}
 		if !tty {
-			if _, err := tell.Raw(a.stdout).Write(d); err != nil { // a patch, byte for byte
+			if _, err := tell.Raw(a.Out).Write(d); err != nil { // a patch, byte for byte
 				return err
 			}
 			continue
 		}
 		for line := range strings.Lines(string(d)) {
-			text := printable(strings.TrimSuffix(line, "\n"))
+			text := cli.Printable(strings.TrimSuffix(line, "\n"))
 			if code := map[byte]string{'+': "32", '-': "31", '@': "36"}[line[0]]; code != "" {
-				text = tell.Paint(a.stdout, code, text)
+				text = tell.Paint(a.Out, code, text)
 			}
-			fmt.Fprintln(a.stdout, text)
+			fmt.Fprintln(a.Out, text)
 		}
 	}
 	return nil

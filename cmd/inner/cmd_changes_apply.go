@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -28,7 +29,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			"would run or obey (.inner, settings of editors and agents, what settings of git name, and all of .git\n" +
 			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
 				return nil
 			}
@@ -39,7 +40,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			return a.apply(k, list, applyFlags{yes, force, forced})
 		}),
 	}
-	yesFlag(c, &yes)
+	cli.YesFlag(c, &yes)
 	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
 	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
 	return c
@@ -65,13 +66,13 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	}
 	a.sayLeft(left)
 	if len(list)+len(git) == 0 {
-		return fault.Refuse(126, "inner changes apply "+k.Record.Run+" --force-path "+quoted(left[0].Path), "all of these changes are to what the host runs or obeys")
+		return fault.Refuse(126, "inner changes apply "+k.Record.Run+" --force-path "+cli.Quoted(left[0].Path), "all of these changes are to what the host runs or obeys")
 	}
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err
 	}
 	features.ListChanges(a.Caller, k, slices.Concat(list, git), allChanges)
-	what := counted(len(list), "change", "changes")
+	what := cli.Counted(len(list), "change", "changes")
 	if len(git) > 0 {
 		what += ", and what was committed,"
 	}
@@ -88,7 +89,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	case err != nil:
 		return a.halfway(ctx, done, list, err)
 	}
-	a.Say("wrote %s", counted(len(done), "change", "changes"))
+	a.Say("wrote %s", cli.Counted(len(done), "change", "changes"))
 	if err := k.Applied(features.BringCopies(a.Caller, k, git)); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (a *app) sayLeft(left []changes.Change) {
 
 // halfway reports an apply that stopped: each file written so far is complete.
 func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
-	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), counted(len(list), "change", "changes"), err)
+	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
 	code := 1
 	var s *features.SignalledError
 	if errors.As(context.Cause(ctx), &s) {
@@ -135,7 +136,7 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 		return nil
 	}
 	return &fault.Refusal{
-		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", counted(n, "original", "originals"), k.Record.Run),
+		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", cli.Counted(n, "original", "originals"), k.Record.Run),
 		Hint: "name the other paths, or --force to write over these",
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/changes"
@@ -21,7 +22,7 @@ func (a *app) cmdChangesFetch() *cobra.Command {
 		Long: "Bring the branches inner/FLEET/INDEX, which the runs of inner export --name FLEET pushed, from a remote of the\n" +
 			"repository here. Each becomes a kept run, for inner changes show and apply; no branch of yours is touched.\n" +
 			"What is in them is a box's: it is checked as that of a box here, and only apply writes it to your files.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.fetchChanges(args[0], from) }),
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.fetchChanges(args[0], from) }),
 	}
 	c.Flags().StringVar(&from, "from", "origin", "the `REMOTE`: its name, a URL or a folder")
 	return c
@@ -29,7 +30,7 @@ func (a *app) cmdChangesFetch() *cobra.Command {
 
 // fetchChanges makes a kept run of each branch that is not one already.
 func (a *app) fetchChanges(fleet, from string) error {
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (a *app) keepBranches(ctx context.Context, branches *handover.Branches, top
 		}
 	}
 	if failed {
-		return exit(1)
+		return cli.Exit(1)
 	}
 	return nil
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/completions"
-	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/profile"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdCompletion() *cobra.Command {
@@ -18,18 +16,10 @@ func (a *app) cmdCompletion() *cobra.Command {
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, _ := completions.Script(args[0])
-			_, err := fmt.Fprint(tell.Raw(a.stdout), text)
+			_, err := fmt.Fprint(tell.Raw(a.Out), text)
 			return err
 		},
 	}
-}
-
-// completeOneProfile is completeProfiles for the first argument only.
-func (a *app) completeOneProfile(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completeProfiles(cmd, args, word)
 }
 
 // completeCommands offers the commands that have a shim: those that can be asked about, or
@@ -39,33 +29,5 @@ func (a *app) completeCommands(_ *cobra.Command, args []string, _ string) ([]str
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	names, _ := a.Folder().List() // none yet
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeProfiles offers profile names: the names of files, and for trusted
-// places a description. It reads nothing of a project beyond the folder.
-func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	add := func(files []string, what string) {
-		for _, f := range files {
-			if name := nameOf(f); profile.CheckName(name) == nil {
-				names = append(names, name+"\t"+printable(what))
-			}
-		}
-	}
-	if pl, err := a.Here(); err == nil && pl.Project != nil && pl.Project.Problem == nil {
-		if files, err := pl.Project.ProfileFiles(); err == nil {
-			add(files, "local")
-		}
-	}
-	files, _ := filepath.Glob(filepath.Join(a.ProfilesDir(), "*.toml"))
-	l := a.Loader(settings.Place{})
-	for _, f := range files {
-		what := "global"
-		if p, err := l.Load(f, profile.Global); err == nil && p.Description != "" {
-			what = p.Description
-		}
-		add([]string{f}, what)
-	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -81,52 +82,52 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 
 func (a *app) cmdConfigShow() *cobra.Command {
 	var w which
-	c := a.answersOnHost(&cobra.Command{
+	c := a.AnswersOnHost(&cobra.Command{
 		Use: "show [KEY]", Short: "Print the settings that hold here, and where each is written", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeKeys,
 		Long: "Print the settings that hold here, and where each is written, or with --global or --local those of\n" +
 			"that file. The lines of " + profile.OrganisationFile + " come last: they restrict what all others grant.\n" +
 			"With a KEY, print its value; exit code 1 when it is not set.",
-	}, func(_ *cobra.Command, args []string) (answer, error) {
+	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		pl, err := a.Here()
 		if err != nil {
-			return answer{}, err
+			return cli.Answer{}, err
 		}
 		list, err := a.settingsOf(pl, w)
 		if err != nil {
-			return answer{}, err
+			return cli.Answer{}, err
 		}
 		if len(args) > 0 {
 			return a.oneSetting(list, args[0])
 		}
 		if w.global || w.local {
-			return answer{value: list, words: func() { a.printSettings(list) }}, nil
+			return cli.Answer{Value: list, Words: func() { a.printSettings(list) }}, nil
 		}
 		a.unapproved(pl)
 		o, err := a.Organisation()
 		if err != nil {
-			return answer{}, a.unusable(err, "")
+			return cli.Answer{}, a.Unusable(err, "")
 		}
 		for _, l := range config.Lines(o) {
 			list = append(list, setting{l.Key, l.Value, l.At.File, l.At.Line})
 		}
-		return answer{value: list, words: func() { a.printSettings(list) }}, nil
+		return cli.Answer{Value: list, Words: func() { a.printSettings(list) }}, nil
 	})
 	w.flags(c)
 	return c
 }
 
 // oneSetting answers with the setting of one key.
-func (a *app) oneSetting(list []setting, word string) (answer, error) {
+func (a *app) oneSetting(list []setting, word string) (cli.Answer, error) {
 	_, key, err := config.ParseKey(word)
 	if err != nil {
-		return answer{}, usage{err}
+		return cli.Answer{}, cli.Misuse(err)
 	}
 	i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
 	if i < 0 {
 		a.Say("%s is not set", key)
-		return answer{}, exit(1)
+		return cli.Answer{}, cli.Exit(1)
 	}
-	return answer{value: list[i], words: func() { fmt.Fprintln(a.stdout, printable(list[i].Value)) }}, nil
+	return cli.Answer{Value: list[i], Words: func() { fmt.Fprintln(a.Out, cli.Printable(list[i].Value)) }}, nil
 }
 
 func (a *app) printSettings(list []setting) {
@@ -141,7 +142,7 @@ func (a *app) printSettings(list []setting) {
 		}
 		rows = append(rows, []string{s.Key, fmt.Sprintf("= %q", s.Value), "# " + from})
 	}
-	tell.Table(a.stdout, rows)
+	tell.Table(a.Out, rows)
 }
 
 // unapproved tells about a project's config.toml that does not count.
@@ -198,7 +199,7 @@ type configTarget struct {
 func (a *app) configTarget(pl settings.Place, w which) (configTarget, error) {
 	t := configTarget{file: profile.File{Path: a.ConfigFile()}, local: w.local}
 	if w.global && w.local {
-		return t, usagef("--global and --local contradict each other")
+		return t, cli.Usagef("--global and --local contradict each other")
 	}
 	if w.local {
 		switch {
@@ -239,7 +240,7 @@ func (t configTarget) judge(file profile.File) error {
 
 func (t configTarget) write(data []byte) error {
 	if t.missing {
-		return createFile(t.file.Path, data, 0o600)
+		return cli.CreateFile(t.file.Path, data, 0o600)
 	}
 	return files.Rewrite(t.file.Path, data)
 }
@@ -264,7 +265,7 @@ func (a *app) cmdConfigEdit() *cobra.Command {
 			}
 			d := draft{path: t.file.Path, text: t.file.Data, old: t.file.Data, judge: t.judge}
 			if t.missing {
-				d.old, d.text = nil, []byte(firstConfig)
+				d.old, d.text = nil, []byte(cli.FirstConfig)
 				if t.local {
 					d.text = []byte(projectConfig)
 				}
@@ -281,10 +282,10 @@ func (a *app) cmdConfigEdit() *cobra.Command {
 
 // changing is the config.toml that a command is about to change.
 func (a *app) changing(cmd *cobra.Command, w which) (configTarget, error) {
-	if err := a.outside(cmd); err != nil {
+	if err := a.Outside(cmd); err != nil {
 		return configTarget{}, err
 	}
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return configTarget{}, err
 	}
@@ -303,16 +304,16 @@ func (a *app) cmdConfigSet() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parts, _, err := config.ParseKey(args[0])
 			if err != nil {
-				return usage{err}
+				return cli.Misuse(err)
 			}
 			if unset != (len(args) == 1) {
-				return usagef("either KEY VALUE, or --unset KEY")
+				return cli.Usagef("either KEY VALUE, or --unset KEY")
 			}
 			if unset {
 				return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Unset(f, parts) })
 			}
 			if parts[0] == "aliases" && a.isCommand(cmd.Root(), parts[1]) {
-				return usagef("an alias cannot be called %q: that is a command of inner", parts[1])
+				return cli.Usagef("an alias cannot be called %q: that is a command of inner", parts[1])
 			}
 			if parts[0] == "default_profile" || parts[0] == "shims" {
 				if err := a.isProfile(args[1], w.local); err != nil {
@@ -333,7 +334,7 @@ func (a *app) isProfile(name string, local bool) error {
 	if checkName(name) != nil {
 		return nil // config.Set says it in better words
 	}
-	if err := a.firstUse(); err != nil {
+	if err := a.FirstUse(); err != nil {
 		return err
 	}
 	var pl settings.Place
@@ -367,7 +368,7 @@ func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File
 	if err != nil {
 		a.Fail(err)
 		a.Say("nothing was changed")
-		return exit(1)
+		return cli.Exit(1)
 	}
 	if err := t.write(data); err != nil {
 		return err
@@ -380,7 +381,7 @@ func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File
 func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		if args[0] == "default_profile" || strings.HasPrefix(args[0], "shims.") {
-			return a.completeProfiles(nil, nil, "")
+			return a.CompleteProfiles(nil, nil, "")
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -388,7 +389,7 @@ func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string,
 	if pl, err := a.Here(); err == nil {
 		if list, err := a.settings(pl); err == nil {
 			for _, s := range list {
-				if !slices.Contains(keys, s.Key) && printable(s.Key) == s.Key {
+				if !slices.Contains(keys, s.Key) && cli.Printable(s.Key) == s.Key {
 					keys = append(keys, s.Key)
 				}
 			}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/hooks/usershell"
@@ -17,7 +20,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/spf13/cobra"
 )
 
 // finding is one line of doctor. One that is a warning or broken carries a fix.
@@ -48,10 +50,10 @@ func broken(name, fix, format string, args ...any) finding {
 
 func (a *app) cmdDoctor() *cobra.Command {
 	var name string
-	var who whoFlags
+	var who cli.WhoFlags
 	var roles bool
-	c := a.answers(&cobra.Command{
-		Use: "doctor [NAME|./FILE | --as ROLE | --roles]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
+	c := a.Answers(&cobra.Command{
+		Use: "doctor [NAME|./FILE | --as ROLE | --roles]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: cli.OneProfile(&name),
 		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
 			"With a profile: say whether inner run would start it here, and what enforces each of its keys.\n" +
 			"Its sandbox is made and removed again; the program is loaded in it, and ended before its\n" +
@@ -60,34 +62,34 @@ func (a *app) cmdDoctor() *cobra.Command {
 			"With --roles: show the table [roles] of config.toml that is in force here, the project's when it is\n" +
 			"allowed and has one, else yours, and compare each role with the one before it. Exit code 1 when one\n" +
 			"may do less anywhere than the one before, or cannot be used.",
-		ValidArgsFunction: a.completeOneProfile,
-	}, func(cmd *cobra.Command, args []string) (answer, error) {
-		if err := who.check(cmd); err != nil {
-			return answer{}, err
+		ValidArgsFunction: a.CompleteOneProfile,
+	}, func(cmd *cobra.Command, args []string) (cli.Answer, error) {
+		if err := who.Check(cmd); err != nil {
+			return cli.Answer{}, err
 		}
 		if roles {
-			if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
-				return answer{}, usagef("--roles is about all roles")
+			if cmd.Flags().Changed("profile") || len(args) > 0 || who.Asked {
+				return cli.Answer{}, cli.Usagef("--roles is about all roles")
 			}
 			out, bad, err := a.roles()
-			return answer{value: out, words: func() { a.printRoles(out) }, code: oneIf(bad)}, err
+			return cli.Answer{Value: out, Words: func() { a.printRoles(out) }, Code: cli.OneIf(bad)}, err
 		}
-		if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
-			if name == "" && !who.asked {
-				return answer{}, usagef("the name of the profile is empty")
+		if cmd.Flags().Changed("profile") || len(args) > 0 || who.Asked {
+			if name == "" && !who.Asked {
+				return cli.Answer{}, cli.Usagef("the name of the profile is empty")
 			}
 			c, err := a.checkProfile(name, who)
 			if err != nil {
-				return answer{}, a.unusable(err, name)
+				return cli.Answer{}, a.Unusable(err, name)
 			}
-			return answer{value: c, words: func() { a.printFindings(c.Findings) }, code: c.exitCode()}, nil
+			return cli.Answer{Value: c, Words: func() { a.printFindings(c.Findings) }, Code: c.exitCode()}, nil
 		}
 		list := a.diagnose()
 		anyBroken := slices.ContainsFunc(list, func(f finding) bool { return f.Status == "broken" })
-		return answer{value: list, words: func() { a.printFindings(list) }, code: oneIf(anyBroken)}, nil
+		return cli.Answer{Value: list, Words: func() { a.printFindings(list) }, Code: cli.OneIf(anyBroken)}, nil
 	})
-	a.profileFlag(c, &name)
-	who.addRole(a, c)
+	a.ProfileFlag(c, &name)
+	who.AddRole(a.App, c)
 	c.Flags().BoolVar(&roles, "roles", false, "show which profile each role has, and compare them")
 	return c
 }
@@ -95,15 +97,15 @@ func (a *app) cmdDoctor() *cobra.Command {
 func (a *app) printFindings(list []finding) {
 	mark := map[string]string{"ok": "32", "absent": "36", "warning": "33", "broken": "31"}
 	for _, f := range list {
-		fmt.Fprintf(a.stdout, "%s %-12s %s\n", tell.Paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(strings.ReplaceAll(f.Text, "\n", "; ")))
+		fmt.Fprintf(a.Out, "%s %-12s %s\n", tell.Paint(a.Out, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, cli.Printable(strings.ReplaceAll(f.Text, "\n", "; ")))
 		if f.Fix != "" {
-			fmt.Fprintf(a.stdout, "        %-12s fix: %s\n", "", printable(f.Fix))
+			fmt.Fprintf(a.Out, "        %-12s fix: %s\n", "", cli.Printable(f.Fix))
 		}
 	}
 }
 
 func (a *app) diagnose() []finding {
-	if inBox() {
+	if cli.InBox() {
 		return []finding{ok("box", "this is inside a sandbox; run doctor on the host")}
 	}
 	bwrap, why, fix := host.FindBwrap(os.Getenv("PATH"), a.SetuidBwrap)
@@ -309,7 +311,7 @@ func (a *app) globalProfiles() []finding {
 	for _, f := range files {
 		if _, err := l.Load(f, profile.Global); err != nil {
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			list = append(list, warning("profiles", "inner profile validate "+nameOf(f), "%s", first))
+			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f), "%s", first))
 		}
 	}
 	if _, err := a.GlobalConfig(); err != nil {

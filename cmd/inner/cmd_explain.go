@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -39,23 +40,23 @@ type explainFlags struct {
 func (a *app) cmdExplain() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
-		Use: "explain [NAME|./FILE]", Short: "Show what a profile's sandbox can see and do here", Args: oneProfile(&f.profile),
+		Use: "explain [NAME|./FILE]", Short: "Show what a profile's sandbox can see and do here", Args: cli.OneProfile(&f.profile),
 		Long: "Show what the sandbox of a profile can see and do on this machine: its files, what is\n" +
 			"hidden from it, network, variables, limits, and what is left after a run. Nothing is run\n" +
 			"and nothing is made. Without a name: the profile of this project, else the default one.\n\n" +
 			"A profile that is not allowed is shown, too. For one that would not start here the exit\n" +
 			"code is that of inner run.",
-		ValidArgsFunction: a.completeOneProfile,
-		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(apart(cmd, "json", "html"), filled(cmd, "html")); err != nil {
+		ValidArgsFunction: a.CompleteOneProfile,
+		RunE: a.OnHost(func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(cli.Apart(cmd, "json", "html"), cli.Filled(cmd, "html")); err != nil {
 				return err
 			}
 			return a.explain(f)
 		}),
 	}
-	a.profileFlag(c, &f.profile)
+	a.ProfileFlag(c, &f.profile)
 	c.Flags().StringVar(&f.html, "html", "", "write a page to `FILE`; - is standard output")
-	jsonFlag(c, &f.json)
+	cli.JSONFlag(c, &f.json)
 	_ = c.MarkFlagFilename("html", "html")
 	return c
 }
@@ -68,7 +69,7 @@ func (a *app) explain(f explainFlags) error {
 	name, chosen := f.profile, ""
 	if name == "" {
 		if name, chosen, err = a.nameHere(pl); err != nil {
-			return a.unusable(err, "")
+			return a.Unusable(err, "")
 		}
 	}
 	p, err := a.Load(name, pl)
@@ -76,13 +77,13 @@ func (a *app) explain(f explainFlags) error {
 		if _, none := os.Lstat(a.ProfilesDir()); errors.Is(none, fs.ErrNotExist) {
 			a.Fail(err)
 			a.Hint("inner init")
-			return exit(fault.Code(err))
+			return cli.Exit(fault.Code(err))
 		}
-		return a.unusable(err, name)
+		return a.Unusable(err, name)
 	}
 	c, err := a.Context(pl, profile.Overrides{}, false)
 	if err != nil {
-		return a.unusable(err, "")
+		return a.Unusable(err, "")
 	}
 	pic, refused := a.pictureOf(p, c)
 	pic.Profile.Chosen = chosen
@@ -91,7 +92,7 @@ func (a *app) explain(f explainFlags) error {
 		return err
 	}
 	if refused != nil {
-		return a.unusable(refused, "")
+		return a.Unusable(refused, "")
 	}
 	if !f.json && f.html == "" {
 		a.Hint("%s", features.Question(p, "PATH"))
@@ -252,24 +253,24 @@ func (a *app) subject(b *isolator.Prepared) picture.Subject {
 func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
 	switch {
 	case f.json:
-		return a.printJSON(pic)
+		return a.PrintJSON(pic)
 	case f.html == "-":
-		_, err := a.stdout.Write(picture.HTML(pic, printable))
+		_, err := a.Out.Write(picture.HTML(pic, cli.Printable))
 		return err
 	case f.html != "":
-		return a.writePage(f.html, picture.HTML(pic, printable))
+		return a.writePage(f.html, picture.HTML(pic, cli.Printable))
 	}
 	style := picture.Style{
-		Width: 100, Clean: printable,
-		Paint: func(code, text string) string { return tell.Paint(a.stdout, code, text) },
+		Width: 100, Clean: cli.Printable,
+		Paint: func(code, text string) string { return tell.Paint(a.Out, code, text) },
 	}
-	if out, ok := tell.FileOf(a.stdout); ok && caller.IsTerminal(out) {
+	if out, ok := tell.FileOf(a.Out); ok && caller.IsTerminal(out) {
 		style.Lines = 2 // one screen, mostly; a pipe gets all
 		if width, _, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
 			style.Width = min(width, 130)
 		}
 	}
-	picture.Text(a.stdout, pic, style)
+	picture.Text(a.Out, pic, style)
 	return nil
 }
 
@@ -277,7 +278,7 @@ func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
 func (a *app) writePage(path string, page []byte) error {
 	switch fi, err := os.Lstat(path); {
 	case err == nil && !fi.Mode().IsRegular():
-		return usagef("%q is not a regular file, and stays as it is", path)
+		return cli.Usagef("%q is not a regular file, and stays as it is", path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -50,7 +51,7 @@ func (a *app) homeKey(of string) (string, error) {
 		}
 	}
 	if strings.ContainsAny(of, "/\x00") || strings.HasPrefix(of, ".") {
-		return "", usagef("%q is not the key of a home: inner home list prints them", of)
+		return "", cli.Usagef("%q is not the key of a home: inner home list prints them", of)
 	}
 	if fi, err := os.Lstat(filepath.Join(ownhome.Base(a.InnerHome), of)); err != nil || !fi.IsDir() {
 		return "", fault.Refuse(1, "inner home list; --of KEY names another one", "there is no home %q: no box with home = \"own\" has run here", of)
@@ -80,7 +81,7 @@ func (a *app) projectHome(root string) (string, error) {
 // homeCommand is a command about one home.
 func (a *app) homeCommand(c *cobra.Command, do func(key string, args []string) error) *cobra.Command {
 	find := a.homeFlag(c)
-	c.RunE = a.onHost(func(_ *cobra.Command, args []string) error {
+	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
 		key, err := find()
 		if err != nil {
 			return err
@@ -97,11 +98,11 @@ func (a *app) homeFlag(c *cobra.Command) (find func() (string, error)) {
 }
 
 func (a *app) cmdHomeList() *cobra.Command {
-	return a.answersOnHost(&cobra.Command{
+	return a.AnswersOnHost(&cobra.Command{
 		Use: "list", Short: "List the homes, with their sizes", Args: cobra.NoArgs,
-	}, func(*cobra.Command, []string) (answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		list, err := ownhome.List(a.InnerHome)
-		return answer{value: append([]ownhome.Info{}, list...), words: func() { a.printHomes(list) }}, err
+		return cli.Answer{Value: append([]ownhome.Info{}, list...), Words: func() { a.printHomes(list) }}, err
 	})
 }
 
@@ -114,7 +115,7 @@ func (a *app) printHomes(list []ownhome.Info) {
 	for _, h := range list {
 		rows = append(rows, []string{h.Key, copytree.Size(h.Size), a.homeState(h), a.homeOwner(h)})
 	}
-	tell.Table(a.stdout, rows)
+	tell.Table(a.Out, rows)
 }
 
 func (a *app) homeState(h ownhome.Info) string {
@@ -143,19 +144,19 @@ func (a *app) homeOwner(h ownhome.Info) string {
 
 func (a *app) cmdHomeShow() *cobra.Command {
 	var find func() (string, error)
-	c := a.answersOnHost(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}, func(*cobra.Command, []string) (answer, error) {
+	c := a.AnswersOnHost(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}, func(*cobra.Command, []string) (cli.Answer, error) {
 		key, err := find()
 		if err != nil {
-			return answer{}, err
+			return cli.Answer{}, err
 		}
 		h := ownhome.Look(a.InnerHome, key)
-		return answer{value: h, words: func() {
-			fmt.Fprintf(a.stdout, "%s\n%s, %s, %s\n", printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), counted(h.Files, "file", "files"), a.homeState(h))
+		return cli.Answer{Value: h, Words: func() {
+			fmt.Fprintf(a.Out, "%s\n%s, %s, %s\n", cli.Printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), a.homeState(h))
 			var rows [][]string
 			for _, e := range h.Top {
-				rows = append(rows, []string{"  ~/" + e.Name, copytree.Size(e.Size), counted(e.Files, "file", "files")})
+				rows = append(rows, []string{"  ~/" + e.Name, copytree.Size(e.Size), cli.Counted(e.Files, "file", "files")})
 			}
-			tell.Table(a.stdout, rows)
+			tell.Table(a.Out, rows)
 		}}, nil
 	})
 	find = a.homeFlag(c)
@@ -172,7 +173,7 @@ func (a *app) cmdHomeGet() *cobra.Command {
 	}, func(key string, args []string) error {
 		rel, err := ownhome.Clean(args[0], a.Home)
 		if err != nil {
-			return usage{err}
+			return cli.Misuse(err)
 		}
 		dest := "."
 		if len(args) > 1 {
@@ -253,11 +254,11 @@ func (a *app) homeGet(key, rel, dest string) error {
 	if err == nil {
 		brought, err = features.Adoption{From: work, To: dir, At: at}.Bring(ctx, a.Caller)
 	}
-	again := "chmod -R u+rX " + quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
+	again := "chmod -R u+rX " + cli.Quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
 	switch {
 	case ctx.Err() != nil && len(brought) == 0:
 		a.Say("nothing was copied")
-		return exit(1)
+		return cli.Exit(1)
 	case errors.Is(err, fs.ErrExist):
 		return taken(name)
 	case errors.Is(err, fs.ErrPermission):
@@ -266,7 +267,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 		return err
 	}
 	for _, p := range brought {
-		fmt.Fprintln(a.stdout, printable(a.Short(p)))
+		fmt.Fprintln(a.Out, cli.Printable(a.Short(p)))
 	}
 	return a.leftOut(rel, left, again)
 }
@@ -281,7 +282,7 @@ func (a *app) leftOut(rel string, left []copytree.Left, again string) error {
 	}
 	if lost {
 		a.Hint("%s", again)
-		return exit(1)
+		return cli.Exit(1)
 	}
 	return nil
 }
@@ -296,12 +297,12 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		if h.Caches {
 			with = ": caches, which are filled again"
 		}
-		fmt.Fprintf(a.stderr, "to be removed: %s (%s, %s)%s\n", printable(key), copytree.Size(h.Size), counted(h.Files, "file", "files"), with)
+		fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err
 		}
 		return ownhome.Reset(a.InnerHome, key)
 	})
-	yesFlag(c, &yes)
+	cli.YesFlag(c, &yes)
 	return c
 }

@@ -10,14 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/shims"
 )
-
-// inBox reports whether this is inside a sandbox.
-func inBox() bool { return shims.InBox() }
 
 func (a *app) cmdHook() *cobra.Command {
 	c := &cobra.Command{
@@ -41,19 +39,19 @@ func (a *app) hook(shell string) error {
 	f := a.Folder()
 	text, err := hooks.Script(shell, hooks.Vars{Inner: f.Binary(), Command: a.commandPath(), ShimDir: f.Bin(), StateFile: f.StateFile()})
 	if err != nil {
-		return usage{err}
+		return cli.Misuse(err)
 	}
-	if !inBox() {
+	if !cli.InBox() {
 		// The first hook is often the first use: a profile of a project may extend
 		// a built-in one, which has to be there when the prompt looks at it.
-		a.WarnIf(a.firstUse())
+		a.WarnIf(a.FirstUse())
 		// A new shell is where the shims are first made, and an upgrade is noticed.
 		if _, err := os.Stat(f.StateFile()); err != nil || f.Outdated(a.Site()) {
 			_, err := shims.Regenerate(a.Site())
 			a.WarnIf(err)
 		}
 	}
-	_, err = fmt.Fprint(tell.Raw(a.stdout), text)
+	_, err = fmt.Fprint(tell.Raw(a.Out), text)
 	return err
 }
 
@@ -90,16 +88,16 @@ func (a *app) commandPath() string {
 func (a *app) printHookLine() {
 	shell := usershell.Login()
 	if !slices.Contains(hooks.Shells(), shell) {
-		fmt.Fprintf(a.stdout, "there is a hook for bash, zsh and fish; the one for bash:\n")
+		fmt.Fprintf(a.Out, "there is a hook for bash, zsh and fish; the one for bash:\n")
 		shell = "bash"
 	}
 	rc, line := a.startup().HookLine(shell)
 	switch h := a.startup().FindHook(shell); {
 	case h == nil:
-		fmt.Fprintf(a.stdout, "put this line last in %s:\n  %s\n", printable(a.Short(rc)), printable(line))
+		fmt.Fprintf(a.Out, "put this line last in %s:\n  %s\n", cli.Printable(a.Short(rc)), cli.Printable(line))
 	case h.Problem == "":
-		fmt.Fprintf(a.stdout, "line %d of %s loads the hook\n", h.Number, printable(a.Short(h.File)))
+		fmt.Fprintf(a.Out, "line %d of %s loads the hook\n", h.Number, cli.Printable(a.Short(h.File)))
 	default:
-		fmt.Fprintf(a.stdout, "line %d of %s %s; make it this one:\n  %s\n", h.Number, printable(a.Short(h.File)), printable(h.Problem), printable(line))
+		fmt.Fprintf(a.Out, "line %d of %s %s; make it this one:\n  %s\n", h.Number, cli.Printable(a.Short(h.File)), cli.Printable(h.Problem), cli.Printable(line))
 	}
 }

@@ -1,35 +1,17 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/starter"
 )
-
-// firstConfig is the config.toml of a new installation.
-const firstConfig = `# Settings of inner for this user.
-
-# The profile of ` + "`inner run`" + ` without -p.
-default_profile = "shell"
-
-# Commands that are always sandboxed, also outside projects: inner init --everywhere claude
-# [shims]
-# claude = "claude"
-`
 
 // initFlags are the flags of inner init.
 type initFlags struct {
@@ -58,10 +40,10 @@ func (a *app) cmdInit() *cobra.Command {
 			"them is shown as grants before you are asked, and is lost. Your own profiles and what you have allowed stay.",
 		Example:           "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
 		ValidArgsFunction: cobra.FixedCompletions(starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp),
-		RunE:              a.onHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
+		RunE:              a.OnHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
 	}
 	fl := c.Flags()
-	yesFlag(c, &f.yes)
+	cli.YesFlag(c, &f.yes)
 	fl.BoolVar(&f.everywhere, "everywhere", false, "sandbox the agents in all folders, and not only in this project")
 	fl.BoolVar(&f.confirm, "confirm", false, "let the agents go on asking you before they run a command")
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
@@ -75,18 +57,18 @@ func (a *app) cmdInit() *cobra.Command {
 // check says what is wrong with the flags, or with the names of agents.
 func (f initFlags) check(names []string) error {
 	if f.network != "" && !slices.Contains(starter.NetworkWords(), f.network) {
-		return usagef("--network: %q is none of %s", f.network, strings.Join(starter.NetworkWords(), ", "))
+		return cli.Usagef("--network: %q is none of %s", f.network, strings.Join(starter.NetworkWords(), ", "))
 	}
 	if f.restore && (len(names) > 0 || f.everywhere || f.hook || f.login) {
-		return usagef("--restore restores the built-in profiles, and does nothing else")
+		return cli.Usagef("--restore restores the built-in profiles, and does nothing else")
 	}
 	for _, name := range names {
 		if starter.AgentOf(name) == nil {
-			return usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(starter.AgentNames(), ", "))
+			return cli.Usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(starter.AgentNames(), ", "))
 		}
 	}
 	if f.everywhere && len(names) == 0 {
-		return usagef("--everywhere: which agents? inner init --everywhere claude")
+		return cli.Usagef("--everywhere: which agents? inner init --everywhere claude")
 	}
 	return nil
 }
@@ -99,12 +81,12 @@ func (a *app) init(f initFlags, names []string) error {
 	if f.restore {
 		return a.restore(f.yes)
 	}
-	written, err := a.install("")
+	written, err := a.Install("")
 	if err != nil {
 		return err
 	}
 	a.ForgetConfigs() // one of them may be new
-	asks := caller.IsTerminal(a.stdin)
+	asks := caller.IsTerminal(a.In)
 	startup := (f.hook || f.login) && len(names) == 0
 	if len(names) == 0 && (f.yes || startup || !asks) {
 		return a.initUser(f, written, startup)
@@ -184,71 +166,4 @@ func (a *app) sayReady(agents []string) {
 		return
 	}
 	a.Say("type %s, then: %s", line, words)
-}
-
-// install creates what is missing of INNER_HOME and returns what it wrote. had says which
-// built-in profiles an earlier call wrote: of those, what is missing was deleted.
-func (a *app) install(had string) ([]string, error) {
-	if err := files.MkdirOwn(a.InnerHome); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, d := range []string{a.InnerHome, a.LogsDir(), filepath.Join(a.InnerHome, "trust"), filepath.Join(a.InnerHome, "workspaces")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	done, err := builtin.Install(a.ProfilesDir(), had)
-	written := done.Written
-	if err != nil {
-		return written, err
-	}
-	for _, name := range done.Changed {
-		a.Say("profile %s is as you changed it, and not that of this version: inner profile diff %s shows both", name, name)
-	}
-	if err := files.Write(a.BuiltinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
-		return written, err
-	}
-	f, err := os.OpenFile(a.ConfigFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return written, nil
-	}
-	if err != nil {
-		return written, err
-	}
-	_, err = f.WriteString(firstConfig)
-	return append(written, a.ConfigFile()), errors.Join(err, f.Close())
-}
-
-// ready is the place of a call that needs profiles, where the built-in ones are by now.
-func (a *app) ready() (settings.Place, error) {
-	if err := a.firstUse(); err != nil {
-		return settings.Place{}, err
-	}
-	return a.Here()
-}
-
-// firstUse installs the built-ins, also the first time that this version of inner is used.
-func (a *app) firstUse() error {
-	if inBox() {
-		return fault.Refuse(126, "inner status", "profiles are on the host: this is inside a sandbox")
-	}
-	had, _ := files.Read(a.BuiltinsFile(), files.NoLinks, 1<<20)
-	if !files.Exists(a.ProfilesDir()) {
-		had = nil
-	} else if string(had) == builtin.Sums() {
-		return nil
-	}
-	written, err := a.install(string(had))
-	a.ForgetConfigs() // one of them may be new
-	if err != nil {
-		hint := "inner doctor"
-		if r := fault.AsRefusal(err); r != nil {
-			hint = r.Hint
-		}
-		return fault.Refuse(125, hint, "%s cannot be created: %v", a.InnerHome, err)
-	}
-	if len(written) > 0 {
-		a.Say("first use of this version: wrote %d files below %s", len(written), a.Short(a.InnerHome))
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/escape"
@@ -74,18 +75,18 @@ func oneRun(ids []string, name, none, hint string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0], found[1])
+	return "", cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0], found[1])
 }
 
 // completeRuns offers the ids of past runs.
 func (a *app) completeRuns(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	words, how := completeFirst(a.runWords)(c, args, word)
+	words, how := cli.CompleteFirst(a.runWords)(c, args, word)
 	return words, how | cobra.ShellCompDirectiveKeepOrder
 }
 
 func (a *app) runWords() (words []string) {
 	for i, r := range a.runs() {
-		what := fmt.Sprintf("%s, %s, %s", printable(r.Start.Profile), printable(commandOf(r)), stateOf(r))
+		what := fmt.Sprintf("%s, %s, %s", cli.Printable(r.Start.Profile), cli.Printable(commandOf(r)), stateOf(r))
 		if i == 0 {
 			words = append(words, "last\t"+what)
 		}
@@ -127,16 +128,16 @@ func recordJSON(r runlog.Record) logJSON {
 }
 
 func (a *app) cmdLogList() *cobra.Command {
-	return a.answers(&cobra.Command{
+	return a.Answers(&cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List past runs, newest first", Args: cobra.NoArgs,
-	}, func(*cobra.Command, []string) (answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		list := []logJSON{}
 		rows := [][]string{{"RUN", "DATE", "PROFILE", "COMMAND", "EXIT", "TIME", "SIZE"}}
 		for _, r := range a.runs() {
 			list = append(list, recordJSON(r))
 			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), runlog.Bytes(r.Size)})
 		}
-		return answer{value: list, words: func() { tell.Table(a.stdout, rows) }}, nil
+		return cli.Answer{Value: list, Words: func() { tell.Table(a.Out, rows) }}, nil
 	})
 }
 
@@ -179,7 +180,7 @@ func (a *app) cmdLogShow() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return a.printJSON(recordJSON(r))
+				return a.PrintJSON(recordJSON(r))
 			}
 			return a.paged(func(w io.Writer) error { return a.showRun(w, r) })
 		},
@@ -313,7 +314,7 @@ func (a *app) cmdLogClean() *cobra.Command {
 			if older != "" {
 				var err error
 				if age, err = config.ParseAge(older); err != nil {
-					return usagef("--older-than: %w", err)
+					return cli.Usagef("--older-than: %w", err)
 				}
 			}
 			return a.logClean(age, dry, yes)
@@ -321,7 +322,7 @@ func (a *app) cmdLogClean() *cobra.Command {
 	}
 	c.Flags().StringVar(&older, "older-than", "", "only what is older: `30d`, 2w, 12h")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, remove nothing")
-	yesFlag(c, &yes)
+	cli.YesFlag(c, &yes)
 	return c
 }
 
@@ -334,7 +335,7 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 	for _, r := range runs {
 		size += r.Size
 		if dry {
-			fmt.Fprintf(a.stdout, "%s\t%s\n", r.ID, printable(r.Path()))
+			fmt.Fprintf(a.Out, "%s\t%s\n", r.ID, cli.Printable(r.Path()))
 		}
 	}
 	if dry || len(runs) == 0 {

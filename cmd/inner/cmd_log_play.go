@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"github.com/spf13/cobra"
-
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
@@ -36,7 +36,7 @@ func (a *app) cmdLogPlay() *cobra.Command {
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !(speed > 0 && speed <= 1000) {
-				return usagef("--speed %v is not between 0 and 1000", speed)
+				return cli.Usagef("--speed %v is not between 0 and 1000", speed)
 			}
 			r, err := a.findRun(args[0])
 			if err != nil {
@@ -61,13 +61,13 @@ func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
 	if err != nil {
 		return err
 	}
-	out, ok := tell.FileOf(a.stdout)
+	out, ok := tell.FileOf(a.Out)
 	if !ok || !caller.IsTerminal(out) {
-		return a.showOutput(a.stdout, r)
+		return a.showOutput(a.Out, r)
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return a.showOutput(a.stdout, r) // nobody could take the terminal's answers
+		return a.showOutput(a.Out, r) // nobody could take the terminal's answers
 	}
 	defer tty.Close()
 	return a.playOn(tty, f, speed, pause)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -37,7 +38,7 @@ type found struct {
 // find is a profile by name, ./FILE or absolute path, for looking at: nothing
 // is run, so no approval is needed. No name is the default profile.
 func (a *app) find(name string) (found, error) {
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return found{}, err
 	}
@@ -77,13 +78,10 @@ func (a *app) resolveHere(f found, p *profile.Profile) (profile.RunConfig, profi
 	return rc, c, err
 }
 
-// nameOf is what -p calls the profile of a file.
-func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".toml") }
-
 // checkName is a CheckName that ends in a usage error.
 func checkName(name string) error {
 	if err := profile.CheckName(name); err != nil {
-		return usage{err}
+		return cli.Misuse(err)
 	}
 	return nil
 }

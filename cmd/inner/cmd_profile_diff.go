@@ -3,19 +3,21 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdProfileDiff() *cobra.Command {
-	return a.answers(&cobra.Command{
-		Use: "diff A [B]", Short: "Compare what two profiles grant", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeProfiles,
+	return a.Answers(&cobra.Command{
+		Use: "diff A [B]", Short: "Compare what two profiles grant", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.CompleteProfiles,
 		Long: "Compare what two profiles, names or ./FILEs, grant: what B lets a program do that A does not\n" +
 			"(wider), and the other way round (narrower). With one name, of a built-in profile that you\n" +
 			"changed: that of this version of inner, and yours. Exit code 0 when they grant the same, 1 when\n" +
 			"they differ, 2 when one cannot be used.",
-	}, func(_ *cobra.Command, args []string) (answer, error) {
+	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		var grants [2][]profile.Grant
 		one := len(args) == 1
 		if one {
@@ -25,18 +27,18 @@ func (a *app) cmdProfileDiff() *cobra.Command {
 			var err error
 			if grants[i], err = a.grantsHere(name, one && i == 0); err != nil {
 				a.Fail(err)
-				return answer{}, exit(2)
+				return cli.Answer{}, cli.Exit(2)
 			}
 		}
 		wider, narrower := profile.DiffGrants(grants[0], grants[1])
-		return answer{
-			value: map[string]any{"a": args[0], "b": args[1], "wider": each(wider), "narrower": each(narrower)},
-			words: func() {
-				for _, line := range changeLines(a.stdout, wider, narrower) {
-					fmt.Fprintln(a.stdout, line)
+		return cli.Answer{
+			Value: map[string]any{"a": args[0], "b": args[1], "wider": each(wider), "narrower": each(narrower)},
+			Words: func() {
+				for _, line := range changeLines(a.Out, wider, narrower) {
+					fmt.Fprintln(a.Out, line)
 				}
 			},
-			code: oneIf(len(wider)+len(narrower) > 0),
+			Code: cli.OneIf(len(wider)+len(narrower) > 0),
 		}, nil
 	})
 }
@@ -54,7 +56,7 @@ func (a *app) grantsHere(name string, original bool) ([]profile.Grant, error) {
 	if text := builtin.Read(name); original && text != nil {
 		p, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: text}, f.scope)
 	} else if original {
-		return nil, usagef("%q is no built-in profile: name two profiles", name)
+		return nil, cli.Usagef("%q is no built-in profile: name two profiles", name)
 	}
 	if err != nil {
 		return nil, err

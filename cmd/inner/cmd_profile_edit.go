@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
@@ -24,7 +25,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 		Use: "new NAME", Short: "Write a new profile, in your editor", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Write a new profile from a template, in $EDITOR, else $VISUAL, else vi or nano. It is saved\n" +
 			"when it is valid. --local makes it the project's, in .inner/profiles here.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.newFile(args[0], local)
 			if err != nil {
 				return err
@@ -32,7 +33,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 			_, err = a.FindReal(args[0], os.Getenv("PATH"))
 			text := starter.New(args[0], err == nil)
 			if noEdit {
-				if err := createFile(f.path, text, 0o600); err != nil {
+				if err := cli.CreateFile(f.path, text, 0o600); err != nil {
 					return err
 				}
 			} else if ok, err := a.edit(draft{path: f.path, text: text, judge: f.judge}); !ok {
@@ -51,7 +52,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 	if err := checkName(name); err != nil {
 		return found{}, err
 	}
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return found{}, err
 	}
@@ -87,7 +88,7 @@ func makeProfiles(root string) (string, error) {
 	dir := filepath.Join(inner, "profiles")
 	for _, d := range []string{inner, dir} {
 		if fi, err := os.Lstat(d); err == nil && !fi.IsDir() {
-			return "", fault.Refuse(126, "look at it, then rm "+quoted(d), "%q is a link, or not a folder: no profile is written there", d)
+			return "", fault.Refuse(126, "look at it, then rm "+cli.Quoted(d), "%q is a link, or not a folder: no profile is written there", d)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -104,7 +105,7 @@ func (f found) judge(file profile.File) error {
 
 // saved tells about a profile that was written, and sees to its shims.
 func (a *app) saved(f found) error {
-	fmt.Fprintln(a.stdout, f.path)
+	fmt.Fprintln(a.Out, f.path)
 	if f.scope == profile.Local {
 		a.Hint("a project's profile is used once you have allowed it: inner allow")
 	}
@@ -113,11 +114,11 @@ func (a *app) saved(f found) error {
 
 func (a *app) cmdProfileEdit() *cobra.Command {
 	return &cobra.Command{
-		Use: "edit NAME|./FILE", Short: "Edit a profile; a broken one is not saved", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
+		Use: "edit NAME|./FILE", Short: "Edit a profile; a broken one is not saved", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteOneProfile,
 		Long: "Edit a copy of a profile in $EDITOR, else $VISUAL, else vi or nano. It takes the place of\n" +
 			"the profile when it is valid; otherwise its faults are shown and you are asked to go on. An\n" +
 			"editor that ends with an error changes nothing.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.find(args[0])
 			if err != nil {
 				return a.notFound(err)
@@ -139,9 +140,9 @@ func (a *app) cmdProfileClone() *cobra.Command {
 	var local bool
 	c := &cobra.Command{
 		Use: "clone SRC DST", Short: "Copy a profile under another name", Args: cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeOneProfile,
+		ValidArgsFunction: a.CompleteOneProfile,
 		Long:              "Copy a profile, a name or ./FILE, as the starting point of another. The copy is your own;\n--local makes it the project's. Its name key says the new name.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			src, err := a.find(args[0])
 			if err != nil {
 				return a.notFound(err)
@@ -161,7 +162,7 @@ func (a *app) cmdProfileClone() *cobra.Command {
 			if err := dst.judge(profile.File{Path: dst.path, Data: text}); err != nil {
 				return err
 			}
-			if err := createFile(dst.path, text, 0o600); err != nil {
+			if err := cli.CreateFile(dst.path, text, 0o600); err != nil {
 				return err
 			}
 			return a.saved(dst)
@@ -186,9 +187,9 @@ func renamed(file profile.File, name string) ([]byte, error) {
 func (a *app) cmdProfileDelete() *cobra.Command {
 	var yes, force bool
 	c := &cobra.Command{
-		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteOneProfile,
 		Long: "Delete a profile, after asking. A profile that others extend is kept, unless --force is given.\ninner init --restore restores a built-in one.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
 			}
@@ -203,13 +204,13 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			if len(users) > 0 && !force {
 				return fault.Refuse(1, "change those first, or --force", "profile %q is extended by %s", args[0], strings.Join(users, ", "))
 			}
-			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
+			if err := a.askFor(fmt.Sprintf("Delete %s?", cli.Printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
 				return err
 			}
 			return a.deleteProfile(f, args[0])
 		}),
 	}
-	yesFlag(c, &yes)
+	cli.YesFlag(c, &yes)
 	c.Flags().BoolVar(&force, "force", false, "also when other profiles extend it")
 	return c
 }
@@ -245,7 +246,7 @@ func (a *app) extenders(f found) ([]string, error) {
 		files, err = append(files, local...), errors.Join(err, err2)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot find out whether a profile extends %q: %w", nameOf(f.path), err)
+		return nil, fmt.Errorf("cannot find out whether a profile extends %q: %w", cli.NameOf(f.path), err)
 	}
 	var out []string
 	for _, path := range files {
@@ -253,8 +254,8 @@ func (a *app) extenders(f found) ([]string, error) {
 			continue
 		}
 		p, err := f.loader.Load(path, f.scope)
-		if err == nil && slices.Contains(p.Extends(), f.path) || err != nil && f.scope == profile.Global && saysExtends(path, nameOf(f.path)) {
-			out = append(out, nameOf(path))
+		if err == nil && slices.Contains(p.Extends(), f.path) || err != nil && f.scope == profile.Global && saysExtends(path, cli.NameOf(f.path)) {
+			out = append(out, cli.NameOf(path))
 		}
 	}
 	return out, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/contrib/profiles"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -23,7 +24,7 @@ import (
 func (a *app) cmdProfileInstall() *cobra.Command {
 	var f sharedFlags
 	c := &cobra.Command{
-		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL or a signed index", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(profiles.Names),
+		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL or a signed index", Args: cobra.ExactArgs(1), ValidArgsFunction: cli.CompleteFirst(profiles.Names),
 		Long: "Keep one of the sample profiles that come with inner, or fetch a profile from an https URL, check it, and\n" +
 			"keep it in ~/.inner/profiles under its name, the last part of the URL, or --name. Its digest and what it\n" +
 			"grants are printed. Nothing is run; from then on it is a profile of your own, and not hardened as one of\n" +
@@ -32,12 +33,12 @@ func (a *app) cmdProfileInstall() *cobra.Command {
 			"bare one here), an https URL, or a folder, with an index that is signed by the publisher's ssh key, for\n" +
 			"which you are asked once. The profile has the digest that the index lists. The same command brings it up\n" +
 			"to date, and shows the difference before it asks.\n\nSample profiles: " + strings.Join(profiles.Names(), ", "),
-		RunE: a.onHost(func(cmd *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(cmd *cobra.Command, args []string) error {
 			if f.from != "" {
 				return a.installShared(args[0], f)
 			}
 			if cmd.Flags().Changed("from") || f.publisher != "" {
-				return usagef("--from names no index")
+				return cli.Usagef("--from names no index")
 			}
 			return a.installProfile(args[0], f.name, f.pin, f.force)
 		}),
@@ -58,14 +59,14 @@ func (a *app) toInstall(from, pin string) (file profile.File, name, source strin
 			return file, "", "", err
 		}
 		name, _ = remote.Name(from) // or --name, which was looked at
-		return file, name, bareURL(from), nil
+		return file, name, cli.BareURL(from), nil
 	}
 	data := profiles.Read(from)
 	if data == nil || strings.Contains(from, "/") {
-		return file, "", "", meant(fmt.Sprintf("%q is neither a URL nor one of the sample profiles %s; inner profile clone takes a file, and inner profile list shows those you have", from, strings.Join(profiles.Names(), ", ")), strict.Nearest(from, profiles.Names()))
+		return file, "", "", cli.Meant(fmt.Sprintf("%q is neither a URL nor one of the sample profiles %s; inner profile clone takes a file, and inner profile list shows those you have", from, strings.Join(profiles.Names(), ", ")), strict.Nearest(from, profiles.Names()))
 	}
 	if pin != "" {
-		return file, "", "", usagef("--sha256 is for a URL: the sample profiles are part of inner")
+		return file, "", "", cli.Usagef("--sha256 is for a URL: the sample profiles are part of inner")
 	}
 	sum := sha256.Sum256(data)
 	file = profile.File{Path: from + ".toml", Digest: hex.EncodeToString(sum[:]), Data: data}
@@ -79,10 +80,10 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 		}
 	} else if remote.IsURL(from) { // before anything is fetched
 		if _, err := remote.Name(from); err != nil {
-			return usagef("%w: --name gives it one", err)
+			return cli.Usagef("%w: --name gives it one", err)
 		}
 	}
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return err
 	}
@@ -114,13 +115,13 @@ func (a *app) keep(f found, name string, file profile.File, k kept) error {
 	p, err := f.loader.LoadBytes(file, k.scope)
 	if err != nil {
 		a.Fail(err)
-		return exit(125)
+		return cli.Exit(125)
 	}
 	// Under its name it may be its own base.
 	if err := f.judge(profile.File{Path: f.path, Digest: file.Digest, Data: file.Data}); err != nil {
 		a.Fail(err)
 		a.Hint("--name OTHER")
-		return exit(125)
+		return cli.Exit(125)
 	}
 	p.Name, p.Scope = name, profile.Global
 	if k.first != nil {
@@ -137,7 +138,7 @@ func (a *app) keep(f found, name string, file profile.File, k kept) error {
 	if err == nil {
 		a.Say("it grants:")
 		for _, g := range profile.Grants(rc) {
-			fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+			fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
 		}
 	}
 	v := a.validateLoaded(validated{Name: name, Path: f.path}, f, p)
@@ -151,22 +152,9 @@ func (a *app) keep(f found, name string, file profile.File, k kept) error {
 	return a.saved(f)
 }
 
-// bareURL is a URL without what may be a secret in it: who asks, and with which
-// words.
-func bareURL(url string) string {
-	url, _, _ = strings.Cut(url, "#")
-	url, _, _ = strings.Cut(url, "?")
-	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return url
-	}
-	host, path, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
-}
-
 // store writes a profile that is installed.
 func (a *app) store(path string, data []byte, force bool) error {
-	err := createFile(path, data, 0o600)
+	err := cli.CreateFile(path, data, 0o600)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
-	"github.com/spf13/cobra"
 )
 
 // listed is one row of `profile list`.
@@ -26,20 +28,20 @@ type listed struct {
 
 func (a *app) cmdProfileList() *cobra.Command {
 	var wide bool
-	c := a.answers(&cobra.Command{
+	c := a.Answers(&cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List profiles", Args: cobra.NoArgs,
 		Long: "List profiles. * marks the default one, [local] those of the project here, [experimental]\n" +
 			"those that do not start, [shadowed] your own that the project has one of the same name for.",
-	}, func(*cobra.Command, []string) (answer, error) {
-		pl, err := a.ready()
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
+		pl, err := a.Ready()
 		if err != nil {
-			return answer{}, err
+			return cli.Answer{}, err
 		}
 		if pl.Project != nil && pl.Project.Problem != nil {
 			a.Warn("the profiles of %s are not used: %v", a.Short(pl.Root()), pl.Project.Problem)
 		}
 		rows, err := a.listProfiles(pl)
-		return answer{value: rows, words: func() { a.printProfiles(rows, wide) }}, err
+		return cli.Answer{Value: rows, Words: func() { a.printProfiles(rows, wide) }}, err
 	})
 	c.Flags().BoolVarP(&wide, "wide", "w", false, "also scope, path and shadowed profiles")
 	return c
@@ -50,7 +52,7 @@ func (a *app) listProfiles(pl settings.Place) ([]listed, error) {
 	rows := []listed{}
 	taken := map[string]bool{}
 	add := func(path string, scope profile.Scope) {
-		row := listed{Name: nameOf(path), Scope: string(scope), Path: path}
+		row := listed{Name: cli.NameOf(path), Scope: string(scope), Path: path}
 		row.Shadowed = taken[row.Name]
 		taken[row.Name] = true
 		p, err := l.Load(path, scope)
@@ -114,7 +116,7 @@ func (a *app) printProfiles(list []listed, wide bool) {
 			rows = append(rows, []string{name, r.text()})
 		}
 	}
-	tell.Table(a.stdout, rows)
+	tell.Table(a.Out, rows)
 }
 
 // text is the description of a row, after what there is to know before it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/sshsig"
@@ -29,15 +30,6 @@ type sharedFlags struct {
 	from, publisher string
 	name, pin       string
 	force           bool
-}
-
-// sshKeygen is the path of ssh-keygen.
-func (a *app) sshKeygen() (string, error) {
-	path, why := host.FindHelper("ssh-keygen", a.Getenv("PATH"))
-	if path == "" {
-		return "", &fault.Refusal{Code: 125, Kind: fault.KindNotFound, Msg: "signatures are made and checked by ssh-keygen: " + why, Hint: "sudo apt-get install openssh-client"}
-	}
-	return path, nil
 }
 
 // hostGit is git of the host, without any configuration.
@@ -56,7 +48,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	if err := errors.Join(checkName(called), checkName(name)); err != nil {
 		return err
 	}
-	if err := a.firstUse(); err != nil {
+	if err := a.FirstUse(); err != nil {
 		return err
 	}
 	known, err := shared.ReadKnown(a.Trust().Dir)
@@ -108,7 +100,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 // openIndex reads an index and checks its signature.
 func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) {
 	done = func() {}
-	program, err := a.sshKeygen()
+	program, err := a.SSHKeygen()
 	if err != nil {
 		return nil, done, err
 	}
@@ -140,7 +132,7 @@ func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) 
 func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said string) error {
 	org, err := a.Organisation()
 	if err != nil {
-		return a.unusable(err, "")
+		return a.Unusable(err, "")
 	}
 	fingerprint := o.Key.Fingerprint()
 	if org != nil && len(org.Publishers.Items) > 0 {
@@ -203,9 +195,9 @@ func (a *app) showDifference(at found, old, file profile.File) error {
 	p, err := at.loader.LoadBytes(file, profile.Remote)
 	if err != nil {
 		a.Fail(err)
-		return exit(125)
+		return cli.Exit(125)
 	}
-	p.Name, p.Scope = nameOf(at.path), profile.Global
+	p.Name, p.Scope = cli.NameOf(at.path), profile.Global
 	now, _, nowErr := a.resolveHere(at, p)
 	if q, err := at.loader.LoadBytes(old, profile.Global); err == nil && nowErr == nil {
 		if before, _, err := a.resolveHere(at, q); err == nil {
@@ -214,7 +206,7 @@ func (a *app) showDifference(at found, old, file profile.File) error {
 		}
 	}
 	for _, l := range lineDifference(string(old.Data), string(file.Data)) {
-		fmt.Fprintln(a.stderr, printable(l))
+		fmt.Fprintln(a.Err, cli.Printable(l))
 	}
 	return nil
 }
@@ -245,9 +237,9 @@ func (a *app) cmdProfileIndex() *cobra.Command {
 			"digest of each *.toml, and sign it with an ssh key: then the folder can be put into a git repository or\n" +
 			"on a web server, and inner profile install NAME --from takes profiles from it. What changed makes a new\n" +
 			"version. KEY is the file of a private key, or of the public half of one that ssh-agent has.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if key == "" {
-				return usagef("--key is missing: the file of an ssh key, such as ~/.ssh/id_ed25519")
+				return cli.Usagef("--key is missing: the file of an ssh key, such as ~/.ssh/id_ed25519")
 			}
 			return a.publishIndex(filepath.Clean(cmp.Or(strings.Join(args, ""), ".")), key, name)
 		}),
@@ -259,7 +251,7 @@ func (a *app) cmdProfileIndex() *cobra.Command {
 
 // publishIndex makes and signs the index of a folder.
 func (a *app) publishIndex(dir, key, name string) error {
-	program, err := a.sshKeygen()
+	program, err := a.SSHKeygen()
 	if err != nil {
 		return err
 	}
@@ -320,7 +312,7 @@ func indexOf(dir string) (index shared.Index, text []byte, err error) {
 func (a *app) entriesOf(dir string) ([]shared.Entry, error) {
 	paths, err := filepath.Glob(filepath.Join(strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir), "*.toml"))
 	if err != nil || len(paths) == 0 {
-		return nil, errors.Join(err, usagef("%s has no profile, no *.toml", dir))
+		return nil, errors.Join(err, cli.Usagef("%s has no profile, no *.toml", dir))
 	}
 	pl, err := a.Here()
 	if err != nil {
@@ -328,7 +320,7 @@ func (a *app) entriesOf(dir string) ([]shared.Entry, error) {
 	}
 	var list []shared.Entry
 	for _, path := range paths {
-		name := nameOf(path)
+		name := cli.NameOf(path)
 		if err := checkName(name); err != nil {
 			return nil, err
 		}
@@ -339,7 +331,7 @@ func (a *app) entriesOf(dir string) ([]shared.Entry, error) {
 		p, err := a.Loader(pl).LoadBytes(read, profile.Remote)
 		if err != nil {
 			a.Fail(err)
-			return nil, exit(1)
+			return nil, cli.Exit(1)
 		}
 		list = append(list, shared.Entry{Name: name, SHA256: read.Digest, Description: p.Description})
 	}

@@ -6,23 +6,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/profile"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdProfileShow() *cobra.Command {
 	var explain, resolved, asJSON bool
 	c := &cobra.Command{
-		Use: "show [NAME|./FILE]", Short: "Print a profile", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeOneProfile,
+		Use: "show [NAME|./FILE]", Short: "Print a profile", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.CompleteOneProfile,
 		Long: "Print a profile as it is written; without a name, the default one.\n\n" +
 			"--resolved prints it merged with everything it extends, each value with the file it comes\n" +
 			"from: a profile in its own right. --explain adds what it grants, in words, what decides\n" +
 			"about the network, and what each capability puts into the box.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if explain && resolved {
-				return usagef("--explain and --resolved are two views: choose one")
+				return cli.Usagef("--explain and --resolved are two views: choose one")
 			}
 			f, err := a.find(strings.Join(args, ""))
 			if err != nil {
@@ -33,7 +35,7 @@ func (a *app) cmdProfileShow() *cobra.Command {
 	}
 	c.Flags().BoolVar(&explain, "explain", false, "also what it grants, in words, and where that is written")
 	c.Flags().BoolVar(&resolved, "resolved", false, "merged with everything it extends")
-	jsonFlag(c, &asJSON)
+	cli.JSONFlag(c, &asJSON)
 	return c
 }
 
@@ -44,7 +46,7 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	}
 	header := ""
 	if byDefault {
-		header = fmt.Sprintf("# the default profile: %s (%s)\n", nameOf(f.path), a.Short(f.path))
+		header = fmt.Sprintf("# the default profile: %s (%s)\n", cli.NameOf(f.path), a.Short(f.path))
 	}
 	if !explain && !resolved && !asJSON {
 		a.printText(header + string(file.Data))
@@ -63,15 +65,15 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 		return err
 	}
 	if asJSON {
-		return a.printJSON(map[string]any{
+		return a.PrintJSON(map[string]any{
 			"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "extends": p.Extends(), "toml": string(file.Data),
 			"resolved": p.Resolved(c), "grants": profile.Grants(rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
 		})
 	}
 	a.printText(header + string(file.Data))
-	fmt.Fprintf(a.stdout, "\n# ── what it grants ───\n")
+	fmt.Fprintf(a.Out, "\n# ── what it grants ───\n")
 	for _, g := range profile.Grants(rc) {
-		fmt.Fprintf(a.stdout, "#   %s%s\n", printable(g.Text), printable(a.written(p.OriginsOf(g.Kind))))
+		fmt.Fprintf(a.Out, "#   %s%s\n", cli.Printable(g.Text), cli.Printable(a.written(p.OriginsOf(g.Kind))))
 	}
 	a.explainNetwork(p, c, rc)
 	a.explainCapabilities(rc)
@@ -80,16 +82,16 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 
 // explainNetwork says what decides about the network, each value with its file.
 func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.RunConfig) {
-	fmt.Fprintf(a.stdout, "\n# ── network: %s ───\n", rc.Network)
+	fmt.Fprintf(a.Out, "\n# ── network: %s ───\n", rc.Network)
 	list := p.OriginsOf("network")
 	if len(list) == 0 {
-		fmt.Fprintf(a.stdout, "#   nothing asks for it\n")
+		fmt.Fprintf(a.Out, "#   nothing asks for it\n")
 	}
 	for _, o := range list {
-		fmt.Fprintf(a.stdout, "#   %s = %s%s\n", printable(o.Key), printable(o.Value), printable(a.written([]profile.Origin{o})))
+		fmt.Fprintf(a.Out, "#   %s = %s%s\n", cli.Printable(o.Key), cli.Printable(o.Value), cli.Printable(a.written([]profile.Origin{o})))
 	}
 	for _, line := range features.ReachLines(a.Settings, p, c, rc) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(line.Text))
+		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line.Text))
 	}
 }
 
@@ -101,9 +103,9 @@ func (a *app) explainCapabilities(rc profile.RunConfig) {
 		return
 	}
 	for _, c := range list {
-		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", c.Name)
+		fmt.Fprintf(a.Out, "\n# ── capability: %s ───\n", c.Name)
 		for _, line := range c.Explain(a.Home) {
-			fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
+			fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line))
 		}
 	}
 }
@@ -124,7 +126,7 @@ func (a *app) written(list []profile.Origin) string {
 }
 
 // printText prints a file, wherever it goes, so that everything in it is seen.
-func (a *app) printText(text string) { fmt.Fprint(a.stdout, visible.Lines(text)) }
+func (a *app) printText(text string) { fmt.Fprint(a.Out, visible.Lines(text)) }
 
 // notFound adds to an unknown name what to type.
 func (a *app) notFound(err error) error {
@@ -134,5 +136,5 @@ func (a *app) notFound(err error) error {
 	}
 	a.Fail(err)
 	a.Hint("inner profile list")
-	return exit(1)
+	return cli.Exit(1)
 }

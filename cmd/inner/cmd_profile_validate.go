@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -18,21 +19,21 @@ import (
 
 func (a *app) cmdProfileValidate() *cobra.Command {
 	var all bool
-	c := a.answers(&cobra.Command{
-		Use: "validate [NAME|./FILE]…", Short: "Check profiles; exit 1 when one is broken", ValidArgsFunction: a.completeProfiles,
+	c := a.Answers(&cobra.Command{
+		Use: "validate [NAME|./FILE]…", Short: "Check profiles; exit 1 when one is broken", ValidArgsFunction: a.CompleteProfiles,
 		Long: "Check profiles: those that are named, or with --all, or without a name, your own and the\n" +
 			"project's. An [error] makes a profile unusable here; with a [warning] it runs.\n" +
 			"Exit code 1 when there is an error.",
-	}, func(_ *cobra.Command, args []string) (answer, error) {
+	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		rows := []validated{}
 		if all || len(args) == 0 {
-			pl, err := a.ready()
+			pl, err := a.Ready()
 			if err != nil {
-				return answer{}, err
+				return cli.Answer{}, err
 			}
 			list, err := a.listProfiles(pl)
 			if err != nil {
-				return answer{}, err
+				return cli.Answer{}, err
 			}
 			for _, r := range list {
 				rows = append(rows, a.validate(found{pl, a.Loader(pl), r.Path, profile.Scope(r.Scope)}))
@@ -41,12 +42,12 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 		for _, name := range args {
 			f, err := a.find(name)
 			if err != nil {
-				return answer{}, a.notFound(err)
+				return cli.Answer{}, a.notFound(err)
 			}
 			rows = append(rows, a.validate(f))
 		}
 		bad := slices.ContainsFunc(rows, func(v validated) bool { return !v.OK })
-		return answer{value: rows, words: func() { a.printValidated(rows) }, code: oneIf(bad)}, nil
+		return cli.Answer{Value: rows, Words: func() { a.printValidated(rows) }, Code: cli.OneIf(bad)}, nil
 	})
 	c.Flags().BoolVar(&all, "all", false, "every profile, local and global")
 	return c
@@ -63,7 +64,7 @@ type validated struct {
 }
 
 func (a *app) validate(f found) validated {
-	v := validated{Name: nameOf(f.path), Path: f.path}
+	v := validated{Name: cli.NameOf(f.path), Path: f.path}
 	p, err := f.loader.Load(f.path, f.scope)
 	if err != nil {
 		v.Errors = strings.Split(err.Error(), "\n")
@@ -122,13 +123,13 @@ func (a *app) notInstalled(rc profile.RunConfig) string {
 func (a *app) printValidated(rows []validated) {
 	for _, v := range rows {
 		if v.OK {
-			fmt.Fprintf(a.stdout, "%s: ok\n", printable(v.Name))
+			fmt.Fprintf(a.Out, "%s: ok\n", cli.Printable(v.Name))
 		}
 		for _, e := range v.Errors {
-			fmt.Fprintf(a.stdout, "%s: [error] %s\n", printable(v.Name), printable(e))
+			fmt.Fprintf(a.Out, "%s: [error] %s\n", cli.Printable(v.Name), cli.Printable(e))
 		}
 		for _, w := range v.Warnings {
-			fmt.Fprintf(a.stdout, "%s: [warning] %s\n", printable(v.Name), printable(w))
+			fmt.Fprintf(a.Out, "%s: [warning] %s\n", cli.Printable(v.Name), cli.Printable(w))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
@@ -38,9 +39,9 @@ type box struct {
 }
 
 func (a *app) cmdPs() *cobra.Command {
-	return a.answersOnHost(&cobra.Command{
+	return a.AnswersOnHost(&cobra.Command{
 		Use: "ps", Short: "List the boxes that run now, and the sessions that wait for a call", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(*cobra.Command, []string) (answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		list, err := a.boxes()
 		sessions, errSessions := session.List(a.SessionsDir())
 		for _, s := range sessions {
@@ -53,7 +54,7 @@ func (a *app) cmdPs() *cobra.Command {
 			}
 			list[i].Session = s.ID
 		}
-		return answer{value: list, words: func() { a.printBoxes(list) }}, errors.Join(err, errSessions)
+		return cli.Answer{Value: list, Words: func() { a.printBoxes(list) }}, errors.Join(err, errSessions)
 	})
 }
 
@@ -66,7 +67,7 @@ func (a *app) printBoxes(list []box) {
 	for _, b := range list {
 		rows = append(rows, []string{cmp.Or(b.Run, "-"), since(b), terminalWords(b), cmp.Or(b.Profile, "?"), cmp.Or(b.Command, "?"), cmp.Or(a.Short(b.Folder), "?")})
 	}
-	tell.Table(a.stdout, rows)
+	tell.Table(a.Out, rows)
 }
 
 func since(b box) string {
@@ -95,10 +96,10 @@ func (a *app) cmdStop() *cobra.Command {
 		Long: fmt.Sprintf("End a box: its program gets the signal TERM, and is killed when it has not ended after %s. Then inner\n"+
 			"does what it does after every run. %s\n"+
 			"SESSION is the id of a session of inner exec, in any project and profile: what it keeps is removed.", stopPatience, whichRun),
-		RunE: a.onHost(func(_ *cobra.Command, names []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, names []string) error {
 			if sessions {
 				if len(names) > 0 {
-					return usagef("either the ids of sessions, or --sessions")
+					return cli.Usagef("either the ids of sessions, or --sessions")
 				}
 				_, err := a.endSessions(nil)
 				return err
@@ -140,16 +141,12 @@ func (a *app) endSessions(ids []string) (any bool, err error) {
 }
 
 func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	return completeFirst(func() (words []string) {
+	return cli.CompleteFirst(func() (words []string) {
 		list, _ := a.boxes() // none to offer
 		for _, b := range list {
-			words = append(words, b.Run+"\t"+printable(b.Profile))
+			words = append(words, b.Run+"\t"+cli.Printable(b.Profile))
 		}
-		sessions, _ := session.List(a.SessionsDir())
-		for _, it := range sessions {
-			words = append(words, it.ID+"\tsession, "+a.Short(it.Project))
-		}
-		return words
+		return append(words, a.Sessions()...)
 	})(c, args, word)
 }
 
@@ -175,7 +172,7 @@ func (a *app) boxNamed(args []string) (box, error) {
 	case len(list) == 0:
 		return box{}, fault.Refuse(1, "inner ps", "no box of a run %q is running", name)
 	case len(list) > 1:
-		return box{}, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
+		return box{}, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
 	}
 	return list[0], nil
 }

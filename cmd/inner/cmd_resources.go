@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/sensitive"
 )
@@ -13,14 +14,14 @@ import (
 // cmdResources prints the table of what a box does not see.
 func (a *app) cmdResources() *cobra.Command {
 	var asTOML bool
-	c := a.answers(&cobra.Command{
+	c := a.Answers(&cobra.Command{
 		Use:   "resources",
 		Short: "List what is hidden from every box, and the key that allows each",
 		Args:  cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(cmd *cobra.Command, _ []string) (answer, error) {
-		return answer{value: sensitive.Resources(), words: func() {
+	}, func(cmd *cobra.Command, _ []string) (cli.Answer, error) {
+		return cli.Answer{Value: sensitive.Resources(), Words: func() {
 			if asTOML {
-				fmt.Fprint(a.stdout, sensitive.ResourcesTOML())
+				fmt.Fprint(a.Out, sensitive.ResourcesTOML())
 				return
 			}
 			rows := [][]string{{"KEY", "WHAT", "KIND", "METHOD", "PATHS"}}
@@ -31,8 +32,8 @@ func (a *app) cmdResources() *cobra.Command {
 				}
 				rows = append(rows, []string{r.Key, r.What, r.Kind, r.Method, shown})
 			}
-			tell.Table(a.stdout, rows)
-		}}, apart(cmd, "json", "toml")
+			tell.Table(a.Out, rows)
+		}}, cli.Apart(cmd, "json", "toml")
 	})
 	c.Flags().BoolVar(&asTOML, "toml", false, "print the table with its comments")
 	return c

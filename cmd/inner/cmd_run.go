@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
@@ -25,13 +25,12 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
-	"github.com/enr/inner/profile/strict"
 )
 
 // runFlags are the flags of `inner run`.
 type runFlags struct {
 	profile, workdir, entrypoint, argsFile, sha256, approved, bundle string
-	who                                                              whoFlags
+	who                                                              cli.WhoFlags
 	network, noNetwork, interactive, noInteractive                   bool
 	mounts, env, args                                                []string
 	timeout                                                          *seconds
@@ -81,8 +80,8 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.Var((*limit)(&f.limits.Files), "limit-files", "open file limit")
 	fl.Var((*limit)(&f.limits.FileSize), "limit-file-size", "file size limit, e.g. 1G")
 	fl.Var((*limit)(&f.limits.Disk), "limit-disk", "limit of each file system in memory, e.g. 512M")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	f.who.add(a, c)
+	_ = c.RegisterFlagCompletionFunc("profile", a.CompleteProfiles)
+	f.who.Add(a.App, c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.checkRun(cmd, &f, args); err != nil {
 			return err
@@ -98,16 +97,16 @@ func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 		return fault.Refuse(2, a.runHint(args), "unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0])
 	}
 	if err := cmp.Or(
-		apart(cmd, "network", "no-network"), apart(cmd, "interactive", "no-interactive"),
-		filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle"), checkApproved(*f, cmd.Flags().Changed), f.who.check(cmd),
+		cli.Apart(cmd, "network", "no-network"), cli.Apart(cmd, "interactive", "no-interactive"),
+		cli.Filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle"), checkApproved(*f, cmd.Flags().Changed), f.who.Check(cmd),
 	); err != nil {
 		return err
 	}
 	if f.json && !f.dryRun {
-		return usagef("--json goes with --dry-run: a run's output is the program's")
+		return cli.Usagef("--json goes with --dry-run: a run's output is the program's")
 	}
 	if f.detach && (f.dryRun || f.noInteractive || remote.IsURL(f.profile)) {
-		return usagef("--detach needs a program in a terminal, and a profile that is not a URL; it does not go with --dry-run")
+		return cli.Usagef("--detach needs a program in a terminal, and a profile that is not a URL; it does not go with --dry-run")
 	}
 	return nil
 }
@@ -121,7 +120,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if err != nil {
 		return err
 	}
-	if inBox() {
+	if cli.InBox() {
 		return errInBox()
 	}
 	var word *os.File // to whoever started this process, that the program starts
@@ -151,7 +150,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		call.Observe = &features.Observe{Observer: learn.New(), Done: features.TellDenied}
 		defer call.Observe.Close()
 	}
-	left, err := beginBundle(pl.Cwd, f.bundle)
+	left, err := cli.BeginBundle(pl.Cwd, f.bundle)
 	if err != nil {
 		return err
 	}
@@ -160,9 +159,9 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	out := a.Process.Run(call)
 	if out.Started {
-		out.Code = a.endBundle(left, out.Code)
+		out.Code = a.EndBundle(left, out.Code)
 	}
-	return exit(shim.Leave(out))
+	return cli.Exit(shim.Leave(out))
 }
 
 // callFor is the run that the flags ask for. That no profile can be used is noted in the audit
@@ -170,25 +169,25 @@ func (a *app) runRun(f runFlags, extra []string) error {
 func (a *app) callFor(f runFlags, pl settings.Place, o profile.Overrides) (isolator.Call, error) {
 	call := isolator.Call{Word: "run"}
 	if !f.dryRun {
-		if err := a.firstUse(); err != nil {
+		if err := a.FirstUse(); err != nil {
 			return call, err
 		}
 	}
 	unusable := func(err error, name string) error {
 		if !f.dryRun {
-			a.auditUnusable(name, pl.Cwd, err)
+			a.AuditUnusable(name, pl.Cwd, err)
 		}
-		return a.unusable(err, name)
+		return a.Unusable(err, name)
 	}
 	var err error
-	if call.By, err = a.roleFlags(f.who, pl, &f.profile); err != nil {
+	if call.By, err = a.RoleFlags(f.who, pl, &f.profile); err != nil {
 		return call, unusable(err, "")
 	}
 	if call.Profile, o, err = a.chooseRun(f, pl, o, call.By.Role); err != nil {
 		return call, unusable(err, f.profile)
 	}
 	if call.Context, err = a.Context(pl, o, false); err != nil {
-		return call, a.unusable(err, "")
+		return call, a.Unusable(err, "")
 	}
 	return call, nil
 }
@@ -204,23 +203,23 @@ func (a *app) dryRun(call isolator.Call, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
 	rc := b.Spec
-	fmt.Fprintf(a.stdout, "# profile %s (%s)\n", rc.Name, printable(rc.Path))
+	fmt.Fprintf(a.Out, "# profile %s (%s)\n", rc.Name, cli.Printable(rc.Path))
 	for _, g := range profile.Grants(rc) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
+		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(g.Text))
 	}
 	for _, line := range features.ReachLines(a.Settings, call.Profile, call.Context, rc) {
-		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.Text))
+		fmt.Fprintf(a.Out, "#     %s\n", cli.Printable(line.Text))
 	}
 	if left := b.LeftOut; len(left) > 0 {
-		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
+		fmt.Fprintf(a.Out, "#   of your git settings it does not have: %s\n", cli.Printable(strings.Join(left, ", ")))
 	}
 	for _, line := range append(features.LimitLines(b.Plan), features.PortLines(b.Plan)...) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
+		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line))
 	}
-	_, err = tell.Raw(a.stdout).Write(preview.Command(b))
+	_, err = tell.Raw(a.Out).Write(preview.Command(b))
 	return err
 }
 
@@ -228,7 +227,7 @@ func (a *app) dryRun(call isolator.Call, asJSON bool) error {
 func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role string) (p *profile.Profile, _ profile.Overrides, err error) {
 	switch {
 	case f.approved != "":
-		p, err = a.chooseApproved(f, pl)
+		p, err = a.ChooseApproved(f.profile, f.approved, pl)
 	case remote.IsURL(f.profile):
 		p, err = a.chooseRemote(f, pl, o)
 	default:
@@ -247,24 +246,9 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role
 	return p, o, err
 }
 
-// callHere is a call of the profile of that name, or of a role, in this folder.
-func (a *app) callHere(name string, who whoFlags, o profile.Overrides) (call isolator.Call, pl settings.Place, err error) {
-	if pl, err = a.ready(); err != nil {
-		return call, pl, err
-	}
-	if call.By, err = a.roleFlags(who, pl, &name); err != nil {
-		return call, pl, err
-	}
-	if call.Profile, err = a.Choose(name, pl); err != nil {
-		return call, pl, err
-	}
-	call.Context, err = a.Context(pl, o, false)
-	return call, pl, err
-}
-
 // specHere is what a profile comes to here; one that would not run is an error.
 func (a *app) specHere(name string) (profile.RunConfig, error) {
-	call, _, err := a.callHere(name, whoFlags{}, profile.Overrides{})
+	call, _, err := a.CallHere(name, cli.WhoFlags{}, profile.Overrides{})
 	if err != nil {
 		return profile.RunConfig{}, err
 	}
@@ -274,32 +258,6 @@ func (a *app) specHere(name string) (profile.RunConfig, error) {
 // errInBox refuses a run inside a box: it could only be another box, with other rules.
 func errInBox() error {
 	return fault.Refuse(126, "type the program's name", "this is inside a sandbox already; programs started here stay in it")
-}
-
-// unusable says why a profile or a config.toml cannot be used, and what to
-// type.
-func (a *app) unusable(err error, name string) error {
-	var said exit
-	var misuse usage
-	if errors.As(err, &said) || errors.As(err, &misuse) {
-		return err
-	}
-	a.Fail(err)
-	var problems strict.Problems
-	var unknown *profile.NotFoundError
-	switch {
-	case fault.AsRefusal(err) != nil, remote.IsURL(name):
-	case errors.As(err, &problems) && len(problems) > 0:
-		a.Hint("edit %s", a.Short(problems[0].File))
-	case errors.As(err, &unknown):
-		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
-			a.Hint("-p %s is the file here", quote.POSIX("./"+name))
-		}
-		a.Hint("inner profile list")
-	case strings.ContainsRune(name, '/'):
-		a.Hint("look at %s", name)
-	}
-	return exit(fault.Code(err))
 }
 
 // overrides turns flags into what the profile language knows.
@@ -312,14 +270,14 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		return &on
 	}
 	if err := f.limits.CheckFlags(); err != nil {
-		return o, usage{err}
+		return o, cli.Misuse(err)
 	}
 	o.Network = set(f.network, f.noNetwork)
 	o.Interactive = set(f.interactive, f.noInteractive)
 	for _, m := range f.mounts {
 		mount, err := profile.ParseMount(m)
 		if err != nil {
-			return o, usage{err}
+			return o, cli.Misuse(err)
 		}
 		o.Mounts = append(o.Mounts, mount)
 	}
@@ -332,7 +290,7 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		o.Timeout = &f.timeout.d
 	}
 	if f.argsFile != "" {
-		text, err := readArgsFile(f.argsFile)
+		text, err := cli.ReadArgsFile(f.argsFile)
 		if err != nil {
 			return o, err
 		}
@@ -345,7 +303,7 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 func addVariable(o *profile.Overrides, text string) error {
 	kv, pass, err := profile.ParseEnv(text)
 	if err != nil {
-		return usage{err}
+		return cli.Misuse(err)
 	}
 	if !pass {
 		o.Env = append(o.Env, kv)
@@ -353,7 +311,7 @@ func addVariable(o *profile.Overrides, text string) error {
 		return nil
 	}
 	if _, set := os.LookupEnv(kv.Key); !set {
-		return usagef("--env %s: there is no such variable to pass; %s=VALUE gives it a value", kv.Key, kv.Key)
+		return cli.Usagef("--env %s: there is no such variable to pass; %s=VALUE gives it a value", kv.Key, kv.Key)
 	}
 	o.Pass = append(o.Pass, kv.Key)
 	o.Env = slices.DeleteFunc(o.Env, func(it profile.KV) bool { return it.Key == kv.Key })
@@ -399,31 +357,6 @@ func (l *limit) Set(text string) error {
 	}
 	*l = limit(text)
 	return nil
-}
-
-// maxArgsFile is what one argument of execve may hold on Linux (MAX_ARG_STRLEN,
-// 32 pages of 4 KiB), less its end.
-const maxArgsFile = 32*4096 - 1
-
-func readArgsFile(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", usagef("--args-file: %w", err)
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxArgsFile+1))
-	switch {
-	case err != nil:
-		return "", usagef("--args-file: %w", err)
-	case len(data) > maxArgsFile:
-		return "", &fault.Refusal{
-			Code: 2, Msg: fmt.Sprintf("--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile),
-			Hint: "name the file in the prompt, and let the program read it",
-		}
-	case strings.ContainsRune(string(data), 0):
-		return "", usagef("--args-file %q holds a NUL byte", path)
-	}
-	return string(data), nil
 }
 
 // runHint is what somebody meant who typed words without -p and --.

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/shims"
 )
 
 func (a *app) cmdShim() *cobra.Command {
@@ -21,14 +23,14 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 	var check, asJSON bool
 	c := &cobra.Command{
 		Use: "regenerate", Short: "Rebuild the shim folder; --check only says whether it is stale (exit 1)", Args: cobra.NoArgs,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error {
 			do := shims.Regenerate
 			if check {
 				do = shims.Check
 			}
 			report, err := do(a.Site())
 			if asJSON {
-				if jerr := a.printJSON(reportJSON(report)); jerr != nil {
+				if jerr := a.PrintJSON(reportJSON(report)); jerr != nil {
 					return jerr
 				}
 			} else {
@@ -41,7 +43,7 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 				a.Warn("%s", p)
 			}
 			if check && report.Changed() {
-				return exit(1)
+				return cli.Exit(1)
 			}
 			return nil
 		}),
@@ -67,19 +69,19 @@ func (a *app) printReport(r shims.Report, check bool) {
 		return done
 	}
 	for _, n := range r.Added {
-		fmt.Fprintf(a.stdout, "%s %s\n", tense("added", "missing"), n)
+		fmt.Fprintf(a.Out, "%s %s\n", tense("added", "missing"), n)
 	}
 	for _, n := range r.Removed {
-		fmt.Fprintf(a.stdout, "%s %s\n", tense("removed", "stale"), n)
+		fmt.Fprintf(a.Out, "%s %s\n", tense("removed", "stale"), n)
 	}
 	if r.BinaryUpdated {
-		fmt.Fprintf(a.stdout, "%s\n", tense("updated the binary behind the shims", "the binary behind the shims is out of date"))
+		fmt.Fprintf(a.Out, "%s\n", tense("updated the binary behind the shims", "the binary behind the shims is out of date"))
 	}
 	for _, n := range r.Foreign {
 		a.Warn("%q in the shim folder is not inner's and is left alone", n)
 	}
 	if !r.Changed() {
-		fmt.Fprintf(a.stdout, "%d shims, nothing to do\n", len(r.Kept))
+		fmt.Fprintf(a.Out, "%d shims, nothing to do\n", len(r.Kept))
 	}
 }
 
@@ -117,7 +119,7 @@ func (a *app) cmdShimList() *cobra.Command {
 				rows = append(rows, row)
 			}
 			if asJSON {
-				return a.printJSON(rows)
+				return a.PrintJSON(rows)
 			}
 			for _, r := range rows {
 				var why []string
@@ -127,7 +129,7 @@ func (a *app) cmdShimList() *cobra.Command {
 				if len(why) == 0 {
 					why = []string{"not wanted any more: inner shim regenerate"}
 				}
-				fmt.Fprintf(a.stdout, "%-16s %s\n", printable(r.Name), printable(strings.Join(why, "; ")))
+				fmt.Fprintf(a.Out, "%-16s %s\n", cli.Printable(r.Name), cli.Printable(strings.Join(why, "; ")))
 			}
 			return nil
 		},
@@ -140,7 +142,7 @@ func (a *app) cmdShimPath() *cobra.Command {
 	return &cobra.Command{
 		Use: "path", Short: "Print the shim folder", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, a.ShimDir())
+			_, err := fmt.Fprintln(a.Out, a.ShimDir())
 			return err
 		},
 	}
@@ -166,7 +168,7 @@ func (a *app) shimFindings() []finding {
 		}
 		list = append(list, broken("shims", "inner shim regenerate", "%s", strings.Join(what, "; ")))
 	} else {
-		list = append(list, ok("shims", "%s in %s", counted(len(report.Kept), "shim", "shims"), a.ShimDir()))
+		list = append(list, ok("shims", "%s in %s", cli.Counted(len(report.Kept), "shim", "shims"), a.ShimDir()))
 	}
 	for _, f := range report.Foreign {
 		list = append(list, warning("shims", "rm "+filepath.Join(a.ShimDir(), f), "%q in the shim folder is not inner's", f))

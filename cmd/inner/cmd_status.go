@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/starter"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
-	"github.com/spf13/cobra"
 )
 
 // status is everything inner knows about the current folder.
@@ -43,21 +45,21 @@ type profileStatus struct {
 }
 
 func (a *app) cmdStatus() *cobra.Command {
-	return a.answers(&cobra.Command{
+	return a.Answers(&cobra.Command{
 		Use: "status [COMMAND]", Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.MaximumNArgs(1),
 		Long:              "Show the project, its profiles, their trust, and what is sandboxed here; of one COMMAND what it\nwould do when it is typed here, and why, as inner which does.",
 		ValidArgsFunction: a.completeCommands,
-	}, func(_ *cobra.Command, args []string) (answer, error) {
+	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		if len(args) > 0 {
 			return a.whichHere(args[0])
 		}
 		s, err := a.status()
-		return answer{value: s, words: func() { a.printStatus(s) }}, err
+		return cli.Answer{Value: s, Words: func() { a.printStatus(s) }}, err
 	})
 }
 
 func (a *app) status() (status, error) {
-	s := status{Inside: inBox(), Hook: a.hookLive(), Profiles: []profileStatus{}, Commands: []whichAnswer{}}
+	s := status{Inside: cli.InBox(), Hook: a.hookLive(), Profiles: []profileStatus{}, Commands: []whichAnswer{}}
 	pl, err := a.Here()
 	if err != nil {
 		return s, err
@@ -192,7 +194,7 @@ func (a *app) hookLive() string {
 
 func (a *app) printStatus(s status) {
 	if s.Inside {
-		fmt.Fprintln(a.stdout, "this is inside a sandbox: profile", printable(os.Getenv("INNER_SANDBOX")))
+		fmt.Fprintln(a.Out, "this is inside a sandbox: profile", cli.Printable(os.Getenv("INNER_SANDBOX")))
 		return
 	}
 	a.printHookStatus(s.Hook)
@@ -229,7 +231,7 @@ func (a *app) printStatus(s status) {
 // statusLine prints one line, unless there is nothing to say.
 func (a *app) statusLine(name, text string) {
 	if text != "" {
-		fmt.Fprintf(a.stdout, "%-8s %s\n", name, printable(text))
+		fmt.Fprintf(a.Out, "%-8s %s\n", name, cli.Printable(text))
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/stage"
@@ -27,9 +26,9 @@ func (a *app) cmdUninstall() *cobra.Command {
 		Long: "Remove the shims, the record of what you allowed and the logs, after asking, and name the lines of your\n" +
 			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay, and so do changes\n" +
 			"that a box kept for you, and the homes and git directories of boxes; --all removes them too. No project is touched.",
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.uninstall(yes, all) }),
+		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.uninstall(yes, all) }),
 	}
-	yesFlag(c, &yes)
+	cli.YesFlag(c, &yes)
 	c.Flags().BoolVar(&all, "all", false, "also what you and the boxes made: profiles, config.toml, workspaces, kept changes, homes and git directories of boxes")
 	return c
 }
@@ -49,12 +48,12 @@ func (a *app) uninstall(yes, all bool) error {
 	if len(remove) == 0 {
 		a.Say("%s holds nothing to remove", a.Short(a.InnerHome))
 	} else {
-		fmt.Fprintf(a.stderr, "to be removed from %s:\n", printable(a.Short(a.InnerHome)))
+		fmt.Fprintf(a.Err, "to be removed from %s:\n", cli.Printable(a.Short(a.InnerHome)))
 		for _, name := range remove {
-			fmt.Fprintf(a.stderr, "  %s\n", printable(name))
+			fmt.Fprintf(a.Err, "  %s\n", cli.Printable(name))
 		}
 		if len(keep) > 0 {
-			fmt.Fprintf(a.stderr, "to stay: %s\n", printable(strings.Join(keep, ", ")))
+			fmt.Fprintf(a.Err, "to stay: %s\n", cli.Printable(strings.Join(keep, ", ")))
 		}
 		if err := a.askFor("Remove these?", yes, "inner uninstall --yes"); err != nil {
 			return err
@@ -101,10 +100,11 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 // leftToDo names what only the person can remove: what is in their own files, and the
 // program.
 func (a *app) leftToDo() error {
-	for _, agent := range agenthook.Agents() {
-		if it, err := a.agentFiles(agent, toolFlags{}); err == nil && it.installed() {
-			a.Say("left to you: %s has a hook or a shell of inner; type: inner agent uninstall %s", a.Short(it.file), agent)
-		}
+	programs := a.Programs()
+	if agent := slices.IndexFunc(programs, func(p string) bool { return filepath.Base(p) == "inner-agent" }); agent >= 0 {
+		cmd := a.Command(programs[agent], "agent", "left")
+		cmd.Stderr = os.Stderr
+		a.WarnIf(cmd.Run())
 	}
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startup().Lines(shell) {
@@ -113,11 +113,8 @@ func (a *app) leftToDo() error {
 			}
 		}
 	}
-	if self, err := os.Executable(); err == nil {
-		a.Say("left to you: %s", a.Short(self))
-		if suite := filepath.Join(filepath.Dir(self), suiteName); files.Exists(suite) {
-			a.Say("left to you: %s, the attacks of inner verify --attack", a.Short(suite))
-		}
+	for _, program := range append([]string{a.Inner}, programs...) {
+		a.Say("left to you: %s", a.Short(program))
 	}
 	a.Say("left to you: the .inner folders of your projects")
 	a.Say("shells that are open keep the hook until they end")

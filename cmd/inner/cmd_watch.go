@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
@@ -23,7 +24,7 @@ import (
 func (a *app) cmdWatch() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch", Short: "Watch the profiles: on every save, validate and print what changed in their grants", Args: cobra.NoArgs,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.watch() }),
+		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.watch() }),
 	}
 }
 
@@ -103,7 +104,7 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 	stamp := time.Now().Format("15:04:05")
 	report := func(path, format string, args ...any) {
 		changed = true
-		fmt.Fprintf(a.stderr, "%s %s: %s\n", stamp, printable(nameOf(path)), printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.Err, "%s %s: %s\n", stamp, cli.Printable(cli.NameOf(path)), cli.Printable(fmt.Sprintf(format, args...)))
 	}
 	for _, path := range slices.Sorted(maps.Keys(old)) {
 		if _, ok := now[path]; !ok {
@@ -121,7 +122,7 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 			now[path] = w
 			report(path, "broken; its commands refuse to run")
 			for _, line := range strings.Split(w.err, "\n") {
-				fmt.Fprintf(a.stderr, "  %s\n", printable(line))
+				fmt.Fprintf(a.Err, "  %s\n", cli.Printable(line))
 			}
 		case !known, before.grants == nil:
 			what := "new, valid; type: inner allow"
@@ -130,7 +131,7 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 			}
 			report(path, "%s", what)
 			for _, g := range w.grants {
-				fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+				fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
 			}
 		default:
 			wider, narrower := profile.DiffGrants(before.grants, w.grants)

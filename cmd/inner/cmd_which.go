@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/consent"
@@ -36,23 +37,23 @@ type whichAnswer struct {
 }
 
 func (a *app) cmdWhich() *cobra.Command {
-	return a.answers(&cobra.Command{
+	return a.Answers(&cobra.Command{
 		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeCommands,
-	}, func(_ *cobra.Command, args []string) (answer, error) {
+	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		return a.whichHere(args[0])
 	})
 }
 
 // whichHere answers for one command.
-func (a *app) whichHere(name string) (answer, error) {
+func (a *app) whichHere(name string) (cli.Answer, error) {
 	if err := profile.CheckCommand(name); err != nil {
-		return answer{}, usage{err}
+		return cli.Answer{}, cli.Misuse(err)
 	}
 	if pl, err := a.Here(); err == nil && pl.Project != nil {
 		a.Visit(pl)
 	}
 	w := a.which(name)
-	return answer{value: w, words: func() { a.printWhich(w) }}, nil
+	return cli.Answer{Value: w, Words: func() { a.printWhich(w) }}, nil
 }
 
 // decide is what the shim of that name would decide here.
@@ -167,7 +168,7 @@ func isLink(p string) bool {
 func (a *app) printWhich(w whichAnswer) {
 	row := func(k, v string) {
 		if v != "" {
-			fmt.Fprintf(a.stdout, "%-8s %s\n", k, printable(v))
+			fmt.Fprintf(a.Out, "%-8s %s\n", k, cli.Printable(v))
 		}
 	}
 	does := map[string]string{"run": "runs in the sandbox", "pass through": "runs as it is", "refuse": "refuses to run"}

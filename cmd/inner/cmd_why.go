@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/settings"
@@ -20,9 +21,9 @@ import (
 
 func (a *app) cmdWhy() *cobra.Command {
 	var name string
-	var who whoFlags
+	var who cli.WhoFlags
 	var write bool
-	c := a.answers(&cobra.Command{
+	c := a.Answers(&cobra.Command{
 		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
 		Args: cobra.ExactArgs(1),
 		Long: "Say whether the sandbox of a profile has a path, a host, a variable or a command here, how it\n" +
@@ -31,18 +32,18 @@ func (a *app) cmdWhy() *cobra.Command {
 			"it answers for that one.\n\n" +
 			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, env: or cmd:\n" +
 			"as ./host:….",
-	}, func(cmd *cobra.Command, args []string) (answer, error) {
-		if err := cmp.Or(filled(cmd, "profile"), who.check(cmd)); err != nil {
-			return answer{}, err
+	}, func(cmd *cobra.Command, args []string) (cli.Answer, error) {
+		if err := cmp.Or(cli.Filled(cmd, "profile"), who.Check(cmd)); err != nil {
+			return cli.Answer{}, err
 		}
 		t, err := a.whyTable(name, who)
 		if err != nil {
-			return answer{}, a.unusable(err, name)
+			return cli.Answer{}, a.Unusable(err, name)
 		}
 		w, err := a.why(t, args[0])
-		return answer{value: w, code: oneIf(!w.Granted(write)), words: func() {
+		return cli.Answer{Value: w, Code: cli.OneIf(!w.Granted(write)), Words: func() {
 			edit := t.Profile
-			if inBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
+			if cli.InBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
 				edit = ""
 			}
 			a.printWhy(w, edit)
@@ -51,9 +52,9 @@ func (a *app) cmdWhy() *cobra.Command {
 			}
 		}}, err
 	})
-	a.profileFlag(c, &name)
+	a.ProfileFlag(c, &name)
 	c.Flags().BoolVarP(&write, "write", "w", false, "ask whether it can be written, too")
-	who.addRole(a, c)
+	who.AddRole(a.App, c)
 	return c
 }
 
@@ -64,9 +65,9 @@ func likeHost(word string) bool {
 }
 
 // whyTable is what is known of the box of a profile, or of the one that this process is in.
-func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
-	if inBox() {
-		return whyInside(name != "" || who.asked)
+func (a *app) whyTable(name string, who cli.WhoFlags) (*why.Table, error) {
+	if cli.InBox() {
+		return whyInside(name != "" || who.Asked)
 	}
 	pl, err := a.Here()
 	if err != nil {
@@ -115,8 +116,8 @@ func whyInside(another bool) (*why.Table, error) {
 }
 
 // shownHere is the profile of a look: of that name or role, or the one of this place.
-func (a *app) shownHere(name string, who whoFlags, pl settings.Place) (*profile.Profile, error) {
-	_, err := a.roleFlags(who, pl, &name)
+func (a *app) shownHere(name string, who cli.WhoFlags, pl settings.Place) (*profile.Profile, error) {
+	_, err := a.RoleFlags(who, pl, &name)
 	if err == nil && name == "" {
 		name, _, err = a.nameHere(pl)
 	}
@@ -133,26 +134,26 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 		"host": func(name string) (why.Answer, error) {
 			answer, err := t.Host(name)
 			if err != nil {
-				return answer, usagef("host:%s: the name %w", printable(name), err)
+				return answer, cli.Usagef("host:%s: the name %w", cli.Printable(name), err)
 			}
 			return answer, nil
 		},
 		"env": func(name string) (why.Answer, error) {
 			if strings.ContainsAny(name, "=\x00") {
-				return why.Answer{}, usagef("%q is not the name of a variable", name)
+				return why.Answer{}, cli.Usagef("%q is not the name of a variable", name)
 			}
 			return t.Env(name), nil
 		},
 		"cmd": func(name string) (why.Answer, error) {
 			if strings.Contains(name, "/") {
-				return why.Answer{}, usagef("%q is a path: inner why %s", name, name)
+				return why.Answer{}, cli.Usagef("%q is a path: inner why %s", name, name)
 			}
 			return t.Command(name), nil
 		},
 	}[kind]
 	switch {
 	case known && rest == "":
-		return why.Answer{}, usagef("%q names nothing", asked)
+		return why.Answer{}, cli.Usagef("%q names nothing", asked)
 	case known:
 		return answer(rest)
 	}
@@ -161,11 +162,11 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 
 func (a *app) whyPath(t *why.Table, asked string) (why.Answer, error) {
 	if asked == "" || strings.ContainsRune(asked, 0) {
-		return why.Answer{}, usagef("the path is empty")
+		return why.Answer{}, cli.Usagef("the path is empty")
 	}
 	cwd, err := os.Getwd()
 	if err != nil && asked[0] != '/' && asked[0] != '~' {
-		return why.Answer{}, usagef("%q: the working folder: %w", asked, err)
+		return why.Answer{}, cli.Usagef("%q: the working folder: %w", asked, err)
 	}
 	answer := t.Path(a.Absolute(asked, cwd))
 	answer.Asked = asked
@@ -176,7 +177,7 @@ func (a *app) whyPath(t *why.Table, asked string) (why.Answer, error) {
 func (a *app) printWhy(w why.Answer, edit string) {
 	row := func(k, v string) {
 		if v != "" {
-			fmt.Fprintf(a.stdout, "%-6s %s\n", k, printable(v))
+			fmt.Fprintf(a.Out, "%-6s %s\n", k, cli.Printable(v))
 		}
 	}
 	row(cmp.Or(string(w.Access), "?"), a.Short(w.Asked)+": "+accessWords(w))
@@ -203,9 +204,9 @@ func widenWith(w why.Answer, name string) string {
 	case "env", "cmd":
 		return "inner profile edit " + name
 	case "host":
-		return "inner allow " + quoted(w.Asked) + " -p " + name
+		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
 	}
-	return "inner allow " + quoted("file:"+w.Asked) + " -p " + name
+	return "inner allow " + cli.Quoted("file:"+w.Asked) + " -p " + name
 }
 
 // accessWords say the access to what was asked for, by what that is.

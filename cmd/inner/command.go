@@ -1,37 +1,18 @@
 package main
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/shim"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/shims"
 )
-
-// exit is an error that is only an exit code: what had to be said was said.
-type exit int
-
-func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
-
-// usage is a wrong use of inner: exit code 2.
-type usage struct{ err error }
-
-func (u usage) Error() string { return u.err.Error() }
-func (u usage) Unwrap() error { return u.err }
-
-func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
 
 // command runs the command line and returns the exit code.
 func (a *app) command(args []string) int {
@@ -42,7 +23,7 @@ func (a *app) command(args []string) int {
 		}
 		return 0
 	}
-	if !inBox() {
+	if !cli.InBox() {
 		if err := a.OwnFolder(); err != nil && !needsNoFolder(args) {
 			a.Fail(err)
 			if len(args) > 0 && args[0] == "doctor" {
@@ -63,35 +44,21 @@ func (a *app) command(args []string) int {
 		a.Fail(err)
 		return 2
 	}
+	if program, words := cli.ForBeside(args); program != "" {
+		err := a.GoOn(program, words...)
+		if listed, _, _ := root.Find(args); cli.InBox() { // which need not have the program
+			err = a.Outside(listed)
+		}
+		code := a.Failed(root, err)
+		if args[0] == "tools" {
+			return 2 // what an agent runs by such a shell may be its hook: see ForHook
+		}
+		return code
+	}
 	if code, done := a.claimed(root, &args); done {
 		return code
 	}
-	root.SetArgs(args)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	cmd, err := root.ExecuteC()
-	if err = cmp.Or(err, tell.Err(a.stdout)); err == nil {
-		return 0
-	}
-	return a.failed(cmd, err)
-}
-
-// failed tells why a command failed, unless that was said, and returns the exit code.
-func (a *app) failed(cmd *cobra.Command, err error) int {
-	var code exit
-	if errors.As(err, &code) {
-		return int(code)
-	}
-	a.Fail(err)
-	var u usage
-	switch r := fault.AsRefusal(err); {
-	case r != nil:
-		return r.Code
-	case errors.As(err, &u):
-		a.Hint("%s --help", cmd.CommandPath())
-		return 2
-	}
-	return 1
+	return a.Execute(root, args)
 }
 
 // claimed runs a command that a profile claims here, as its shim would. A word that only names a profile becomes a
@@ -149,72 +116,23 @@ func isRun(args []string) bool {
 // all that is read from the disk until the host is looked at. Nothing of it exists on the
 // shim's way.
 func (a *app) tree(run bool) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "inner",
-		Short: "Sandbox coding agents and shells automatically",
-		Long: "Type inner init in a project, and from then on typing claude there runs claude in a sandbox,\n" +
-			"which sees and changes only what its profile grants.",
-		SilenceErrors: true, SilenceUsage: true,
-		Version: version,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknown(cmd, args[0], "unknown command %q", args[0])
-			}
-			return nil
-		},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		ValidArgsFunction: a.completeAliases,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-	}
-	root.SetVersionTemplate("inner {{.Version}}\n")
-	root.SetFlagErrorFunc(unknownFlag)
+	root := a.Root()
+	root.Short = "Sandbox coding agents and shells automatically"
+	root.Long = "Type inner init in a project, and from then on typing claude there runs claude in a sandbox,\n" +
+		"which sees and changes only what its profile grants."
+	root.ValidArgsFunction = a.completeAliases
 	if run {
 		c := a.cmdRun()
-		wrapArgs(c)
+		cli.WrapArgs(c)
 		root.AddCommand(c)
 		return root
 	}
 	a.addCommands(root)
 	knownHelp(root)
 	for _, c := range root.Commands() {
-		wrapArgs(c)
+		cli.WrapArgs(c)
 	}
 	return root
-}
-
-// unknown is a usage error about a word that is no command, with the one that
-// was probably meant.
-func unknown(c *cobra.Command, word, format string, args ...any) error {
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	return meant(fmt.Sprintf(format, args...), strict.Nearest(word, names))
-}
-
-func meant(complaint, near string) error {
-	if near != "" {
-		complaint += fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return usage{errors.New(complaint)}
-}
-
-func unknownFlag(c *cobra.Command, err error) error {
-	var no *pflag.NotExistError
-	if !errors.As(err, &no) {
-		return usage{err}
-	}
-	if no.GetSpecifiedShortnames() != "" {
-		if c.Name() == "run" || c.Name() == "exec" {
-			err = fmt.Errorf("%w; -- goes before a command with flags of its own", err)
-		}
-		return usage{err}
-	}
-	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return meant(err.Error(), strict.Nearest("--"+no.GetSpecifiedName(), names))
 }
 
 // knownHelp makes `inner help WORD` complain about a word that is no command.
@@ -229,66 +147,11 @@ func knownHelp(root *cobra.Command) {
 	help.RunE = func(_ *cobra.Command, args []string) error {
 		c, rest, err := root.Find(args)
 		if err != nil {
-			return usage{err}
+			return cli.Misuse(err)
 		}
 		if len(rest) > 0 {
-			return unknown(c, rest[0], "unknown command %q", strings.Join(args, " "))
+			return cli.Unknown(c, rest[0], "unknown command %q", strings.Join(args, " "))
 		}
 		return c.Help()
 	}
-}
-
-// wrapArgs makes every complaint about arguments a usage error.
-func wrapArgs(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			switch {
-			case err == nil:
-				return nil
-			case strings.HasPrefix(err.Error(), "accepts "), strings.HasPrefix(err.Error(), "requires "): // how many words, as cobra says it
-				return usagef("%s given; usage: %s", counted(len(args), "word is", "words are"), cmd.UseLine())
-			}
-			return usage{err}
-		}
-	} else if c.HasSubCommands() {
-		c.Args = func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknown(cmd, args[0], "unknown command %q for %q", args[0], cmd.CommandPath())
-			}
-			return nil
-		}
-		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		for _, sub := range c.Commands() { // a bare noun lists
-			if sub.Name() == "list" || sub.Name() == "show" && c.Name() == "config" {
-				c.RunE = sub.RunE
-				c.Flags().AddFlagSet(sub.Flags())
-			}
-		}
-	}
-	for _, sub := range c.Commands() {
-		wrapArgs(sub)
-	}
-}
-
-// onHost wraps what a command does that makes no sense in a box: see outside.
-func (a *app) onHost(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := a.outside(cmd); err != nil {
-			return err
-		}
-		return do(cmd, args)
-	}
-}
-
-// outside refuses a command that makes no sense in a box: the trust store and
-// the shims are the host's.
-func (a *app) outside(cmd *cobra.Command) error {
-	if inBox() {
-		return fault.Refuse(126, "type it in a terminal outside of the sandbox", "%s works on the host only: this is inside a sandbox", cmd.CommandPath())
-	}
-	if os.Geteuid() != os.Getuid() {
-		return fault.Refuse(126, "", "inner does not run set-user-id")
-	}
-	return nil
 }

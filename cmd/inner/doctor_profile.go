@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
@@ -30,7 +31,7 @@ func (c checkup) exitCode() int {
 
 // checkProfile takes the way of `inner run -p NAME` to the first instruction of the program, and
 // takes down again what was made. Only wrong use is an error.
-func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
+func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 	var holds []finding
 	call, err := a.callOf(name, who)
 	if err == nil {
@@ -53,11 +54,10 @@ func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 			holds = append(holds, warning("profile", line.Hint, "%s:%d: %s %s", a.Short(line.File), line.Line, line.Key, line.Msg))
 		}
 	}
-	var misuse usage
 	switch {
 	case err == nil:
 		out.Findings = append([]finding{ok("start", "inner run starts it here")}, holds...)
-	case errors.As(err, &misuse):
+	case cli.IsMisuse(err):
 		return out, err
 	default:
 		out.Code = fault.Code(err)
@@ -68,11 +68,11 @@ func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 }
 
 // callOf is the run that `inner run -p NAME` makes here.
-func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
-	if inBox() {
+func (a *app) callOf(name string, who cli.WhoFlags) (isolator.Call, error) {
+	if cli.InBox() {
 		return isolator.Call{}, errInBox()
 	}
-	call, pl, err := a.callHere(name, who, profile.Overrides{})
+	call, pl, err := a.CallHere(name, who, profile.Overrides{})
 	if err != nil {
 		return call, err
 	}

@@ -38,7 +38,7 @@ func (a *app) roles() (out rolesAnswer, bad bool, err error) {
 	}
 	t, err := a.Roles(pl)
 	if err != nil {
-		return out, false, a.unusable(err, "")
+		return out, false, a.Unusable(err, "")
 	}
 	if t.Roles == nil {
 		_, err := a.RoleOf("", pl)
@@ -94,7 +94,7 @@ func (a *app) printRoles(out rolesAnswer) {
 	for _, r := range out.Roles {
 		rows = append(rows, []string{r.Role, r.Profile})
 	}
-	tell.Table(a.stdout, rows)
+	tell.Table(a.Out, rows)
 	for _, r := range out.Roles {
 		if r.Error != "" {
 			a.Say("role %q: %s", r.Role, r.Error)

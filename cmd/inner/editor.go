@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
@@ -60,13 +60,13 @@ func (a *app) edit(d draft) (written bool, err error) {
 			return err == nil, err
 		}
 		a.Fail(err)
-		asks := caller.IsTerminal(a.stdin)
+		asks := caller.IsTerminal(a.In)
 		if asks && a.agreed("Edit again? No discards what you wrote.") {
 			continue
 		}
 		a.Say("%s is as it was", a.Short(d.path))
 		keep = !asks || a.interrupts.got != nil // that is no wish to discard
-		return false, exit(1)
+		return false, cli.Exit(1)
 	}
 }
 
@@ -105,7 +105,7 @@ func untouched(path string, before fs.FileInfo) bool {
 // save puts the text where it belongs, unless somebody else has been there.
 func (d draft) save(data []byte) error {
 	if d.old == nil {
-		return createFile(d.path, data, 0o600)
+		return cli.CreateFile(d.path, data, 0o600)
 	}
 	return files.Swap(d.path, d.old, data)
 }
@@ -132,7 +132,7 @@ func (a *app) runEditor(path string) error {
 	}
 	cmd := exec.Command(program, append(words[1:], path)...)
 	cmd.Args[0] = words[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, os.Stdout, os.Stderr
 	if err := a.interrupts.runInFront(cmd); err != nil {
 		return fmt.Errorf("the editor %q ended with %w", words[0], err)
 	}
@@ -150,7 +150,7 @@ func (a *app) editorWords() ([]string, error) {
 			return words, nil
 		}
 	}
-	if !caller.IsTerminal(a.stdin) {
+	if !caller.IsTerminal(a.In) {
 		return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit", "no editor is opened: EDITOR is not set, and standard input is not a terminal")
 	}
 	for _, name := range []string{"vi", "nano"} {
@@ -159,14 +159,4 @@ func (a *app) editorWords() ([]string, error) {
 		}
 	}
 	return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit", "there is no editor: EDITOR is not set, and neither vi nor nano is installed")
-}
-
-// createFile writes a file that must not be there yet, whole or not at all:
-// link(2) does not replace.
-func createFile(path string, data []byte, perm fs.FileMode) error {
-	err := files.Create(path, data, perm)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%q already exists: %w", path, fs.ErrExist)
-	}
-	return err
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
 )
 
 // group is a part of the list of all commands: what one wants to do.
@@ -24,8 +26,8 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"See what happens here:", []*cobra.Command{a.cmdStatus(), a.cmdWhich(), a.cmdExplain(), a.cmdWhy()}},
 		{"Run:", []*cobra.Command{a.cmdRun(), a.cmdBypass(), a.cmdPs(), a.cmdAttach(), a.cmdDetach(), a.cmdStop()}},
 		{"See what a run did:", []*cobra.Command{a.cmdChanges(), log, a.cmdHome()}},
-		{"Write profiles:", []*cobra.Command{profiles, a.cmdLearn(), a.cmdVerify(), a.cmdConfig()}},
-		{"For programs and fleets:", []*cobra.Command{a.cmdExec(), a.cmdAgent(), a.cmdTools(), a.cmdMCP(), a.cmdExport(), a.cmdShim(), a.cmdCompletion()}},
+		{"Write profiles:", []*cobra.Command{profiles, a.Beside("learn"), a.Beside("verify"), a.cmdConfig()}},
+		{"For programs and fleets:", []*cobra.Command{a.cmdExec(), a.Beside("agent"), a.Beside("tools"), a.Beside("mcp"), a.Beside("export"), a.cmdShim(), a.cmdCompletion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
@@ -33,9 +35,13 @@ func (a *app) addCommands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	for _, c := range []*cobra.Command{a.cmdVersion(), a.cmdCheckout(), a.cmdPublish(), a.cmdBoxEntry(), a.cmdFence(), a.cmdEgress()} {
-		c.Hidden = true
-		root.AddCommand(c)
+	version := a.cmdVersion()
+	version.Hidden = true
+	root.AddCommand(version)
+	for _, b := range cli.Besides() {
+		if b.Hidden {
+			root.AddCommand(a.Beside(b.Name))
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/consent"
@@ -69,7 +70,7 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 	names, ready, err = a.unclaimedOf(pl, names)
 	switch {
 	case err != nil || len(names)+len(ready) == 0:
-		return nil, cmp.Or(err, error(exit(126))) // it has been said why
+		return nil, cmp.Or(err, error(cli.Exit(126))) // it has been said why
 	case len(names) == 0:
 		return ready, nil
 	}
@@ -181,7 +182,7 @@ func (a *app) writeProfiles(dir string, names []string, p starter.Choice) (undo 
 		if _, err := a.Loader(pl).LoadBytes(profile.File{Path: path, Data: []byte(text)}, scope); err != nil {
 			return undo, err
 		}
-		err := createFile(path, []byte(text), 0o644)
+		err := cli.CreateFile(path, []byte(text), 0o644)
 		if scope == profile.Global && errors.Is(err, fs.ErrExist) {
 			a.Say("%s is there already, and stays as it is", a.Short(path))
 			continue
@@ -190,7 +191,7 @@ func (a *app) writeProfiles(dir string, names []string, p starter.Choice) (undo 
 			return undo, err
 		}
 		written = append(written, path)
-		fmt.Fprintln(a.stdout, path)
+		fmt.Fprintln(a.Out, path)
 	}
 	return undo, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -75,7 +76,7 @@ func (a *app) askAgents(found []string) ([]string, error) {
 // noAnswer is how inner init ends when a question before the consent got no answer.
 func (a *app) noAnswer() error {
 	a.Say("nothing was written")
-	return exit(1)
+	return cli.Exit(1)
 }
 
 // askWhere asks whether agents are sandboxed in all folders; Enter is here. ok: it got an answer.
@@ -142,7 +143,7 @@ func (a *app) chooseNetwork(p *starter.Choice) bool {
 	words := starter.NetworkWords()
 	a.Say("What may they reach on the network?")
 	for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
-		fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
+		fmt.Fprintf(a.Err, "  %d  %s\n", i+1, cli.Printable(text))
 	}
 	for {
 		text, ok := a.answer("[1-4, Enter: 1] ")

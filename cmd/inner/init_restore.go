@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
 )
@@ -31,12 +32,12 @@ func (a *app) restore(yes bool) error {
 			return err
 		}
 	}
-	written, err := a.install("")
+	written, err := a.Install("")
 	if err != nil {
 		return err
 	}
 	for _, path := range written {
-		fmt.Fprintln(a.stdout, path)
+		fmt.Fprintln(a.Out, path)
 	}
 	if len(written) == 0 {
 		a.Say("the built-in profiles are unmodified; nothing was changed")
@@ -64,13 +65,13 @@ func (a *app) changedBuiltins() []string {
 func (a *app) showRestored(name string) {
 	pl, err := a.Here()
 	f := a.ownProfile(pl, name)
-	fmt.Fprintf(a.stderr, "%s differs from the built-in profile:\n", printable(a.Short(f.path)))
+	fmt.Fprintf(a.Err, "%s differs from the built-in profile:\n", cli.Printable(a.Short(f.path)))
 	if err != nil {
 		return
 	}
 	old, err := f.loader.Load(f.path, profile.Global)
 	if err != nil {
-		fmt.Fprintln(a.stderr, "  it is broken")
+		fmt.Fprintln(a.Err, "  it is broken")
 		return
 	}
 	fresh, err := f.loader.LoadBytes(profile.File{Path: f.path, Data: builtin.Read(name)}, profile.Global)
@@ -79,7 +80,7 @@ func (a *app) showRestored(name string) {
 	}
 	was, _, err := a.resolveHere(f, old)
 	if err != nil {
-		fmt.Fprintln(a.stderr, "  it does not run here")
+		fmt.Fprintln(a.Err, "  it does not run here")
 		return
 	}
 	will, _, err := a.resolveHere(f, fresh)

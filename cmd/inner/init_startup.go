@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/hooks/usershell"
@@ -33,7 +34,7 @@ func (a *app) initStartup(f initFlags, ask bool) error {
 	case loaded != nil:
 	case !f.hook && a.hookLive() == "live":
 		a.Hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
-	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), printable(line))):
+	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), cli.Printable(line))):
 		if err := a.addHook(shell, rc, line, f.hook); err != nil {
 			return err
 		}

@@ -15,9 +15,9 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/shims"
 )
 
@@ -27,9 +27,6 @@ var version = "dev"
 func main() {
 	// Inside a box inner is the supervisor, and nothing else.
 	isolator.Main()
-	if verify.IsInside(os.Args) {
-		os.Exit(verify.Inside())
-	}
 	if code, first := shim.AsFirst(); first {
 		os.Exit(code)
 	}
@@ -39,15 +36,15 @@ func main() {
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
 		os.Exit(shim.Call(call, os.Args[1:], version))
 	}
-	if ofHook(os.Args[1:]) {
-		outliveReaders()
+	if cli.OfHook(os.Args[1:]) {
+		cli.OutliveReaders()
 	}
 	a, err := newApp()
 	if err != nil {
 		a.Fail(err)
-		os.Exit(forHook(os.Args[1:], 125))
+		os.Exit(cli.ForHook(os.Args[1:], 125))
 	}
-	code := forHook(os.Args[1:], a.command(os.Args[1:]))
+	code := cli.ForHook(os.Args[1:], a.command(os.Args[1:]))
 	a.interrupts.endAs()
 	os.Exit(code)
 }

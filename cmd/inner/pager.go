@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/caller"
-	"golang.org/x/term"
 )
 
 // A text that is longer than the terminal goes through the user's pager.
@@ -20,8 +21,8 @@ import (
 // fits reports whether a text and the question below it fit the terminal, if there is
 // one.
 func (a *app) fits(text string) bool {
-	f, ok := tell.FileOf(a.stderr)
-	if !ok || !caller.IsTerminal(f) || !caller.IsTerminal(a.stdin) {
+	f, ok := tell.FileOf(a.Err)
+	if !ok || !caller.IsTerminal(f) || !caller.IsTerminal(a.In) {
 		return true
 	}
 	width, height, err := term.GetSize(int(f.Fd()))
@@ -30,7 +31,7 @@ func (a *app) fits(text string) bool {
 
 // columns is the width of the terminal of the messages, 0 where there is none.
 func (a *app) columns() int {
-	f, ok := tell.FileOf(a.stderr)
+	f, ok := tell.FileOf(a.Err)
 	if !ok {
 		return 0
 	}
@@ -41,10 +42,10 @@ func (a *app) columns() int {
 // printConsent writes the text, through a pager when it is longer than the terminal.
 func (a *app) printConsent(detail, danger string) {
 	if !a.fits(detail+danger) && a.page(detail+danger) {
-		fmt.Fprint(a.stderr, danger)
+		fmt.Fprint(a.Err, danger)
 		return
 	}
-	fmt.Fprint(a.stderr, detail, danger)
+	fmt.Fprint(a.Err, detail, danger)
 }
 
 // rows is how many rows of a terminal a text takes.
@@ -69,14 +70,14 @@ func (a *app) page(text string) bool {
 // paged shows what write writes in the user's pager when standard output is a terminal, and
 // otherwise prints it.
 func (a *app) paged(write func(io.Writer) error) error {
-	out, ok := tell.FileOf(a.stdout)
+	out, ok := tell.FileOf(a.Out)
 	if !ok || !caller.IsTerminal(out) {
-		return write(a.stdout)
+		return write(a.Out)
 	}
 	var text bytes.Buffer
 	cmd := a.pager(&text, out)
 	if cmd == nil {
-		return write(a.stdout)
+		return write(a.Out)
 	}
 	if err := write(&text); err != nil {
 		return err

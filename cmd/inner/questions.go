@@ -12,6 +12,10 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 )
 
 // interrupts makes ^C, and the end of the terminal, the answer that a question did not get: the
@@ -96,7 +100,7 @@ func (i *interrupts) runInFront(cmd *exec.Cmd) error {
 
 // agreed puts a question on the terminal. What was typed before it was there is no answer.
 func (a *app) agreed(question string) bool {
-	_ = unix.IoctlSetInt(int(a.stdin.Fd()), unix.TCFLSH, unix.TCIFLUSH)
+	_ = unix.IoctlSetInt(int(a.In.Fd()), unix.TCFLSH, unix.TCIFLUSH)
 	text, ok := a.answer(question + " [y/N] ")
 	return ok && isYes(text)
 }
@@ -114,13 +118,13 @@ func (a *app) answer(prompt string) (text string, ok bool) {
 	if a.interrupts.take() {
 		return "", false
 	}
-	fmt.Fprint(a.stderr, prompt)
+	fmt.Fprint(a.Err, prompt)
 	lines := make(chan string, 1)
 	go func() { // it stays behind when a signal comes: no question follows that one
 		defer close(lines)
 		var line []byte
 		for b := make([]byte, 1); ; {
-			if n, err := a.stdin.Read(b); err != nil || n == 0 {
+			if n, err := a.In.Read(b); err != nil || n == 0 {
 				return
 			}
 			if b[0] == '\n' {
@@ -135,7 +139,42 @@ func (a *app) answer(prompt string) (text string, ok bool) {
 	case text, ok = <-lines:
 	}
 	if !ok {
-		fmt.Fprintln(a.stderr)
+		fmt.Fprintln(a.Err)
 	}
 	return strings.TrimSpace(text), ok
+}
+
+// question is asked before something is done that cannot be undone, or that lets something
+// run.
+type question struct {
+	text       string
+	yes        bool           // it was answered on the command line
+	hint       string         // what answers it without a terminal
+	no         string         // what is said of a no
+	noTerminal *fault.Refusal // where nobody can be asked; nil says just that, and to type the hint
+}
+
+// confirm asks a question. Without a terminal it refuses; a no ends the command.
+func (a *app) confirm(q question) error {
+	switch {
+	case q.yes:
+		return nil
+	case !caller.IsTerminal(a.In):
+		if q.noTerminal != nil {
+			return q.noTerminal
+		}
+		return fault.Refuse(2, q.hint, "cannot ask for confirmation: standard input is not a terminal")
+	case a.agreed(q.text):
+		return nil
+	}
+	a.Say("%s", q.no)
+	if q.noTerminal != nil {
+		return cli.Exit(q.noTerminal.Code)
+	}
+	return cli.Exit(1)
+}
+
+// askFor confirms a change.
+func (a *app) askFor(text string, yes bool, hint string) error {
+	return a.confirm(question{text: text, yes: yes, hint: hint, no: "nothing was changed"})
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -27,7 +28,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	}
 	if pin != "" { // before anything is fetched
 		if _, err := remote.ParseDigest(pin); err != nil {
-			return profile.File{}, usagef("--sha256: %w", err)
+			return profile.File{}, cli.Usagef("--sha256: %w", err)
 		}
 	}
 	page, err := remote.Get(context.Background(), url)
@@ -49,7 +50,7 @@ func checkPin(file profile.File, pin string) error {
 	}
 	want, err := remote.ParseDigest(pin)
 	if err != nil {
-		return usagef("--sha256: %w", err)
+		return cli.Usagef("--sha256: %w", err)
 	}
 	if file.Digest != want {
 		return fault.Refuse(126, "somebody changed it: read it before you trust it", "profile %q has the sha256 %s, expected %s", file.Path, file.Digest, want)
@@ -94,21 +95,21 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 }
 
 func (a *app) showRemote(p *profile.Profile, changes []string, grants []profile.Grant) {
-	fmt.Fprintf(a.stderr, "remote profile %s\n  sha256 %s\n", printable(p.Path), p.Files[0].Digest)
+	fmt.Fprintf(a.Err, "remote profile %s\n  sha256 %s\n", cli.Printable(p.Path), p.Files[0].Digest)
 	if p.Description != "" {
-		fmt.Fprintf(a.stderr, "  description: %s\n", printable(p.Description))
+		fmt.Fprintf(a.Err, "  description: %s\n", cli.Printable(p.Description))
 	}
 	for _, path := range p.Extends() {
-		fmt.Fprintf(a.stderr, "  extends your %s\n", printable(a.Short(path)))
+		fmt.Fprintf(a.Err, "  extends your %s\n", cli.Printable(a.Short(path)))
 	}
 	if len(changes) > 0 {
-		fmt.Fprintln(a.stderr, "hardened:")
+		fmt.Fprintln(a.Err, "hardened:")
 	}
 	for _, line := range changes {
-		fmt.Fprintf(a.stderr, "  %s\n", printable(line))
+		fmt.Fprintf(a.Err, "  %s\n", cli.Printable(line))
 	}
-	fmt.Fprintln(a.stderr, "grants:")
+	fmt.Fprintln(a.Err, "grants:")
 	for _, g := range grants {
-		fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+		fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
 	}
 }

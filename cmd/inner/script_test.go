@@ -119,12 +119,17 @@ func mkdir(path string) string {
 	return path
 }
 
-// putBinaries puts inner and its attack suite into dir: those that make test built, or some
+// putBinaries puts inner and the programs beside it into dir: those that make test built, or some
 // built now.
 func putBinaries(dir string) error {
 	mkdir(dir)
+	for _, name := range []string{"inner-agent", "inner-fleet", "inner-learn", "inner-verify"} {
+		if err := os.Symlink("inner-beside", filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
 	if built := os.Getenv("INNER_TEST_BIN"); built != "" {
-		for _, name := range []string{"inner", "inner-attack"} {
+		for _, name := range []string{"inner", "inner-attack", "inner-beside"} {
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(built), name))
 			if err == nil {
 				err = os.WriteFile(filepath.Join(dir, name), data, 0o755)
@@ -135,7 +140,7 @@ func putBinaries(dir string) error {
 		}
 		return nil
 	}
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir+"/", ".", "../inner-attack")
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir+"/", ".", "../inner-attack", "../inner-beside")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s(make test builds it first)", err, out)

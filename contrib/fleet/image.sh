@@ -66,7 +66,8 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 mkdir -p -- "$work/pause" "$work/agent/usr/local/bin" "$work/agent/inner"
 install -m 0755 "$FLEET_CACHE/bin/world" "$work/pause/world"
-install -m 0755 "$FLEET_CACHE/bin/world" "$FLEET_REPO/bin/inner" "$FLEET_REPO/bin/inner-attack" "$work/agent/usr/local/bin"
+install -m 0755 "$FLEET_CACHE/bin/world" "$work/agent/usr/local/bin"
+cp -P -- "$FLEET_REPO/bin/inner" "$FLEET_REPO"/bin/inner-* "$work/agent/usr/local/bin"
 for layer in pause agent; do
 	tar -C "$work/$layer" --owner=0 --group=0 --numeric-owner --sort=name --mtime=@0 -cf "$work/$layer.tar" .
 done

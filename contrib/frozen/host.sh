@@ -26,6 +26,7 @@ mkdir -p "$out"
 chown -R "$user:" "$out"
 install -m 0755 "$work/bin/${which:-old}" /run/inner-old
 [ -n "$which" ] || install -m 0755 "$work/bin/new" /run/inner-new
+[ -z "$which" ] || cp -RP -- "$work/beside/$which" /run/inner-beside
 mkdir -m 0755 /run/bin
 chown "$user:" /run/bin
 

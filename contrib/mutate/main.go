@@ -284,7 +284,16 @@ func buildProduct(path string) error {
 	if err := build("make", "--no-print-directory", "build"); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename("bin/inner", path), os.Rename("bin/inner-attack", filepath.Join(filepath.Dir(path), "inner-attack")))
+	beside, err := filepath.Glob("bin/inner-*")
+	if err != nil {
+		return err
+	}
+	for _, program := range beside {
+		if err := os.Rename(program, filepath.Join(filepath.Dir(path), filepath.Base(program))); err != nil {
+			return err
+		}
+	}
+	return os.Rename("bin/inner", path)
 }
 
 func build(name string, args ...string) error {

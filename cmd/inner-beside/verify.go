@@ -2,21 +2,16 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/own"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
@@ -30,29 +25,29 @@ type verifyFlags struct {
 	profile, only         string
 	json, suggest, attack bool
 	jobs                  int
-	who                   whoFlags
+	who                   cli.WhoFlags
 }
 
 func (a *app) cmdVerify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use: "verify [NAME|./FILE | --as ROLE]", Short: "Check a profile's sandbox from inside", Args: oneProfile(&f.profile),
+		Use: "verify [NAME|./FILE | --as ROLE]", Args: cli.OneProfile(&f.profile),
 		Long: "Make the sandbox that `inner run` would make, without running the program, and check from\n" +
 			"inside that it is what the profile promises: the built-in checks, then [verify.custom].\n" +
 			"Checks of the profile run as sh -c in the box, with its environment and UID.\n\n" +
 			"Exit code 1 when a check above info fails, 125 or 126 when the sandbox cannot start.",
-		ValidArgsFunction: a.completeOneProfile,
+		ValidArgsFunction: a.CompleteOneProfile,
 	}
-	c.RunE = a.onHost(func(cmd *cobra.Command, _ []string) error {
+	c.RunE = a.OnHost(func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(cmd); err != nil {
 			return err
 		}
 		return a.verify(f)
 	})
 	fl := c.Flags()
-	a.profileFlag(c, &f.profile)
-	f.who.addRole(a, c)
-	jsonFlag(c, &f.json)
+	a.ProfileFlag(c, &f.profile)
+	f.who.AddRole(a.App, c)
+	cli.JSONFlag(c, &f.json)
 	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
 	fl.BoolVar(&f.attack, "attack", false, "run the escape suite: each attack outside the sandbox first, then inside")
 	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
@@ -64,17 +59,17 @@ func (a *app) cmdVerify() *cobra.Command {
 func (f *verifyFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.jobs < 0:
-		return usagef("--jobs wants a number above 0, not %d", f.jobs)
+		return cli.Usagef("--jobs wants a number above 0, not %d", f.jobs)
 	case f.suggest && (f.json || f.attack):
-		return usagef("--suggest goes alone")
+		return cli.Usagef("--suggest goes alone")
 	}
-	return cmp.Or(goesWith(cmd, "attack", "only", "jobs"), f.who.check(cmd))
+	return cmp.Or(cli.GoesWith(cmd, "attack", "only", "jobs"), f.who.Check(cmd))
 }
 
 func (a *app) verify(f verifyFlags) error {
-	call, _, err := a.callHere(f.profile, f.who, profile.Overrides{})
+	call, _, err := a.CallHere(f.profile, f.who, profile.Overrides{})
 	if err != nil {
-		return a.unusable(err, f.profile)
+		return a.Unusable(err, f.profile)
 	}
 	p, c := call.Profile, call.Context
 	if f.attack {
@@ -92,59 +87,28 @@ func (a *app) verify(f verifyFlags) error {
 	a.Audit(e)
 	if err != nil {
 		a.Fail(err)
-		return exit(fault.Code(err))
+		return cli.Exit(fault.Code(err))
 	}
 	switch {
 	case f.suggest:
 		a.printSuggestion(report)
 	case f.json:
-		if err := a.printJSON(report); err != nil {
+		if err := a.PrintJSON(report); err != nil {
 			return err
 		}
 	default:
 		a.printVerdicts(report)
 	}
-	return exitCode(oneIf(!report.Conformant))
+	return cli.ExitCode(cli.OneIf(!report.Conformant))
 }
 
-// goAttack goes on as the attack suite, a program of its own: inner holds no exploits.
+// goAttack goes on as the attack suite, a program of its own: nothing else of inner holds exploits.
 func (a *app) goAttack(p *profile.Profile, f verifyFlags) error {
-	self := a.Self()
-	suite, err := attackSuite(filepath.Dir(self))
-	if err != nil {
-		return err
-	}
-	words := []string{suiteName, "--build=" + version, "--inner=" + self, "--profile=" + cmp.Or(f.profile, nameOf(p.Path)), "--only=" + f.only, "--jobs=" + strconv.Itoa(f.jobs)}
+	words := []string{"--profile=" + cmp.Or(f.profile, cli.NameOf(p.Path)), "--only=" + f.only, "--jobs=" + strconv.Itoa(f.jobs)}
 	if f.json {
 		words = append(words, "--json")
 	}
-	err = syscall.Exec(suite, words, a.Environ)
-	return fault.Refuse(125, suiteHint, "the attack suite %q does not start: %v", suite, err)
-}
-
-const (
-	suiteName = "inner-attack"
-	suiteHint = "make install, or install the package again"
-)
-
-// attackSuite finds the attack suite: beside the inner binary, which is in dir, or where
-// packages put it.
-func attackSuite(dir string) (string, error) {
-	for _, d := range []string{".", "../libexec/inner", "../lib/inner"} {
-		path := filepath.Join(dir, d, suiteName)
-		fi, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return "", fault.Refuse(125, suiteHint, "the attack suite cannot be used: %v", err)
-		}
-		if why := own.Fault(fi); why != "" {
-			return "", fault.Refuse(125, suiteHint, "the attack suite %q %s", path, why)
-		}
-		return path, nil
-	}
-	return "", fault.Refuse(125, suiteHint, "the attack suite, %s, is neither in %s nor in ../libexec/inner or ../lib/inner beside it", suiteName, dir)
+	return a.GoOn(cli.Attack, words...)
 }
 
 // examine prepares a run, puts the checks in the place of the program, and collects the
@@ -192,16 +156,16 @@ func (a *app) printVerdicts(r verify.Report) {
 		if v.Detail != "" {
 			text += ": " + v.Detail
 		}
-		fmt.Fprintf(a.stdout, "%s %-8s %-22s %s\n", tell.Paint(a.stdout, code, mark), v.Severity, printable(v.ID), printable(text))
+		fmt.Fprintf(a.Out, "%s %-8s %-22s %s\n", tell.Paint(a.Out, code, mark), v.Severity, cli.Printable(v.ID), cli.Printable(text))
 		if v.Hint != "" {
-			fmt.Fprintf(a.stdout, "     %-8s %-22s hint: %s\n", "", "", printable(v.Hint))
+			fmt.Fprintf(a.Out, "     %-8s %-22s hint: %s\n", "", "", cli.Printable(v.Hint))
 		}
 	}
-	fmt.Fprintf(a.stdout, "\n%d checks: %d passed, %d failed, %d for information\n", len(r.Checks), r.Passed, r.Failed, r.Lifted)
+	fmt.Fprintf(a.Out, "\n%d checks: %d passed, %d failed, %d for information\n", len(r.Checks), r.Passed, r.Failed, r.Lifted)
 	if r.Conformant {
-		fmt.Fprintf(a.stdout, "profile %q: the sandbox is what the profile promises\n", r.Profile)
+		fmt.Fprintf(a.Out, "profile %q: the sandbox is what the profile promises\n", r.Profile)
 	} else {
-		fmt.Fprintf(a.stdout, "profile %q: the sandbox is not what the profile promises\n", r.Profile)
+		fmt.Fprintf(a.Out, "profile %q: the sandbox is not what the profile promises\n", r.Profile)
 	}
 }
 
@@ -219,5 +183,5 @@ func (a *app) printSuggestion(r verify.Report) {
 	for i, k := range keys {
 		keys[i] = fmt.Sprintf("%q", k)
 	}
-	fmt.Fprintf(a.stdout, "[sandbox]\nallow = [%s]\n", strings.Join(keys, ", "))
+	fmt.Fprintf(a.Out, "[sandbox]\nallow = [%s]\n", strings.Join(keys, ", "))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/mcp"
@@ -13,16 +14,16 @@ import (
 func (a *app) cmdMCP() *cobra.Command {
 	var f toolFlags
 	c := &cobra.Command{
-		Use: "mcp (--as ROLE | -p NAME) [--session ID]", Short: "Serve the tools bash, read, write and list in a box, to an agent",
+		Use: "mcp (--as ROLE | -p NAME) [--session ID]",
 		Long: "Serve the Model Context Protocol on standard input and output, with the tools bash, read,\n" +
 			"write and list. Each call runs in the box of the profile; nothing is done outside. With\n" +
 			"--session calls share /tmp, and the folder the last command line ended in.",
 		Args: cobra.NoArgs,
-		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
+		RunE: a.OnHost(func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			r, err := a.runner(f.options())
+			r, err := a.Runner(f.options())
 			if err != nil {
 				return err
 			}
@@ -30,11 +31,11 @@ func (a *app) cmdMCP() *cobra.Command {
 		}),
 	}
 	f.add(a, c)
-	a.sessionFlag(c, &f.session)
+	a.SessionFlag(c, &f.session)
 	return c
 }
 
 // serveMCP answers until the end of standard input, or until a signal ends all boxes.
 func (a *app) serveMCP(r *calls.Runner) error {
-	return untilSignal(func(ctx context.Context) error { return mcp.Serve(ctx, r.Do, a.stdin, tell.Raw(a.stdout), version) })
+	return cli.UntilSignal(func(ctx context.Context) error { return mcp.Serve(ctx, r.Do, a.In, tell.Raw(a.Out), a.Version) })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/calls"
@@ -24,7 +25,7 @@ const lineShell = "line"
 
 func (a *app) cmdTools() *cobra.Command {
 	c := &cobra.Command{
-		Use: "tools", Short: "Make shells that run in the box of a profile",
+		Use:  "tools",
 		Long: "Make shells that run in the box of a profile, for agents that let one choose their shell.",
 	}
 	c.AddCommand(a.cmdToolsPath(), a.cmdToolsShell())
@@ -39,7 +40,7 @@ func (a *app) cmdToolsPath() *cobra.Command {
 			"whatever the PATH is, and print its path. They fail with exit code 127 when inner is removed.\n" +
 			"The program `line` in it takes a command line as its one argument.",
 		Args: cobra.NoArgs,
-		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
+		RunE: a.OnHost(func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -48,7 +49,7 @@ func (a *app) cmdToolsPath() *cobra.Command {
 			}
 			dir, err := a.makeTools(f)
 			if err == nil {
-				_, err = fmt.Fprintln(a.stdout, dir)
+				_, err = fmt.Fprintln(a.Out, dir)
 			}
 			return err
 		}),
@@ -59,16 +60,16 @@ func (a *app) cmdToolsPath() *cobra.Command {
 
 // knownProfile refuses a role or a profile that is not there.
 func (a *app) knownProfile(f toolFlags) error {
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return err
 	}
 	name := f.profile
-	if _, err := a.roleFlags(f.who, pl, &name); err != nil {
+	if _, err := a.RoleFlags(f.who, pl, &name); err != nil {
 		return err
 	}
 	if _, err = a.Load(name, pl); err != nil {
-		return a.unusable(err, name)
+		return a.Unusable(err, name)
 	}
 	return nil
 }
@@ -76,8 +77,8 @@ func (a *app) knownProfile(f toolFlags) error {
 // toolsFolder is the folder of shells of a profile or a role; its name says of which.
 func (a *app) toolsFolder(f toolFlags) string {
 	kind, name := "p-", f.profile
-	if f.who.asked {
-		kind, name = "as-", f.who.as
+	if f.who.Asked {
+		kind, name = "as-", f.who.As
 	}
 	if (session.Key{ID: name}).Check() != nil { // as a file name it could be anything
 		sum := sha256.Sum256([]byte(name))
@@ -118,14 +119,14 @@ func (a *app) cmdToolsShell() *cobra.Command {
 	c := &cobra.Command{
 		Use: "shell (-p NAME | --as ROLE) -- SHELL [ARG...]", Short: "Run a shell in the box of a profile", Hidden: true,
 		Args: cobra.ArbitraryArgs,
-		RunE: a.onHost(func(cmd *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
-				return usagef("no shell: write it after --")
+				return cli.Usagef("no shell: write it after --")
 			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := a.firstUse(); err != nil {
+			if err := a.FirstUse(); err != nil {
 				return err
 			}
 			return a.toolsShell(f, args[0], args[1:])
@@ -143,15 +144,15 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 	if agent, is := a.isHookLine(line, f); is && one && shell == lineShell {
 		// Claude Code runs its hooks with the same prefix. This one reads and writes JSON
 		// alone, and in a box it could not ask.
-		outliveReaders()
+		cli.OutliveReaders()
 		if err := a.agentHook(agent, f, false, true); err != nil {
 			a.Say("agent hook: %v", err)
-			return exit(2)
+			return cli.Exit(2)
 		}
 		return nil
 	}
 	if shell == lineShell && !one {
-		return usagef("%s takes one argument, a command line", lineShell)
+		return cli.Usagef("%s takes one argument, a command line", lineShell)
 	}
 	for _, name := range agentSession() {
 		if id := a.Getenv(name); (session.Key{ID: id}).Check() == nil {
@@ -166,7 +167,7 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 	if one && (shell == lineShell || shell == "bash" && f.session != "") {
 		q = calls.Request{Line: line}
 	}
-	return a.exec(r, q)
+	return a.Exec(r, q)
 }
 
 // oneLine is the command line that a shell is given, when it is given nothing else that

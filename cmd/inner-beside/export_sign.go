@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/sshsig"
 	"github.com/enr/inner/isolator/export"
@@ -17,7 +18,7 @@ import (
 // signed signs exported objects. A key that would sign otherwise the next time is refused:
 // the same export is the same bytes.
 func (a *app) signed(text []byte, key string) ([]byte, error) {
-	program, err := a.sshKeygen()
+	program, err := a.SSHKeygen()
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +45,9 @@ func (a *app) cmdExportVerify() *cobra.Command {
 		Long: "Check that the objects of a file, or of standard input, are what one of these keys signed with\n" +
 			"inner export --sign: all of them, unchanged, in their order. Exit code 0 when they are, 1 when not.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if len(keys) == 0 {
-				return usagef("--key is missing: name the public key of the signer, FILE.pub")
+				return cli.Usagef("--key is missing: name the public key of the signer, FILE.pub")
 			}
 			return a.verifyExport(args, keys)
 		}),
@@ -62,12 +63,12 @@ func (a *app) verifyExport(args, keys []string) error {
 	if len(args) == 1 {
 		sealed, err = os.ReadFile(args[0])
 	} else {
-		sealed, err = io.ReadAll(a.stdin)
+		sealed, err = io.ReadAll(a.In)
 	}
 	if err != nil {
 		return err
 	}
-	program, err := a.sshKeygen()
+	program, err := a.SSHKeygen()
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (a *app) verifyExport(args, keys []string) error {
 		}
 		key, err := sshsig.ParseKey(string(read.Data))
 		if err != nil {
-			return usagef("--key: %w", err)
+			return cli.Usagef("--key: %w", err)
 		}
 		if key != signer {
 			continue

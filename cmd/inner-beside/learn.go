@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
@@ -22,7 +23,7 @@ type learnFlags struct {
 func (a *app) cmdLearn() *cobra.Command {
 	var f learnFlags
 	c := &cobra.Command{
-		Use: "learn [-p NAME|./FILE] [flags] [-- command [args]]", Short: "Run a program in a profile's sandbox and print the minimal profile it needed",
+		Use: "learn [-p NAME|./FILE] [flags] [-- command [args]]",
 		Long: "Run a program, or the profile's own, in the profile's sandbox, and print at the end the profile\n" +
 			"lines that it needed and did not have: hosts, files outside the project, variables. Nothing is written to\n" +
 			"the profile. The files are the profile's: what it hides stays hidden, and is named. Of the\n" +
@@ -31,14 +32,14 @@ func (a *app) cmdLearn() *cobra.Command {
 			"are suggested whose name is in a program that ran, or in a file it opened, which is a guess.\n\n" +
 			"The lines go to standard error after the program has ended, or to --output. The exit code is\n" +
 			"the program's.",
-		Args: afterDash("the command goes"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.learn(f, args) }),
+		Args: cli.AfterDash("the command goes"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.learn(f, args) }),
 	}
 	fl := c.Flags()
-	a.profileFlag(c, &f.profile)
+	a.ProfileFlag(c, &f.profile)
 	fl.StringVarP(&f.workdir, "workdir", "w", "", "working folder, mounted read-write")
 	fl.StringVarP(&f.output, "output", "o", "", "write the lines to this new `FILE`")
-	jsonFlag(c, &f.json)
+	cli.JSONFlag(c, &f.json)
 	return c
 }
 
@@ -48,19 +49,19 @@ func (a *app) learn(f learnFlags, command []string) error {
 	}
 	if f.output != "" {
 		if _, err := os.Lstat(f.output); err == nil {
-			return usagef("--output %q already exists", f.output)
+			return cli.Usagef("--output %q already exists", f.output)
 		}
 	}
 	o := profile.Overrides{Workdir: f.workdir}
 	if len(command) > 0 {
 		o.Entrypoint, o.Extra = command[0], command[1:]
 	}
-	call, pl, err := a.callHere(f.profile, whoFlags{}, o)
+	call, pl, err := a.CallHere(f.profile, cli.WhoFlags{}, o)
 	if err != nil {
 		if call.Profile == nil && pl.Cwd != "" {
-			a.auditUnusable(f.profile, pl.Cwd, err)
+			a.AuditUnusable(f.profile, pl.Cwd, err)
 		}
-		return a.unusable(err, f.profile)
+		return a.Unusable(err, f.profile)
 	}
 	var all *needs.Needs // nil until the program has ended
 	observe := &features.Observe{Observer: learn.New(), Hosts: true, Done: func(run *features.Run, o *features.Outcome) error {
@@ -71,12 +72,12 @@ func (a *app) learn(f learnFlags, command []string) error {
 	call.Word, call.Observe = "learn", observe
 	out := a.Process.Run(call)
 	if all == nil {
-		return exit(out.Code) // it has not run, which was said
+		return cli.Exit(out.Code) // it has not run, which was said
 	}
 	if err := a.printLearned(f, all); err != nil {
 		a.Fail(err)
 	}
-	return exit(out.Code)
+	return cli.Exit(out.Code)
 }
 
 func (a *app) printLearned(f learnFlags, all *needs.Needs) error {
@@ -89,8 +90,8 @@ func (a *app) printLearned(f learnFlags, all *needs.Needs) error {
 		text = b.Bytes()
 	}
 	if f.output != "" {
-		return createFile(f.output, text, 0o600)
+		return cli.CreateFile(f.output, text, 0o600)
 	}
-	_, err := a.stderr.Write(text)
+	_, err := a.Err.Write(text)
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
@@ -39,16 +40,17 @@ const (
 
 // nativeFlags are the flags of inner box-entry and inner egress.
 type nativeFlags struct {
-	run      runFlags
-	fence    string
-	egress   string
-	canaries []string
-	listen   string
+	profile, approved string
+	argsFile, bundle  string
+	fence             string
+	egress            string
+	canaries          []string
+	listen            string
 }
 
 func (f *nativeFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.run.approved, "approved", "", "exactly the profile with this digest, `sha256:HEX`")
-	c.Flags().StringVarP(&f.run.profile, "profile", "p", "", "the path of the profile")
+	c.Flags().StringVar(&f.approved, "approved", "", "exactly the profile with this digest, `sha256:HEX`")
+	c.Flags().StringVarP(&f.profile, "profile", "p", "", "the path of the profile")
 	for _, name := range []string{"approved", "profile"} {
 		_ = c.MarkFlagRequired(name)
 	}
@@ -57,16 +59,16 @@ func (f *nativeFlags) add(c *cobra.Command) {
 func (a *app) cmdBoxEntry() *cobra.Command {
 	var f nativeFlags
 	c := &cobra.Command{
-		Use: shim.BoxEntry + " --approved sha256:HEX -p FILE --fence nft|policy [flags] [-- args]", Short: "In a pod: make this container the box of a profile", Hidden: true,
+		Use:  shim.BoxEntry + " --approved sha256:HEX -p FILE --fence nft|policy [flags] [-- args]",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.boxEntry(f, args) }),
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.boxEntry(f, args) }),
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.fence, "fence", string(native.Rules), "what keeps the network from the box: `nft` or policy")
 	c.Flags().StringVar(&f.egress, "egress", "", "`ADDRESS:PORT` of the way out, when that is in another pod")
 	c.Flags().StringArrayVar(&f.canaries, "canary", nil, "`ADDRESS:PORT` that must not be reached (repeatable)")
-	c.Flags().StringVar(&f.run.argsFile, "args-file", "", "a file whose content is one argument")
-	c.Flags().StringVar(&f.run.bundle, "bundle", "", "leave the commits of the run as a git bundle in this `FILE`")
+	c.Flags().StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
+	c.Flags().StringVar(&f.bundle, "bundle", "", "leave the commits of the run as a git bundle in this `FILE`")
 	return c
 }
 
@@ -77,8 +79,8 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 		return fault.Refuse(125, "", "the program could read this process: %v", err)
 	}
 	// What an earlier box has left in a home that stays is no setting of inner's.
-	a = appOf(a.Home, filepath.Join(filepath.Dir(f.run.profile), ".inner"))
-	p, c, spec, err := a.inPod(f.run, extra, func(p *profile.Profile) *profile.Profile { return p })
+	a = &app{cli.Of(a.Home, filepath.Join(filepath.Dir(f.profile), ".inner"), version)}
+	p, c, spec, err := a.inPod(f, extra, func(p *profile.Profile) *profile.Profile { return p })
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 	}
 	name, _ := os.Hostname()
 	box := native.Box{Spec: spec, Agents: agents, Home: c.Home, Env: a.Environ, RunID: name, Volume: export.WorkDir, Kept: []string{p.Path}}
-	for _, file := range []string{f.run.argsFile, filepath.Dir(f.run.bundle)} {
+	for _, file := range []string{f.argsFile, filepath.Dir(f.bundle)} {
 		if filepath.IsAbs(file) {
 			box.Kept = append(box.Kept, file)
 		}
@@ -109,7 +111,7 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 		return err
 	}
 	mask := syscall.Umask(0o077) // see internal/helper; not for the program
-	left, err := beginBundle(c.Cwd, f.run.bundle)
+	left, err := cli.BeginBundle(c.Cwd, f.bundle)
 	if err != nil {
 		return err
 	}
@@ -124,24 +126,28 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 	if !out.Started {
 		return isolator.StartFailure(out)
 	}
-	return exit(a.endBundle(left, out.Code))
+	return cli.Exit(a.EndBundle(left, out.Code))
 }
 
 // inPod loads the approved profile in a pod, and refuses what a box without mounts cannot
 // enforce, by the table of inner export, whoever wrote the pod. part returns the part of the
 // profile that this container needs.
-func (a *app) inPod(f runFlags, extra []string, part func(*profile.Profile) *profile.Profile) (*profile.Profile, profile.Context, profile.RunConfig, error) {
+func (a *app) inPod(f nativeFlags, extra []string, part func(*profile.Profile) *profile.Profile) (*profile.Profile, profile.Context, profile.RunConfig, error) {
 	var c profile.Context
 	var spec profile.RunConfig
 	pl, err := a.Here()
 	if err != nil {
 		return nil, c, spec, err
 	}
-	o, err := a.overrides(runFlags{argsFile: f.argsFile, timeout: &seconds{}}, extra)
-	if err != nil {
-		return nil, c, spec, err
+	o := profile.Overrides{Extra: extra}
+	if f.argsFile != "" {
+		text, err := cli.ReadArgsFile(f.argsFile)
+		if err != nil {
+			return nil, c, spec, err
+		}
+		o.ArgsFile = &text
 	}
-	p, err := a.chooseApproved(f, pl)
+	p, err := a.ChooseApproved(f.profile, f.approved, pl)
 	if err != nil {
 		return nil, c, spec, err
 	}
@@ -164,7 +170,7 @@ func (a *app) inPod(f runFlags, extra []string, part func(*profile.Profile) *pro
 func (f nativeFlags) fenceOf(spec profile.RunConfig) (native.Fence, error) {
 	fence := native.Fence{Kind: native.Kind(f.fence), Wait: fencePatience, Patience: fencePatience}
 	if !slices.Contains([]native.Kind{native.Rules, native.Policy}, fence.Kind) {
-		return fence, usagef("--fence %q is not nft or policy", f.fence)
+		return fence, cli.Usagef("--fence %q is not nft or policy", f.fence)
 	}
 	var err error
 	switch {
@@ -203,9 +209,9 @@ func loopbackProxy() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(
 
 func (a *app) cmdFence() *cobra.Command {
 	return &cobra.Command{
-		Use: "fence", Short: "In a pod: close its network, but for the containers of inner beside the box", Hidden: true,
+		Use:  "fence",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.onHost(func(*cobra.Command, []string) error {
+		RunE: a.OnHost(func(*cobra.Command, []string) error {
 			return native.Enclose(context.Background(), export.UserEgress, export.UserPublish)
 		}),
 	}
@@ -215,9 +221,9 @@ func (a *app) cmdEgress() *cobra.Command {
 	var f nativeFlags
 	var canary string
 	c := &cobra.Command{
-		Use: "egress --approved sha256:HEX -p FILE", Short: "In a pod: the way out of a box, with the hosts of a profile", Hidden: true,
+		Use:  "egress --approved sha256:HEX -p FILE",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.egress(f, canary) }),
+		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.egress(f, canary) }),
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.listen, "listen", loopbackProxy(), "`ADDRESS:PORT` to listen on")
@@ -228,7 +234,7 @@ func (a *app) cmdEgress() *cobra.Command {
 // egress serves the hosts of a profile until this container is told to end.
 func (a *app) egress(f nativeFlags, canary string) error {
 	syscall.Umask(0o077) // see internal/helper
-	p, c, spec, err := a.inPod(f.run, nil, (*profile.Profile).WithoutMounts)
+	p, c, spec, err := a.inPod(f, nil, (*profile.Profile).WithoutMounts)
 	if err != nil {
 		return err
 	}
@@ -241,7 +247,7 @@ func (a *app) egress(f nativeFlags, canary string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	way := native.Egress{Policy: reach.Policy(), Profile: p.Name, Listen: f.listen, Canary: canary, Say: a.Say, Report: tell.Raw(a.stdout)}
+	way := native.Egress{Policy: reach.Policy(), Profile: p.Name, Listen: f.listen, Canary: canary, Say: a.Say, Report: tell.Raw(a.Out)}
 	if err := way.Serve(ctx); err != nil {
 		return &fault.Refusal{Code: 1, Msg: errors.Join(errors.New("the way out has ended"), err).Error()}
 	}

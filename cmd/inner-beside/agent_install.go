@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -68,7 +69,7 @@ var opencodePlugin string
 // pluginText is the plugin with the call of inner in it.
 func (a *app) pluginText(f toolFlags) string {
 	words := append([]string{"agent", "hook", "opencode", "--files"}, f.words()...)
-	return strings.NewReplacer("@inner@", scriptValue(a.Self()), "@words@", scriptValue(words)).Replace(opencodePlugin)
+	return strings.NewReplacer("@inner@", scriptValue(a.Inner), "@words@", scriptValue(words)).Replace(opencodePlugin)
 }
 
 // scriptValue is a text or a list of texts as a value of JavaScript.
@@ -120,9 +121,9 @@ func (a *app) cmdAgentUninstall() *cobra.Command {
 
 func (a *app) agentUse(cmd *cobra.Command, agent string) error {
 	if !slices.Contains(agenthook.Agents(), agent) {
-		return usagef("%q is not an agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
+		return cli.Usagef("%q is not an agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
 	}
-	return a.outside(cmd)
+	return a.Outside(cmd)
 }
 
 // editAgent writes the settings of an agent, or shows them.
@@ -164,9 +165,9 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 
 // printAgentFiles shows what would be written.
 func (a *app) printAgentFiles(it agentFiles, text []byte, f toolFlags) {
-	fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.file), visible.Lines(string(text)))
+	fmt.Fprintf(a.Out, "# %s\n%s", cli.Printable(it.file), visible.Lines(string(text)))
 	if it.plugin != "" {
-		fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.plugin), a.pluginText(f))
+		fmt.Fprintf(a.Out, "# %s\n%s", cli.Printable(it.plugin), a.pluginText(f))
 	}
 }
 
@@ -216,6 +217,20 @@ func (it agentFiles) installed() bool {
 	return err == nil && (state.Hook != "" || strings.HasPrefix(state.Value, it.entry.Tools+"/")) || it.plugin != "" && files.Exists(it.plugin)
 }
 
+// cmdAgentLeft is what inner uninstall asks.
+func (a *app) cmdAgentLeft() *cobra.Command {
+	return &cobra.Command{
+		Use: "left", Short: "Say which agents still have something of inner", Hidden: true, Args: cobra.NoArgs,
+		Run: func(*cobra.Command, []string) {
+			for _, agent := range agenthook.Agents() {
+				if it, err := a.agentFiles(agent, toolFlags{}); err == nil && it.installed() {
+					a.Say("left to you: %s has a hook or a shell of inner; type: inner agent uninstall %s", a.Short(it.file), agent)
+				}
+			}
+		},
+	}
+}
+
 // agentState is what holds for the tools of an agent here.
 type agentState struct {
 	Agent    string   `json:"agent"`
@@ -225,22 +240,22 @@ type agentState struct {
 }
 
 func (a *app) cmdAgentStatus() *cobra.Command {
-	return a.answersOnHost(&cobra.Command{
+	return a.AnswersOnHost(&cobra.Command{
 		Use: "status", Short: "Show how the tools of each agent are confined in this folder", Args: cobra.NoArgs,
-	}, func(*cobra.Command, []string) (answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		var list []agentState
 		for _, agent := range agenthook.Agents() {
 			list = append(list, a.agentState(agent))
 		}
-		return answer{value: list, words: func() { a.printAgents(list) }}, nil
+		return cli.Answer{Value: list, Words: func() { a.printAgents(list) }}, nil
 	})
 }
 
 func (a *app) printAgents(list []agentState) {
 	for _, s := range list {
-		fmt.Fprintf(a.stdout, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
+		fmt.Fprintf(a.Out, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
 		for _, n := range s.Notes {
-			fmt.Fprintf(a.stdout, "          %s\n", printable(n))
+			fmt.Fprintf(a.Out, "          %s\n", cli.Printable(n))
 		}
 	}
 }
@@ -307,9 +322,9 @@ func (s *agentState) judgeOthers(it agentFiles, hook, shell bool) (bool, bool) {
 func (a *app) hooked(it agentFiles, settings []byte, state agentsettings.State) bool {
 	if it.plugin != "" {
 		own, err := readSettings(it.plugin)
-		return err == nil && bytes.Contains(own, []byte("spawnSync("+scriptValue(a.Self())+","))
+		return err == nil && bytes.Contains(own, []byte("spawnSync("+scriptValue(a.Inner)+","))
 	}
-	return state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !switchesHooks(settings)
+	return state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Inner)+" ") && !switchesHooks(settings)
 }
 
 func codexTrusts(it agentFiles, state agentsettings.State) bool {

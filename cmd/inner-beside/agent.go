@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator"
@@ -29,47 +30,41 @@ import (
 
 func (a *app) cmdAgent() *cobra.Command {
 	c := &cobra.Command{
-		Use: "agent", Short: "Run the tools of an agent in boxes, and the agent itself outside",
+		Use: "agent",
 		Long: "Run each command of an agent in a box, and allow its file tools only what the box has. The agent\n" +
 			"itself runs outside. docs/tool-calls.md says what this guarantees; `claude` in a hooked shell,\n" +
 			"as a whole in one box, guarantees more.",
 	}
-	c.AddCommand(a.cmdAgentInstall(), a.cmdAgentUninstall(), a.cmdAgentStatus(), a.cmdAgentHook())
+	c.AddCommand(a.cmdAgentInstall(), a.cmdAgentUninstall(), a.cmdAgentStatus(), a.cmdAgentHook(), a.cmdAgentLeft())
 	return c
 }
 
 // toolFlags name the profile of calls of tools.
 type toolFlags struct {
 	profile, session string
-	who              whoFlags
+	who              cli.WhoFlags
 }
 
 func (f *toolFlags) add(a *app, c *cobra.Command) {
-	a.profileFlag(c, &f.profile)
-	f.who.addRole(a, c)
-}
-
-// sessionFlag is --session of calls of tools.
-func (a *app) sessionFlag(c *cobra.Command, id *string) {
-	c.Flags().StringVar(id, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
-	_ = c.RegisterFlagCompletionFunc("session", a.completeBoxes)
+	a.ProfileFlag(c, &f.profile)
+	f.who.AddRole(a.App, c)
 }
 
 // options are the flags as package calls has them.
 func (f *toolFlags) options() calls.Options {
-	return calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Session: f.session}
+	return calls.Options{Profile: f.profile, Role: f.who.As, AsRole: f.who.Asked, Session: f.session}
 }
 
 // check wants a profile or a role, and makes the path of a profile absolute.
 func (f *toolFlags) check(cmd *cobra.Command) error {
-	if err := f.who.check(cmd); err != nil {
+	if err := f.who.Check(cmd); err != nil {
 		return err
 	}
-	if !f.who.asked && f.profile == "" {
-		return errNoProfile()
+	if !f.who.Asked && f.profile == "" {
+		return cli.ErrNoProfile()
 	}
-	if strings.ContainsAny(f.profile+f.who.as, "\x00\n") {
-		return usagef("the name of a profile or role has a NUL byte or a line break in it")
+	if strings.ContainsAny(f.profile+f.who.As, "\x00\n") {
+		return cli.Usagef("the name of a profile or role has a NUL byte or a line break in it")
 	}
 	if strings.Contains(f.profile, "/") && !strings.HasPrefix(f.profile, "~/") {
 		abs, err := filepath.Abs(f.profile)
@@ -81,20 +76,17 @@ func (f *toolFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// errNoProfile refuses a call of a tool that names neither a profile nor a role.
-func errNoProfile() error { return usagef("the profile is missing: -p NAME or --as ROLE") }
-
 // words are the flags as they are typed.
 func (f *toolFlags) words() []string {
-	if f.who.asked {
-		return []string{"--as=" + f.who.as}
+	if f.who.Asked {
+		return []string{"--as=" + f.who.As}
 	}
 	return []string{"--profile=" + f.profile}
 }
 
 // commandLine is a command line of a POSIX shell that calls inner by its absolute path.
 func (a *app) commandLine(words ...string) (string, error) {
-	self := a.Self()
+	self := a.Inner
 	if !filepath.IsAbs(self) {
 		return "", errors.New("inner cannot tell where its own program is")
 	}
@@ -130,10 +122,10 @@ func (a *app) cmdAgentHook() *cobra.Command {
 				if err != nil { // only 2 blocks the call
 					text, _, _ := strings.Cut(err.Error(), "\n")
 					a.Say("agent hook: %s", text)
-					err = exit(2)
+					err = cli.Exit(2)
 				}
 			}()
-			if err := a.outside(cmd); err != nil {
+			if err := a.Outside(cmd); err != nil {
 				return err
 			}
 			if err := f.check(cmd); err != nil {
@@ -143,22 +135,10 @@ func (a *app) cmdAgentHook() *cobra.Command {
 		},
 	}
 	f.add(a, c)
-	a.sessionFlag(c, &f.session)
+	a.SessionFlag(c, &f.session)
 	c.Flags().BoolVar(&boxed, "files", false, "judge file tools only: commands get into the box another way")
 	return c
 }
-
-// forHook is the exit code of inner: as a hook of an agent 2 for whatever went wrong, as
-// agents go on with the call after any other.
-func forHook(args []string, code int) int {
-	if code != 0 && ofHook(args) {
-		return 2
-	}
-	return code
-}
-
-// ofHook reports whether the words of a command are those of an agent's hook.
-func ofHook(args []string) bool { return len(args) > 1 && args[0] == "agent" && args[1] == "hook" }
 
 // answered returns an error when an answer on standard output would be lost: in /dev/null, which is also what the
 // runtime opens there when the descriptor is closed at the start (runtime.checkfds).
@@ -182,7 +162,7 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	if err != nil {
 		return err
 	}
-	if err := a.firstUse(); err != nil {
+	if err := a.FirstUse(); err != nil {
 		return err
 	}
 	if f.session, err = sessionOf(f, sessionSet, c.Session); err != nil {
@@ -207,7 +187,7 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	if err != nil {
 		return err
 	}
-	_, err = tell.Raw(a.stdout).Write(answer)
+	_, err = tell.Raw(a.Out).Write(answer)
 	return err
 }
 
@@ -226,7 +206,7 @@ func sessionOf(f toolFlags, given bool, own string) (string, error) {
 
 // hookCall reads the call of a tool that an agent asks about.
 func (a *app) hookCall(agent string) (c agenthook.Call, err error) {
-	text, err := io.ReadAll(io.LimitReader(a.stdin, agenthook.MaxInput+1))
+	text, err := io.ReadAll(io.LimitReader(a.In, agenthook.MaxInput+1))
 	if err != nil {
 		return c, err
 	}
@@ -280,7 +260,7 @@ func (a *app) toolBox(f toolFlags, dir string) (*toolBox, error) {
 		return nil, err
 	}
 	name := f.profile
-	if _, err := a.roleFlags(f.who, b.place, &name); err != nil {
+	if _, err := a.RoleFlags(f.who, b.place, &name); err != nil {
 		return nil, err
 	}
 	if b.prof, err = a.Choose(name, b.place); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
@@ -24,18 +25,17 @@ type exportFlags struct {
 func (a *app) cmdExport() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
-		Use:   "export -p NAME --to kube|agent-sandbox|podman|slurm --image REF@sha256:DIGEST [flags] [-- args]",
-		Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm",
+		Use: "export -p NAME --to kube|agent-sandbox|podman|slurm --image REF@sha256:DIGEST [flags] [-- args]",
 		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply,\n" +
 			"podman kube play or sbatch. The same profile and the same flags give the same bytes.\n\n" +
 			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
 			"written: exit code 125. What it can give only in part is reported on standard error. docs/fleet.md has\n" +
 			"the table of all keys.",
-		Args:              afterDash("the program's arguments go"),
+		Args:              cli.AfterDash("the program's arguments go"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fl := c.Flags()
-	a.profileFlag(c, &f.profile)
+	a.ProfileFlag(c, &f.profile)
 	fl.StringVar(&f.to, "to", "", "the engine: kube, agent-sandbox, podman or slurm")
 	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container; native: the container is the box, for clusters without user namespaces")
 	fl.StringVar(&f.fence, "fence", "", "with --form native, what keeps the network from the box: nft, rules of the pod's own that take a container with NET_ADMIN, or policy, a NetworkPolicy; nft unless given")
@@ -53,9 +53,9 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.IntVar(&f.pool, "pool", 0, "with --to agent-sandbox: keep so many pods ready, `N`, and claim one")
 	fl.StringVar(&f.sign, "sign", "", "sign the objects with this ssh key: `FILE`; inner export verify checks it")
 	c.AddCommand(a.cmdExportVerify())
-	c.RunE = a.onHost(func(_ *cobra.Command, args []string) error {
+	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
 		if f.profile == "" || f.to == "" {
-			return usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
+			return cli.Usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
 		}
 		return a.export(f, args)
 	})
@@ -64,13 +64,13 @@ func (a *app) cmdExport() *cobra.Command {
 
 // export writes the objects to standard output, or lists what does not translate.
 func (a *app) export(f exportFlags, args []string) error {
-	pl, err := a.ready()
+	pl, err := a.Ready()
 	if err != nil {
 		return err
 	}
 	p, err := a.Choose(f.profile, pl)
 	if err != nil {
-		return a.unusable(err, f.profile)
+		return a.Unusable(err, f.profile)
 	}
 	r, err := f.request(p, args)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *app) export(f exportFlags, args []string) error {
 	for _, finding := range said {
 		a.Say("partly: %s", finding)
 	}
-	_, err = tell.Raw(a.stdout).Write(text)
+	_, err = tell.Raw(a.Out).Write(text)
 	return err
 }
 
@@ -111,10 +111,10 @@ func (f exportFlags) request(p *profile.Profile, args []string) (*export.Request
 		return nil, err
 	}
 	if err := r.Check(); err != nil {
-		return nil, usage{err}
+		return nil, cli.Misuse(err)
 	}
 	if f.sign != "" && (r.Target == export.Slurm || r.Target == export.Podman) {
-		return nil, usagef("--sign is for objects of Kubernetes: a batch script has no annotations, and podman takes none as long as a signature")
+		return nil, cli.Usagef("--sign is for objects of Kubernetes: a batch script has no annotations, and podman takes none as long as a signature")
 	}
 	return r, nil
 }
@@ -126,9 +126,9 @@ func (f exportFlags) into(r *export.Request) error {
 	}
 	switch {
 	case f.tasks != "" && (f.repo != "" || f.commit != ""):
-		return usagef("--tasks and --repo contradict each other: each task has its repository")
+		return cli.Usagef("--tasks and --repo contradict each other: each task has its repository")
 	case (f.repo == "") != (f.commit == ""):
-		return usagef("--repo and --commit go together")
+		return cli.Usagef("--repo and --commit go together")
 	case f.tasks == "":
 		r.Tasks = []export.Task{{Repo: f.repo, Commit: f.commit}}
 		return nil
@@ -143,7 +143,7 @@ func (f exportFlags) claims(r *export.Request) error {
 	for _, s := range f.secrets {
 		what, name, ok := strings.Cut(s, "=")
 		if !ok {
-			return usagef("--secret %q is not CAPABILITY=NAME", s)
+			return cli.Usagef("--secret %q is not CAPABILITY=NAME", s)
 		}
 		r.Secrets = append(r.Secrets, export.Secret{For: what, Name: name})
 	}
@@ -151,14 +151,14 @@ func (f exportFlags) claims(r *export.Request) error {
 		name, from, ok := strings.Cut(s, "=")
 		secret, key, ok2 := strings.Cut(from, "/")
 		if !ok || !ok2 {
-			return usagef("--secret-env is not VARIABLE=NAME/KEY") // a value may stand there by mistake
+			return cli.Usagef("--secret-env is not VARIABLE=NAME/KEY") // a value may stand there by mistake
 		}
 		r.Variables = append(r.Variables, export.Variable{Var: name, Name: secret, Key: key})
 	}
 	for _, s := range f.volumes {
 		path, claim, ok := strings.Cut(s, "=pvc:")
 		if !ok {
-			return usagef("--volume %q is not PATH=pvc:NAME", s)
+			return cli.Usagef("--volume %q is not PATH=pvc:NAME", s)
 		}
 		r.Volumes = append(r.Volumes, export.Volume{Path: path, Claim: claim})
 	}
@@ -169,7 +169,7 @@ func (f exportFlags) claims(r *export.Request) error {
 func readTasks(path string) ([]export.Task, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usagef("--tasks: %w", err)
+		return nil, cli.Usagef("--tasks: %w", err)
 	}
 	tasks, err := export.ReadTasks(path, data)
 	if err != nil {

@@ -1,0 +1,51 @@
+//go:build !manual
+
+// See cmd/inner-shim.
+
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+// Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
+// four names, each with its commands: inner-agent, inner-fleet, inner-learn and inner-verify. inner goes on as one of
+// them when a person types such a command, so inner itself holds nothing of them.
+//
+//	inner-verify --build=VERSION --inner=PATH verify [ARG...]
+//
+// An inner of another build is refused.
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/verify"
+)
+
+func main() {
+	// This program is the supervisor of the boxes that it makes, and looks at them from inside.
+	isolator.Main()
+	if verify.IsInside(os.Args) {
+		os.Exit(verify.Inside())
+	}
+	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	found, err := cli.Find(version)
+	a := &app{found}
+	inner, words, askErr := cli.Asked(version, os.Args)
+	if askErr != nil {
+		err = askErr
+	}
+	if err != nil {
+		a.Fail(err)
+		os.Exit(cli.ForHook(words, fault.Code(err)))
+	}
+	a.Inner = inner
+	if cli.OfHook(words) {
+		cli.OutliveReaders()
+	}
+	os.Exit(cli.ForHook(words, a.Execute(a.tree(filepath.Base(os.Args[0])), words)))
+}

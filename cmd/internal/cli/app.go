@@ -1,0 +1,74 @@
+// Package cli is what the commands of inner share, those of inner itself and those of the programs
+// beside it: the process, the flags that many commands have, how they answer and how they fail, and
+// how inner goes on as a program beside it.
+//
+//	a, err := cli.Find(version)
+//	os.Exit(a.Execute(root, os.Args[1:]))
+package cli
+
+import (
+	"cmp"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/shim"
+	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/isolator/caller"
+)
+
+// App is the process of a command.
+type App struct {
+	*shim.Process
+
+	In       *os.File
+	Out, Err io.Writer
+
+	Inner string // the path of the inner binary; "" when that cannot be told
+}
+
+// Find is Of for the folders of the caller. On error the App can still report it.
+func Find(version string) (*App, error) {
+	home, inner, err := caller.Folders(os.Getenv)
+	return Of(home, inner, version), err
+}
+
+// Of is the App of this process for a home and an INNER_HOME.
+func Of(home, inner, version string) *App {
+	a := &App{Process: shim.Of(home, inner, version), In: os.Stdin, Out: tell.To(os.Stdout), Err: tell.To(os.Stderr)}
+	a.Inner = a.Self()
+	return a
+}
+
+// Root is the command inner, of which all others are a part.
+func (a *App) Root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "inner",
+		SilenceErrors: true, SilenceUsage: true,
+		Version: a.Version,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return Unknown(cmd, args[0], "unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetVersionTemplate("inner {{.Version}}\n")
+	root.SetFlagErrorFunc(unknownFlag)
+	return root
+}
+
+// Execute runs a command line of inner, and returns the exit code.
+func (a *App) Execute(root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	cmd, err := root.ExecuteC()
+	if err = cmp.Or(err, tell.Err(a.Out)); err == nil {
+		return 0
+	}
+	return a.Failed(cmd, err)
+}

@@ -1,0 +1,158 @@
+package cli
+
+// Commands that only look, export, or serve agents are in programs of their own, which lie beside
+// inner: what stands behind every typed command links nothing of them.
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/own"
+)
+
+// Beside is a command of inner that a program beside it has.
+type Beside struct {
+	Name, Program, Short string
+	Hidden               bool // help does not list it
+}
+
+// Attack is the program of the attack suite, which inner verify --attack goes on as.
+const Attack = "inner-attack"
+
+// Besides are the commands that programs beside inner have.
+func Besides() []Beside {
+	return []Beside{
+		{Name: "agent", Program: "inner-agent", Short: "Run the tools of an agent in boxes, and the agent itself outside"},
+		{Name: "tools", Program: "inner-agent", Short: "Make shells that run in the box of a profile"},
+		{Name: "mcp", Program: "inner-agent", Short: "Serve the tools bash, read, write and list in a box, to an agent"},
+		{Name: "learn", Program: "inner-learn", Short: "Run a program in a profile's sandbox and print the minimal profile it needed"},
+		{Name: "verify", Program: "inner-verify", Short: "Check a profile's sandbox from inside"},
+		{Name: "export", Program: "inner-fleet", Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm"},
+		{Name: "box-entry", Program: "inner-fleet", Short: "In a pod: make this container the box of a profile", Hidden: true},
+		{Name: "fence", Program: "inner-fleet", Short: "In a pod: close its network, but for the containers of inner beside the box", Hidden: true},
+		{Name: "egress", Program: "inner-fleet", Short: "In a pod: the way out of a box, with the hosts of a profile", Hidden: true},
+		{Name: "checkout", Program: "inner-fleet", Short: "In a pod: put the repository of a task at its commit", Hidden: true},
+		{Name: "publish", Program: "inner-fleet", Short: "In a pod: check the bundle that a run left, and push it", Hidden: true},
+	}
+}
+
+// besideOf is the command of that name; false when inner has it itself.
+func besideOf(name string) (Beside, bool) {
+	list := Besides()
+	i := slices.IndexFunc(list, func(b Beside) bool { return b.Name == name })
+	if i < 0 {
+		return Beside{}, false
+	}
+	return list[i], true
+}
+
+// ForBeside is the program beside inner that a command line is for, and what it is told: the command line, also that
+// of a shell that completes it; for inner help COMMAND that asks for help. The program is "" when inner has the
+// command itself.
+func ForBeside(args []string) (program string, words []string) {
+	named := args
+	switch {
+	case len(args) > 1 && args[0] == "help":
+		named = append(slices.Clone(args[1:]), "--help")
+		args = named
+	case len(args) > 2 && Completes(args[0]): // else the name itself is completed
+		named = args[1:]
+	}
+	if len(named) == 0 {
+		return "", nil
+	}
+	b, _ := besideOf(named[0])
+	return b.Program, args
+}
+
+// Completes reports whether a word is the command with which a shell asks for completions.
+func Completes(word string) bool {
+	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
+}
+
+// Beside lists a command that a program beside inner has, and goes on as that.
+func (a *App) Beside(name string) *cobra.Command {
+	b, _ := besideOf(name)
+	return &cobra.Command{
+		Use: name, Short: b.Short, Hidden: b.Hidden, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.GoOn(b.Program, append([]string{name}, args...)...)
+		},
+	}
+}
+
+// packageHint is what to do about a program that is not there, or not as it should be.
+const packageHint = "make install, or install the package inner again"
+
+// GoOn goes on as a program beside inner, in the place of this one.
+func (a *App) GoOn(program string, words ...string) error {
+	path, err := a.FindBeside(program)
+	if err != nil {
+		return err
+	}
+	err = syscall.Exec(path, a.Command(path, words...).Args, a.Environ)
+	return fault.Refuse(125, packageHint, "%q does not start: %v", path, err)
+}
+
+// Command is a program beside inner, at a path that was found, with what it is told.
+func (a *App) Command(path string, words ...string) *exec.Cmd {
+	cmd := exec.Command(path, append([]string{"--build=" + a.Version, "--inner=" + a.Inner}, words...)...)
+	cmd.Args[0], cmd.Env = filepath.Base(path), a.Environ
+	return cmd
+}
+
+// Programs are the paths of the programs beside inner that are installed.
+func (a *App) Programs() (paths []string) {
+	names := []string{Attack}
+	for _, b := range Besides() {
+		names = append(names, b.Program)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if path, err := a.FindBeside(name); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// FindBeside finds a program of inner: beside the inner binary, or where packages put it, and never by PATH.
+func (a *App) FindBeside(program string) (string, error) {
+	dir := filepath.Dir(a.Inner)
+	for _, d := range []string{".", "../libexec/inner", "../lib/inner"} {
+		path := filepath.Join(dir, d, program)
+		fi, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fault.Refuse(125, packageHint, "%s cannot be used: %v", program, err)
+		}
+		if why := own.Fault(fi); why != "" {
+			return "", fault.Refuse(125, packageHint, "%q %s", path, why)
+		}
+		return path, nil
+	}
+	return "", fault.Refuse(125, packageHint, "%s is neither in %s nor in ../libexec/inner or ../lib/inner beside it", program, dir)
+}
+
+// Asked is what inner told a program beside it, which is of this build: the path of inner, and the words. It refuses
+// an inner of another build, which may mean something else by them.
+func Asked(version string, args []string) (inner string, words []string, err error) {
+	if len(args) < 3 || !strings.HasPrefix(args[1], "--build=") || !strings.HasPrefix(args[2], "--inner=/") {
+		return "", nil, fault.Refuse(2, "inner --help", "%s is run by inner", filepath.Base(args[0]))
+	}
+	if build := strings.TrimPrefix(args[1], "--build="); build != version {
+		return "", args[3:], fault.Refuse(125, "install both from the same build", "%s is of the build %s, and inner of %s", filepath.Base(args[0]), version, build)
+	}
+	return strings.TrimPrefix(args[2], "--inner="), args[3:], nil
+}
