@@ -17,7 +17,6 @@ import (
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
-	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 )
@@ -118,20 +117,10 @@ func (b *Prepared) each(step func(features.Feature) func(*features.Run) error) e
 }
 
 // Holds says what holds each key of the profile in the box.
-func (b *Prepared) Holds() []features.Held {
-	return collect(b, func(f features.Feature) func(*features.Run) []features.Held { return f.Holds })
-}
-
-// Checks are those of inner verify that single features have.
-func (b *Prepared) Checks() []verify.Check {
-	return collect(b, func(f features.Feature) func(*features.Run) []verify.Check { return f.Checks })
-}
-
-// collect returns what the features have to say, in their order.
-func collect[T any](b *Prepared, step func(features.Feature) func(*features.Run) []T) (out []T) {
+func (b *Prepared) Holds() (out []features.Held) {
 	for _, f := range b.features {
-		if say := step(f); say != nil {
-			out = append(out, say(b.Run)...)
+		if f.Holds != nil {
+			out = append(out, f.Holds(b.Run)...)
 		}
 	}
 	return out

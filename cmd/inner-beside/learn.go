@@ -64,11 +64,12 @@ func (a *app) learn(f learnFlags, command []string) error {
 		return a.Unusable(err, f.profile)
 	}
 	var all *needs.Needs // nil until the program has ended
-	observe := &features.Observe{Observer: learn.New(), Hosts: true, Done: func(run *features.Run, o *features.Outcome) error {
-		all = needs.Of(run, o)
+	seen := learn.New()
+	defer seen.Close()
+	observe := &features.Observe{Observer: seen, Hosts: true, Done: func(run *features.Run, o *features.Outcome) error {
+		all = needs.Of(seen, run, o)
 		return nil
 	}}
-	defer observe.Close()
 	call.Word, call.Observe = "learn", observe
 	out := a.Process.Run(call)
 	if all == nil {

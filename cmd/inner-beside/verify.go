@@ -125,7 +125,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 		c.Overrides.Entrypoint = "/bin/sh"
 	}
 	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Mode: features.Checks, Instead: func(b *isolator.Prepared) error {
-		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, More: b.Checks()}
+		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan}
 		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {
 			return fault.Refuse(125, "", "the checks cannot be prepared: %v", err)

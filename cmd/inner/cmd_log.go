@@ -17,7 +17,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/escape"
+	"github.com/enr/inner/isolator/escape/shown"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/config"
 )
@@ -288,7 +288,7 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 	}
 	defer f.Close()
 	fmt.Fprintln(w)
-	screen := escape.NewScreen(w)
+	screen := shown.New(w)
 	if recording {
 		err = runlog.ReadCast(f, func(m runlog.CastEvent) error {
 			screen.Resize(m.Rows, m.Cols)

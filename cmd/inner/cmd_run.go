@@ -147,8 +147,9 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		if err := learn.Supported(); err != nil {
 			return fault.Refuse(125, "run it without", "--explain-denials does not work here: %v", err)
 		}
-		call.Observe = &features.Observe{Observer: learn.New(), Done: features.TellDenied}
-		defer call.Observe.Close()
+		seen := learn.New()
+		defer seen.Close()
+		call.Observe = &features.Observe{Observer: seen, Done: seen.TellDenied}
 	}
 	left, err := cli.BeginBundle(pl.Cwd, f.bundle)
 	if err != nil {

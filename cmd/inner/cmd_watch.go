@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/watch"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -53,7 +53,7 @@ func (a *app) watch() error {
 	dirs := func() []string {
 		return []string{filepath.Join(pl.Project.Dir, "profiles"), pl.Project.Dir, a.ProfilesDir()}
 	}
-	err = hooks.Watch(ctx, dirs, ready, func([]string) {
+	err = watch.Watch(ctx, dirs, ready, func([]string) {
 		now := a.snapshot(pl)
 		changed := a.printWatched(known, now)
 		known = now

@@ -23,7 +23,6 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
-	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
@@ -45,8 +44,7 @@ type Feature struct {
 	Between func(*Run, *Outcome) error      // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error      // follows the end of the program, while Assets are still there
 
-	Holds  func(*Run) []Held         // says what holds its keys in the box, for inner doctor -p; there is a plan then
-	Checks func(*Run) []verify.Check // says what inner verify looks at besides what it looks at in every box
+	Holds func(*Run) []Held // says what holds its keys in the box, for inner doctor -p; there is a plan then
 }
 
 // Held is one line about what holds a key of the profile in the box that was made for it.

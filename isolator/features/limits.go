@@ -5,21 +5,17 @@ package features
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
-	"github.com/enr/inner/isolator/verify"
-	"github.com/enr/inner/profile"
 )
 
 // limited holds the run to its limits.
 func limited() Feature {
 	return Feature{
-		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup, Holds: heldLimits, Checks: limitChecks,
+		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup, Holds: heldLimits,
 		Finish: func(run *Run, o *Outcome) error {
 			o.Limits = LimitTexts(run, run.Result.Reached)
 			run.endDisks()
@@ -125,24 +121,4 @@ func heldLimits(run *Run) []Held {
 		list = append(list, held("limits", "none are asked for"))
 	}
 	return list
-}
-
-// limitChecks reads the limits that are in force in the box.
-func limitChecks(run *Run) []verify.Check {
-	p, _ := plan.Limits(run.Spec, run.Facts)
-	if p == nil {
-		return nil
-	}
-	r := p.Rlimits
-	c := verify.Check{
-		ID: "limits", Severity: verify.High, Probe: "limits", What: "limits are in force",
-		Want: fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, p.Disk), Places: []verify.Place{{Path: "/dev/shm"}},
-	}
-	for _, h := range p.Held {
-		c.Names = append(c.Names, h.Key+"="+string(h.Engine))
-	}
-	if !slices.ContainsFunc(run.Spec.Mounts, func(m profile.Mount) bool { return paths.Below(m.Dest, "/tmp") }) {
-		c.Places = append(c.Places, verify.Place{Path: "/tmp"})
-	}
-	return []verify.Check{c}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/shims"
 )
 
@@ -13,7 +12,7 @@ import (
 func noop() Feature {
 	var count *shims.Blocked
 	return Feature{
-		Name: "noop", Keys: []string{"noop"}, Holds: heldNoop, Checks: noopChecks,
+		Name: "noop", Keys: []string{"noop"}, Holds: heldNoop,
 		Make: func(run *Run) (err error) {
 			count, err = makeNoop(run)
 			return err
@@ -88,16 +87,4 @@ func heldNoop(run *Run) []Held {
 		return nil
 	}
 	return []Held{held("noop", "%s: a script first on PATH in the place of each; another path of it works", counted(n, "command", "commands"))}
-}
-
-// noopChecks calls what is blocked, by its name.
-func noopChecks(run *Run) (list []verify.Check) {
-	noop := run.Spec.Noop
-	if len(noop.Rules) > 0 {
-		list = append(list, verify.Check{
-			ID: "shims-active", Severity: verify.Medium, Probe: "shims-active", What: "blocked and rewritten commands are found first",
-			Want: paths.BoxNoop, Names: noop.Commands(),
-		})
-	}
-	return list
 }

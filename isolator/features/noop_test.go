@@ -3,7 +3,6 @@ package features
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -42,19 +41,5 @@ func TestNoopPipeIsClosed(t *testing.T) {
 	run.Close()
 	if n := open(); n != 0 {
 		t.Errorf("%d descriptors of the pipe are open", n)
-	}
-}
-
-// TestNoopChecks: inner verify calls each command, and by each of its paths where mode = "hard"
-// covers them.
-func TestNoopChecks(t *testing.T) {
-	run := &Run{}
-	if got := noopChecks(run); got != nil {
-		t.Errorf("without rules: %v", got)
-	}
-	run.Spec.Noop = profile.Noop{Rules: []profile.NoopRule{{Words: []string{"pip"}}}}
-	got := noopChecks(run)
-	if len(got) != 1 || got[0].Probe != "shims-active" || !slices.Equal(got[0].Names, []string{"pip"}) {
-		t.Errorf("%+v", got)
 	}
 }

@@ -1,7 +1,8 @@
 // Package needs tells what a run would have needed beyond its profile: `inner learn`.
 //
-//	observe := &features.Observe{Observer: learn.New(), Done: func(run *features.Run, o *features.Outcome) error {
-//		text = needs.Of(run, o).Lines(caller.Short)
+//	seen := learn.New()
+//	observe := &features.Observe{Observer: seen, Done: func(run *features.Run, o *features.Outcome) error {
+//		text = needs.Of(seen, run, o).Lines(caller.Short)
 //		return nil
 //	}}
 package needs
@@ -39,12 +40,12 @@ type Variables struct {
 }
 
 // Of sums up a run that was observed.
-func Of(run *features.Run, o *features.Outcome) *Needs {
+func Of(seen *learn.Observer, run *features.Run, o *features.Outcome) *Needs {
 	rc := run.Spec
-	list, unseen := run.Observe.Accesses()
+	list, unseen := seen.Accesses()
 	out := &Needs{
 		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Had: []string{}, Refused: []string{}, Ports: []string{}, Unseen: unseen, Code: o.Code,
-		Suggestion: learn.Suggest(list, features.Setting(run)),
+		Suggestion: learn.Suggest(list, learn.SettingOf(run)),
 	}
 	ports := map[string]bool{}
 	for _, h := range o.Hosts {
@@ -69,12 +70,12 @@ func Of(run *features.Run, o *features.Outcome) *Needs {
 		}
 	}
 	out.Ports = append(out.Ports, slices.Sorted(maps.Keys(ports))...)
-	out.Variables = variablesOf(run, list)
+	out.Variables = variablesOf(seen, run, list)
 	return out
 }
 
 // variablesOf guesses which variables of the caller the programs of a run read.
-func variablesOf(run *features.Run, list []learn.Access) Variables {
+func variablesOf(seen *learn.Observer, run *features.Run, list []learn.Access) Variables {
 	out := Variables{Missing: []string{}, Secret: []string{}, Used: []string{}}
 	passed := map[string]bool{}
 	for _, kv := range run.Plan.Env {
@@ -83,7 +84,7 @@ func variablesOf(run *features.Run, list []learn.Access) Variables {
 	}
 	// The words of the command line may be a script themselves.
 	words := []byte(strings.Join(run.Plan.Argv, "\n"))
-	for _, name := range learn.Mentions(words, openedFiles(run.Plan.Program, list), run.Observe.Open, guessable(run, passed)) {
+	for _, name := range learn.Mentions(words, openedFiles(run.Plan.Program, list), seen.Open, guessable(run, passed)) {
 		switch {
 		case passed[name]:
 			out.Used = append(out.Used, name)

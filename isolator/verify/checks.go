@@ -46,7 +46,6 @@ type Subject struct {
 	Facts  host.Facts
 	Staged plan.Staged
 	Plan   plan.Plan // what came of them
-	More   []Check   // of single features
 }
 
 // nestedKey is the allow key for boxes that make containers.
@@ -364,10 +363,37 @@ func (c *checker) network() {
 }
 
 func (c *checker) rest() {
-	c.list = append(c.list, c.More...)
+	c.limits()
+	c.noop()
 	c.add("descriptors", High, "descriptors", "no descriptor but standard input, output and error")
 	c.add("terminal", Critical, "terminal", "no terminal of yours can be reached or typed into")
 	c.add("keyring", Medium, "keyring", "the session keyring is the box's own")
 	ch := c.add("marker", Medium, "marker", "the box says what it is, and the program cannot change that")
 	ch.Want = fmt.Sprintf("profile=%s\nrun=%s\n", c.Config.Name, c.Staged.RunID)
+}
+
+// limits reads the limits that are in force in the box.
+func (c *checker) limits() {
+	p, _ := plan.Limits(c.Config, c.Facts)
+	if p == nil {
+		return
+	}
+	r := p.Rlimits
+	ch := c.add("limits", High, "limits", "limits are in force")
+	ch.Want = fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, p.Disk)
+	ch.Places = []Place{{Path: "/dev/shm"}}
+	for _, h := range p.Held {
+		ch.Names = append(ch.Names, h.Key+"="+string(h.Engine))
+	}
+	if !slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return paths.Below(m.Dest, "/tmp") }) {
+		ch.Places = append(ch.Places, Place{Path: "/tmp"})
+	}
+}
+
+// noop calls what is blocked, by its name.
+func (c *checker) noop() {
+	if noop := c.Config.Noop; len(noop.Rules) > 0 {
+		ch := c.add("shims-active", Medium, "shims-active", "blocked and rewritten commands are found first")
+		ch.Want, ch.Names = paths.BoxNoop, noop.Commands()
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/box"
@@ -217,11 +216,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 }
 
 func (w *world) checks() []Check {
-	s := Subject{Config: w.rc, Facts: w.facts, Staged: w.staged}
-	if len(w.rc.Noop.Rules) > 0 { // as package features says it, which these tests cannot import
-		s.More = []Check{{ID: "shims-active", Severity: Medium, Probe: "shims-active", What: "blocked commands are found first", Want: paths.BoxNoop, Names: w.rc.Noop.Commands()}}
-	}
-	return Checks(s)
+	return Checks(Subject{Config: w.rc, Facts: w.facts, Staged: w.staged})
 }
 
 func bad(r Report) string {

@@ -1,10 +1,10 @@
 // Package verify looks at a box from inside and says whether it is what the
 // profile promises.
 //
-// It has two halves, both the inner binary. The outer half makes a list of
+// It has two halves, both inner-verify, which lies beside the inner binary. The outer half makes a list of
 // checks from the profile and the facts about the host, never from the finished
 // plan, which is what is judged. It starts the same box that a run would start,
-// but with inner itself as the program, and gives it the list. The inner half
+// but with itself as the program, and gives it the list. The inner half
 // tries each thing for real (reads, opens for writing, connects) and answers
 // one line per check.
 //

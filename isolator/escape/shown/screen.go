@@ -1,4 +1,10 @@
-package escape
+// Package shown makes of what a program wrote to its terminal the text that was to be seen there.
+//
+//	s := shown.New(os.Stdout)
+//	s.Resize(24, 80)
+//	_, err := io.Copy(s, output)
+//	err = errors.Join(err, s.Close())
+package shown
 
 import (
 	"cmp"
@@ -10,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/escape"
 )
 
 // Screen is what a terminal shows of a stream, as text that is safe to show. What scrolls off is
@@ -22,7 +29,7 @@ import (
 type Screen struct {
 	w     io.Writer
 	err   error
-	parse Parser
+	parse escape.Parser
 
 	rows, cols  int
 	lines       []line // of the screen, as far as there are any
@@ -66,8 +73,8 @@ var wide = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1}, {Lo: 0x1f900, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
-// NewScreen returns a screen of unknown size.
-func NewScreen(w io.Writer) *Screen {
+// New returns a screen of unknown size.
+func New(w io.Writer) *Screen {
 	return &Screen{w: w, rows: someRows, cols: manyColumns, bottom: someRows}
 }
 
@@ -88,13 +95,13 @@ func (s *Screen) Resize(rows, cols int) {
 // Write takes the next piece of the stream.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.parse.Feed(p)
-	for e := s.parse.Next(); e != None; e = s.parse.Next() {
+	for e := s.parse.Next(); e != escape.None; e = s.parse.Next() {
 		switch {
-		case e == Text:
+		case e == escape.Text:
 			s.text(s.parse.Raw())
-		case e == Sequence && s.parse.Kind == '[':
+		case e == escape.Sequence && s.parse.Kind == '[':
 			s.control(string(s.parse.Body()), s.parse.Final)
-		case e == Sequence:
+		case e == escape.Sequence:
 			s.escape(string(s.parse.Body()) + string(s.parse.Final))
 		}
 	}

@@ -1,4 +1,7 @@
-package hooks
+// Package watch tells when profiles are saved, for `inner watch`.
+//
+//	err := watch.Watch(ctx, func() []string { return folders }, nil, func(paths []string) { … })
+package watch
 
 import (
 	"context"
@@ -98,20 +101,20 @@ func Watch(ctx context.Context, dirs func() []string, ready func(), onChange fun
 	}
 }
 
-// A WatchLimitError says that a limit of the system on watches is reached.
-type WatchLimitError struct {
+// A LimitError says that a limit of the system on watches is reached.
+type LimitError struct {
 	Limit string // name of the sysctl
 	Err   error
 }
 
-func (e *WatchLimitError) Error() string {
+func (e *LimitError) Error() string {
 	return fmt.Sprintf("cannot watch for changes: the limit %s is reached: %v", e.Limit, e.Err)
 }
 
-func (e *WatchLimitError) Unwrap() error { return e.Err }
+func (e *LimitError) Unwrap() error { return e.Err }
 
 // Hint is something to type against it.
-func (e *WatchLimitError) Hint() string {
+func (e *LimitError) Hint() string {
 	value := "1024"
 	if strings.HasSuffix(e.Limit, "watches") {
 		value = "524288"
@@ -123,9 +126,9 @@ func (e *WatchLimitError) Hint() string {
 func watchError(err error) error {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
-		return &WatchLimitError{"fs.inotify.max_user_instances", syscall.EMFILE}
+		return &LimitError{"fs.inotify.max_user_instances", syscall.EMFILE}
 	case errors.Is(err, syscall.ENOSPC):
-		return &WatchLimitError{"fs.inotify.max_user_watches", syscall.ENOSPC}
+		return &LimitError{"fs.inotify.max_user_watches", syscall.ENOSPC}
 	}
 	return fmt.Errorf("cannot watch for changes: %w", err)
 }

@@ -1,4 +1,4 @@
-package escape
+package shown
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 func shown(t *testing.T, stream string, size, rows int) string {
 	t.Helper()
 	var out strings.Builder
-	s := NewScreen(&out)
+	s := New(&out)
 	s.Resize(rows, 20)
 	for p := range slices.Chunk([]byte(stream), size) {
 		if _, err := s.Write(p); err != nil {
