@@ -34,9 +34,9 @@ func (c *console) open(o Options, job *wire.Job) {
 		}
 	}
 	var devices []uint64 // of c.ptys
-	c.full = o.Interactive && !o.Trial && terminal[0] && ours(c.stdio[0])
+	c.real.fd = c.stdio[0]
+	c.full = o.Interactive && !o.Trial && terminal[0] && c.real.controls()
 	if c.terminals.Control = c.full; c.full {
-		c.real.fd = c.stdio[0]
 		// In the background its modes are somebody else's for the moment.
 		foreground := c.real.foreground()
 		if t, err := unix.IoctlGetTermios(c.real.fd, unix.TCGETS); err == nil && foreground {
