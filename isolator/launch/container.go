@@ -3,13 +3,9 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
@@ -44,7 +40,7 @@ func (s *session) startContainer(p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	if s.contained.listener, err = listenAt(c.Socket); err != nil {
+	if s.contained.listener, err = wire.Listen(c.Socket, 1); err != nil {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
 	null := uintptr(n)
@@ -57,44 +53,15 @@ func (s *session) startContainer(p plan.Plan) error {
 	return nil
 }
 
-// listenAt makes a socket in a folder that nobody else can enter. The name of its folder may
-// be longer than that of a socket can be.
-func listenAt(path string) (int, error) {
-	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return -1, err
-	}
-	_ = unix.Unlinkat(dir, filepath.Base(path), 0) // of an earlier try to start
-	err = unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(path))})
-	if err == nil {
-		err = unix.Listen(fd, 1)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
 // connected takes the container's connection. Only the first is taken, and only one of this user.
 func (s *session) connected() {
 	k := s.contained
-	fd, _, err := unix.Accept4(k.listener, unix.SOCK_CLOEXEC)
+	fd, pid, err := wire.Accept(k.listener, false)
 	if err != nil {
 		return
 	}
-	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || int(peer.Uid) != os.Geteuid() {
-		unix.Close(fd)
-		return
-	}
 	closeFds(&k.listener)
-	s.channel = channel{sock: fd, pid: int(peer.Pid)}
+	s.channel = channel{sock: fd, pid: pid}
 	if err := s.describe(); err != nil {
 		s.fail("the container: " + err.Error())
 	}

@@ -40,7 +40,7 @@ func TestHostileMessages(t *testing.T) {
 		for range r.IntN(4) {
 			fds = append(fds, int(null.Fd()))
 		}
-		if err := wire.SendBytes(pair[1], msg, fds...); err != nil {
+		if err := unix.Sendmsg(pair[1], msg, unix.UnixRights(fds...), nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		s.readMessages()
