@@ -61,7 +61,7 @@ func (s *session) connected() {
 		return
 	}
 	closeFds(&k.listener)
-	s.channel = channel{sock: fd, pid: pid}
+	s.sock, s.first = fd, pid
 	if err := s.describe(); err != nil {
 		s.fail("the container: " + err.Error())
 	}
@@ -70,7 +70,7 @@ func (s *session) connected() {
 // hangUpContainer ends the container. It says whether it was still there to be ended so.
 func (s *session) hangUpContainer() bool {
 	k := s.contained
-	if k.c.Path == "" || k.listener < 0 && s.channel.sock < 0 {
+	if k.c.Path == "" || k.listener < 0 && s.sock < 0 {
 		k.killed = true
 		return false
 	}

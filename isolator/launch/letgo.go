@@ -43,14 +43,13 @@ func (s *session) givePrompt(terminal int) {
 		s.tellDetacher()
 		return
 	}
-	s.alarms.in(recallTerminal, foregroundEvery)
+	s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 	if group != unix.Getpgrp() { // no shell waits for us there
 		s.tellDetacher()
 		return
 	}
 	_ = wire.Send(s.join.detacher, wire.Msg{Kind: wire.Stopped})
-	s.suspended.stop(unix.SIGTSTP)
-	s.alarms.in(tryTerminal, stopWithin)
+	s.stopSelf(unix.SIGTSTP)
 }
 
 // tellDetacher says to whoever detaches the box, if anybody does, that it goes on.
@@ -75,7 +74,7 @@ func (s *session) recall() {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	if err != nil || group != unix.Getpgrp() || s.join.moving != nil || s.over() || s.join.guest >= 0 && s.console.real.controls() {
 		unix.Close(fd)
-		s.alarms.in(recallTerminal, foregroundEvery)
+		s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 		return
 	}
 	s.moveTo(fd, -1, "taken over from another terminal")

@@ -48,7 +48,7 @@ func (s *session) loop() {
 		if len(s.output.relays) > 0 && !s.console.keys.empty() {
 			s.console.keys.flush(s.output.first().master)
 		}
-		s.goOff(time.Now())
+		s.alarms.goOff(time.Now())
 	}
 }
 
@@ -61,8 +61,8 @@ type source struct {
 
 func (s *session) sources() []source {
 	list := []source{
-		{s.inbox.r, unix.POLLIN, s.readInbox},
-		{s.channel.sock, unix.POLLIN, s.readMessages},
+		{s.inbox.event, unix.POLLIN, s.inbox.doAll},
+		{s.sock, unix.POLLIN, s.readMessages},
 		{s.child.errPipe, unix.POLLIN, s.child.readErrors},
 		{s.contained.waitsFor(), unix.POLLIN, s.connected},
 	}
@@ -104,13 +104,13 @@ func (s *session) readTerminal() {
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over() && !s.suspended.on
+	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over() && !s.stopped
 }
 
 // killAfter sets the time when the whole box is killed; an earlier one stays.
 func (s *session) killAfter(d time.Duration) {
-	if !s.alarms.set(killTime) || time.Until(s.alarms[killTime]) > d {
-		s.alarms.in(killTime, d)
+	if !s.alarms.set(killTime) || time.Until(s.alarms[killTime].at) > d {
+		s.alarms.in(killTime, d, s.killBox)
 	}
 }
 
@@ -146,12 +146,12 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.hangUpChannel() // one that outlived bwrap ends now
 	s.output.end(true)
-	s.alarms.off(timeLimit, killTime, lookAtLimits, giveBackMemory, trueSize, tryTerminal, unreadLine, lookAtCovers)
+	s.alarms = alarms{moveIsLate: s.alarms[moveIsLate]} // what is left is to be written
 }
 
 // hangUpChannel ends the talk with the first process.
 func (s *session) hangUpChannel() {
-	if s.channel.sock < 0 {
+	if s.sock < 0 {
 		return
 	}
 	if s.o.Calls != nil {
@@ -159,5 +159,5 @@ func (s *session) hangUpChannel() {
 		s.o.Calls.close()
 	}
 	s.network.hangUp()
-	closeFds(&s.channel.sock)
+	closeFds(&s.sock)
 }

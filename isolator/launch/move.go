@@ -61,8 +61,8 @@ func (s *session) moveTo(terminal, guest int, words string) {
 		_ = unix.SetNonblock(m.old, true)
 	}
 	s.join.moving = m
-	s.alarms.in(moveIsLate, lateAfter)
-	s.output.hold()
+	s.alarms.in(moveIsLate, lateAfter, s.moveLate)
+	s.output.hold(s.moved)
 }
 
 // moved ends the exchange, now that the relay holds.
@@ -104,13 +104,10 @@ func (s *session) moved() {
 
 // moveLate follows a relay that still waits for the terminal before.
 func (s *session) moveLate() {
-	if s.join.moving == nil {
-		return
-	}
 	if s.join.moving.old >= 0 {
 		_ = unix.IoctlSetInt(s.join.moving.old, unix.TCFLSH, unix.TCOFLUSH)
 	}
-	s.alarms.in(moveIsLate, lateAfter)
+	s.alarms.in(moveIsLate, lateAfter, s.moveLate)
 }
 
 // sets returns what gives a terminal the modes that the program has set so far.

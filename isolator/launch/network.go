@@ -72,13 +72,13 @@ func (s *session) takeNetwork() {
 	if s.program.failure != nil || s.o.Network == nil { // nobody accepts: what connects is refused once they are closed
 		return
 	}
-	if n.sock = s.channel.sock; s.publishes {
+	if n.sock = s.sock; s.publishes {
 		n.Dial, n.sockets = n.dial, make(chan madeSocket, 8)
 	}
 	if len(n.Listeners) == 0 && !s.publishes {
 		return
 	}
-	n.Refused, _ = watchRefusals(s.channel.pid) // it only tells
+	n.Refused, _ = watchRefusals(s.first) // it only tells
 	if err := s.o.Network(n.Network); err != nil {
 		s.noNetwork(err)
 	}

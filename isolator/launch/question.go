@@ -39,8 +39,7 @@ type Question struct {
 // nobody to ask until a run with a terminal of the box's own has begun.
 type Asker struct {
 	mu    sync.Mutex
-	wake  int // the loop's pipe, valid while asked of
-	on    bool
+	wake  func() // has the loop ask; nil when there is nobody to ask
 	queue []*pending
 }
 
@@ -56,12 +55,12 @@ type pending struct {
 func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
 	p := &pending{Question: q, ctx: ctx, answer: make(chan byte, 1)}
 	a.mu.Lock()
-	if !a.on {
+	if a.wake == nil {
 		a.mu.Unlock()
 		return 0, false
 	}
 	a.queue = append(a.queue, p)
-	_, _ = unix.Write(a.wake, []byte{wakeAsk})
+	a.wake()
 	a.mu.Unlock()
 	select {
 	case key = <-p.answer:
@@ -70,15 +69,15 @@ func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
 	return key, key != 0
 }
 
-// begin has questions asked by the loop whose pipe it is; end answers what is
+// begin has questions asked by a loop; end answers what is
 // left with nothing. Both are safe on nil.
-func (a *Asker) begin(wake int) {
+func (a *Asker) begin(wake func()) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.wake, a.on = wake, true
+	a.wake = wake
 }
 
 func (a *Asker) end() {
@@ -87,7 +86,7 @@ func (a *Asker) end() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.on = false
+	a.wake = nil
 	for _, p := range a.queue {
 		p.answer <- 0
 	}
@@ -134,7 +133,7 @@ func (s *session) ask() {
 		return
 	}
 	s.asked = &asked{pending: p}
-	s.output.hold()
+	s.output.hold(s.pose)
 }
 
 // pose writes the question, now that the relay holds.
@@ -151,8 +150,8 @@ func (s *session) pose() {
 	q.back, q.redraw = back, redraw
 	_ = wire.WriteAll(s.console.ptys[0], text)
 	q.shown = true
-	s.alarms.in(questionOpens, quietBefore)
-	s.alarms.in(questionEnds, q.Timeout)
+	s.alarms.in(questionOpens, quietBefore, s.openQuestion)
+	s.alarms.in(questionEnds, q.Timeout, s.dropQuestion)
 }
 
 // blank takes everything off the screen, and what would hide a part of the question: origin
@@ -221,7 +220,7 @@ func (s *session) readAnswer() {
 		return
 	case !q.open:
 		if q.shown {
-			s.alarms.in(questionOpens, quietBefore)
+			s.alarms.in(questionOpens, quietBefore, s.openQuestion)
 		}
 		fallthrough
 	case n > 1:
@@ -273,7 +272,7 @@ func (s *session) drawAgain() {
 	}
 	w.Row--
 	_ = unix.IoctlSetWinsize(s.output.first().master, unix.TIOCSWINSZ, &w)
-	s.alarms.in(trueSize, redrawAfter)
+	s.alarms.in(trueSize, redrawAfter, s.resize)
 }
 
 // dropQuestion ends the question with no answer.

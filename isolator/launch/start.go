@@ -56,15 +56,21 @@ func (s *session) start(p plan.Plan) error {
 	}
 	if s.o.Done != nil {
 		s.caught = true // whoever makes several runs catches signals itself
-		s.inbox.awaitDone(s.o.Done)
+		s.await(func(over <-chan struct{}) {
+			select {
+			case <-s.o.Done:
+				s.inbox.do(s.cancel)
+			case <-over:
+			}
+		})
 	} else {
-		s.inbox.catch()
+		s.catch()
 	}
 	if s.child.pidfd < 0 {
-		s.inbox.awaitChild(s.child.pid)
+		go s.awaitChild(s.child.pid)
 	}
 	if s.console.full { // a program asks before its terminal has been taken
-		s.o.Ask.begin(s.inbox.w)
+		s.o.Ask.begin(func() { s.inbox.do(s.ask) })
 	}
 	return nil
 }
@@ -148,10 +154,11 @@ func (s *session) ends() (files []uintptr, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sock, err := s.owned.add(s.channel.open())
+	ours, sock, err := wire.Pair()
 	if err != nil {
 		return nil, err
 	}
+	s.sock, s.owned = ours, append(s.owned, sock)
 	// A path descriptor is enough to execute it, and gives nothing to read.
 	exe, err := s.owned.add(unix.Open(s.mounts.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
@@ -168,9 +175,9 @@ func (s *session) describe() error {
 		return err
 	}
 	defer unix.Close(fd)
-	err = s.channel.send(wire.Msg{Kind: wire.Make}, fd)
+	err = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Make}, fd)
 	if err == nil && len(s.console.ptys) > 0 {
-		err = s.channel.send(wire.Msg{Kind: wire.Terminal, Job: wire.First, Text: s.console.terminals.Encode()})
+		err = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Terminal, Job: wire.First, Text: s.console.terminals.Encode()})
 	}
 	return err
 }
@@ -193,7 +200,7 @@ func (s *session) startProgram() error {
 	for i := range 3 {
 		fds = append(fds, s.passed(i, null))
 	}
-	if err := s.channel.send(wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
+	if err := wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
 		return fmt.Errorf("the box cannot be told what to run: %w", err)
 	}
 	s.owned.close()

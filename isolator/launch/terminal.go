@@ -14,7 +14,7 @@ func (s *session) readKeys() {
 		if err == unix.EIO && !s.console.real.gone() && !s.console.real.foreground() {
 			// A background process cannot read it: wait to be brought back.
 			s.console.real.raw = false
-			s.alarms.in(tryTerminal, foregroundEvery)
+			s.alarms.in(tryTerminal, foregroundEvery, s.attach)
 			return
 		}
 		s.hangUp()
@@ -47,7 +47,7 @@ func (s *session) programStopped(sig syscall.Signal) {
 // may bring us there meanwhile, and continues only what it has seen stop.
 func (s *session) want(sig syscall.Signal) {
 	s.console.wanted = s.console.waits
-	s.output.settle(&s.inbox)
+	s.output.settle()
 	switch {
 	case s.console.real.foreground() && s.console.waits:
 		s.give()
@@ -61,7 +61,7 @@ func (s *session) want(sig syscall.Signal) {
 
 // give lets the program have its terminal, and the real one with it.
 func (s *session) give() {
-	s.output.settle(&s.inbox)
+	s.output.settle()
 	s.console.waits, s.console.wanted = false, false
 	s.alarms.off(unreadLine)
 	s.attach()
@@ -74,12 +74,16 @@ func (s *session) offered() {
 		s.hangUp()
 		return
 	}
-	s.alarms.in(unreadLine, offerAfter)
+	s.alarms.in(unreadLine, offerAfter, func() {
+		if s.console.waits && !s.over() && !s.stopped && s.unread() {
+			s.give()
+		}
+	})
 }
 
 // awaitsLine reports whether a line at the real terminal may turn out to be the program's.
 func (s *session) awaitsLine() bool {
-	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs() && !s.suspended.on
+	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs() && !s.stopped
 }
 
 // unread reports whether a line is there that nobody reads. Who reads keys by
@@ -96,7 +100,7 @@ func (s *session) attach() {
 		return
 	}
 	if !s.console.real.makeRaw() {
-		s.alarms.in(tryTerminal, foregroundEvery)
+		s.alarms.in(tryTerminal, foregroundEvery, s.attach)
 		return
 	}
 	s.deliver()
@@ -196,7 +200,7 @@ func (s *session) stop() {
 		return
 	}
 	s.endQuestion(0)
-	s.output.settle(&s.inbox)
+	s.output.settle()
 	if s.console.real.raw && s.output.asked() {
 		// The answers are the job's, when it goes on.
 		answers := s.console.real.drain(s.console.ptys[0])
@@ -209,13 +213,29 @@ func (s *session) stop() {
 // suspend stops us, with the modes of the real terminal put back.
 func (s *session) suspend(sig syscall.Signal) {
 	s.restore()
-	s.suspended.stop(sig)
-	s.alarms.in(tryTerminal, stopWithin)
+	s.stopSelf(sig)
+}
+
+// stopWithin is how long a stop may take to reach us. In an orphaned process group it never
+// does, and the job goes on.
+const stopWithin = 100 * time.Millisecond
+
+// stopSelf stops us as the terminal does it: our whole group, with the default action. It returns
+// when we go on, or will be stopped a moment later.
+func (s *session) stopSelf(sig syscall.Signal) {
+	s.stopped, s.stopping = true, defaultAction(syscall.SIGTSTP)
+	_ = unix.Kill(0, sig)
+	s.alarms.in(tryTerminal, stopWithin, func() {
+		s.resume(false)
+		s.wentOn = time.Now()
+	})
 }
 
 // resume follows SIGCONT, when woken, and a stop that did not happen.
 func (s *session) resume(woken bool) {
-	if s.suspended.end() {
+	if s.stopped {
+		s.stopped = false
+		setAction(syscall.SIGTSTP, &s.stopping)
 		s.alarms.off(tryTerminal)
 		s.tellDetacher()
 	}
