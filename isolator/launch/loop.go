@@ -45,7 +45,7 @@ func (s *session) loop() {
 				sources[i].ready()
 			}
 		}
-		if len(s.output.relays) > 0 && !s.console.keys.empty() {
+		if len(s.output.relays) > 0 && len(s.console.keys) > 0 {
 			s.console.keys.flush(s.output.first().master)
 		}
 		s.alarms.goOff(time.Now())
@@ -79,7 +79,7 @@ func (s *session) sources() []source {
 		}
 	}
 	switch want := s.wantKeys(); {
-	case want && s.asked == nil && !s.console.keys.empty():
+	case want && s.asked == nil && len(s.console.keys) > 0:
 		list = append(list, source{s.output.first().master, unix.POLLOUT, func() {}}) // the loop flushes them
 	case want || s.awaitsLine():
 		list = append(list, source{s.console.real.fd, unix.POLLIN, s.readTerminal})
@@ -96,7 +96,7 @@ func (s *session) readTerminal() {
 		s.offered()
 	case s.asked != nil:
 		s.readAnswer()
-	case s.wantKeys() && s.console.keys.empty():
+	case s.wantKeys() && len(s.console.keys) == 0:
 		s.readKeys()
 	}
 }

@@ -2,7 +2,7 @@ package launch
 
 import (
 	"errors"
-	"strconv"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -114,19 +114,13 @@ func (s *session) moveLate() {
 func (m *modes) sets() []byte {
 	var out []byte
 	for i, d := range decModes() {
-		if m.on&(1<<i) == 0 || d.n == 2026 { // it stands still only until the next picture
-			continue
-		}
-		out = strconv.AppendInt(append(out, "\x1b[?"...), int64(d.n), 10)
-		if d.usual {
-			out = append(out, 'l')
-		} else {
-			out = append(out, 'h')
+		if m.on&(1<<i) != 0 && d.n != 2026 { // it stands still only until the next picture
+			out = appendMode(out, d.n, !d.usual)
 		}
 	}
 	if s := m.screen(); m.kitty[s] > 0 || m.kittySet[s] {
 		for range max(1, m.kitty[s]) {
-			out = append(strconv.AppendInt(append(out, "\x1b[>"...), int64(m.kittyFlags[s]), 10), 'u')
+			out = fmt.Appendf(out, "\x1b[>%du", m.kittyFlags[s])
 		}
 	}
 	if m.otherKeys {

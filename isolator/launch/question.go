@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -166,21 +165,14 @@ func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 	if m.state != ground { // a sequence that was never ended would swallow ours
 		show = append(show, "\x1b\\"...)
 	}
+	hides := []int{2026, 1000, 1002, 1003, 1004, 2031, 7, 25} // or types by itself
 	for i, d := range decModes() {
-		on := m.on&(1<<i) != 0
-		var set, reset byte = 'h', 'l'
-		switch d.n {
-		case 2026, 1000, 1002, 1003, 1004, 2031: // what would hide it, or type by itself
-		case 25, 7: // usually on
-			set, reset = 'l', 'h'
-		default:
+		if m.on&(1<<i) == 0 || !slices.Contains(hides, d.n) {
 			continue
 		}
-		if on {
-			show = append(strconv.AppendInt(append(show, "\x1b[?"...), int64(d.n), 10), reset)
-			if d.n != 2026 {
-				back = append(strconv.AppendInt(append(back, "\x1b[?"...), int64(d.n), 10), set)
-			}
+		show = appendMode(show, d.n, d.usual)
+		if d.n != 2026 {
+			back = appendMode(back, d.n, !d.usual)
 		}
 	}
 	save, restore := "\x1b[?1049h", "\x1b[?1049l"
@@ -254,9 +246,7 @@ func (s *session) endQuestion(key byte) {
 		_ = wire.WriteAll(s.console.ptys[0], q.back)
 	}
 	q.answer <- key
-	if s.console.keys.empty() {
-		s.console.keys.from, s.console.keys.to = 0, copy(s.console.keys.buf[:], q.before)
-	}
+	s.console.keys.add(q.before)
 	s.output.goOn()
 	if q.redraw {
 		s.drawAgain()

@@ -208,50 +208,38 @@ func (r *relay) feeds(text []byte) []byte {
 }
 
 // keys is what the person typed and the box has not taken yet.
-type keys struct {
-	buf  [keysBuffer]byte
-	from int
-	to   int
-}
-
-func (k *keys) empty() bool { return k.from == k.to }
+type keys []byte
 
 // fill reads from the real terminal; call it only when empty and readable.
 func (k *keys) fill(fd int) error {
-	n, err := unix.Read(fd, k.buf[:])
-	if err == unix.EINTR || err == unix.EAGAIN {
+	var buf [keysBuffer]byte
+	n, err := unix.Read(fd, buf[:])
+	switch {
+	case err == unix.EINTR || err == unix.EAGAIN:
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if n <= 0 {
+	case err == nil && n <= 0:
 		return unix.EIO
 	}
-	k.from, k.to = 0, n
-	return nil
+	k.add(buf[:max(n, 0)])
+	return err
 }
 
 // add puts more after what is there; what has no room is dropped.
-func (k *keys) add(p []byte) {
-	k.to = copy(k.buf[:], k.buf[k.from:k.to])
-	k.from = 0
-	k.to += copy(k.buf[k.to:], p)
-}
+func (k *keys) add(p []byte) { *k = append(*k, p[:min(len(p), keysBuffer-len(*k))]...) }
 
 // flush writes to the box's terminal what it takes. What it refuses for good
 // is dropped.
 func (k *keys) flush(master int) {
-	for !k.empty() {
-		n, err := unix.Write(master, k.buf[k.from:k.to])
+	for len(*k) > 0 {
+		n, err := unix.Write(master, *k)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
 			return
 		case err != nil || n <= 0:
-			k.from = k.to
+			*k = nil
 		default:
-			k.from += n
+			*k = (*k)[n:]
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -161,11 +162,10 @@ func (s *session) deliver() {
 
 // arrived waits until so many bytes that were typed at the master of a terminal can be read there.
 func arrived(master, readable int) {
-	slave, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if errno != 0 { // before Linux 4.13
+	fd, err := box.PtyPeer(master, unix.O_RDWR)
+	if err != nil {
 		return
 	}
-	fd := int(slave)
 	defer unix.Close(fd)
 	for range 1000 { // a fifth of a second
 		// Looking has the kernel take in what is on its way (n_tty_poll), unless there is

@@ -71,7 +71,7 @@ func (t *tty) controls() bool {
 // putFront puts a group of our session into the foreground of the terminal, from the
 // background, too.
 func (t *tty) putFront(group int) {
-	quietly(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) })
+	_ = box.Quietly(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) })
 }
 
 // gone reports whether the terminal was hung up.
@@ -242,20 +242,7 @@ func (t *tty) restore() {
 }
 
 func (t *tty) set(m *unix.Termios) bool {
-	return quietly(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, m) })
-}
-
-// quietly changes a terminal, and reports whether that went well. A background process that
-// does so is stopped by SIGTTOU, and its group with it, unless the calling thread blocks that
-// (tty_ioctl(4)).
-func quietly(change func() error) bool {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var old unix.Sigset_t
-	if unix.PthreadSigmask(unix.SIG_BLOCK, box.Sigset(unix.SIGTTOU), &old) == nil {
-		defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
-	}
-	return change() == nil
+	return box.Quietly(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, m) }) == nil
 }
 
 // winsize returns the size of the terminal fd, all zero when it has none.
