@@ -158,6 +158,6 @@ func (s *session) hangUpChannel() {
 		s.o.Calls.count(s.limits.group)
 		s.o.Calls.close()
 	}
-	s.network.hangUp()
+	close(s.network.over)
 	closeFds(&s.sock)
 }

@@ -66,6 +66,7 @@ func newSession(o Options) *session {
 		console: console{stdio: [3]int{-1, -1, -1}, real: tty{fd: -1}, print: -1},
 		output:  output{pipes: [3]int{-1, -1, -1}},
 		join:    joining{door: -1, guest: -1, detacher: -1},
+		network: network{answers: map[uint32]chan madeSocket{}, over: make(chan struct{})},
 		mounts:  mounts{covered: covered{table: -1, root: -1}},
 	}
 }
