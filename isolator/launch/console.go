@@ -12,6 +12,7 @@ import (
 // console is the person's side of the box's terminals.
 type console struct {
 	stdio     [3]int         // the person's descriptors
+	given     [3]int         // what the program gets itself in their place; -1 for nothing
 	full      bool           // the box's own terminal is the program's controlling one
 	ptys      []int          // for each terminal of the box, the descriptor its output goes to
 	real      tty            // the person's terminal, when full
@@ -24,13 +25,17 @@ type console struct {
 	hungUp bool // the real terminal is gone
 }
 
-// open gives the box a terminal for each one among the person's descriptors.
+// open gives the box a terminal for each one among the person's descriptors. The program never gets such
+// a descriptor itself, for reading or for writing: whoever has one of a terminal can open it
+// again for both (/proc/self/fd), change its modes, and read what is typed at
+// whatever is in its foreground.
 func (c *console) open(o Options, job *wire.Job) {
 	var terminal [3]bool
 	var device [3]uint64
 	for i, fd := range c.stdio {
+		c.given[i] = fd
 		if terminal[i] = isTerminal(fd); terminal[i] {
-			device[i] = terminalDevice(fd)
+			c.given[i], device[i] = -1, terminalDevice(fd)
 		}
 	}
 	var devices []uint64 // of c.ptys

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -106,11 +107,9 @@ func (k *contained) leave(started *child) {
 	if !killed {
 		return
 	}
-	cmd := exec.Command(k.c.Path, k.c.Remove...)
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, k.c.Path, k.c.Remove...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = k.c.Env, "/", time.Second
-	if cmd.Start() == nil {
-		timer := time.AfterFunc(removeWithin, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		timer.Stop()
-	}
+	_ = cmd.Run()
 }

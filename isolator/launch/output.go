@@ -14,8 +14,7 @@ import (
 type output struct {
 	relays  []*relay
 	pumps   []*relay
-	pipes   [3]int // in place of stdout and stderr, the end that the program gets; -1 for none
-	running int    // relays and pumps that have not ended
+	running int // relays and pumps that have not ended
 
 	abandoned bool // a signal came while only output was left to write
 }
@@ -121,7 +120,7 @@ func (o *output) openPipe(i, to int, in *inbox, watch Watcher) (int, error) {
 		wire.CloseAll(pipe[:])
 		return -1, err
 	}
-	o.pipes[i], o.pumps = pipe[1], append(o.pumps, r)
+	o.pumps = append(o.pumps, r)
 	return pipe[1], nil
 }
 

@@ -113,9 +113,8 @@ func (s *session) begin() {
 // that their other ends see the program alone: end of file when it closes its
 // output, SIGPIPE when it closes its input.
 func (s *session) letGoOfPipes() {
-	for i := range 2 {
-		fd := s.console.stdio[i]
-		if fd >= 0 && s.job.Stdio[i] == wire.FromLauncher && s.output.pipes[i] < 0 && isPipe(fd) {
+	for i, fd := range s.console.stdio[:2] {
+		if fd >= 0 && fd == s.console.given[i] && isPipe(fd) {
 			put(-1, fd)
 		}
 	}

@@ -65,7 +65,12 @@ func (s *session) onSignal(sig syscall.Signal) {
 		}
 		s.wentOn = time.Time{}
 	case syscall.SIGHUP:
-		if !s.lostTerminal() {
+		stays := s.join.stay && s.runs()
+		switch {
+		case stays && s.elsewhere(): // it is about the terminal that the box was started in
+		case s.console.full && s.console.real.gone():
+			s.hangUp()
+		case !stays:
 			s.passOn(sig)
 		}
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP:
@@ -105,21 +110,6 @@ func (s *session) stopJob() {
 	// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
 	s.signalJob(syscall.SIGSTOP)
 	s.stop()
-}
-
-// lostTerminal follows SIGHUP, and reports whether that was all about the terminal.
-func (s *session) lostTerminal() bool {
-	switch {
-	case s.join.stay && s.runs():
-		if !s.elsewhere() && s.console.real.gone() {
-			s.goAway()
-		}
-	case s.console.full && s.console.real.gone():
-		s.hangUp()
-	default:
-		return false
-	}
-	return true
 }
 
 // lastCall gives the box killGrace to follow a signal that is meant to end it. Who

@@ -197,8 +197,11 @@ func (s *session) startProgram() error {
 		return err
 	}
 	fds := []int{job}
-	for i := range 3 {
-		fds = append(fds, s.passed(i, null))
+	for _, fd := range s.console.given {
+		if fd < 0 {
+			fd = null
+		}
+		fds = append(fds, fd)
 	}
 	if err := wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
 		return fmt.Errorf("the box cannot be told what to run: %w", err)
@@ -206,24 +209,6 @@ func (s *session) startProgram() error {
 	s.owned.close()
 	s.output.startPumps()
 	return nil
-}
-
-// passed returns the descriptor that becomes a standard stream of the program: the person's own, or
-// null where that is not for the box. A terminal
-// never is, for reading or for writing: whoever has a descriptor of one can open it
-// again for both (/proc/self/fd), change its modes, and read what is typed at
-// whatever is in its foreground.
-func (s *session) passed(i, null int) int {
-	fd := s.console.stdio[i]
-	switch {
-	case fd < 0 || s.job.Stdio[i] != wire.FromLauncher:
-		return null
-	case s.output.pipes[i] >= 0:
-		return s.output.pipes[i]
-	case isTerminal(fd):
-		return null
-	}
-	return fd
 }
 
 func nulTerminated(words []string) []byte {
@@ -245,16 +230,18 @@ func (s *session) openPipes() error {
 	if !s.o.WatchAll || s.o.Watch == nil {
 		return nil
 	}
-	stdio := &s.console.stdio
+	stdio, given := &s.console.stdio, &s.console.given
 	for i := 1; i <= 2; i++ {
 		switch {
-		case stdio[i] < 0 || s.job.Stdio[i] != wire.FromLauncher:
-		case i == 2 && s.output.pipes[1] >= 0 && sameFile(stdio[2], stdio[1]):
-			s.output.pipes[2] = s.output.pipes[1]
+		case given[i] < 0:
+		case i == 2 && given[1] >= 0 && sameFile(stdio[2], stdio[1]):
+			given[2] = given[1]
 		default:
-			if _, err := s.owned.add(s.output.openPipe(i, stdio[i], &s.inbox, s.o.Watch)); err != nil {
+			fd, err := s.owned.add(s.output.openPipe(i, stdio[i], &s.inbox, s.o.Watch))
+			if err != nil {
 				return err
 			}
+			given[i] = fd
 		}
 	}
 	return nil
