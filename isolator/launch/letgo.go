@@ -67,8 +67,8 @@ func (s *session) recall() {
 	if !s.elsewhere() {
 		return
 	}
-	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
+	fd := openControlling()
+	if fd < 0 {
 		return // it is gone
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)

@@ -52,7 +52,7 @@ func (s *session) limited() bool {
 	dir, err := s.limits.plan.Folder, error(nil)
 	if dir == "" {
 		pid := s.child.pid
-		if s.contained != nil {
+		if s.container != nil {
 			pid = s.first // the engine is in another group
 		}
 		dir, err = limits.Of(pid)

@@ -64,7 +64,7 @@ func (s *session) sources() []source {
 		{s.inbox.event, unix.POLLIN, s.inbox.doAll},
 		{s.sock, unix.POLLIN, s.readMessages},
 		{s.child.errPipe, unix.POLLIN, s.child.readErrors},
-		{s.contained.waitsFor(), unix.POLLIN, s.connected},
+		{s.listener, unix.POLLIN, s.connected},
 	}
 	for _, fd := range s.limits.group.Watched() {
 		list = append(list, source{fd, unix.POLLPRI, s.limits.group.Look})
@@ -127,7 +127,7 @@ func (s *session) killBox() {
 	s.ending()
 	switch {
 	case !s.child.there():
-	case s.contained != nil && s.hangUpContainer():
+	case s.container != nil && s.hangUpContainer():
 		s.killAfter(killGrace) // the engine ends by itself then
 	default:
 		s.child.kill()

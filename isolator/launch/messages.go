@@ -94,11 +94,11 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 		s.o.Filled(int(m.N), os.NewFile(uintptr(fds[0]), s.box.Fills[m.N].Dest))
 		return true
 	case wire.Observer:
-		if s.observed || s.o.Observe == nil || len(fds) != 1 {
+		if s.o.Observe == nil || len(fds) != 1 {
 			return false
 		}
-		s.observed = true
 		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
+		s.o.Observe = nil // there is one
 		return true
 	}
 	return false
@@ -121,11 +121,10 @@ func (s *session) takeMasters(fds []int) bool {
 			return true
 		}
 		s.output.relays = append(s.output.relays, r)
-		if i == 0 {
-			s.whoBreaks()
-		}
+		r.breaks = s.console.full && i == 0
 		s.output.start(r)
 	}
+	s.follow()
 	s.resize()
 	if s.console.full {
 		s.deliver()

@@ -150,7 +150,7 @@ func (s *session) pose() {
 	_ = wire.WriteAll(s.console.ptys[0], text)
 	q.shown = true
 	s.alarms.in(questionOpens, quietBefore, s.openQuestion)
-	s.alarms.in(questionEnds, q.Timeout, s.dropQuestion)
+	s.alarms.in(questionEnds, q.Timeout, func() { s.settleQuestion(0) })
 }
 
 // blank takes everything off the screen, and what would hide a part of the question: origin
@@ -264,9 +264,6 @@ func (s *session) drawAgain() {
 	_ = unix.IoctlSetWinsize(s.output.first().master, unix.TIOCSWINSZ, &w)
 	s.alarms.in(trueSize, redrawAfter, s.resize)
 }
-
-// dropQuestion ends the question with no answer.
-func (s *session) dropQuestion() { s.settleQuestion(0) }
 
 // dropQuestions ends the question, and all that wait, with no answer.
 func (s *session) dropQuestions() {

@@ -78,9 +78,7 @@ func (c *covered) at(p string) (int, error) {
 // exists reports whether something is at a place of the box.
 func (c *covered) exists(p string) bool {
 	fd, err := c.at(p)
-	if err == nil {
-		unix.Close(fd)
-	}
+	closeFds(&fd)
 	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 

@@ -35,8 +35,8 @@ type relay struct {
 	yielded time.Time // see yield
 	ended   bool      // it has read its last
 
+	breaks  bool         // the box's terminal makes line breaks of line feeds, as the real one may
 	follow  atomic.Bool  // the real terminal's output is to be processed as the box's is
-	breaks  atomic.Bool  // the real terminal makes line breaks of line feeds, as the box's has done
 	pending bool         // a carriage return that may be one of those
 	asked   atomic.Int64 // when the box last asked the terminal something, or 0
 
@@ -141,11 +141,8 @@ func (r *relay) pass(text []byte) {
 			r.asked.Store(time.Now().UnixNano())
 		}
 	}
-	if r.follow.Load() {
-		r.alike()
-	}
-	if r.pending || r.breaks.Load() {
-		text = r.feeds(text)
+	if r.breaks {
+		text = r.feeds(text, r.alike())
 	}
 	if !r.gone && wire.WriteAll(r.out, text) != nil {
 		// Read on: the program must not hang on a dead terminal.
@@ -168,34 +165,26 @@ func (r *relay) yield() {
 
 // alike has the real terminal process output as the program wants it of the box's,
 // where others write to the real one as well: line breaks for them, none for a program
-// that draws.
-func (r *relay) alike() {
-	box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
-	if err != nil {
-		return
-	}
+// that draws. It reports whether the real one makes line breaks of line feeds.
+func (r *relay) alike() bool {
 	real, err := unix.IoctlGetTermios(r.out, unix.TCGETS)
 	if err != nil {
-		return
+		return false
 	}
-	if real.Oflag != box.Oflag {
-		runtime.LockOSThread()
+	box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
+	if err == nil && r.follow.Load() && real.Oflag != box.Oflag {
 		real.Oflag = box.Oflag
 		(&tty{fd: r.out}).set(real)
-		runtime.UnlockOSThread()
 	}
-	r.breaks.Store(breaksLines(real))
+	return real.Oflag&(unix.OPOST|unix.ONLCR) == unix.OPOST|unix.ONLCR
 }
 
-// breaksLines reports whether a terminal makes line breaks of line feeds.
-func breaksLines(t *unix.Termios) bool {
-	return t.Oflag&(unix.OPOST|unix.ONLCR) == unix.OPOST|unix.ONLCR
-}
-
-// feeds makes line feeds of line breaks again, for a real terminal that is not raw.
-func (r *relay) feeds(text []byte) []byte {
+// feeds makes line feeds of line breaks again, for a real terminal that makes line breaks of them.
+func (r *relay) feeds(text []byte, on bool) []byte {
+	if !on && !r.pending {
+		return text
+	}
 	var out []byte
-	on := r.breaks.Load()
 	for _, c := range text {
 		if r.pending && (c != '\n' || !on) {
 			out = append(out, '\r')

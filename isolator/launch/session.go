@@ -38,12 +38,13 @@ type session struct {
 	stopping sigaction // that of SIGTSTP, to be put back after that
 	wentOn   time.Time // when we went on without having seen SIGCONT
 
-	mounts    mounts     // what is mounted in the box from outside
-	network   network    // of the box
-	publishes bool       // ports of it
-	limits    boxLimits  // that it has
-	contained *contained // nil with bwrap
-	observed  bool       // whoever observes has the listener
+	mounts       mounts          // what is mounted in the box from outside
+	network      network         // of the box
+	publishes    bool            // ports of it
+	limits       boxLimits       // that it has
+	container    *plan.Container // that is the box; nil with bwrap
+	listener     int             // for its connection; -1 once that is there
+	engineKilled bool
 
 	caught      bool   // signals are caught
 	cancelled   bool   // Options.Done was closed
@@ -59,11 +60,11 @@ func (s *session) over() bool { return s.program.ended || s.child.reaped }
 // newSession is a session that has not one descriptor.
 func newSession(o Options) *session {
 	return &session{
-		o:       o,
-		inbox:   inbox{event: -1},
-		child:   child{pid: -1, pidfd: -1, errPipe: -1, errEnd: -1},
-		sock:    -1,
-		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}, print: -1},
+		o:     o,
+		inbox: inbox{event: -1},
+		child: child{pid: -1, pidfd: -1, errPipe: -1, errEnd: -1},
+		sock:  -1, listener: -1,
+		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},
 		join:    joining{door: -1, guest: -1, detacher: -1},
 		network: network{answers: map[uint32]chan madeSocket{}, over: make(chan struct{})},
 		mounts:  mounts{covered: covered{table: -1, root: -1}},
@@ -136,7 +137,7 @@ func (s *session) close() {
 		s.stopWaiting()
 	}
 	s.inbox.close()
-	s.contained.leave(&s.child)
+	s.leaveContainer()
 	s.console.real.restore()
 	s.limits.group.Close()
 	s.network.close()
@@ -144,7 +145,7 @@ func (s *session) close() {
 	s.closeDoor()
 	s.mounts.covered.close()
 	s.child.close()
-	closeFds(&s.sock, &s.console.print)
+	closeFds(&s.listener, &s.sock, &s.console.real.fd)
 }
 
 // descriptors are closed together.

@@ -137,7 +137,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
-	s.owned.close()
+	defer s.owned.close() // its end of the socket, too: what has ended already is no error here
 	return s.describe()
 }
 

@@ -105,7 +105,7 @@ func (s *session) attach() {
 		return
 	}
 	s.deliver()
-	s.whoBreaks()
+	s.follow()
 	s.resize()
 	s.ask()
 }
@@ -116,17 +116,13 @@ func (s *session) restore() {
 		r.follow.Store(false)
 	}
 	s.console.real.restore()
-	s.whoBreaks()
 }
 
-// whoBreaks tells the relay of the terminal whether that is raw.
-func (s *session) whoBreaks() {
-	if !s.console.full || len(s.output.relays) == 0 {
-		return
+// follow has the real terminal process output as the box's does, while it is ours and others write to it.
+func (s *session) follow() {
+	if len(s.output.relays) > 0 {
+		s.output.first().follow.Store(s.console.real.raw && s.console.real.shared)
 	}
-	t, err := unix.IoctlGetTermios(s.console.real.fd, unix.TCGETS)
-	s.output.first().breaks.Store(err == nil && breaksLines(t))
-	s.output.first().follow.Store(s.console.real.raw && s.console.real.shared)
 }
 
 // deliver types at the box's terminal what was typed at the real one before it was
