@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"syscall"
@@ -26,9 +25,6 @@ func (s *session) startContainer(p plan.Plan) error {
 	s.container = c
 	if c.Path == "" {
 		return s.startHere()
-	}
-	if err := errors.Join(s.inbox.open(), s.child.openErrors()); err != nil {
-		return err
 	}
 	n, err := s.owned.add(wire.OpenNull())
 	if err != nil {

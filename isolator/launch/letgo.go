@@ -49,7 +49,7 @@ func (s *session) givePrompt(terminal int) {
 		return
 	}
 	_ = wire.Send(s.join.detacher, wire.Msg{Kind: wire.Stopped})
-	s.stopSelf(unix.SIGTSTP)
+	s.suspend(unix.SIGTSTP)
 }
 
 // tellDetacher says to whoever detaches the box, if anybody does, that it goes on.

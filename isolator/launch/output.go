@@ -124,14 +124,6 @@ func (o *output) openPipe(i, to int, in *inbox, watch Watcher) (int, error) {
 	return pipe[1], nil
 }
 
-// startPumps starts what copies from those pipes, once bwrap has the other ends
-// and we have closed ours.
-func (o *output) startPumps() {
-	for _, r := range o.pumps {
-		o.start(r)
-	}
-}
-
 func sameFile(a, b int) bool {
 	var sa, sb unix.Stat_t
 	return unix.Fstat(a, &sa) == nil && unix.Fstat(b, &sb) == nil && sa.Dev == sb.Dev && sa.Ino == sb.Ino

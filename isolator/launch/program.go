@@ -24,11 +24,6 @@ type program struct {
 	interrupted bool           // SIGINT came
 }
 
-// waits reports whether nothing about the program keeps the word back.
-func (p *program) waits() bool {
-	return p.ready && !p.released && p.failure == nil && p.early == 0
-}
-
 // failure is why a program did not start.
 type failure struct {
 	code int // that of inner
@@ -54,7 +49,8 @@ func (s *session) complete() {
 // release makes the real terminal ready and has the program started, once the box
 // waits for it and signals are caught.
 func (s *session) release() {
-	if s.sock < 0 || !s.program.waits() || !s.caught {
+	p := &s.program
+	if s.sock < 0 || !p.ready || p.released || p.failure != nil || p.early != 0 || !s.caught {
 		return
 	}
 	if s.console.full {
@@ -63,7 +59,7 @@ func (s *session) release() {
 			return // it is the program's, and comes first: takeMasters releases
 		}
 	}
-	s.program.released = true
+	p.released = true
 	if s.o.Calls != nil {
 		s.begin()
 		return

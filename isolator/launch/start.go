@@ -41,7 +41,7 @@ func startable(p plan.Plan) error {
 // the terminal is raw; raw before the word that lets the program start; the
 // word only after the box has said that it waits, and on this thread.
 func (s *session) start(p plan.Plan) error {
-	if err := freshKeyring(); err != nil {
+	if err := errors.Join(freshKeyring(), s.inbox.open(), s.child.openErrors()); err != nil {
 		return err
 	}
 	if s.o.Done == nil { // else they are another program's; the first process of the box does so for its jobs
@@ -106,7 +106,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 			return err
 		}
 	}
-	args, err := s.owned.add(wire.Memfd(nulTerminated(words)))
+	args, err := s.owned.add(wire.Memfd([]byte(strings.Join(words, "\x00") + "\x00")))
 	if err != nil {
 		return err
 	}
@@ -144,12 +144,6 @@ func (s *session) startBwrap(p plan.Plan) error {
 // ends makes what every box is started with: the descriptors of a process that is or becomes the first
 // one, by their numbers there. The session has the other ends.
 func (s *session) ends() (files []uintptr, err error) {
-	if err = s.inbox.open(); err != nil {
-		return nil, err
-	}
-	if err = s.child.openErrors(); err != nil {
-		return nil, err
-	}
 	null, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return nil, err
@@ -207,20 +201,10 @@ func (s *session) startProgram() error {
 		return fmt.Errorf("the box cannot be told what to run: %w", err)
 	}
 	s.owned.close()
-	s.output.startPumps()
+	for _, r := range s.output.pumps { // the box has the other ends, and ours are closed
+		s.output.start(r)
+	}
 	return nil
-}
-
-func nulTerminated(words []string) []byte {
-	size := 0
-	for _, w := range words {
-		size += len(w) + 1
-	}
-	b := make([]byte, 0, size)
-	for _, w := range words {
-		b = append(append(b, w...), 0)
-	}
-	return b
 }
 
 // openPipes makes the pipes that stand in for standard output and error where

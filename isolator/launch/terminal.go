@@ -206,19 +206,14 @@ func (s *session) stop() {
 	s.suspend(syscall.SIGTSTP)
 }
 
-// suspend stops us, with the modes of the real terminal put back.
-func (s *session) suspend(sig syscall.Signal) {
-	s.restore()
-	s.stopSelf(sig)
-}
-
 // stopWithin is how long a stop may take to reach us. In an orphaned process group it never
 // does, and the job goes on.
 const stopWithin = 100 * time.Millisecond
 
-// stopSelf stops us as the terminal does it: our whole group, with the default action. It returns
-// when we go on, or will be stopped a moment later.
-func (s *session) stopSelf(sig syscall.Signal) {
+// suspend stops us as the terminal does it, with its modes put back: our whole group, with the default action. It
+// returns when we go on, or will be stopped a moment later.
+func (s *session) suspend(sig syscall.Signal) {
+	s.restore()
 	s.stopped, s.stopping = true, defaultAction(syscall.SIGTSTP)
 	_ = unix.Kill(0, sig)
 	s.alarms.in(tryTerminal, stopWithin, func() {
