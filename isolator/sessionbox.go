@@ -226,7 +226,7 @@ func (k *keeper) open() {
 	_, _ = os.Stdout.WriteString(keeperListens)
 	go func() {
 		for {
-			switch conn, _, err := wire.Accept(door); err {
+			switch conn, _, err := wire.Accept(door, true); err {
 			case nil:
 				go k.served(conn)
 			case unix.EINVAL: // it was shut, and all who had come before were answered

@@ -38,7 +38,7 @@ func (a *app) cmdDetach() *cobra.Command {
 				return err
 			}
 			words := fmt.Sprintf("run %s goes on without a terminal; inner attach %s joins it", b.Run, b.Run)
-			if err := launch.Detach(stage.Door(a.StageBase(), b.Run), "inner: detached: "+words); err != nil {
+			if err := launch.Detach(stage.Door(a.StageBase(), b.Run), b.PID, "inner: detached: "+words); err != nil {
 				return a.notJoined(b, err)
 			}
 			a.Say("%s", words)
@@ -55,7 +55,7 @@ func (a *app) attach(args []string) error {
 	if !caller.IsTerminal(a.In) {
 		return fault.Refuse(2, "type it in a terminal", "standard input is not a terminal, and the box needs one")
 	}
-	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), a.In)
+	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), b.PID, a.In)
 	switch {
 	case err != nil:
 		return a.notJoined(b, err)

@@ -83,7 +83,7 @@ func (a *app) boxes() ([]box, error) {
 	out := []box{}
 	for _, l := range live {
 		b := box{Run: l.ID, PID: l.PID, Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
-		b.Terminal, _ = launch.State(stage.Door(a.StageBase(), l.ID)) // most have none
+		b.Terminal, _ = launch.State(stage.Door(a.StageBase(), l.ID), l.PID) // most have none
 		out = append(out, b)
 	}
 	return out, err

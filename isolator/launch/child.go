@@ -60,6 +60,14 @@ func (c *child) wait(block bool) bool {
 	return c.reaped
 }
 
+// awaitChild waits for the end of a process of which there is no pidfd (before Linux 5.4).
+func (s *session) awaitChild(pid int) {
+	var info unix.Siginfo
+	for unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	s.inbox.do(func() { s.reap(false) })
+}
+
 func (c *child) readErrors() {
 	var buf [1024]byte
 	for c.errPipe >= 0 {

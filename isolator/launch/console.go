@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"fmt"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -12,10 +11,10 @@ import (
 // console is the person's side of the box's terminals.
 type console struct {
 	stdio     [3]int         // the person's descriptors
+	given     [3]int         // what the program gets itself in their place; -1 for nothing
 	full      bool           // the box's own terminal is the program's controlling one
 	ptys      []int          // for each terminal of the box, the descriptor its output goes to
 	real      tty            // the person's terminal, when full
-	print     int            // opened for what the box writes to it, or -1
 	keys      keys           // typed, and not taken by the box yet
 	terminals wire.Terminals // as the box is asked for them
 
@@ -24,19 +23,26 @@ type console struct {
 	hungUp bool // the real terminal is gone
 }
 
-// open gives the box a terminal for each one among the person's descriptors.
+// open gives the box a terminal for each one among the person's descriptors. The program never gets such
+// a descriptor itself, for reading or for writing: whoever has one of a terminal can open it
+// again for both (/proc/self/fd), change its modes, and read what is typed at
+// whatever is in its foreground.
 func (c *console) open(o Options, job *wire.Job) {
 	var terminal [3]bool
 	var device [3]uint64
 	for i, fd := range c.stdio {
+		c.given[i] = fd
 		if terminal[i] = isTerminal(fd); terminal[i] {
-			device[i] = terminalDevice(fd)
+			c.given[i], device[i] = -1, terminalDevice(fd)
 		}
 	}
 	var devices []uint64 // of c.ptys
-	c.full = o.Interactive && !o.Trial && terminal[0] && ours(c.stdio[0])
+	c.full = o.Interactive && !o.Trial && terminal[0] && (&tty{fd: c.stdio[0]}).controls()
 	if c.terminals.Control = c.full; c.full {
-		c.real.fd = c.stdio[0]
+		// Standard input may be open for reading alone.
+		if c.real.fd = openControlling(); c.real.fd < 0 {
+			c.real.fd, _ = unix.FcntlInt(uintptr(c.stdio[0]), unix.F_DUPFD_CLOEXEC, 3)
+		}
 		// In the background its modes are somebody else's for the moment.
 		foreground := c.real.foreground()
 		if t, err := unix.IoctlGetTermios(c.real.fd, unix.TCGETS); err == nil && foreground {
@@ -50,7 +56,7 @@ func (c *console) open(o Options, job *wire.Job) {
 		job.Waits = c.waits
 		c.real.shared = !terminal[1]
 		job.Stdio[0] = wire.FromPty
-		c.ptys, devices = []int{c.printTo(device)}, []uint64{device[0]}
+		c.ptys, devices = []int{c.real.fd}, []uint64{device[0]}
 	}
 	for i := 1; i <= 2; i++ {
 		if !terminal[i] {
@@ -68,27 +74,18 @@ func (c *console) open(o Options, job *wire.Job) {
 	}
 }
 
-// printTo returns the descriptor for what the box writes to the terminal that is the
-// standard input: one of the person's own, if it can be written.
-func (c *console) printTo(device [3]uint64) int {
-	for _, i := range []int{1, 2, 0} {
-		if device[i] != device[0] {
-			continue
-		}
-		if mode, err := unix.FcntlInt(uintptr(c.stdio[i]), unix.F_GETFL, 0); err == nil && mode&unix.O_ACCMODE != unix.O_RDONLY {
-			return c.stdio[i]
-		}
+// openControlling opens our controlling terminal, or returns -1.
+func openControlling() int {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
 	}
-	if fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", c.stdio[0]), unix.O_WRONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
-		c.print = fd
-		return fd
-	}
-	return c.stdio[0] // the relay finds that it takes nothing
+	return fd
 }
 
 // everywhere are the numbers under which the box's terminal is ours.
 func (c *console) everywhere() []int {
-	return append(append([]int{c.real.fd, c.print}, c.ptys...), c.stdio[:]...)
+	return append(append([]int{c.real.fd}, c.ptys...), c.stdio[:]...)
 }
 
 // put puts a terminal, or /dev/null for -1, under these numbers.

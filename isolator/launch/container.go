@@ -1,15 +1,11 @@
 package launch
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
@@ -20,31 +16,21 @@ import (
 // connection is what the container's life hangs on: when its end here is closed, the first process
 // ends, and with it, by the kernel, every other one.
 
-// contained is a run in a container.
-type contained struct {
-	c        *plan.Container
-	listener int  // -1 once the container has connected
-	killed   bool // the engine was killed
-}
-
 // startContainer starts the engine. On an error nothing is running.
 func (s *session) startContainer(p plan.Plan) error {
 	c := p.Container
 	if s.o.Observe != nil {
 		return fmt.Errorf("what a program asks for cannot be observed in a container of %s", c.Engine)
 	}
-	s.contained = &contained{c: c, listener: -1}
+	s.container = c
 	if c.Path == "" {
 		return s.startHere()
-	}
-	if err := errors.Join(s.inbox.open(), s.child.openErrors()); err != nil {
-		return err
 	}
 	n, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return err
 	}
-	if s.contained.listener, err = listenAt(c.Socket); err != nil {
+	if s.listener, err = wire.Listen(c.Socket, 1); err != nil {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
 	null := uintptr(n)
@@ -57,44 +43,14 @@ func (s *session) startContainer(p plan.Plan) error {
 	return nil
 }
 
-// listenAt makes a socket in a folder that nobody else can enter. The name of its folder may
-// be longer than that of a socket can be.
-func listenAt(path string) (int, error) {
-	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return -1, err
-	}
-	_ = unix.Unlinkat(dir, filepath.Base(path), 0) // of an earlier try to start
-	err = unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(path))})
-	if err == nil {
-		err = unix.Listen(fd, 1)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
 // connected takes the container's connection. Only the first is taken, and only one of this user.
 func (s *session) connected() {
-	k := s.contained
-	fd, _, err := unix.Accept4(k.listener, unix.SOCK_CLOEXEC)
+	fd, pid, err := wire.Accept(s.listener, false)
 	if err != nil {
 		return
 	}
-	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || int(peer.Uid) != os.Geteuid() {
-		unix.Close(fd)
-		return
-	}
-	closeFds(&k.listener)
-	s.channel = channel{sock: fd, pid: int(peer.Pid)}
+	closeFds(&s.listener)
+	s.sock, s.first = fd, pid
 	if err := s.describe(); err != nil {
 		s.fail("the container: " + err.Error())
 	}
@@ -102,48 +58,35 @@ func (s *session) connected() {
 
 // hangUpContainer ends the container. It says whether it was still there to be ended so.
 func (s *session) hangUpContainer() bool {
-	k := s.contained
-	if k.c.Path == "" || k.listener < 0 && s.channel.sock < 0 {
-		k.killed = true
+	if s.container.Path == "" || s.listener < 0 && s.sock < 0 {
+		s.engineKilled = true
 		return false
 	}
-	closeFds(&k.listener)
+	closeFds(&s.listener)
 	s.hangUpChannel()
 	return true
-}
-
-// waitsFor is the descriptor on which the container is waited for, or -1.
-func (k *contained) waitsFor() int {
-	if k == nil {
-		return -1
-	}
-	return k.listener
 }
 
 // removeWithin is how long an engine may take to remove a container.
 const removeWithin = 10 * time.Second
 
-// leave ends what is left, and has a container removed whose engine did not live to do so.
-func (k *contained) leave(started *child) {
-	if k == nil {
+// leaveContainer ends what is left, and has a container removed whose engine did not live to do so.
+func (s *session) leaveContainer() {
+	c := s.container
+	switch {
+	case c == nil:
 		return
-	}
-	killed := k.killed || started.status.Signaled()
-	closeFds(&k.listener)
-	if k.c.Path == "" {
-		if started.pid > 0 {
+	case c.Path == "":
+		if s.child.pid > 0 {
 			endOthers()
 		}
 		return
-	}
-	if !killed {
+	case !s.engineKilled && !s.child.status.Signaled():
 		return
 	}
-	cmd := exec.Command(k.c.Path, k.c.Remove...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = k.c.Env, "/", time.Second
-	if cmd.Start() == nil {
-		timer := time.AfterFunc(removeWithin, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		timer.Stop()
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.Path, c.Remove...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = c.Env, "/", time.Second
+	_ = cmd.Run()
 }

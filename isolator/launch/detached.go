@@ -58,7 +58,7 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 	pid, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
 		Env:   append(env[:len(env):len(env)], detachedFD+"=3"),
 		Files: []uintptr{other.Fd(), other.Fd(), other.Fd(), said.Fd()},
-		// Its controlling terminal: of another it is not known that nobody else reads it.
+		// Its controlling terminal: the box reads no other.
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
 	})
 	other.Close()

@@ -25,7 +25,7 @@ func (s *session) startHere() error {
 	if err = s.child.fork([]string{wire.Exe, wire.Word}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
 		return fmt.Errorf("the first process of the box cannot be started: %w", err)
 	}
-	s.owned.close()
+	defer s.owned.close() // its end of the socket, too: what has ended already is no error here
 	return s.describe()
 }
 

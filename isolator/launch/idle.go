@@ -23,12 +23,24 @@ type activity struct {
 func activityOf(pid int) activity {
 	a := activity{time.Now(), map[int]int64{}}
 	for next := []int{pid}; len(next) > 0; next = next[1:] {
-		spent, below, err := look(next[0])
-		if err != nil {
+		var ts unix.Timespec
+		// The processor clock of any process is to be read (clock_getcpuclockid(3); CPUCLOCK_SCHED is 2).
+		err := unix.ClockGettime(int32(^next[0]<<3|2), &ts)
+		a.spent[next[0]] = ts.Nano() // all its threads'
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", next[0]))
+		if err != nil || len(lists) == 0 {
 			return activity{}
 		}
-		a.spent[next[0]] = spent
-		next = append(next, below...)
+		for _, list := range lists {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				return activity{}
+			}
+			for f := range strings.FieldsSeq(string(text)) {
+				child, _ := strconv.Atoi(f)
+				next = append(next, child)
+			}
+		}
 	}
 	return a
 }
@@ -36,28 +48,4 @@ func activityOf(pid int) activity {
 // idleSince reports whether nothing has run since another look.
 func (a activity) idleSince(before activity) bool {
 	return len(a.spent) > 0 && maps.Equal(a.spent, before.spent)
-}
-
-// look returns what a process has run, with all its threads, and its children.
-func look(pid int) (spent int64, below []int, err error) {
-	var ts unix.Timespec
-	// The processor clock of any process is to be read (clock_getcpuclockid(3); CPUCLOCK_SCHED is 2).
-	if err := unix.ClockGettime(int32(^pid<<3|2), &ts); err != nil {
-		return 0, nil, err
-	}
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, list := range lists {
-		text, err := os.ReadFile(list)
-		if err != nil {
-			return 0, nil, err
-		}
-		for f := range strings.FieldsSeq(string(text)) {
-			child, _ := strconv.Atoi(f)
-			below = append(below, child)
-		}
-	}
-	if len(lists) == 0 {
-		err = os.ErrNotExist
-	}
-	return ts.Nano(), below, err
 }

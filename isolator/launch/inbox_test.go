@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"slices"
 	"syscall"
 	"testing"
 
@@ -12,19 +11,19 @@ import (
 
 // A signal that comes between two tries of a run reaches the second one.
 func TestSignalBetweenTries(t *testing.T) {
-	until := func(i *inbox, want byte) {
-		if err := i.open(); err != nil {
+	until := func(there func(*session) bool) {
+		s := newSession(Options{})
+		if err := s.inbox.open(); err != nil {
 			t.Fatal(err)
 		}
-		i.catch()
-		var got []byte
-		for !slices.Contains(got, want) {
-			wire.Poll(i.r, unix.POLLIN, -1)
-			got = append(got, i.take()...)
+		s.catch()
+		for !there(s) {
+			wire.Poll(s.inbox.event, unix.POLLIN, -1)
+			s.inbox.doAll()
 		}
-		i.close(true)
+		s.close()
 	}
-	until(&inbox{}, wakeCaught)
+	until(func(s *session) bool { return s.caught })
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)
-	until(&inbox{}, byte(syscall.SIGUSR1))
+	until(func(s *session) bool { return s.program.early == syscall.SIGUSR1 })
 }

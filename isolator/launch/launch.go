@@ -204,7 +204,7 @@ func Run(p plan.Plan, o Options) Result {
 			s.program.failure = &failure{CodeNoSandbox, wire.Line(err.Error())}
 			// The supervisor ends when it sees that no job will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
-			s.channel.refuse()
+			s.refuse()
 			s.killAfter(earlyGrace)
 		}
 	}

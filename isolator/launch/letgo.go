@@ -16,6 +16,24 @@ import (
 // the shell take its terminal, and has the launcher continue in the background. When the
 // shell brings that job to the foreground (fg), the box has the terminal again.
 
+// letGo has the box go on without its terminal, for the connection fd.
+func (s *session) letGo(fd int, words string) {
+	if !s.runs() {
+		_ = wire.Send(fd, wire.Msg{Kind: wire.Failed, Text: notRunning})
+		return
+	}
+	s.join.stay = true
+	if s.join.away || s.join.moving != nil {
+		_ = wire.Send(fd, wire.Msg{Kind: wire.Detach})
+		return
+	}
+	s.join.detacher = fd
+	if words = wire.Line(words); s.join.guest >= 0 {
+		words = "detached"
+	}
+	s.moveTo(-1, -1, words)
+}
+
 // givePrompt stops our group, so that the shell takes the terminal. Whoever detaches the box
 // is told before.
 func (s *session) givePrompt(terminal int) {
@@ -25,20 +43,19 @@ func (s *session) givePrompt(terminal int) {
 		s.tellDetacher()
 		return
 	}
-	s.alarms.in(recallTerminal, foregroundEvery)
+	s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 	if group != unix.Getpgrp() { // no shell waits for us there
 		s.tellDetacher()
 		return
 	}
-	_ = wire.SendBytes(s.join.detacher, []byte{joinStops})
-	s.suspended.stop(unix.SIGTSTP)
-	s.alarms.in(tryTerminal, stopWithin)
+	_ = wire.Send(s.join.detacher, wire.Msg{Kind: wire.Stopped})
+	s.suspend(unix.SIGTSTP)
 }
 
 // tellDetacher says to whoever detaches the box, if anybody does, that it goes on.
 func (s *session) tellDetacher() {
 	if s.join.detacher >= 0 {
-		_ = wire.SendBytes(s.join.detacher, []byte{joinDone})
+		_ = wire.Send(s.join.detacher, wire.Msg{Kind: wire.Detach})
 		s.join.detacher = -1
 	}
 }
@@ -50,14 +67,14 @@ func (s *session) recall() {
 	if !s.elsewhere() {
 		return
 	}
-	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
+	fd := openControlling()
+	if fd < 0 {
 		return // it is gone
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	if err != nil || group != unix.Getpgrp() || s.join.moving != nil || s.over() || s.join.guest >= 0 && s.console.real.controls() {
 		unix.Close(fd)
-		s.alarms.in(recallTerminal, foregroundEvery)
+		s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 		return
 	}
 	s.moveTo(fd, -1, "taken over from another terminal")

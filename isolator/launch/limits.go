@@ -52,8 +52,8 @@ func (s *session) limited() bool {
 	dir, err := s.limits.plan.Folder, error(nil)
 	if dir == "" {
 		pid := s.child.pid
-		if s.contained != nil {
-			pid = s.channel.pid // the engine is in another group
+		if s.container != nil {
+			pid = s.first // the engine is in another group
 		}
 		dir, err = limits.Of(pid)
 	}
@@ -65,6 +65,17 @@ func (s *session) limited() bool {
 		return false
 	}
 	return true
+}
+
+func (s *session) lookAtLimits() {
+	if s.over() {
+		return
+	}
+	if s.limits.over = s.o.Over(); s.limits.over != "" {
+		s.killBox()
+		return
+	}
+	s.alarms.in(lookAtLimits, lookEvery, s.lookAtLimits)
 }
 
 // reached names the limits that the run came to.

@@ -45,10 +45,10 @@ func (s *session) loop() {
 				sources[i].ready()
 			}
 		}
-		if len(s.output.relays) > 0 && !s.console.keys.empty() {
+		if len(s.output.relays) > 0 && len(s.console.keys) > 0 {
 			s.console.keys.flush(s.output.first().master)
 		}
-		s.goOff(time.Now())
+		s.alarms.goOff(time.Now())
 	}
 }
 
@@ -61,10 +61,10 @@ type source struct {
 
 func (s *session) sources() []source {
 	list := []source{
-		{s.inbox.r, unix.POLLIN, s.readInbox},
-		{s.channel.sock, unix.POLLIN, s.readMessages},
+		{s.inbox.event, unix.POLLIN, s.inbox.doAll},
+		{s.sock, unix.POLLIN, s.readMessages},
 		{s.child.errPipe, unix.POLLIN, s.child.readErrors},
-		{s.contained.waitsFor(), unix.POLLIN, s.connected},
+		{s.listener, unix.POLLIN, s.connected},
 	}
 	for _, fd := range s.limits.group.Watched() {
 		list = append(list, source{fd, unix.POLLPRI, s.limits.group.Look})
@@ -79,7 +79,7 @@ func (s *session) sources() []source {
 		}
 	}
 	switch want := s.wantKeys(); {
-	case want && s.asked == nil && !s.console.keys.empty():
+	case want && s.asked == nil && len(s.console.keys) > 0:
 		list = append(list, source{s.output.first().master, unix.POLLOUT, func() {}}) // the loop flushes them
 	case want || s.awaitsLine():
 		list = append(list, source{s.console.real.fd, unix.POLLIN, s.readTerminal})
@@ -96,7 +96,7 @@ func (s *session) readTerminal() {
 		s.offered()
 	case s.asked != nil:
 		s.readAnswer()
-	case s.wantKeys() && s.console.keys.empty():
+	case s.wantKeys() && len(s.console.keys) == 0:
 		s.readKeys()
 	}
 }
@@ -104,13 +104,13 @@ func (s *session) readTerminal() {
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over() && !s.suspended.on
+	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over() && !s.stopped
 }
 
 // killAfter sets the time when the whole box is killed; an earlier one stays.
 func (s *session) killAfter(d time.Duration) {
-	if !s.alarms.set(killTime) || time.Until(s.alarms[killTime]) > d {
-		s.alarms.in(killTime, d)
+	if !s.alarms.set(killTime) || time.Until(s.alarms[killTime].at) > d {
+		s.alarms.in(killTime, d, s.killBox)
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *session) killBox() {
 	s.ending()
 	switch {
 	case !s.child.there():
-	case s.contained != nil && s.hangUpContainer():
+	case s.container != nil && s.hangUpContainer():
 		s.killAfter(killGrace) // the engine ends by itself then
 	default:
 		s.child.kill()
@@ -146,18 +146,18 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.hangUpChannel() // one that outlived bwrap ends now
 	s.output.end(true)
-	s.alarms.off(timeLimit, killTime, lookAtLimits, giveBackMemory, trueSize, tryTerminal, unreadLine, lookAtCovers)
+	s.alarms = alarms{moveIsLate: s.alarms[moveIsLate]} // what is left is to be written
 }
 
 // hangUpChannel ends the talk with the first process.
 func (s *session) hangUpChannel() {
-	if s.channel.sock < 0 {
+	if s.sock < 0 {
 		return
 	}
 	if s.o.Calls != nil {
 		s.o.Calls.count(s.limits.group)
 		s.o.Calls.close()
 	}
-	s.network.hangUp()
-	closeFds(&s.channel.sock)
+	close(s.network.over)
+	closeFds(&s.sock)
 }

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
@@ -399,15 +398,6 @@ func probeMain(words []string) int {
 		var buf [64]byte
 		n, _ := unix.Read(0, buf[:])
 		fmt.Printf("polled %s", buf[:max(n, 0)])
-	case "keeps":
-		// The terminal it was started with, seeing another devpts, and not dumpable.
-		if err := errors.Join(unix.Mount("devpts", "/dev/pts", "devpts", 0, "newinstance"), unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)); err != nil {
-			panic(err)
-		}
-		fmt.Println("ready")
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "leads":
-		return probeLeads(words[1], words[2] == "dumpable")
 	case "keyring":
 		id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 		fmt.Println(id, err)
@@ -541,34 +531,4 @@ func probeTerminals(file string, outside bool) int {
 		return 1
 	}
 	return 0
-}
-
-// probeLeads makes the terminal of a number in this devpts its own, and waits for the end of
-// its input.
-func probeLeads(number string, dumpable bool) int {
-	runtime.LockOSThread()
-	if !dumpable { // as the supervisor of a box is not
-		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-			panic(err)
-		}
-	}
-	if _, err := unix.Setsid(); err != nil {
-		panic(err)
-	}
-	for {
-		master, slave, err := pty.Open()
-		if err != nil {
-			panic(err)
-		}
-		if slave.Name() != "/dev/pts/"+number {
-			continue
-		}
-		if err := unix.IoctlSetInt(int(slave.Fd()), unix.TIOCSCTTY, 0); err != nil {
-			panic(err)
-		}
-		fmt.Println("ready")
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		master.Close()
-		return 0
-	}
 }

@@ -13,8 +13,11 @@ import (
 // its place, but nothing here trusts that: the order is checked, and
 // descriptors are taken once.
 func (s *session) readMessages() {
-	for s.channel.sock >= 0 {
-		m, fds, err := s.channel.receive()
+	for s.sock >= 0 {
+		m, fds, pid, err := wire.Receive(s.sock)
+		if s.first == 0 {
+			s.first = pid
+		}
 		if err == unix.EAGAIN {
 			return
 		}
@@ -51,7 +54,7 @@ func (s *session) message(m wire.Msg, fds []int) {
 	case m.Job != wire.First:
 	case m.Kind == wire.Started && p.released && !p.started:
 		s.begin()
-	case m.Kind == wire.Stopped && s.runs() && s.console.full && !s.suspended.on:
+	case m.Kind == wire.Stopped && s.runs() && s.console.full && !s.stopped:
 		s.programStopped(syscall.Signal(m.N))
 	case m.Kind == wire.Ended && s.runs():
 		s.end(syscall.WaitStatus(m.N))
@@ -91,11 +94,11 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 		s.o.Filled(int(m.N), os.NewFile(uintptr(fds[0]), s.box.Fills[m.N].Dest))
 		return true
 	case wire.Observer:
-		if s.observed || s.o.Observe == nil || len(fds) != 1 {
+		if s.o.Observe == nil || len(fds) != 1 {
 			return false
 		}
-		s.observed = true
 		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
+		s.o.Observe = nil // there is one
 		return true
 	}
 	return false
@@ -118,11 +121,10 @@ func (s *session) takeMasters(fds []int) bool {
 			return true
 		}
 		s.output.relays = append(s.output.relays, r)
-		if i == 0 {
-			s.whoBreaks()
-		}
+		r.breaks = s.console.full && i == 0
 		s.output.start(r)
 	}
+	s.follow()
 	s.resize()
 	if s.console.full {
 		s.deliver()
@@ -141,7 +143,7 @@ func (s *session) relayOf(master, out int) (*relay, error) {
 	if err := unix.SetNonblock(master, true); err != nil {
 		return nil, err
 	}
-	r := &relay{master: master, out: out, wake: s.inbox.w, watch: s.o.Watch}
+	r := &relay{master: master, out: out, loop: &s.inbox, watch: s.o.Watch}
 	if !s.o.Clipboard {
 		r.filter = new(filter)
 	}

@@ -25,7 +25,7 @@ func TestHostileMessages(t *testing.T) {
 	defer null.Close()
 	before := openFiles(t)
 	s := newSession(Options{})
-	s.channel.sock, s.console.ptys, s.program.released = pair[0], []int{1}, true
+	s.sock, s.console.ptys, s.program.released = pair[0], []int{1}, true
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		msg := make([]byte, r.IntN(wire.MaxMessage+100)+1)
@@ -40,7 +40,7 @@ func TestHostileMessages(t *testing.T) {
 		for range r.IntN(4) {
 			fds = append(fds, int(null.Fd()))
 		}
-		if err := wire.SendBytes(pair[1], msg, fds...); err != nil {
+		if err := unix.Sendmsg(pair[1], msg, unix.UnixRights(fds...), nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		s.readMessages()

@@ -2,7 +2,7 @@ package launch
 
 import (
 	"errors"
-	"strconv"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,11 +21,11 @@ var errNoTerminal = errors.New("the program gets no terminal of its own, so that
 //     one what sets them, and the new one takes the place of /dev/null
 //  4. the relay goes on, and the program draws again, since its size changes
 type move struct {
-	terminal int // the new one, or -1 for none
-	guest    int // the connection that brought it, or -1
-	old      int // the present one, or -1
-
-	words string // for the present one
+	terminal int    // the new one, or -1 for none
+	guest    int    // the connection that brought it, or -1
+	old      int    // the present one, or -1
+	had      int    // the connection that brought that, or -1
+	words    string // for whoever has the present one
 }
 
 // lateAfter is how long the relay may take to hold until it is helped along.
@@ -42,17 +42,16 @@ func (s *session) goAway() {
 // elsewhere reports whether the terminal that the box was started in is no longer the box's.
 func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 
-// moveTo begins to exchange the terminal. words are for whoever had the box until now.
+// moveTo begins to exchange the terminal.
 func (s *session) moveTo(terminal, guest int, words string) {
 	s.endQuestion(0)
-	m := &move{terminal: terminal, guest: guest, old: -1}
+	m := &move{terminal: terminal, guest: guest, old: -1, had: s.join.guest, words: words}
 	if !s.join.away && s.console.real.foreground() { // else a shell has it
 		if fd, err := unix.FcntlInt(uintptr(s.console.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
 			m.old = fd
 		}
 		s.restore()
 	}
-	had := s.join.guest
 	s.join.guest, s.join.away = -1, true
 	s.alarms.off(tryTerminal)
 	put(-1, s.console.everywhere()...)
@@ -61,12 +60,9 @@ func (s *session) moveTo(terminal, guest int, words string) {
 		_ = unix.IoctlSetInt(m.old, unix.TCFLSH, unix.TCOFLUSH)
 		_ = unix.SetNonblock(m.old, true)
 	}
-	if had >= 0 {
-		s.join.former, s.join.formerWords = had, words
-	}
 	s.join.moving = m
-	s.alarms.in(moveIsLate, lateAfter)
-	s.output.hold()
+	s.alarms.in(moveIsLate, lateAfter, s.moveLate)
+	s.output.hold(s.moved)
 }
 
 // moved ends the exchange, now that the relay holds.
@@ -74,20 +70,21 @@ func (s *session) moved() {
 	m, r := s.join.moving, s.output.first()
 	s.join.moving = nil
 	s.alarms.off(moveIsLate)
+	last := r.modes.resets()
+	if m.had < 0 && m.words != "" {
+		last = append(append(append(last, '\n'), m.words...), '\n')
+	}
 	if m.old >= 0 {
-		_, _ = unix.Write(m.old, append(r.modes.resets(), m.words...))
+		_, _ = unix.Write(m.old, last)
 		_ = unix.SetNonblock(m.old, false)
 	}
-	if s.join.detacher >= 0 {
+	if m.had >= 0 {
+		_ = wire.Send(m.had, wire.Msg{Kind: wire.Released, Text: m.words})
+		s.tellDetacher()
+	} else if s.join.detacher >= 0 {
 		s.givePrompt(m.old)
 	}
-	if m.old >= 0 {
-		unix.Close(m.old)
-	}
-	if s.join.former >= 0 {
-		_ = wire.SendBytes(s.join.former, append([]byte{joinLetGo}, s.join.formerWords...))
-		s.join.former = -1
-	}
+	closeFds(&m.old)
 	if m.terminal >= 0 {
 		put(m.terminal, s.console.everywhere()...)
 		unix.Close(m.terminal)
@@ -95,7 +92,7 @@ func (s *session) moved() {
 		s.console.real.shared = false
 		r.gone = false // it holds: nobody else looks
 		_ = wire.WriteAll(s.console.ptys[0], r.modes.sets())
-		_ = wire.SendBytes(m.guest, []byte{joinDone})
+		_ = wire.Send(m.guest, wire.Msg{Kind: wire.Terminal})
 	}
 	s.output.goOn()
 	if s.join.away {
@@ -107,32 +104,23 @@ func (s *session) moved() {
 
 // moveLate follows a relay that still waits for the terminal before.
 func (s *session) moveLate() {
-	if s.join.moving == nil {
-		return
-	}
 	if s.join.moving.old >= 0 {
 		_ = unix.IoctlSetInt(s.join.moving.old, unix.TCFLSH, unix.TCOFLUSH)
 	}
-	s.alarms.in(moveIsLate, lateAfter)
+	s.alarms.in(moveIsLate, lateAfter, s.moveLate)
 }
 
 // sets returns what gives a terminal the modes that the program has set so far.
 func (m *modes) sets() []byte {
 	var out []byte
 	for i, d := range decModes() {
-		if m.on&(1<<i) == 0 || d.n == 2026 { // it stands still only until the next picture
-			continue
-		}
-		out = strconv.AppendInt(append(out, "\x1b[?"...), int64(d.n), 10)
-		if d.usual {
-			out = append(out, 'l')
-		} else {
-			out = append(out, 'h')
+		if m.on&(1<<i) != 0 && d.n != 2026 { // it stands still only until the next picture
+			out = appendMode(out, d.n, !d.usual)
 		}
 	}
 	if s := m.screen(); m.kitty[s] > 0 || m.kittySet[s] {
 		for range max(1, m.kitty[s]) {
-			out = append(strconv.AppendInt(append(out, "\x1b[>"...), int64(m.kittyFlags[s]), 10), 'u')
+			out = fmt.Appendf(out, "\x1b[>%du", m.kittyFlags[s])
 		}
 	}
 	if m.otherKeys {

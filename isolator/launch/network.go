@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,21 +34,18 @@ type Network struct {
 // connected on a loopback.
 const dialTime = 5 * time.Second
 
-// network is the box's network, in our hands.
+// network is the box's network, in our hands. All but Network is the loop's.
 type network struct {
 	Network
-	mu      sync.Mutex      // held while a socket is asked for
-	asks    sync.Mutex      // held while the question is put
-	sock    int             // to the first process of the box; -1 when there is nobody to ask
-	asked   uint32          // how many were: an answer that comes late is nobody's
-	sockets chan madeSocket // what came
+	asked   uint32                     // how many sockets were asked for
+	answers map[uint32]chan madeSocket // for those that have not come; each gets one
+	over    chan struct{}              // closed when there is nobody to ask any more
 }
 
 // madeSocket is the answer to a question for a socket.
 type madeSocket struct {
-	asked uint32
-	fd    int // -1 with errno
-	errno unix.Errno
+	fd  int // -1 with err
+	err error
 }
 
 // takeListener keeps a socket that the box listens on for us.
@@ -72,13 +68,13 @@ func (s *session) takeNetwork() {
 	if s.program.failure != nil || s.o.Network == nil { // nobody accepts: what connects is refused once they are closed
 		return
 	}
-	if n.sock = s.channel.sock; s.publishes {
-		n.Dial, n.sockets = n.dial, make(chan madeSocket, 8)
+	if s.publishes {
+		n.Dial = s.dial
 	}
 	if len(n.Listeners) == 0 && !s.publishes {
 		return
 	}
-	n.Refused, _ = watchRefusals(s.channel.pid) // it only tells
+	n.Refused, _ = watchRefusals(s.first) // it only tells
 	if err := s.o.Network(n.Network); err != nil {
 		s.noNetwork(err)
 	}
@@ -113,35 +109,18 @@ func (n *network) close() {
 	}
 }
 
-// hangUp says that the first process of the box is gone.
-func (n *network) hangUp() {
-	n.asks.Lock()
-	defer n.asks.Unlock()
-	n.sock = -1
-}
-
-// ask asks for a socket.
-func (n *network) ask(family int) error {
-	n.asks.Lock()
-	defer n.asks.Unlock()
-	if n.sock < 0 {
-		return net.ErrClosed
-	}
-	return wire.Send(n.sock, wire.Msg{Kind: wire.Socket, Job: n.asked, N: uint32(family)})
-}
-
-func (n *network) dial(ctx context.Context, port uint16) (net.Conn, error) {
-	c, err := n.dialFamily(ctx, unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+func (s *session) dial(ctx context.Context, port uint16) (net.Conn, error) {
+	c, err := s.dialFamily(ctx, unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
 	if errors.Is(err, unix.ECONNREFUSED) { // a server may listen on the other one alone
-		if c, err := n.dialFamily(ctx, unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
+		if c, err := s.dialFamily(ctx, unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
 			return c, nil
 		}
 	}
 	return c, err
 }
 
-func (n *network) dialFamily(ctx context.Context, family int, to unix.Sockaddr) (net.Conn, error) {
-	fd, err := n.socket(family)
+func (s *session) dialFamily(ctx context.Context, family int, to unix.Sockaddr) (net.Conn, error) {
+	fd, err := s.askSocket(family)
 	if err != nil {
 		return nil, err
 	}
@@ -170,51 +149,57 @@ func (n *network) dialFamily(ctx context.Context, family int, to unix.Sockaddr) 
 	return net.FileConn(f)
 }
 
-// socket asks for a fresh TCP socket of the box.
-func (n *network) socket(family int) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.asked++
-	if err := n.ask(family); err != nil {
-		return -1, err
+// askSocket asks for a fresh TCP socket of the box. Any goroutine but the loop's may call it.
+func (s *session) askSocket(family int) (fd int, err error) {
+	n := &s.network
+	answer, id := make(chan madeSocket, 1), uint32(0)
+	s.inbox.do(func() {
+		if s.sock < 0 {
+			return
+		}
+		n.asked++
+		id, n.answers[n.asked] = n.asked, answer
+		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, Job: id, N: uint32(family)}); err != nil {
+			n.answer(id, madeSocket{-1, err})
+		}
+	})
+	late := time.AfterFunc(dialTime, func() {
+		s.inbox.do(func() { n.answer(id, madeSocket{-1, unix.ETIMEDOUT}) })
+	})
+	defer late.Stop()
+	got := madeSocket{-1, net.ErrClosed}
+	select {
+	case got = <-answer:
+	case <-n.over:
 	}
-	late := time.After(dialTime)
-	for {
-		select {
-		case <-late:
-			return -1, unix.ETIMEDOUT
-		case got := <-n.sockets:
-			switch {
-			case got.asked != n.asked:
-				closeFds(&got.fd)
-				continue
-			case got.fd < 0:
-				return -1, got.errno
-			}
-			for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
-				if v, err := unix.GetsockoptInt(got.fd, unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
-					unix.Close(got.fd)
-					return -1, errors.New("the box sent something that is not a socket")
-				}
-			}
-			return got.fd, nil
+	if got.err != nil {
+		return -1, got.err
+	}
+	for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
+		if v, err := unix.GetsockoptInt(got.fd, unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
+			unix.Close(got.fd)
+			return -1, errors.New("the box sent something that is not a socket")
 		}
 	}
+	return got.fd, nil
 }
 
-// tookSocket hands on the answer to whoever asked, and reports whether it was one.
+// answer hands on the answer to a question, and reports whether somebody waits for it.
+func (n *network) answer(id uint32, got madeSocket) bool {
+	asked := n.answers[id]
+	if delete(n.answers, id); asked != nil {
+		asked <- got
+	}
+	return asked != nil
+}
+
+// tookSocket takes the answer of the first process, and reports whether it was one.
 func (n *network) tookSocket(m wire.Msg, fds []int) bool {
-	got := madeSocket{asked: m.Job, fd: -1, errno: unix.Errno(m.N)}
-	if len(fds) > 1 || len(fds) == 0 && got.errno == 0 {
-		return false
+	switch {
+	case len(fds) == 1:
+		return n.answer(m.Job, madeSocket{fd: fds[0]})
+	case len(fds) == 0 && m.N != 0:
+		return n.answer(m.Job, madeSocket{-1, unix.Errno(m.N)})
 	}
-	if len(fds) == 1 {
-		got.fd = fds[0]
-	}
-	select {
-	case n.sockets <- got:
-		return true
-	default: // nobody waits
-		return false
-	}
+	return false
 }

@@ -14,9 +14,7 @@ import (
 type output struct {
 	relays  []*relay
 	pumps   []*relay
-	pipes   [3]int // in place of stdout and stderr, the end that the program gets; -1 for none
-	running int    // relays and pumps that have not ended
-	holds   uint32 // of the first relay, counted
+	running int // relays and pumps that have not ended
 
 	abandoned bool // a signal came while only output was left to write
 }
@@ -24,65 +22,57 @@ type output struct {
 // start starts a relay.
 func (o *output) start(r *relay) {
 	o.running++
-	go r.run()
+	go func() {
+		r.run()
+		close(r.over)
+		r.loop.do(func() { o.running-- })
+	}()
 }
 
 // first is the relay of the first terminal, the only one that is held.
 func (o *output) first() *relay { return o.relays[0] }
 
-// hold has the first relay write nothing, from the end of a control sequence on; it says
-// wakeHeld then. goOn ends that.
-func (o *output) hold() {
-	o.holds++
-	o.first().hold.Store(o.holds)
-	o.first().request(askHold)
+// hold has the first relay write nothing, from the end of a control sequence on; then the loop does
+// something, unless goOn has ended that, or another hold has come.
+func (o *output) hold(then func()) {
+	o.first().hold.Store(&then)
+	o.first().in.do(func() {})
 }
 
 func (o *output) goOn() {
-	o.first().hold.Store(0)
-	o.first().request(askHold)
+	o.first().hold.Store(nil)
+	o.first().in.do(func() {})
 }
-
-// held reports whether the first relay keeps the last hold, and not an earlier one.
-func (o *output) held() bool { return o.first().heldFor.Load() == o.holds }
 
 // end has the relays pass on what is in the terminals' buffers, and end: the program has ended,
 // and nothing else of the box runs on. A pipe may still be written to until all is gone.
 func (o *output) end(all bool) {
 	for _, r := range o.relays {
-		r.request(askStop)
+		r.in.do(r.stop)
 	}
 	if all {
 		for _, r := range o.pumps {
-			r.request(askStop)
+			r.in.do(r.stop)
 		}
 	}
 }
 
 // settle waits until what the stopped job has written is on the real terminal, a second at
 // most.
-func (o *output) settle(in *inbox) {
-	limit := time.Now().Add(time.Second)
+func (o *output) settle() {
+	limit := time.After(time.Second)
 	for _, r := range o.relays {
-		r.request(askIdle)
-	}
-	waiting := min(len(o.relays), o.running)
-	var later []byte
-	for waiting > 0 && time.Now().Before(limit) {
-		if wire.Poll(in.r, unix.POLLIN, int(time.Until(limit)/time.Millisecond)+1) == 0 {
-			break
+		idle := make(chan struct{})
+		r.in.do(func() {
+			r.drain(-1)
+			close(idle)
+		})
+		select {
+		case <-idle:
+		case <-r.over:
+		case <-limit:
+			return
 		}
-		for _, b := range in.take() {
-			if b == wakeIdle || b == wakeRelay {
-				waiting--
-			}
-			if b != wakeIdle {
-				later = append(later, b)
-			}
-		}
-	}
-	if len(later) > 0 {
-		in.put(later...)
 	}
 }
 
@@ -112,7 +102,7 @@ func (o *output) close() {
 	}
 	for _, r := range append(o.relays, o.pumps...) {
 		unix.Close(r.master)
-		unix.Close(r.ask)
+		r.in.close()
 	}
 	o.relays, o.pumps = nil, nil
 }
@@ -125,21 +115,13 @@ func (o *output) openPipe(i, to int, in *inbox, watch Watcher) (int, error) {
 		return -1, fmt.Errorf("pipe2: %w", err)
 	}
 	_ = unix.SetNonblock(pipe[0], true)
-	r, err := newRelay(&relay{master: pipe[0], out: to, wake: in.w, watch: watch, plain: true, release: i == 1 && isPipe(to)})
+	r, err := newRelay(&relay{master: pipe[0], out: to, loop: in, watch: watch, plain: true, release: i == 1 && isPipe(to)})
 	if err != nil {
 		wire.CloseAll(pipe[:])
 		return -1, err
 	}
-	o.pipes[i], o.pumps = pipe[1], append(o.pumps, r)
+	o.pumps = append(o.pumps, r)
 	return pipe[1], nil
-}
-
-// startPumps starts what copies from those pipes, once bwrap has the other ends
-// and we have closed ours.
-func (o *output) startPumps() {
-	for _, r := range o.pumps {
-		o.start(r)
-	}
 }
 
 func sameFile(a, b int) bool {

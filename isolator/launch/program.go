@@ -1,7 +1,10 @@
 package launch
 
 import (
+	"runtime/debug"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/wire"
 )
@@ -21,11 +24,6 @@ type program struct {
 	interrupted bool           // SIGINT came
 }
 
-// waits reports whether nothing about the program keeps the word back.
-func (p *program) waits() bool {
-	return p.ready && !p.released && p.failure == nil && p.early == 0
-}
-
 // failure is why a program did not start.
 type failure struct {
 	code int // that of inner
@@ -43,7 +41,7 @@ func (s *session) complete() {
 	if s.program.failure != nil || s.program.early != 0 || !s.limited() {
 		return
 	}
-	if err := s.mounts.complete(s.channel.pid); err != nil {
+	if err := s.mounts.complete(s.first); err != nil {
 		s.fail(err.Error())
 	}
 }
@@ -51,7 +49,8 @@ func (s *session) complete() {
 // release makes the real terminal ready and has the program started, once the box
 // waits for it and signals are caught.
 func (s *session) release() {
-	if s.channel.sock < 0 || !s.program.waits() || !s.caught {
+	p := &s.program
+	if s.sock < 0 || !p.ready || p.released || p.failure != nil || p.early != 0 || !s.caught {
 		return
 	}
 	if s.console.full {
@@ -60,7 +59,7 @@ func (s *session) release() {
 			return // it is the program's, and comes first: takeMasters releases
 		}
 	}
-	s.program.released = true
+	p.released = true
 	if s.o.Calls != nil {
 		s.begin()
 		return
@@ -83,22 +82,26 @@ func (s *session) begin() {
 	s.letGoOfPipes()
 	s.job.Argv, s.job.Env = nil, nil
 	if s.o.Calls != nil {
-		s.o.Calls.open(s.channel.sock, s.inbox.do, s.coverNow)
+		s.o.Calls.open(s.sock, s.inbox.do, s.coverNow)
 	}
 	if s.o.Begun != nil {
 		s.o.Begun()
 	}
 	if s.mounts.covered.table >= 0 {
-		s.alarms.in(lookAtCovers, firstLook)
+		s.alarms.in(lookAtCovers, firstLook, s.coverAgain)
 	}
 	if s.o.Done == nil {
-		s.alarms.in(giveBackMemory, trimAfter)
+		s.alarms.in(giveBackMemory, trimAfter, func() {
+			if !s.program.ended {
+				debug.FreeOSMemory()
+			}
+		})
 	}
 	if s.o.Over != nil {
-		s.alarms.in(lookAtLimits, lookEvery)
+		s.alarms.in(lookAtLimits, lookEvery, s.lookAtLimits)
 	}
 	if s.o.Timeout > 0 {
-		s.alarms.in(timeLimit, s.o.Timeout)
+		s.alarms.in(timeLimit, s.o.Timeout, s.timeUp)
 	}
 }
 
@@ -106,13 +109,25 @@ func (s *session) begin() {
 // that their other ends see the program alone: end of file when it closes its
 // output, SIGPIPE when it closes its input.
 func (s *session) letGoOfPipes() {
-	for i := range 2 {
-		fd := s.console.stdio[i]
-		if fd >= 0 && s.job.Stdio[i] == wire.FromLauncher && s.output.pipes[i] < 0 && isPipe(fd) {
+	for i, fd := range s.console.stdio[:2] {
+		if fd >= 0 && fd == s.console.given[i] && isPipe(fd) {
 			put(-1, fd)
 		}
 	}
 }
+
+func (s *session) timeUp() {
+	if s.over() {
+		return
+	}
+	s.program.timedOut = true
+	s.signalJob(syscall.SIGTERM)
+	s.signalJob(syscall.SIGCONT)
+	s.killAfter(killGrace)
+}
+
+// refuse has the first process end when it waits for a job: it sees that none will come.
+func (s *session) refuse() { _ = unix.Shutdown(s.sock, unix.SHUT_WR) }
 
 // signalJob signals the program's process group, which gets the foreground of its terminal again
 // when it goes on.
@@ -121,7 +136,7 @@ func (s *session) signalJob(sig syscall.Signal) {
 	if sig == syscall.SIGCONT && s.console.full && !s.console.waits {
 		n |= wire.Front
 	}
-	if s.channel.sock >= 0 && s.program.released && !s.program.ended && s.o.Calls == nil {
-		_ = s.channel.send(wire.Msg{Kind: wire.Signal, Job: wire.First, N: n})
+	if s.sock >= 0 && s.program.released && !s.program.ended && s.o.Calls == nil {
+		_ = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Signal, Job: wire.First, N: n})
 	}
 }

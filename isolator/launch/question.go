@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -39,8 +38,7 @@ type Question struct {
 // nobody to ask until a run with a terminal of the box's own has begun.
 type Asker struct {
 	mu    sync.Mutex
-	wake  int // the loop's pipe, valid while asked of
-	on    bool
+	wake  func() // has the loop ask; nil when there is nobody to ask
 	queue []*pending
 }
 
@@ -56,12 +54,12 @@ type pending struct {
 func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
 	p := &pending{Question: q, ctx: ctx, answer: make(chan byte, 1)}
 	a.mu.Lock()
-	if !a.on {
+	if a.wake == nil {
 		a.mu.Unlock()
 		return 0, false
 	}
 	a.queue = append(a.queue, p)
-	_, _ = unix.Write(a.wake, []byte{wakeAsk})
+	a.wake()
 	a.mu.Unlock()
 	select {
 	case key = <-p.answer:
@@ -70,15 +68,15 @@ func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
 	return key, key != 0
 }
 
-// begin has questions asked by the loop whose pipe it is; end answers what is
+// begin has questions asked by a loop; end answers what is
 // left with nothing. Both are safe on nil.
-func (a *Asker) begin(wake int) {
+func (a *Asker) begin(wake func()) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.wake, a.on = wake, true
+	a.wake = wake
 }
 
 func (a *Asker) end() {
@@ -87,7 +85,7 @@ func (a *Asker) end() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.on = false
+	a.wake = nil
 	for _, p := range a.queue {
 		p.answer <- 0
 	}
@@ -134,7 +132,7 @@ func (s *session) ask() {
 		return
 	}
 	s.asked = &asked{pending: p}
-	s.output.hold()
+	s.output.hold(s.pose)
 }
 
 // pose writes the question, now that the relay holds.
@@ -151,8 +149,8 @@ func (s *session) pose() {
 	q.back, q.redraw = back, redraw
 	_ = wire.WriteAll(s.console.ptys[0], text)
 	q.shown = true
-	s.alarms.in(questionOpens, quietBefore)
-	s.alarms.in(questionEnds, q.Timeout)
+	s.alarms.in(questionOpens, quietBefore, s.openQuestion)
+	s.alarms.in(questionEnds, q.Timeout, func() { s.settleQuestion(0) })
 }
 
 // blank takes everything off the screen, and what would hide a part of the question: origin
@@ -167,21 +165,14 @@ func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 	if m.state != ground { // a sequence that was never ended would swallow ours
 		show = append(show, "\x1b\\"...)
 	}
+	hides := []int{2026, 1000, 1002, 1003, 1004, 2031, 7, 25} // or types by itself
 	for i, d := range decModes() {
-		on := m.on&(1<<i) != 0
-		var set, reset byte = 'h', 'l'
-		switch d.n {
-		case 2026, 1000, 1002, 1003, 1004, 2031: // what would hide it, or type by itself
-		case 25, 7: // usually on
-			set, reset = 'l', 'h'
-		default:
+		if m.on&(1<<i) == 0 || !slices.Contains(hides, d.n) {
 			continue
 		}
-		if on {
-			show = append(strconv.AppendInt(append(show, "\x1b[?"...), int64(d.n), 10), reset)
-			if d.n != 2026 {
-				back = append(strconv.AppendInt(append(back, "\x1b[?"...), int64(d.n), 10), set)
-			}
+		show = appendMode(show, d.n, d.usual)
+		if d.n != 2026 {
+			back = appendMode(back, d.n, !d.usual)
 		}
 	}
 	save, restore := "\x1b[?1049h", "\x1b[?1049l"
@@ -221,7 +212,7 @@ func (s *session) readAnswer() {
 		return
 	case !q.open:
 		if q.shown {
-			s.alarms.in(questionOpens, quietBefore)
+			s.alarms.in(questionOpens, quietBefore, s.openQuestion)
 		}
 		fallthrough
 	case n > 1:
@@ -255,9 +246,7 @@ func (s *session) endQuestion(key byte) {
 		_ = wire.WriteAll(s.console.ptys[0], q.back)
 	}
 	q.answer <- key
-	if s.console.keys.empty() {
-		s.console.keys.from, s.console.keys.to = 0, copy(s.console.keys.buf[:], q.before)
-	}
+	s.console.keys.add(q.before)
 	s.output.goOn()
 	if q.redraw {
 		s.drawAgain()
@@ -273,11 +262,8 @@ func (s *session) drawAgain() {
 	}
 	w.Row--
 	_ = unix.IoctlSetWinsize(s.output.first().master, unix.TIOCSWINSZ, &w)
-	s.alarms.in(trueSize, redrawAfter)
+	s.alarms.in(trueSize, redrawAfter, s.resize)
 }
-
-// dropQuestion ends the question with no answer.
-func (s *session) dropQuestion() { s.settleQuestion(0) }
 
 // dropQuestions ends the question, and all that wait, with no answer.
 func (s *session) dropQuestions() {

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -38,27 +37,22 @@ func TestOverlay(t *testing.T) {
 // up there: it would never be shown, and take every key.
 func TestNoQuestionWhileMoving(t *testing.T) {
 	x := newTerminal(t)
-	wake, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer wake.Close()
 	fd, err := unix.Dup(int(x.slave.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
 	a := new(Asker)
-	r, err := newRelay(&relay{master: x.fd, out: fd, wake: int(wake.Fd())})
+	r, err := newRelay(&relay{master: x.fd, out: fd, loop: &inbox{event: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(r.ask)
+	defer r.in.close()
 	s := newSession(Options{Ask: a})
 	s.console.full, s.console.ptys = true, []int{fd}
 	s.console.real = tty{fd: fd, raw: true}
 	s.output.relays = []*relay{r}
-	a.begin(int(wake.Fd()))
+	a.begin(func() {})
 	for range 2 {
 		a.queue = append(a.queue, &pending{ctx: t.Context(), answer: make(chan byte, 1)})
 	}

@@ -78,9 +78,7 @@ func (c *covered) at(p string) (int, error) {
 // exists reports whether something is at a place of the box.
 func (c *covered) exists(p string) bool {
 	fd, err := c.at(p)
-	if err == nil {
-		unix.Close(fd)
-	}
+	closeFds(&fd)
 	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 
@@ -140,7 +138,7 @@ func (s *session) coverAgain() {
 		return
 	}
 	var st unix.Stat_t
-	if unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", s.channel.pid), &st) == unix.ENOENT { // the box has ended
+	if unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", s.first), &st) == unix.ENOENT { // the box has ended
 		return
 	}
 	c := &s.mounts.covered
@@ -149,7 +147,7 @@ func (s *session) coverAgain() {
 	if open := slices.Concat(lost.Protect, lost.Hide); len(open) > 0 {
 		c.pending.Protect, c.pending.Hide = append(c.pending.Protect, lost.Protect...), append(c.pending.Hide, lost.Hide...)
 		wait = time.Millisecond // was it done? While a rename goes on nothing can be mounted there
-		if err = s.mounts.make(s.channel.pid, lost); err == nil && c.tries == coverTries {
+		if err = s.mounts.make(s.first, lost); err == nil && c.tries == coverTries {
 			err = errors.New("it is replaced all the time")
 		}
 		if err != nil {
@@ -170,7 +168,7 @@ func (s *session) coverAgain() {
 		s.killBox()
 		return
 	}
-	s.alarms.in(lookAtCovers, wait)
+	s.alarms.in(lookAtCovers, wait, s.coverAgain)
 }
 
 // came returns the identity of what is at the places that were lost, "" where it may be older than the

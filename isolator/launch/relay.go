@@ -22,60 +22,44 @@ const (
 type relay struct {
 	master int // non-blocking, shared with the loop
 	out    int // the real terminal
-	ask    int // eventfd: the loop wants the relay's attention
-	wake   int // the loop's pipe
+	in     inbox
+	loop   *inbox
 	watch  Watcher
+	over   chan struct{} // closed when it has ended
 
-	// Owned by the goroutine until it has written wakeRelay.
+	// Owned by the goroutine until it has ended.
+	buf     []byte
 	modes   modes
 	filter  *filter   // what the terminal is not told; nil tells it everything
 	gone    bool      // the real terminal no longer takes anything
 	yielded time.Time // see yield
 	ended   bool      // it has read its last
 
+	breaks  bool         // the box's terminal makes line breaks of line feeds, as the real one may
 	follow  atomic.Bool  // the real terminal's output is to be processed as the box's is
-	breaks  atomic.Bool  // the real terminal makes line breaks of line feeds, as the box's has done
 	pending bool         // a carriage return that may be one of those
 	asked   atomic.Int64 // when the box last asked the terminal something, or 0
 
-	hold    atomic.Uint32 // not 0: the loop wants nothing written, from the end of a sequence on
-	heldFor atomic.Uint32 // the hold that is kept
+	hold atomic.Pointer[func()] // not nil: the loop wants nothing written, from the end of a sequence on, and then does this
+	held *func()                // the hold that is kept
 
 	plain   bool // a pump: from a pipe to whatever the person gave
 	release bool // of a pump: let go of out at the end
 }
 
-// What is asked of a relay, as the value added to its eventfd.
-const (
-	askIdle = 1       // say wakeIdle when there is nothing left to write
-	askHold = 1 << 8  // look at hold
-	askStop = 1 << 32 // the box is dead: take what is there, and end
-)
-
 // newRelay completes a relay that knows its ends; run is for its goroutine.
 func newRelay(r *relay) (*relay, error) {
-	var err error
-	r.ask, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	return r, err
-}
-
-// request reaches the relay at its next pause.
-func (r *relay) request(what uint64) {
-	var b [8]byte
-	for i := range b {
-		b[i] = byte(what >> (8 * i)) // eventfd counts are in host order; both supported ones are little-endian
-	}
-	_, _ = unix.Write(r.ask, b[:])
+	r.over = make(chan struct{})
+	return r, r.in.open()
 }
 
 func (r *relay) run() {
-	buf := make([]byte, relayBuffer)
+	r.buf = make([]byte, relayBuffer)
 	r.yielded = time.Now()
 	for !r.ended {
-		set := [2]unix.PollFd{{Fd: int32(r.ask), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
+		set := [2]unix.PollFd{{Fd: int32(r.in.event), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
 		polled, timeout := set[:], -1
-		hold := r.hold.Load()
-		if (hold == 0 || hold != r.heldFor.Load()) && !r.drain(buf, -1) {
+		if hold := r.hold.Load(); (hold == nil || hold != r.held) && !r.drain(-1) {
 			// With nobody at the other end for the moment the master is readable
 			// all the time: look again later.
 			polled, timeout = set[:1], 100
@@ -83,57 +67,48 @@ func (r *relay) run() {
 		if r.ended {
 			break
 		}
-		if hold := r.hold.Load(); hold != 0 {
+		if hold := r.hold.Load(); hold != nil {
 			polled, timeout = set[:1], -1
-			if r.heldFor.Swap(hold) != hold {
-				r.say(wakeHeld)
+			if r.held != hold {
+				r.held = hold
+				r.loop.do(func() {
+					if r.hold.Load() == hold {
+						(*hold)()
+					}
+				})
 			}
 		}
 		if _, err := unix.Poll(polled, timeout); err != nil && err != unix.EINTR {
 			break
 		}
 		if set[0].Revents != 0 {
-			r.answer(buf)
+			r.in.doAll()
 		}
 	}
 	if r.plain {
 		r.finish()
 	}
-	r.say(wakeRelay)
 }
 
-// answer does what the loop asks for.
-func (r *relay) answer(buf []byte) {
-	var b [8]byte
-	if _, err := unix.Read(r.ask, b[:]); err != nil {
-		return
-	}
-	if b[0] != 0 {
-		r.drain(buf, -1)
-		r.say(wakeIdle)
-	}
-	if b[4] != 0 {
-		// Something outside may hold the slave and write for ever.
-		r.drain(buf, lastOutput)
-		r.ended = true
-	}
+// stop is for the relay's own goroutine: the box is dead. It takes what is there, and ends. Something outside may
+// hold the slave and write for ever.
+func (r *relay) stop() {
+	r.drain(lastOutput)
+	r.ended = true
 }
-
-// say tells the loop something.
-func (r *relay) say(what byte) { _, _ = unix.Write(r.wake, []byte{what}) }
 
 // drain copies until there is nothing to read for now, and reports whether
 // somebody is there to write more: EIO says that nobody has the slave open,
 // after the last byte was read. The kernel hands out at most 4 KiB at a time;
 // gathering more before writing was slower. A budget that is not negative
 // bounds what is read.
-func (r *relay) drain(buf []byte, budget int) bool {
+func (r *relay) drain(budget int) bool {
 	for budget != 0 {
-		if r.hold.Load() != 0 && r.modes.state == ground {
+		if r.hold.Load() != nil && r.modes.state == ground {
 			return true
 		}
 		r.yield()
-		n, err := unix.Read(r.master, buf)
+		n, err := unix.Read(r.master, r.buf)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -143,7 +118,7 @@ func (r *relay) drain(buf []byte, budget int) bool {
 			r.ended = r.plain // a pipe has no second life
 			return false
 		}
-		r.pass(buf[:n])
+		r.pass(r.buf[:n])
 		if r.gone && r.plain {
 			r.ended = true
 			return false
@@ -166,11 +141,8 @@ func (r *relay) pass(text []byte) {
 			r.asked.Store(time.Now().UnixNano())
 		}
 	}
-	if r.follow.Load() {
-		r.alike()
-	}
-	if r.pending || r.breaks.Load() {
-		text = r.feeds(text)
+	if r.breaks {
+		text = r.feeds(text, r.alike())
 	}
 	if !r.gone && wire.WriteAll(r.out, text) != nil {
 		// Read on: the program must not hang on a dead terminal.
@@ -193,34 +165,26 @@ func (r *relay) yield() {
 
 // alike has the real terminal process output as the program wants it of the box's,
 // where others write to the real one as well: line breaks for them, none for a program
-// that draws.
-func (r *relay) alike() {
-	box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
-	if err != nil {
-		return
-	}
+// that draws. It reports whether the real one makes line breaks of line feeds.
+func (r *relay) alike() bool {
 	real, err := unix.IoctlGetTermios(r.out, unix.TCGETS)
 	if err != nil {
-		return
+		return false
 	}
-	if real.Oflag != box.Oflag {
-		runtime.LockOSThread()
+	box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
+	if err == nil && r.follow.Load() && real.Oflag != box.Oflag {
 		real.Oflag = box.Oflag
 		(&tty{fd: r.out}).set(real)
-		runtime.UnlockOSThread()
 	}
-	r.breaks.Store(breaksLines(real))
+	return real.Oflag&(unix.OPOST|unix.ONLCR) == unix.OPOST|unix.ONLCR
 }
 
-// breaksLines reports whether a terminal makes line breaks of line feeds.
-func breaksLines(t *unix.Termios) bool {
-	return t.Oflag&(unix.OPOST|unix.ONLCR) == unix.OPOST|unix.ONLCR
-}
-
-// feeds makes line feeds of line breaks again, for a real terminal that is not raw.
-func (r *relay) feeds(text []byte) []byte {
+// feeds makes line feeds of line breaks again, for a real terminal that makes line breaks of them.
+func (r *relay) feeds(text []byte, on bool) []byte {
+	if !on && !r.pending {
+		return text
+	}
 	var out []byte
-	on := r.breaks.Load()
 	for _, c := range text {
 		if r.pending && (c != '\n' || !on) {
 			out = append(out, '\r')
@@ -233,50 +197,38 @@ func (r *relay) feeds(text []byte) []byte {
 }
 
 // keys is what the person typed and the box has not taken yet.
-type keys struct {
-	buf  [keysBuffer]byte
-	from int
-	to   int
-}
-
-func (k *keys) empty() bool { return k.from == k.to }
+type keys []byte
 
 // fill reads from the real terminal; call it only when empty and readable.
 func (k *keys) fill(fd int) error {
-	n, err := unix.Read(fd, k.buf[:])
-	if err == unix.EINTR || err == unix.EAGAIN {
+	var buf [keysBuffer]byte
+	n, err := unix.Read(fd, buf[:])
+	switch {
+	case err == unix.EINTR || err == unix.EAGAIN:
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if n <= 0 {
+	case err == nil && n <= 0:
 		return unix.EIO
 	}
-	k.from, k.to = 0, n
-	return nil
+	k.add(buf[:max(n, 0)])
+	return err
 }
 
 // add puts more after what is there; what has no room is dropped.
-func (k *keys) add(p []byte) {
-	k.to = copy(k.buf[:], k.buf[k.from:k.to])
-	k.from = 0
-	k.to += copy(k.buf[k.to:], p)
-}
+func (k *keys) add(p []byte) { *k = append(*k, p[:min(len(p), keysBuffer-len(*k))]...) }
 
 // flush writes to the box's terminal what it takes. What it refuses for good
 // is dropped.
 func (k *keys) flush(master int) {
-	for !k.empty() {
-		n, err := unix.Write(master, k.buf[k.from:k.to])
+	for len(*k) > 0 {
+		n, err := unix.Write(master, *k)
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
 			return
 		case err != nil || n <= 0:
-			k.from = k.to
+			*k = nil
 		default:
-			k.from += n
+			*k = (*k)[n:]
 		}
 	}
 }

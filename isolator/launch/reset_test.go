@@ -22,9 +22,9 @@ func TestLastWord(t *testing.T) {
 	}
 	unix.Close(fds[1])
 	s := newSession(Options{})
-	s.channel.sock = fds[0]
+	s.sock = fds[0]
 	s.readMessages()
-	if s.program.failure == nil || *s.program.failure != (failure{CodeNoSandbox, "because"}) || s.channel.sock >= 0 {
-		t.Errorf("%+v, socket %d", s.program.failure, s.channel.sock)
+	if s.program.failure == nil || *s.program.failure != (failure{CodeNoSandbox, "because"}) || s.sock >= 0 {
+		t.Errorf("%+v, socket %d", s.program.failure, s.sock)
 	}
 }

@@ -106,7 +106,7 @@ func (s *session) quiet() {
 // restores their modes.
 func (s *session) farewell() {
 	s.output.resets()
-	if out := s.console.stdio[1]; s.program.started && !s.output.abandoned && !s.console.hungUp && slices.Contains(s.console.ptys, out) && s.job.Stdio[1] != wire.FromLauncher {
+	if out := s.console.stdio[1]; s.program.started && !s.output.abandoned && !s.console.hungUp && s.job.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
 			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))
@@ -122,11 +122,11 @@ func (s *session) farewell() {
 // reason says why there is no box, when the supervisor did not.
 func (s *session) reason() string {
 	text := bwrapReason(s.child.errText, s.child.status)
-	if s.contained == nil {
+	if s.container == nil {
 		return text
 	}
 	text = strings.TrimPrefix(text, "Error: ")
-	return s.contained.c.Engine + ": " + strings.Replace(text, "bwrap ", s.contained.c.Engine+" ", 1)
+	return s.container.Engine + ": " + strings.Replace(text, "bwrap ", s.container.Engine+" ", 1)
 }
 
 // bwrapReason finds the line in which bwrap says why there is no box.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,26 +23,32 @@ type session struct {
 	job   wire.Job    // the program
 	owned descriptors // for the box, until it has them
 
-	inbox   inbox   // what other goroutines say
+	inbox   inbox   // what other goroutines have the loop do
 	child   child   // bwrap, or what is in its place
-	channel channel // to the first process of the box
+	sock    int     // to the first process of the box; -1 once closed
+	first   int     // the number of that process, as we see it; 0 until it has spoken
 	program program // what is known of the program
 
-	console   console    // the person's terminals, and what the box has of them
-	output    output     // what the box writes to them
-	suspended suspension // our own stop, after the program's
-	asked     *asked     // the question on the terminal, or nil
-	join      joining    // other terminals
+	console console // the person's terminals, and what the box has of them
+	output  output  // what the box writes to them
+	asked   *asked  // the question on the terminal, or nil
+	join    joining // other terminals
 
-	mounts    mounts     // what is mounted in the box from outside
-	network   network    // of the box
-	publishes bool       // ports of it
-	limits    boxLimits  // that it has
-	contained *contained // nil with bwrap
-	observed  bool       // whoever observes has the listener
+	stopped  bool      // we have stopped ourselves, after the program
+	stopping sigaction // that of SIGTSTP, to be put back after that
+	wentOn   time.Time // when we went on without having seen SIGCONT
 
-	caught    bool // signals are caught
-	cancelled bool // Options.Done was closed
+	mounts       mounts          // what is mounted in the box from outside
+	network      network         // of the box
+	publishes    bool            // ports of it
+	limits       boxLimits       // that it has
+	container    *plan.Container // that is the box; nil with bwrap
+	listener     int             // for its connection; -1 once that is there
+	engineKilled bool
+
+	caught      bool   // signals are caught
+	cancelled   bool   // Options.Done was closed
+	stopWaiting func() // for either, or nil
 
 	alarms alarms
 }
@@ -53,13 +60,13 @@ func (s *session) over() bool { return s.program.ended || s.child.reaped }
 // newSession is a session that has not one descriptor.
 func newSession(o Options) *session {
 	return &session{
-		o:       o,
-		inbox:   inbox{r: -1, w: -1},
-		child:   child{pid: -1, pidfd: -1, errPipe: -1, errEnd: -1},
-		channel: channel{sock: -1},
-		console: console{stdio: [3]int{-1, -1, -1}, real: tty{fd: -1}, print: -1},
-		output:  output{pipes: [3]int{-1, -1, -1}},
-		join:    joining{door: -1, guest: -1, detacher: -1, former: -1},
+		o:     o,
+		inbox: inbox{event: -1},
+		child: child{pid: -1, pidfd: -1, errPipe: -1, errEnd: -1},
+		sock:  -1, listener: -1,
+		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},
+		join:    joining{door: -1, guest: -1, detacher: -1},
+		network: network{answers: map[uint32]chan madeSocket{}, over: make(chan struct{})},
 		mounts:  mounts{covered: covered{table: -1, root: -1}},
 	}
 }
@@ -126,8 +133,11 @@ func programOf(p plan.Plan, o Options) wire.Job {
 // close lets go of everything but the signals: they stay caught, and without
 // effect, while the caller cleans up after the run and exits.
 func (s *session) close() {
-	s.inbox.close(s.output.running == 0 && s.child.pidfd >= 0)
-	s.contained.leave(&s.child)
+	if s.stopWaiting != nil {
+		s.stopWaiting()
+	}
+	s.inbox.close()
+	s.leaveContainer()
 	s.console.real.restore()
 	s.limits.group.Close()
 	s.network.close()
@@ -135,7 +145,7 @@ func (s *session) close() {
 	s.closeDoor()
 	s.mounts.covered.close()
 	s.child.close()
-	closeFds(&s.channel.sock, &s.console.print)
+	closeFds(&s.listener, &s.sock, &s.console.real.fd)
 }
 
 // descriptors are closed together.

@@ -1,9 +1,7 @@
 package launch
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/creack/pty"
 )
 
 // Whatever the person gave, no process of the box has a descriptor of a terminal that
@@ -108,60 +104,6 @@ func TestTerminalOfAnotherSession(t *testing.T) {
 	eventually(t, "its end", patience, func() bool { return exists(file) })
 	if b, _ := os.ReadFile(file); string(b) != "<>\n" {
 		t.Errorf("read %q", b)
-	}
-}
-
-// The terminals of each devpts count from 0, so one in a box may have the number of ours.
-func TestTerminalOfAnotherPts(t *testing.T) {
-	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer master.Close()
-	defer slave.Close()
-	number := strings.TrimPrefix(slave.Name(), "/dev/pts/")
-	start := func(leads bool, words ...string) (*exec.Cmd, io.Closer) {
-		cmd := exec.Command(words[0], words[1:]...)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Stderr = os.Stderr
-		if leads {
-			cmd.ExtraFiles = []*os.File{slave}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-			t.Fatalf("%q %v", line, err)
-		}
-		return cmd, in
-	}
-	for _, how := range []string{"dumpable", "not dumpable"} {
-		cmd, in := start(false, "bwrap", "--bind", "/", "/", "--dev", "/dev", "--", os.Args[0], wordProbe, "leads", number, how)
-		if !ours(int(slave.Fd())) {
-			t.Errorf("the terminal of another devpts is taken for ours, whose leader is %s", how)
-		}
-		in.Close()
-		_ = cmd.Wait()
-	}
-	// One that had ours before it saw another /dev still has it.
-	for _, words := range [][]string{
-		{"--map-root-user", "sh", "-c", "mount -t devpts -o newinstance devpts /dev/pts && echo ready; read x"},
-		{"--map-current-user", "--keep-caps", os.Args[0], wordProbe, "keeps"}, // the folder of its files is root's
-	} {
-		cmd, in := start(true, append([]string{"unshare", "--user", "--mount"}, words...)...)
-		if ours(int(slave.Fd())) {
-			t.Errorf("the terminal of another session is read, that of %q", words)
-		}
-		in.Close()
-		_ = cmd.Wait()
 	}
 }
 

@@ -1,43 +1,53 @@
 package launch
 
-import "syscall"
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+)
 
-// readInbox takes signals and the relays' words.
-func (s *session) readInbox() {
-	for _, b := range s.inbox.take() {
-		switch b {
-		case wakeChild:
-			s.reap(false)
-		case wakeRelay:
-			s.output.running--
-		case wakeIdle:
-		case wakeHeld:
-			s.held()
-		case wakeAsk:
-			s.ask()
-		case wakeDo:
-			s.inbox.doAll()
-		case wakeDone:
-			s.cancel()
-		case wakeCaught:
+// catch starts catching signals. That happens on another thread, which says when it has begun: each signal
+// costs some handing over between threads, which this one, being locked, cannot afford while bwrap works. A
+// signal that was ignored when inner started stays ignored, as nohup(1) and background jobs of scripts want it.
+func (s *session) catch() {
+	s.await(func(over <-chan struct{}) {
+		// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
+		wanted := slices.DeleteFunc([]os.Signal{
+			syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
+			syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
+		}, signal.Ignored)
+		signal.Notify(caught, wanted...)
+		s.inbox.do(func() {
 			s.caught = true
 			s.release()
-		default:
-			s.onSignal(syscall.Signal(b))
+		})
+		for {
+			select {
+			case sig := <-caught:
+				s.inbox.do(func() { s.onSignal(sig.(syscall.Signal)) })
+			case <-over:
+				return
+			}
 		}
-	}
+	})
 }
 
-// held follows a relay that holds: for another terminal, or for a question.
-func (s *session) held() {
-	switch {
-	case !s.output.held():
-		// It was about an earlier one.
-	case s.join.moving != nil:
-		s.moved()
-	default:
-		s.pose()
+// caught are the signals of this process. What comes when a try of a run is over waits for the next one, if there is one.
+var caught = make(chan os.Signal, 64)
+
+// await has another goroutine wait for something, until the run is over.
+func (s *session) await(wait func(over <-chan struct{})) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	s.stopWaiting = func() {
+		close(over)
+		<-ended
 	}
+	go func() {
+		defer close(ended)
+		wait(over)
+	}()
 }
 
 func (s *session) onSignal(sig syscall.Signal) {
@@ -49,11 +59,18 @@ func (s *session) onSignal(sig syscall.Signal) {
 			s.signalJob(sig) // nobody else tells it, without a controlling terminal
 		}
 	case syscall.SIGCONT:
-		if s.suspended.continued() {
+		// One that comes late, after a stop of which we went on by ourselves, is no news.
+		if time.Since(s.wentOn) >= time.Second {
 			s.resume(true)
 		}
+		s.wentOn = time.Time{}
 	case syscall.SIGHUP:
-		if !s.lostTerminal() {
+		stays := s.join.stay && s.runs()
+		switch {
+		case stays && s.elsewhere(): // it is about the terminal that the box was started in
+		case s.console.full && s.console.real.gone():
+			s.hangUp()
+		case !stays:
 			s.passOn(sig)
 		}
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP:
@@ -86,28 +103,13 @@ func (s *session) passOn(sig syscall.Signal) {
 
 // stopJob follows SIGTSTP: the program stops, and inner with it.
 func (s *session) stopJob() {
-	if s.console.full || !s.program.started || s.suspended.on {
+	if s.console.full || !s.program.started || s.stopped {
 		s.signalJob(syscall.SIGTSTP) // it says when it has stopped
 		return
 	}
 	// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
 	s.signalJob(syscall.SIGSTOP)
 	s.stop()
-}
-
-// lostTerminal follows SIGHUP, and reports whether that was all about the terminal.
-func (s *session) lostTerminal() bool {
-	switch {
-	case s.join.stay && s.runs():
-		if !s.elsewhere() && s.console.real.gone() {
-			s.goAway()
-		}
-	case s.console.full && s.console.real.gone():
-		s.hangUp()
-	default:
-		return false
-	}
-	return true
 }
 
 // lastCall gives the box killGrace to follow a signal that is meant to end it. Who
@@ -126,7 +128,7 @@ func (s *session) lastCall(sig syscall.Signal) {
 func (s *session) giveUp(sig syscall.Signal) {
 	s.program.early = sig
 	if !s.program.released {
-		s.channel.refuse()
+		s.refuse()
 	}
 	s.killAfter(earlyGrace)
 }

@@ -41,7 +41,7 @@ func startable(p plan.Plan) error {
 // the terminal is raw; raw before the word that lets the program start; the
 // word only after the box has said that it waits, and on this thread.
 func (s *session) start(p plan.Plan) error {
-	if err := freshKeyring(); err != nil {
+	if err := errors.Join(freshKeyring(), s.inbox.open(), s.child.openErrors()); err != nil {
 		return err
 	}
 	if s.o.Done == nil { // else they are another program's; the first process of the box does so for its jobs
@@ -56,15 +56,21 @@ func (s *session) start(p plan.Plan) error {
 	}
 	if s.o.Done != nil {
 		s.caught = true // whoever makes several runs catches signals itself
-		s.inbox.awaitDone(s.o.Done)
+		s.await(func(over <-chan struct{}) {
+			select {
+			case <-s.o.Done:
+				s.inbox.do(s.cancel)
+			case <-over:
+			}
+		})
 	} else {
-		s.inbox.catch()
+		s.catch()
 	}
 	if s.child.pidfd < 0 {
-		s.inbox.awaitChild(s.child.pid)
+		go s.awaitChild(s.child.pid)
 	}
 	if s.console.full { // a program asks before its terminal has been taken
-		s.o.Ask.begin(s.inbox.w)
+		s.o.Ask.begin(func() { s.inbox.do(s.ask) })
 	}
 	return nil
 }
@@ -100,7 +106,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 			return err
 		}
 	}
-	args, err := s.owned.add(wire.Memfd(nulTerminated(words)))
+	args, err := s.owned.add(wire.Memfd([]byte(strings.Join(words, "\x00") + "\x00")))
 	if err != nil {
 		return err
 	}
@@ -131,27 +137,22 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
-	s.owned.close()
+	defer s.owned.close() // its end of the socket, too: what has ended already is no error here
 	return s.describe()
 }
 
 // ends makes what every box is started with: the descriptors of a process that is or becomes the first
 // one, by their numbers there. The session has the other ends.
 func (s *session) ends() (files []uintptr, err error) {
-	if err = s.inbox.open(); err != nil {
-		return nil, err
-	}
-	if err = s.child.openErrors(); err != nil {
-		return nil, err
-	}
 	null, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return nil, err
 	}
-	sock, err := s.owned.add(s.channel.open())
+	ours, sock, err := wire.Pair()
 	if err != nil {
 		return nil, err
 	}
+	s.sock, s.owned = ours, append(s.owned, sock)
 	// A path descriptor is enough to execute it, and gives nothing to read.
 	exe, err := s.owned.add(unix.Open(s.mounts.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
@@ -168,9 +169,9 @@ func (s *session) describe() error {
 		return err
 	}
 	defer unix.Close(fd)
-	err = s.channel.send(wire.Msg{Kind: wire.Make}, fd)
+	err = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Make}, fd)
 	if err == nil && len(s.console.ptys) > 0 {
-		err = s.channel.send(wire.Msg{Kind: wire.Terminal, Job: wire.First, Text: s.console.terminals.Encode()})
+		err = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Terminal, Job: wire.First, Text: s.console.terminals.Encode()})
 	}
 	return err
 }
@@ -190,45 +191,20 @@ func (s *session) startProgram() error {
 		return err
 	}
 	fds := []int{job}
-	for i := range 3 {
-		fds = append(fds, s.passed(i, null))
+	for _, fd := range s.console.given {
+		if fd < 0 {
+			fd = null
+		}
+		fds = append(fds, fd)
 	}
-	if err := s.channel.send(wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
+	if err := wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
 		return fmt.Errorf("the box cannot be told what to run: %w", err)
 	}
 	s.owned.close()
-	s.output.startPumps()
+	for _, r := range s.output.pumps { // the box has the other ends, and ours are closed
+		s.output.start(r)
+	}
 	return nil
-}
-
-// passed returns the descriptor that becomes a standard stream of the program: the person's own, or
-// null where that is not for the box. A terminal
-// never is, for reading or for writing: whoever has a descriptor of one can open it
-// again for both (/proc/self/fd), change its modes, and read what is typed at
-// whatever is in its foreground.
-func (s *session) passed(i, null int) int {
-	fd := s.console.stdio[i]
-	switch {
-	case fd < 0 || s.job.Stdio[i] != wire.FromLauncher:
-		return null
-	case s.output.pipes[i] >= 0:
-		return s.output.pipes[i]
-	case isTerminal(fd):
-		return null
-	}
-	return fd
-}
-
-func nulTerminated(words []string) []byte {
-	size := 0
-	for _, w := range words {
-		size += len(w) + 1
-	}
-	b := make([]byte, 0, size)
-	for _, w := range words {
-		b = append(append(b, w...), 0)
-	}
-	return b
 }
 
 // openPipes makes the pipes that stand in for standard output and error where
@@ -238,16 +214,18 @@ func (s *session) openPipes() error {
 	if !s.o.WatchAll || s.o.Watch == nil {
 		return nil
 	}
-	stdio := &s.console.stdio
+	stdio, given := &s.console.stdio, &s.console.given
 	for i := 1; i <= 2; i++ {
 		switch {
-		case stdio[i] < 0 || s.job.Stdio[i] != wire.FromLauncher:
-		case i == 2 && s.output.pipes[1] >= 0 && sameFile(stdio[2], stdio[1]):
-			s.output.pipes[2] = s.output.pipes[1]
+		case given[i] < 0:
+		case i == 2 && given[1] >= 0 && sameFile(stdio[2], stdio[1]):
+			given[2] = given[1]
 		default:
-			if _, err := s.owned.add(s.output.openPipe(i, stdio[i], &s.inbox, s.o.Watch)); err != nil {
+			fd, err := s.owned.add(s.output.openPipe(i, stdio[i], &s.inbox, s.o.Watch))
+			if err != nil {
 				return err
 			}
+			given[i] = fd
 		}
 	}
 	return nil

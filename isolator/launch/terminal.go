@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -14,7 +15,7 @@ func (s *session) readKeys() {
 		if err == unix.EIO && !s.console.real.gone() && !s.console.real.foreground() {
 			// A background process cannot read it: wait to be brought back.
 			s.console.real.raw = false
-			s.alarms.in(tryTerminal, foregroundEvery)
+			s.alarms.in(tryTerminal, foregroundEvery, s.attach)
 			return
 		}
 		s.hangUp()
@@ -47,7 +48,7 @@ func (s *session) programStopped(sig syscall.Signal) {
 // may bring us there meanwhile, and continues only what it has seen stop.
 func (s *session) want(sig syscall.Signal) {
 	s.console.wanted = s.console.waits
-	s.output.settle(&s.inbox)
+	s.output.settle()
 	switch {
 	case s.console.real.foreground() && s.console.waits:
 		s.give()
@@ -61,7 +62,7 @@ func (s *session) want(sig syscall.Signal) {
 
 // give lets the program have its terminal, and the real one with it.
 func (s *session) give() {
-	s.output.settle(&s.inbox)
+	s.output.settle()
 	s.console.waits, s.console.wanted = false, false
 	s.alarms.off(unreadLine)
 	s.attach()
@@ -74,12 +75,16 @@ func (s *session) offered() {
 		s.hangUp()
 		return
 	}
-	s.alarms.in(unreadLine, offerAfter)
+	s.alarms.in(unreadLine, offerAfter, func() {
+		if s.console.waits && !s.over() && !s.stopped && s.unread() {
+			s.give()
+		}
+	})
 }
 
 // awaitsLine reports whether a line at the real terminal may turn out to be the program's.
 func (s *session) awaitsLine() bool {
-	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs() && !s.suspended.on
+	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs() && !s.stopped
 }
 
 // unread reports whether a line is there that nobody reads. Who reads keys by
@@ -96,11 +101,11 @@ func (s *session) attach() {
 		return
 	}
 	if !s.console.real.makeRaw() {
-		s.alarms.in(tryTerminal, foregroundEvery)
+		s.alarms.in(tryTerminal, foregroundEvery, s.attach)
 		return
 	}
 	s.deliver()
-	s.whoBreaks()
+	s.follow()
 	s.resize()
 	s.ask()
 }
@@ -111,17 +116,13 @@ func (s *session) restore() {
 		r.follow.Store(false)
 	}
 	s.console.real.restore()
-	s.whoBreaks()
 }
 
-// whoBreaks tells the relay of the terminal whether that is raw.
-func (s *session) whoBreaks() {
-	if !s.console.full || len(s.output.relays) == 0 {
-		return
+// follow has the real terminal process output as the box's does, while it is ours and others write to it.
+func (s *session) follow() {
+	if len(s.output.relays) > 0 {
+		s.output.first().follow.Store(s.console.real.raw && s.console.real.shared)
 	}
-	t, err := unix.IoctlGetTermios(s.console.real.fd, unix.TCGETS)
-	s.output.first().breaks.Store(err == nil && breaksLines(t))
-	s.output.first().follow.Store(s.console.real.raw && s.console.real.shared)
 }
 
 // deliver types at the box's terminal what was typed at the real one before it was
@@ -157,11 +158,10 @@ func (s *session) deliver() {
 
 // arrived waits until so many bytes that were typed at the master of a terminal can be read there.
 func arrived(master, readable int) {
-	slave, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if errno != 0 { // before Linux 4.13
+	fd, err := box.PtyPeer(master, unix.O_RDWR)
+	if err != nil {
 		return
 	}
-	fd := int(slave)
 	defer unix.Close(fd)
 	for range 1000 { // a fifth of a second
 		// Looking has the kernel take in what is on its way (n_tty_poll), unless there is
@@ -196,7 +196,7 @@ func (s *session) stop() {
 		return
 	}
 	s.endQuestion(0)
-	s.output.settle(&s.inbox)
+	s.output.settle()
 	if s.console.real.raw && s.output.asked() {
 		// The answers are the job's, when it goes on.
 		answers := s.console.real.drain(s.console.ptys[0])
@@ -206,16 +206,27 @@ func (s *session) stop() {
 	s.suspend(syscall.SIGTSTP)
 }
 
-// suspend stops us, with the modes of the real terminal put back.
+// stopWithin is how long a stop may take to reach us. In an orphaned process group it never
+// does, and the job goes on.
+const stopWithin = 100 * time.Millisecond
+
+// suspend stops us as the terminal does it, with its modes put back: our whole group, with the default action. It
+// returns when we go on, or will be stopped a moment later.
 func (s *session) suspend(sig syscall.Signal) {
 	s.restore()
-	s.suspended.stop(sig)
-	s.alarms.in(tryTerminal, stopWithin)
+	s.stopped, s.stopping = true, defaultAction(syscall.SIGTSTP)
+	_ = unix.Kill(0, sig)
+	s.alarms.in(tryTerminal, stopWithin, func() {
+		s.resume(false)
+		s.wentOn = time.Now()
+	})
 }
 
 // resume follows SIGCONT, when woken, and a stop that did not happen.
 func (s *session) resume(woken bool) {
-	if s.suspended.end() {
+	if s.stopped {
+		s.stopped = false
+		setAction(syscall.SIGTSTP, &s.stopping)
 		s.alarms.off(tryTerminal)
 		s.tellDetacher()
 	}

@@ -3,12 +3,7 @@ package launch
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -59,117 +54,6 @@ func terminalDevice(fd int) uint64 {
 	return st.Rdev | 1<<63
 }
 
-// ours reports whether the terminal fd may be read for the box: it is our
-// controlling terminal, where only the foreground reads (setpgid(2)), or nobody's.
-// Of another session's it would take what is typed there, and nothing would stop it.
-func ours(fd int) bool {
-	if _, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil {
-		return true
-	}
-	device, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV)
-	if err != nil {
-		return err != unix.EIO // hung up
-	}
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return false
-	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		if c := e.Name()[0]; c < '0' || c > '9' {
-			continue
-		}
-		// A process that ends cannot be looked into, and has lost the terminal a moment later.
-		for try := 0; leads(e.Name(), device) && !ofAnotherPts("/proc/"+e.Name(), device, uint64(st.Dev)); try++ {
-			if try == 20 {
-				return false
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	return true
-}
-
-// leads reports whether a process leads a session whose controlling terminal has this number.
-// The leader has its terminal as long as anybody in the session has.
-func leads(pid string, device uint32) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return false
-	}
-	// After the name: state, parent, group, session, terminal (proc_pid_stat(5)).
-	_, rest, _ := bytes.Cut(stat, []byte(") "))
-	f := bytes.Fields(rest)
-	// A session whose leader this PID namespace does not show has the number 0.
-	return len(f) >= 5 && (string(f[3]) == pid || string(f[3]) == "0") && string(f[4]) == strconv.FormatUint(uint64(device), 10)
-}
-
-// ofAnotherPts reports whether the terminal of a process, which has the number of ours, is one
-// of another instance of devpts: each instance counts from 0, and each box has one
-// (devpts, Documentation/filesystems/devpts.rst). Proc is the process's folder in /proc, and
-// instance the file system of our terminal. What cannot be seen is not.
-func ofAnotherPts(proc string, device uint32, instance uint64) bool {
-	if major := unix.Major(uint64(device)); major < 136 || major > 143 { // UNIX98_PTY_SLAVE_MAJOR
-		return false
-	}
-	var st unix.Stat_t
-	if unix.Stat(proc+"/root/dev/pts", &st) != nil || uint64(st.Dev) == instance {
-		return false
-	}
-	// It may have got ours before it came to see another /dev.
-	fds, err := os.ReadDir(proc + "/fd")
-	if errors.Is(err, unix.EACCES) {
-		return hasNoneOf(proc, instance)
-	}
-	if err != nil {
-		return false
-	}
-	for _, fd := range fds {
-		if unix.Stat(proc+"/fd/"+fd.Name(), &st) != nil || uint64(st.Dev) == instance {
-			return false
-		}
-	}
-	return true
-}
-
-// hasNoneOf reports whether no open file of a process is of a file system, where the process is
-// not dumpable, so that /proc/PID/fd is root's, but in a box of ours, so that we may have its
-// files (pidfd_getfd(2)). What cannot be had is taken for one.
-func hasNoneOf(proc string, instance uint64) bool {
-	status, err := os.ReadFile(proc + "/status")
-	_, rest, _ := strings.Cut(string(status), "\nFDSize:\t")
-	line, _, _ := strings.Cut(rest, "\n")
-	size, errSize := strconv.Atoi(line)
-	pid, errPid := strconv.Atoi(filepath.Base(proc))
-	if errors.Join(err, errSize, errPid) != nil || size > 1024 {
-		return false
-	}
-	p, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(p)
-	for n := range size {
-		fd, err := unix.PidfdGetfd(p, n, 0)
-		if err == unix.EBADF { // not open
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		var st unix.Stat_t
-		err = unix.Fstat(fd, &st)
-		unix.Close(fd)
-		if err != nil || uint64(st.Dev) == instance {
-			return false
-		}
-	}
-	return true
-}
-
 // foreground reports whether we may read the terminal and change its modes. A
 // terminal that is not our controlling one has no job control.
 func (t *tty) foreground() bool {
@@ -177,7 +61,8 @@ func (t *tty) foreground() bool {
 	return err != nil || pgrp == unix.Getpgrp()
 }
 
-// controls reports whether the terminal is our controlling one.
+// controls reports whether the terminal is our controlling one: no other is read for the box, since
+// only there job control keeps the background from reading (setpgid(2)).
 func (t *tty) controls() bool {
 	_, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	return err == nil
@@ -186,7 +71,7 @@ func (t *tty) controls() bool {
 // putFront puts a group of our session into the foreground of the terminal, from the
 // background, too.
 func (t *tty) putFront(group int) {
-	quietly(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) })
+	_ = box.Quietly(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) })
 }
 
 // gone reports whether the terminal was hung up.
@@ -357,20 +242,7 @@ func (t *tty) restore() {
 }
 
 func (t *tty) set(m *unix.Termios) bool {
-	return quietly(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, m) })
-}
-
-// quietly changes a terminal, and reports whether that went well. A background process that
-// does so is stopped by SIGTTOU, and its group with it, unless the calling thread blocks that
-// (tty_ioctl(4)).
-func quietly(change func() error) bool {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var old unix.Sigset_t
-	if unix.PthreadSigmask(unix.SIG_BLOCK, box.Sigset(unix.SIGTTOU), &old) == nil {
-		defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
-	}
-	return change() == nil
+	return box.Quietly(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, m) }) == nil
 }
 
 // winsize returns the size of the terminal fd, all zero when it has none.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -240,7 +239,7 @@ func (b *box) signal(id uint32, sig syscall.Signal, front bool) {
 	if b.front == j {
 		slave := j.terminals[0]
 		if front {
-			quietly(func() { _ = unix.IoctlSetPointerInt(slave, unix.TIOCSPGRP, j.pid) })
+			_ = Quietly(func() error { return unix.IoctlSetPointerInt(slave, unix.TIOCSPGRP, j.pid) })
 		}
 		fg, err := unix.IoctlGetInt(slave, unix.TIOCGPGRP)
 		if sig == syscall.SIGHUP && err == nil && fg != j.pid && fg != unix.Getpgrp() {
@@ -281,16 +280,5 @@ func (b *box) hangUp() {
 func KillRest() {
 	if unix.Getpid() == 1 {
 		_ = unix.Kill(-1, unix.SIGKILL)
-	}
-}
-
-// quietly does something to a terminal that would stop a background process by SIGTTOU.
-func quietly(do func()) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var old unix.Sigset_t
-	if unix.PthreadSigmask(unix.SIG_BLOCK, Sigset(unix.SIGTTOU), &old) == nil {
-		do()
-		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 	}
 }

@@ -73,29 +73,18 @@ func OpenPty(readable bool) (master, slave int, err error) {
 	if readable {
 		mode = unix.O_RDWR
 	}
-	slave, err = ptyPeer(master, mode|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if err != nil {
+	if slave, err = PtyPeer(master, mode); err != nil {
 		unix.Close(master)
 		return -1, -1, err
 	}
 	return master, slave, nil
 }
 
-// ptyPeer opens the slave by the master itself (Linux 4.13), else by the name
-// in the devpts that /dev/ptmx belongs to.
-func ptyPeer(master, flags int) (int, error) {
-	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, uintptr(flags))
-	if errno == 0 {
-		return int(fd), nil
+// PtyPeer opens the slave of a terminal by its master (Linux 4.13), whatever it is called.
+func PtyPeer(master, flags int) (int, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, uintptr(flags|unix.O_NOCTTY|unix.O_CLOEXEC))
+	if errno != 0 {
+		return -1, os.NewSyscallError("slave of the terminal", errno)
 	}
-	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
-	if err != nil {
-		return -1, os.NewSyscallError("number of the terminal", err)
-	}
-	path := fmt.Sprintf("/dev/pts/%d", n)
-	slave, err := unix.Open(path, flags, 0)
-	if err != nil {
-		return -1, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return slave, nil
+	return int(fd), nil
 }

@@ -1,20 +1,23 @@
 package box
 
 import (
-	"unsafe"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
 
-// Sigset returns a set of signals.
-func Sigset(sigs ...unix.Signal) *unix.Sigset_t {
-	var s unix.Sigset_t
-	bits := uint(8 * unsafe.Sizeof(s.Val[0]))
-	for _, sig := range sigs {
-		n := uint(sig) - 1
-		s.Val[n/bits] |= 1 << (n % bits)
+// Quietly changes a terminal. A background process that does so is stopped by SIGTTOU, and its group with it,
+// unless the calling thread blocks that (tty_ioctl(4)).
+func Quietly(change func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var old, block unix.Sigset_t
+	block.Val[0] = 1 << (unix.SIGTTOU - 1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &block, &old); err != nil {
+		return err
 	}
-	return &s
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
+	return change()
 }
 
 // unblockSignals has the calling thread, and with that what it executes or forks, take every signal.

@@ -118,9 +118,7 @@ func mountAll() error {
 // pinOne binds a link onto itself, and then looks whether it is the one that was
 // meant: from here on nobody can exchange it.
 func pinOne(p wire.Pin) error {
-	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(p.Path), &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	dir, err := openPlain(filepath.Dir(p.Path))
 	if err != nil {
 		return err
 	}

@@ -8,14 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen makes a socket at a path in a folder that is the user's alone, and Dial connects to one. A
-// socket that is there already has been left by somebody who was killed.
+// Listen makes a socket at a path in a folder that is the user's alone, which only the user may connect to, and
+// Dial connects to one. A socket that is there already has been left by somebody who was killed.
 func Listen(path string, backlog int) (fd int, err error) {
 	return socketAt(path, func(fd int, at *unix.SockaddrUnix) error {
 		if err := unix.Unlink(at.Name); err != nil && err != unix.ENOENT {
 			return err
 		}
-		err := unix.Bind(fd, at)
+		// bind(2) gives the name the mode of the socket (unix_bind_bsd).
+		err := unix.Fchmod(fd, 0o600)
+		if err == nil {
+			err = unix.Bind(fd, at)
+		}
 		if err == nil {
 			err = unix.Listen(fd, backlog)
 		}
@@ -46,15 +50,15 @@ func socketAt(path string, do func(fd int, at *unix.SockaddrUnix) error) (fd int
 	return fd, nil
 }
 
-// Accept waits for a connection, and returns it with the process at its other end: of this user, and
-// in our own namespaces of processes and of users, where no process of a box is. Any other is closed.
-func Accept(door int) (fd, pid int, err error) {
+// Accept waits for a connection, and returns it with the process at its other end, of this user. With outside that
+// is also in our own namespaces of processes and of users, where no process of a box is. Any other is closed.
+func Accept(door int, outside bool) (fd, pid int, err error) {
 	fd, _, err = unix.Accept4(door, unix.SOCK_CLOEXEC)
 	if err != nil {
 		return -1, 0, err
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err == nil && !outsideBoxes(peer) {
+	if err == nil && (int(peer.Uid) != os.Getuid() || outside && !outsideBoxes(peer)) {
 		err = unix.EPERM
 	}
 	if err != nil {
@@ -65,9 +69,6 @@ func Accept(door int) (fd, pid int, err error) {
 }
 
 func outsideBoxes(peer *unix.Ucred) bool {
-	if int(peer.Uid) != os.Getuid() {
-		return false
-	}
 	for _, kind := range []string{"pid", "user"} {
 		theirs, err := os.Readlink("/proc/" + strconv.Itoa(int(peer.Pid)) + "/ns/" + kind)
 		ours, oerr := os.Readlink("/proc/self/ns/" + kind)

@@ -81,6 +81,16 @@ const (
 	End  Kind = 'X' // client: end the box
 )
 
+// Messages between a launcher and inner attach, detach or ps. A client sends Terminal with its terminal, which the
+// launcher reads and writes from its own Terminal on, until it says Released, or Ended with the exit code N. Failed
+// refuses what was asked for, because of Text; Stopped says that the launcher stops itself, to be continued.
+const (
+	Where    Kind = 'Q' // client: where is the terminal of the box? launcher: Text
+	Size     Kind = 'W' // client: the size of its terminal has changed
+	Detach   Kind = 'D' // client: go on without your terminal, with Text there; launcher: it does
+	Released Kind = 'L' // launcher: the box goes on without the client's terminal, because of Text
+)
+
 // Front is added to a SIGCONT when the job gets the foreground of its terminal with it.
 const Front = 1 << 8
 
@@ -107,7 +117,16 @@ func Send(sock int, m Msg, fds ...int) error {
 	b = binary.LittleEndian.AppendUint32(b, m.Job)
 	b = binary.LittleEndian.AppendUint32(b, m.N)
 	b = append(b, m.Text[:min(len(m.Text), MaxMessage-header)]...)
-	return SendBytes(sock, b, fds...)
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	for {
+		err := unix.Sendmsg(sock, b, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		if err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // giveWithin is how long the other end may take to read.
@@ -129,23 +148,36 @@ func SendPatiently(sock int, m Msg, fds ...int) error {
 // pid is the sender as the kernel knows it, or 0.
 func Receive(sock int) (m Msg, fds []int, pid int, err error) {
 	var buf [MaxMessage]byte
-	n, pid, fds, err := ReceiveBytes(sock, buf[:])
+	var oob [96]byte
+	n, oobn, _, _, err := unix.Recvmsg(sock, buf[:], oob[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	switch {
-	case err == unix.ECONNRESET:
-		// Told once, and before what lies there, when the other end closed without
+	case err == unix.EINTR, err == unix.ECONNRESET:
+		// The second is told once, and before what lies there, when the other end closed without
 		// having read all (unix_release_sock): why it did comes next.
 		return Receive(sock)
 	case err == unix.EAGAIN:
 		return m, nil, 0, err
-	case err != nil || n == 0:
-		CloseAll(fds)
+	case err != nil:
 		return m, nil, 0, io.EOF
-	case n < header:
-		CloseAll(fds)
-		return m, nil, pid, nil // no kind
 	}
-	m = Msg{Kind(buf[0]), binary.LittleEndian.Uint32(buf[1:]), binary.LittleEndian.Uint32(buf[5:]), string(buf[header:n])}
-	return m, fds, pid, nil
+	cms, _ := unix.ParseSocketControlMessage(oob[:oobn])
+	for i := range cms {
+		if cred, err := unix.ParseUnixCredentials(&cms[i]); err == nil {
+			pid = int(cred.Pid)
+		}
+		if got, err := unix.ParseUnixRights(&cms[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	if n >= header {
+		m = Msg{Kind(buf[0]), binary.LittleEndian.Uint32(buf[1:]), binary.LittleEndian.Uint32(buf[5:]), string(buf[header:n])}
+		return m, fds, pid, nil
+	}
+	CloseAll(fds)
+	if n == 0 {
+		return m, nil, 0, io.EOF
+	}
+	return m, nil, pid, nil // no kind
 }
 
 // Await is Receive, and waits.
@@ -156,48 +188,6 @@ func Await(sock int) (m Msg, fds []int, err error) {
 			return m, fds, err
 		}
 	}
-}
-
-// SendBytes sends bytes as one message, as Send does.
-func SendBytes(sock int, b []byte, fds ...int) error {
-	var oob []byte
-	if len(fds) > 0 {
-		oob = unix.UnixRights(fds...)
-	}
-	for {
-		err := unix.Sendmsg(sock, b, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
-		if err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-// ReceiveBytes receives one message as bytes, as Receive does; n == 0 means that the other end is closed.
-func ReceiveBytes(sock int, buf []byte) (n, pid int, fds []int, err error) {
-	var oob [96]byte
-	var oobn int
-	for {
-		n, oobn, _, _, err = unix.Recvmsg(sock, buf, oob[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	cms, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil {
-		return n, 0, nil, nil
-	}
-	for i := range cms {
-		if cred, err := unix.ParseUnixCredentials(&cms[i]); err == nil {
-			pid = int(cred.Pid)
-		}
-		if got, err := unix.ParseUnixRights(&cms[i]); err == nil {
-			fds = append(fds, got...)
-		}
-	}
-	return n, pid, fds, nil
 }
 
 // Pair returns both ends of a connection; the first one is told who sends.
