@@ -253,22 +253,23 @@ func (a *app) extenders(f found) ([]string, error) {
 			continue
 		}
 		p, err := f.loader.Load(path, f.scope)
-		if err == nil && slices.Contains(p.Extends(), f.path) || err != nil && f.scope == profile.Global && saysExtends(path, nameOf(f.path)) {
+		switch {
+		case err == nil && slices.Contains(p.Extends(), f.path):
 			out = append(out, nameOf(path))
+		case err != nil && f.scope == profile.Global: // it cannot be loaded, and may be again
+			if file, err := profile.ReadFile(path); err == nil && saysExtends(file) == nameOf(f.path) {
+				out = append(out, nameOf(path))
+			}
 		}
 	}
 	return out, nil
 }
 
-// saysExtends is for a profile that cannot be loaded, and may be again.
-func saysExtends(path, name string) bool {
-	file, err := profile.ReadFile(path)
-	if err != nil {
-		return false
-	}
+// saysExtends is what a profile extends, whatever else is wrong with it.
+func saysExtends(file profile.File) string {
 	var only struct {
 		Extends strict.String `toml:"extends"`
 	}
-	strict.Decode(path, file.Data, &only)
-	return only.Extends.V == name
+	strict.Decode(file.Path, file.Data, &only)
+	return only.Extends.V
 }
