@@ -81,10 +81,12 @@ func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
 }
 
 func (r *resolver) flagMount(m Mount) (Mount, bool) {
-	m.Written = m.Source + ":" + m.Dest
+	m.Written = strings.TrimSuffix(m.Source+":"+m.Dest, ":")
 	m.Key = "--mount " + strconv.Quote(m.Written)
 	for _, p := range []*string{&m.Source, &m.Dest} {
 		switch {
+		case *p == "":
+			*p = m.Source
 		case *p == "~" || strings.HasPrefix(*p, "~/"):
 			*p = filepath.Join(r.c.Home, (*p)[1:])
 		case p == &m.Source && !filepath.IsAbs(*p):

@@ -465,16 +465,20 @@ func (r *resolver) logFolder() {
 	out.Folder = cmp.Or(out.Log, out.Folder)
 }
 
-// ParseMount parses the value of --mount, SRC:DEST[:MODE]. Source and Dest may
-// still be relative or begin with "~/"; Resolve makes them absolute.
+// ParseMount parses the value of --mount, SRC[:DEST][:MODE]. Source and Dest may
+// still be relative or begin with "~/", and Dest is empty for the place that the source
+// has itself; Resolve makes them absolute.
 func ParseMount(arg string) (Mount, error) {
 	parts := strings.Split(arg, ":")
-	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
-		return Mount{}, fmt.Errorf("mount %q is not SRC:DEST[:MODE]", arg)
+	m := Mount{Mode: RO, File: "--mount"}
+	if last := len(parts) - 1; last > 0 && !strings.ContainsAny(parts[last], "/~") {
+		m.Mode, parts = Mode(parts[last]), parts[:last]
 	}
-	m := Mount{Source: parts[0], Dest: parts[1], Mode: RO, File: "--mount"}
-	if len(parts) == 3 {
-		m.Mode = Mode(parts[2])
+	if len(parts) > 2 || slices.Contains(parts, "") {
+		return Mount{}, fmt.Errorf("mount %q is not SRC[:DEST][:MODE]", arg)
+	}
+	if m.Source = parts[0]; len(parts) == 2 {
+		m.Dest = parts[1]
 	}
 	switch m.Mode {
 	case RO, RW, SafeRW:
