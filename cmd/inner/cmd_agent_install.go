@@ -176,7 +176,11 @@ func replaceSettings(path string, old, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return files.WriteIf(files.Real(path), text, 0o600, func() error {
+	mode := fs.FileMode(0o600)
+	if fi, err := os.Stat(path); err == nil {
+		mode = fi.Mode().Perm()
+	}
+	return files.WriteIf(files.Real(path), text, mode, func() error {
 		if now, err := readSettings(path); err != nil || !bytes.Equal(now, old) {
 			return cmp.Or(err, errors.New("it was changed meanwhile: try again"))
 		}
