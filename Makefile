@@ -137,13 +137,19 @@ fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner
 	@$(MAKE) --no-print-directory build
 	@contrib/fleet.sh $(PARTS)
 
-install: ## install inner and inner-attack in PREFIX/bin (default ~/.local, for root /usr/local)
+# Where bash, zsh and fish look for completions, below PREFIX/share.
+COMPLETIONS := bash-completion/completions/inner zsh/site-functions/_inner fish/vendor_completions.d/inner.fish
+
+install: ## install inner, inner-attack and completions in PREFIX (default ~/.local, for root /usr/local)
 	@[ -x bin/inner ] && [ -x bin/inner-attack ] || $(MAKE) --no-print-directory build
 	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/bin" bin/inner bin/inner-attack
+	install -D -m 0644 completions/inner.bash "$(DESTDIR)$(PREFIX)/share/$(word 1,$(COMPLETIONS))"
+	install -D -m 0644 completions/_inner "$(DESTDIR)$(PREFIX)/share/$(word 2,$(COMPLETIONS))"
+	install -D -m 0644 completions/inner.fish "$(DESTDIR)$(PREFIX)/share/$(word 3,$(COMPLETIONS))"
 	@[ -n "$(DESTDIR)" ] || "$(PREFIX)/bin/inner" hook
 
-uninstall: ## remove inner and inner-attack from PREFIX/bin
-	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner" "$(DESTDIR)$(PREFIX)/bin/inner-attack"
+uninstall: ## remove from PREFIX what install put there
+	cd "$(DESTDIR)$(PREFIX)" && rm -f -- bin/inner bin/inner-attack $(addprefix share/,$(COMPLETIONS))
 
 clean: ## remove what was built
 	rm -rf -- bin
