@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
@@ -116,7 +117,8 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 		Use: "edit NAME|./FILE", Short: "Edit a profile; a broken one is not saved", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
 		Long: "Edit a copy of a profile in $EDITOR, else $VISUAL, else vi or nano. It takes the place of\n" +
 			"the profile when it is valid; otherwise its faults are shown and you are asked to go on. An\n" +
-			"editor that ends with an error changes nothing.",
+			"editor that ends with an error changes nothing. Whether a project's profile is allowed as it\n" +
+			"is then is asked right away, as inner allow does.",
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.find(args[0])
 			if err != nil {
@@ -130,7 +132,13 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 			if !ok {
 				return err
 			}
-			return a.saved(f)
+			if f.scope != profile.Local || !caller.IsTerminal(a.stdin) {
+				return a.saved(f)
+			}
+			if err := a.Regenerate(); err != nil {
+				return err
+			}
+			return a.allow([]string{f.path}, false)
 		}),
 	}
 }
