@@ -23,6 +23,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/agentsettings"
+	"github.com/enr/inner/shims"
 )
 
 // agentFiles are the settings of an agent, and what goes into them.
@@ -223,8 +224,9 @@ func (it agentFiles) installed() bool {
 // agentState is what holds for the tools of an agent here.
 type agentState struct {
 	Agent    string   `json:"agent"`
-	Commands string   `json:"commands"` // "boxed closed", "boxed open" or "outside"
-	Files    string   `json:"files"`    // "judged" or "not judged"
+	Whole    string   `json:"whole,omitempty"` // the profile whose box has the agent itself, when it is started here
+	Commands string   `json:"commands"`        // "boxed closed", "boxed open" or "outside"
+	Files    string   `json:"files"`           // "judged" or "not judged"
 	Notes    []string `json:"notes"`
 }
 
@@ -234,14 +236,39 @@ func (a *app) cmdAgentStatus() *cobra.Command {
 	}, func(*cobra.Command, []string) (answer, error) {
 		var list []agentState
 		for _, agent := range agenthook.Agents() {
-			list = append(list, a.agentState(agent))
+			s := a.agentState(agent)
+			if w := a.which(agent); w.Does == shims.Run.String() {
+				s.Whole = a.withRoles(w.Profile)
+			}
+			list = append(list, s)
 		}
 		return answer{value: list, words: func() { a.printAgents(list) }}, nil
 	})
 }
 
+// withRoles is a profile, and the roles that have it here.
+func (a *app) withRoles(name string) string {
+	what := "profile " + name
+	pl, err := a.Here()
+	if err != nil {
+		return what
+	}
+	if t, err := a.Roles(pl); err == nil && t.Roles != nil {
+		for _, kv := range t.Profiles {
+			if kv.Value == name {
+				what += ", role " + kv.Key
+			}
+		}
+	}
+	return what
+}
+
 func (a *app) printAgents(list []agentState) {
 	for _, s := range list {
+		if s.Whole != "" { // its tools are there, too
+			fmt.Fprintf(a.stdout, "%-9s runs as a whole in the box of %s\n", s.Agent, printable(s.Whole))
+			continue
+		}
 		fmt.Fprintf(a.stdout, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
 		for _, n := range s.Notes {
 			fmt.Fprintf(a.stdout, "          %s\n", printable(n))
