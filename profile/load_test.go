@@ -454,9 +454,11 @@ func TestFind(t *testing.T) {
 
 // What the version before said in other words is read as they are now, from a base, too, and each line is told.
 func TestFormerKeys(t *testing.T) {
-	w := newWorld(t, map[string]string{"base": "V1\n[sandbox]\nseccomp = \"off\"\nlandlock = \"off\"\nproc = \"bind\"\nhome = \"host-ro\"\ngit_dir = \"own\"\n" +
-		"network_mode = \"allowlist\"\nnetwork_deny = [\"a.example\", \"b.example\"]\npid_namespace = true\ncgroup_manager = \"\"\n[env]\ninherit_all = true\n[noop]\nmode = \"path\"",
-		"child": "V1\nextends = \"base\"\n[sandbox]\nseccomp = \"default\"\nproc = \"fresh\"\nnetwork_deny = [\"-a.example\"]"})
+	w := newWorld(t, map[string]string{
+		"base": "V1\n[sandbox]\nseccomp = \"off\"\nlandlock = \"off\"\nproc = \"bind\"\nhome = \"host-ro\"\ngit_dir = \"own\"\n" +
+			"network_mode = \"allowlist\"\nnetwork_deny = [\"a.example\", \"b.example\"]\npid_namespace = true\ncgroup_manager = \"\"\n[env]\ninherit_all = true\n[noop]\nmode = \"path\"",
+		"child": "V1\nextends = \"base\"\n[sandbox]\nseccomp = \"default\"\nproc = \"fresh\"\nnetwork_deny = [\"-a.example\"]",
+	})
 	must(t, os.MkdirAll(w.context().Cwd, 0o755))
 	for name, want := range map[string]string{
 		"base":  "off off bind host checked [a.example b.example] true 11",
