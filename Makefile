@@ -142,16 +142,22 @@ fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner
 	@$(MAKE) --no-print-directory build
 	@contrib/fleet.sh $(PARTS)
 
-install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local), and the programs beside it in PREFIX/libexec/inner
+# Where bash, zsh and fish look for completions, below PREFIX/share.
+COMPLETIONS := bash-completion/completions/inner zsh/site-functions/_inner fish/vendor_completions.d/inner.fish
+
+install: ## install inner and completions in PREFIX (default ~/.local, for root /usr/local), and the programs beside it in PREFIX/libexec/inner
 	@[ -x bin/inner ] && [ -x bin/inner-attack ] && [ -x bin/inner-beside ] || $(MAKE) --no-print-directory build
 	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/libexec/inner" bin/inner-attack bin/inner-beside
 	@for name in $(BESIDE); do ln -sf inner-beside "$(DESTDIR)$(PREFIX)/libexec/inner/$$name"; done
 	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/bin" bin/inner
+	install -D -m 0644 completions/inner.bash "$(DESTDIR)$(PREFIX)/share/$(word 1,$(COMPLETIONS))"
+	install -D -m 0644 completions/_inner "$(DESTDIR)$(PREFIX)/share/$(word 2,$(COMPLETIONS))"
+	install -D -m 0644 completions/inner.fish "$(DESTDIR)$(PREFIX)/share/$(word 3,$(COMPLETIONS))"
 	@rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner-attack" # of the version before
 	@[ -n "$(DESTDIR)" ] || "$(PREFIX)/bin/inner" hook
 
-uninstall: ## remove inner and the programs beside it from PREFIX
-	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner" "$(DESTDIR)$(PREFIX)/bin/inner-attack"
+uninstall: ## remove from PREFIX what install put there
+	cd "$(DESTDIR)$(PREFIX)" && rm -f -- bin/inner bin/inner-attack $(addprefix share/,$(COMPLETIONS))
 	rm -rf -- "$(DESTDIR)$(PREFIX)/libexec/inner"
 
 clean: ## remove what was built

@@ -288,6 +288,7 @@ func started(b *Prepared, c Call) runlog.Event {
 	return runlog.Event{
 		Type: runlog.EventStart, Reason: reason, Run: b.ID(), Profile: rc.Name, Scope: string(rc.Scope), Path: rc.Path, Digest: b.Profile.Files[0].Digest,
 		Command: c.Word, Program: b.Plan.Program, Args: len(rc.Entrypoint.Args), Cwd: rc.Cwd, Network: string(rc.Network), Allow: rc.Allow, By: c.By,
+		Backend: b.Backend(),
 	}
 }
 
@@ -305,12 +306,12 @@ func ended(b *Prepared, c Call, o features.Outcome) []runlog.Event {
 	if more := len(o.Events) - maxAudited; more > 0 {
 		events = append(events, runlog.Event{Type: runlog.EventHostRefused, Run: b.ID(), Profile: b.Spec.Name, Count: more, Reason: "further hosts: inner log show " + b.ID()})
 	}
-	end := runlog.Event{Type: runlog.EventExit, Run: b.ID(), Profile: b.Spec.Name, Code: o.Result.Code, Millis: time.Since(o.Begun).Milliseconds(), By: c.By}
+	end := runlog.Event{Type: runlog.EventExit, Run: b.ID(), Profile: b.Spec.Name, Backend: b.Backend(), By: c.By}
 	if b.Spec.Output.Audit {
-		whole := started(b, c)
-		whole.Type, whole.Code, whole.Millis, whole.Backend = runlog.EventCall, end.Code, end.Millis, o.Backend
-		end = whole
+		end = started(b, c)
+		end.Type = runlog.EventCall
 	}
+	end.Code, end.Millis = o.Result.Code, time.Since(o.Begun).Milliseconds()
 	if o.Result.Signal != 0 {
 		end.Signal = unix.SignalName(o.Result.Signal)
 	}

@@ -465,26 +465,6 @@ func (r *resolver) logFolder() {
 	out.Folder = cmp.Or(out.Log, out.Folder)
 }
 
-// ParseMount parses the value of --mount, SRC:DEST[:MODE]. Source and Dest may
-// still be relative or begin with "~/"; Resolve makes them absolute.
-func ParseMount(arg string) (Mount, error) {
-	parts := strings.Split(arg, ":")
-	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
-		return Mount{}, fmt.Errorf("mount %q is not SRC:DEST[:MODE]", arg)
-	}
-	m := Mount{Source: parts[0], Dest: parts[1], Mode: RO, File: "--mount"}
-	if len(parts) == 3 {
-		m.Mode = Mode(parts[2])
-	}
-	switch m.Mode {
-	case RO, RW, SafeRW:
-		return m, nil
-	case Tmpfs:
-		return Mount{}, fmt.Errorf("mount %q: a tmpfs has no source, write it under [mounts] of a profile", arg)
-	}
-	return Mount{}, fmt.Errorf("mount %q: mode %q is not one of ro, rw, safe-rw", arg, m.Mode)
-}
-
 // hiddenVariable is said of a variable that [hide] env of a config.toml names.
 const hiddenVariable = "[hide] env of config.toml keeps this variable out of every box"
 

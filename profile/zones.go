@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,8 @@ func (v *validator) inside(l strict.List, key string, deep bool) {
 			v.add(it.At, key, fmt.Sprintf("%q is not relative to the working folder", it.Text), `[mounts] takes other places`)
 		case clean == "." || !filepath.IsLocal(clean):
 			v.add(it.At, key, fmt.Sprintf("%q is not in the working folder", it.Text), "")
+		case slices.Contains(strings.Split(text, "/"), ".."): // which leads elsewhere after a link
+			v.add(it.At, key, fmt.Sprintf("%q goes back up", it.Text), "write "+strconv.Quote(clean))
 		case !deep && strings.Contains(clean, "/"):
 			v.add(it.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", it.Text), "")
 		}

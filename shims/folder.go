@@ -73,7 +73,7 @@ func Regenerate(s Site) (Report, error) {
 		return f.apply(s, report, state, start)
 	})
 	if err != nil {
-		return report, err
+		return Report{}, err
 	}
 	return report, blocked
 }

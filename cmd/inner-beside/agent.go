@@ -314,7 +314,7 @@ func (b *toolBox) Path(path string, use agenthook.Use) string {
 			return fmt.Sprintf("%s: git would take %s for a repository; write there with a command, in the sandbox", short, b.a.Short(dir))
 		}
 	}
-	if place, hides := b.table.HidesBelow(path); use.Tree && hides {
+	if place, hides := b.table.HidesBelow(path, use.Reads); hides {
 		return fmt.Sprintf("%s: something below it is hidden (%s); read the folder with a command, in the sandbox", short, b.a.Short(place))
 	}
 	return ""

@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/agentsettings"
+	"github.com/enr/inner/shims"
 )
 
 // agentFiles are the settings of an agent, and what goes into them.
@@ -177,7 +178,11 @@ func replaceSettings(path string, old, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return files.WriteIf(files.Real(path), text, 0o600, func() error {
+	mode := fs.FileMode(0o600)
+	if fi, err := os.Stat(path); err == nil {
+		mode = fi.Mode().Perm()
+	}
+	return files.WriteIf(files.Real(path), text, mode, func() error {
 		if now, err := readSettings(path); err != nil || !bytes.Equal(now, old) {
 			return cmp.Or(err, errors.New("it was changed meanwhile: try again"))
 		}
@@ -234,8 +239,9 @@ func (a *app) cmdAgentLeft() *cobra.Command {
 // agentState is what holds for the tools of an agent here.
 type agentState struct {
 	Agent    string   `json:"agent"`
-	Commands string   `json:"commands"` // "boxed closed", "boxed open" or "outside"
-	Files    string   `json:"files"`    // "judged" or "not judged"
+	Whole    string   `json:"whole,omitempty"` // the profile whose box has the agent itself, when it is started here
+	Commands string   `json:"commands"`        // "boxed closed", "boxed open" or "outside"
+	Files    string   `json:"files"`           // "judged" or "not judged"
 	Notes    []string `json:"notes"`
 }
 
@@ -245,14 +251,39 @@ func (a *app) cmdAgentStatus() *cobra.Command {
 	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		var list []agentState
 		for _, agent := range agenthook.Agents() {
-			list = append(list, a.agentState(agent))
+			s := a.agentState(agent)
+			if d := shims.Decide(shims.HostEnv(shims.Call{Name: agent, InnerHome: a.InnerHome})); d.Kind == shims.Run {
+				s.Whole = a.withRoles(d.Profile.Name)
+			}
+			list = append(list, s)
 		}
 		return cli.Answer{Value: list, Words: func() { a.printAgents(list) }}, nil
 	})
 }
 
+// withRoles is a profile, and the roles that have it here.
+func (a *app) withRoles(name string) string {
+	what := "profile " + name
+	pl, err := a.Here()
+	if err != nil {
+		return what
+	}
+	if t, err := a.Roles(pl); err == nil && t.Roles != nil {
+		for _, kv := range t.Profiles {
+			if kv.Value == name {
+				what += ", role " + kv.Key
+			}
+		}
+	}
+	return what
+}
+
 func (a *app) printAgents(list []agentState) {
 	for _, s := range list {
+		if s.Whole != "" { // its tools are there, too
+			fmt.Fprintf(a.Out, "%-9s runs as a whole in the box of %s\n", s.Agent, cli.Printable(s.Whole))
+			continue
+		}
 		fmt.Fprintf(a.Out, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
 		for _, n := range s.Notes {
 			fmt.Fprintf(a.Out, "          %s\n", cli.Printable(n))

@@ -136,6 +136,7 @@ func (a *app) allow(args []string, yes bool) error {
 	rivals := a.rivals(p)
 	if len(waiting) > 0 || p.newConfig {
 		if err := a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then inner allow --yes", no: "nothing was allowed"}); err != nil {
+			a.LeaveOpen(t.place)
 			return err
 		}
 		if rivals, err = a.askRivals(t.place.Root(), rivals, p.list, yes); err != nil {

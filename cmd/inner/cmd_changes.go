@@ -124,10 +124,15 @@ func (a *app) cmdChangesShow() *cobra.Command {
 	var asJSON, stat bool
 	c := &cobra.Command{
 		Use: "show [RUN] [PATH...]", Short: "Show what a run changed, as a diff against the originals",
+		Long: "Show what a run changed, as a diff against the originals, and which settings of git boxes changed for\n" +
+			"themselves in the repository here.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if own, err := a.changedFiles(args); err != nil || len(own) > 0 {
 				return cmp.Or(err, a.printFiles(own, asJSON))
+			}
+			if pl, err := a.Here(); err == nil && !asJSON {
+				features.SayGitSettings(a.Caller, pl.Cwd)
 			}
 			k, list, err := a.keptChanges(args)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
@@ -117,7 +118,8 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 		Use: "edit NAME|./FILE", Short: "Edit a profile; a broken one is not saved", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteOneProfile,
 		Long: "Edit a copy of a profile in $EDITOR, else $VISUAL, else vi or nano. It takes the place of\n" +
 			"the profile when it is valid; otherwise its faults are shown and you are asked to go on. An\n" +
-			"editor that ends with an error changes nothing.",
+			"editor that ends with an error changes nothing. Whether a project's profile is allowed as it\n" +
+			"is then is asked right away, as inner allow does.",
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.find(args[0])
 			if err != nil {
@@ -131,7 +133,13 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 			if !ok {
 				return err
 			}
-			return a.saved(f)
+			if f.scope != profile.Local || !caller.IsTerminal(a.In) {
+				return a.saved(f)
+			}
+			if err := a.Regenerate(); err != nil {
+				return err
+			}
+			return a.allow([]string{f.path}, false)
 		}),
 	}
 }
@@ -254,22 +262,23 @@ func (a *app) extenders(f found) ([]string, error) {
 			continue
 		}
 		p, err := f.loader.Load(path, f.scope)
-		if err == nil && slices.Contains(p.Extends(), f.path) || err != nil && f.scope == profile.Global && saysExtends(path, cli.NameOf(f.path)) {
+		switch {
+		case err == nil && slices.Contains(p.Extends(), f.path):
 			out = append(out, cli.NameOf(path))
+		case err != nil && f.scope == profile.Global: // it cannot be loaded, and may be again
+			if file, err := profile.ReadFile(path); err == nil && saysExtends(file) == cli.NameOf(f.path) {
+				out = append(out, cli.NameOf(path))
+			}
 		}
 	}
 	return out, nil
 }
 
-// saysExtends is for a profile that cannot be loaded, and may be again.
-func saysExtends(path, name string) bool {
-	file, err := profile.ReadFile(path)
-	if err != nil {
-		return false
-	}
+// saysExtends is what a profile extends, whatever else is wrong with it.
+func saysExtends(file profile.File) string {
 	var only struct {
 		Extends strict.String `toml:"extends"`
 	}
-	strict.Decode(path, file.Data, &only)
-	return only.Extends.V == name
+	strict.Decode(file.Path, file.Data, &only)
+	return only.Extends.V
 }

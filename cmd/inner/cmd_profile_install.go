@@ -93,6 +93,11 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 	}
 	name = cmp.Or(name, called)
 	f := a.ownProfile(pl, name)
+	if base := saysExtends(file); profiles.Read(base) != nil && !remote.IsURL(from) && !files.Exists(a.ownProfile(pl, base).path) {
+		if err := a.installProfile(base, "", "", false); err != nil {
+			return err
+		}
+	}
 	// Loaded as what it is, so that faults name the URL and it builds on no file;
 	// looked at as what it will be.
 	scope := profile.Remote

@@ -86,10 +86,12 @@ func (a *app) listProfiles(pl settings.Place) ([]listed, error) {
 	byName := func(x, y listed) int { return strings.Compare(x.Name, y.Name) }
 	slices.SortFunc(rows[:local], byName)
 	slices.SortFunc(rows[local:], byName)
-	if name, err := a.DefaultProfile(pl); err == nil {
-		for i := range rows {
-			rows[i].Default = rows[i].Name == name && !rows[i].Shadowed
-		}
+	name, err := a.DefaultProfile(pl)
+	if err != nil {
+		a.Fail(err)
+	}
+	for i := range rows {
+		rows[i].Default = rows[i].Name == name && !rows[i].Shadowed
 	}
 	return rows, nil
 }

@@ -58,7 +58,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVar(&f.noNetwork, "no-network", false, "no network")
 	fl.BoolVarP(&f.interactive, "interactive", "i", false, "give the program a terminal")
 	fl.BoolVar(&f.noInteractive, "no-interactive", false, "give the program no terminal")
-	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC:DEST[:MODE], MODE ro, rw or safe-rw (repeatable)")
+	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC[:DEST][:MODE], MODE ro, rw or safe-rw (repeatable)")
 	fl.StringArrayVarP(&f.env, "env", "e", nil, "`KEY=VALUE`, or KEY to pass your own without its value on the command line (repeatable)")
 	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
 	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")

@@ -42,8 +42,11 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 			for _, p := range report.Set.Problems {
 				a.Warn("%s", p)
 			}
-			if check && report.Changed() {
+			switch {
+			case check && report.Changed():
 				return cli.Exit(1)
+			case !asJSON && !report.Changed():
+				fmt.Fprintf(a.Out, "%d shims, nothing to do\n", len(report.Kept))
 			}
 			return nil
 		}),
@@ -79,9 +82,6 @@ func (a *app) printReport(r shims.Report, check bool) {
 	}
 	for _, n := range r.Foreign {
 		a.Warn("%q in the shim folder is not inner's and is left alone", n)
-	}
-	if !r.Changed() {
-		fmt.Fprintf(a.Out, "%d shims, nothing to do\n", len(r.Kept))
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/stage"
@@ -23,9 +25,10 @@ func (a *app) cmdUninstall() *cobra.Command {
 	var yes, all bool
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Remove what inner keeps, and say what is left to do", Args: cobra.NoArgs,
-		Long: "Remove the shims, the record of what you allowed and the logs, after asking, and name the lines of your\n" +
-			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay, and so do changes\n" +
-			"that a box kept for you, and the homes and git directories of boxes; --all removes them too. No project is touched.",
+		Long: "Remove the shims, the record of what you allowed, the logs and the lines that inner init --hook wrote, after\n" +
+			"asking, and name the other lines of your shells' files that load the hook. Profiles, config.toml and workspaces\n" +
+			"are yours and stay, and so do changes that a box kept for you, and the homes and git directories of boxes; --all\n" +
+			"removes them too. No project is touched.",
 		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.uninstall(yes, all) }),
 	}
 	cli.YesFlag(c, &yes)
@@ -45,12 +48,16 @@ func (a *app) uninstall(yes, all bool) error {
 	if err != nil {
 		return err
 	}
-	if len(remove) == 0 {
+	written := a.rcsWithHook()
+	if len(remove)+len(written) == 0 {
 		a.Say("%s holds nothing to remove", a.Short(a.InnerHome))
 	} else {
 		fmt.Fprintf(a.Err, "to be removed from %s:\n", cli.Printable(a.Short(a.InnerHome)))
 		for _, name := range remove {
 			fmt.Fprintf(a.Err, "  %s\n", cli.Printable(name))
+		}
+		for _, h := range written {
+			fmt.Fprintf(a.Err, "to be removed from %s:\n  %s\n", cli.Printable(a.Short(h.file)), cli.Printable(h.line))
 		}
 		if len(keep) > 0 {
 			fmt.Fprintf(a.Err, "to stay: %s\n", cli.Printable(strings.Join(keep, ", ")))
@@ -63,6 +70,11 @@ func (a *app) uninstall(yes, all bool) error {
 				return err
 			}
 		}
+		for _, h := range written {
+			if err := files.Rewrite(files.Real(h.file), []byte(h.without)); err != nil {
+				return err
+			}
+		}
 		if len(keep) == 0 {
 			_ = os.Remove(a.InnerHome)
 		}
@@ -71,6 +83,20 @@ func (a *app) uninstall(yes, all bool) error {
 		return err
 	}
 	return a.leftToDo()
+}
+
+// rcWithHook is a start-up file with the hook as inner init wrote it, and its text without it.
+type rcWithHook struct{ file, line, without string }
+
+func (a *app) rcsWithHook() (list []rcWithHook) {
+	for _, shell := range hooks.Shells() {
+		rc, line := a.startup().HookLine(shell)
+		data, err := os.ReadFile(rc)
+		if rest, found := usershell.Without(string(data), hookComment, line); err == nil && found {
+			list = append(list, rcWithHook{rc, line, rest})
+		}
+	}
+	return list
 }
 
 // belongings are the entries of INNER_HOME: what goes, and what stays because

@@ -47,9 +47,12 @@ func (a *app) initStartup(f initFlags, ask bool) error {
 	return nil
 }
 
+// hookComment stands above the line that loads the hook.
+const hookComment = "# inner: keeps the shim folder first on PATH"
+
 // addHook adds the hook to a start-up file; told: the person has asked for just that.
 func (a *app) addHook(shell, rc, line string, told bool) error {
-	if err := usershell.Add(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
+	if err := usershell.Add(rc, hookComment, line); err != nil {
 		return err
 	}
 	a.Say("added to %s: %s", a.Short(rc), line)

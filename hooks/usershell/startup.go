@@ -240,3 +240,12 @@ func Add(file, comment, line string) error {
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
 }
+
+// Without is the text of a file without what Add adds, and whether just that was in it.
+func Without(text, comment, line string) (rest string, found bool) {
+	before, after, found := strings.Cut("\n"+text, "\n"+comment+"\n"+line+"\n")
+	if before = strings.TrimPrefix(before, "\n"); before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
+	}
+	return before + after, found
+}

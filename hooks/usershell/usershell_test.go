@@ -45,6 +45,20 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// TestWithout takes what Add has added, as it is, and nothing else.
+func TestWithout(t *testing.T) {
+	for text, want := range map[string]string{
+		"# why\none\n": "", "a\n\n# why\none\n": "a\n", "a\n\n# why\none\nb\n": "a\nb\n", "a\n# why\none\nb": "a\nb",
+		"# why\none\n\n# why\ntwo\n": "\n# why\ntwo\n",
+		"# why\none # mine\n":        "same", "one\n": "same", "x # why\none\n": "same", "": "same",
+	} {
+		rest, found := Without(text, "# why", "one")
+		if found != (want != "same") || found && rest != want || !found && rest != text {
+			t.Errorf("%q: %q %t", text, rest, found)
+		}
+	}
+}
+
 // TestDefinedIn names what goes around a shim.
 func TestDefinedIn(t *testing.T) {
 	for text, want := range map[string]int{

@@ -26,7 +26,8 @@ func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"
 // Use is what a tool does with a path.
 type Use struct {
 	Read, Write bool
-	Tree        bool // it reads everything below
+	Tree        bool   // it reads everything below
+	Only        string // with Tree: only what this pattern of paths matches there; "" for everything
 }
 
 // Box answers questions about what the box has.

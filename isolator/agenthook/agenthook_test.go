@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // box has a project without its private parts, and no host but one.
@@ -19,7 +21,8 @@ func (b box) Path(path string, use Use) string {
 	}
 	for _, hidden := range []string{"memory", ".env"} {
 		at := filepath.Join(b.dir, hidden)
-		if real == at || strings.HasPrefix(real, at+"/") || use.Tree && (real == b.dir || strings.HasPrefix(at, real+"/")) {
+		rest, below := paths.Rest(real, at)
+		if real == at || strings.HasPrefix(real, at+"/") || below && use.Reads(rest, hidden == "memory") {
 			return hidden + " is hidden"
 		}
 	}
@@ -59,6 +62,32 @@ func project(t testing.TB) (dir string, o Options) {
 		t.Fatal(err)
 	}
 	return dir, Options{Dir: dir, Home: "/home/u", Command: func(line string) string { return "BOX " + line }}
+}
+
+func TestReads(t *testing.T) {
+	for _, c := range []struct {
+		only, rest string
+		folder     bool
+		want       bool
+	}{
+		{"*.ts", ".env", false, false},
+		{"*.ts", "a/.env", false, false},
+		{"**/*.ts", "a/.env", false, false},
+		{"**/*.ts", "a/b", true, true},
+		{"*.ts", "keys", true, false},
+		{"a/*.ts", "a/keys", true, false},
+		{"a/*.ts", "a", true, true},
+		{"*", ".env", false, true},
+		{"**", "a/.env", false, true},
+		{"a/**", "a/b/.env", false, true},
+		{"a/**/*.env", "a/.ENV", false, true},
+		{"[", "[", false, true},
+		{"", "a", true, true},
+	} {
+		if got := (Use{Tree: true, Only: c.only}).Reads(c.rest, c.folder); got != c.want {
+			t.Errorf("%q of %q: %t", c.only, c.rest, got)
+		}
+	}
 }
 
 // judged is what becomes of a call: "error", "deny", "same", or the new input as JSON.
@@ -117,6 +146,22 @@ func TestJudge(t *testing.T) {
 		{"claude", "Grep", m{"pattern": "x"}, "deny"},
 		{"claude", "Glob", m{"pattern": "memory/**"}, "deny"},
 		{"claude", "Glob", m{"pattern": "src/{a,b}"}, "deny"},
+		{"claude", "Glob", m{"pattern": "public/*.ts"}, "same"},
+		{"claude", "Glob", m{"pattern": "src/**/*.ts", "path": "."}, "same"},
+		{"claude", "Glob", m{"pattern": "*.ts"}, "deny"}, // of memory, too
+		{"claude", "Glob", m{"pattern": "**/m.md"}, "deny"},
+		{"claude", "Glob", m{"pattern": "*"}, "deny"},
+		{"claude", "Glob", m{"pattern": "./**"}, "deny"},
+		{"claude", "Glob", m{"pattern": ".ENV"}, "deny"},
+		{"claude", "Glob", m{"pattern": "!public/*.ts"}, "deny"},
+		{"claude", "Glob", m{"pattern": "*/x.ts"}, "deny"}, // a link may be on the way
+		{"claude", "Grep", m{"pattern": "x", "glob": "public/*.ts"}, "same"},
+		{"claude", "Grep", m{"pattern": "x", "glob": "public/*.ts .env"}, "deny"},
+		{"claude", "Grep", m{"pattern": "x", "glob": ""}, "deny"},
+		{"codex", "grep_files", m{"pattern": "x", "include": "src/*.go"}, "same"},
+		{"gemini", "glob", m{"pattern": "src/*.go"}, "same"},
+		{"gemini", "grep_search", m{"pattern": "x", "include": "src/*.go"}, "deny"}, // grep of the system reads it otherwise
+		{"opencode", "list", m{"path": ".", "ignore": "src/*.go"}, "deny"},
 		{"claude", "WebFetch", m{"url": "https://example.com/x", "prompt": "memory"}, "same"},
 		{"claude", "WebFetch", m{"url": "https://other.example/"}, "deny"},
 		{"claude", "WebFetch", m{"url": "file:///etc/passwd"}, "deny"},

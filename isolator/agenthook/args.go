@@ -45,8 +45,12 @@ func (j *judge) object(in object) (object, error) {
 	return out, err
 }
 
-// folders finds the folders that patterns of paths are relative to.
+// folders finds the folders that patterns of paths are relative to, and whether everything below
+// them is read.
 func (j *judge) folders(in object) error {
+	if s, ok := in[j.tool.only].(string); ok && plainPattern(s) {
+		j.tool.use.Tree = false // the pattern is judged by itself
+	}
 	for key, v := range in {
 		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
 			dir, err := j.absolute(s)
@@ -317,14 +321,20 @@ func (j *judge) query(s string) error {
 	return nil
 }
 
-// glob checks the folder that a pattern of paths begins with.
+// glob checks the folder that a pattern of paths begins with, and what it can match there.
 func (j *judge) glob(s string) error {
+	if j.tool.only != "" && plainPattern(s) && !strings.Contains(s, "/") {
+		s = "**/" + s // a name alone is looked for in all folders
+	}
 	base, err := folderOf(s)
 	if err != nil {
 		return err
 	}
 	use := j.tool.use
 	use.Tree = true
+	if plainPattern(s) {
+		use.Only = strings.TrimPrefix(strings.TrimPrefix(s, base), "/")
+	}
 	if base != "" && (filepath.IsAbs(base) || strings.ContainsAny(base[:1], "~$%")) {
 		to, err := j.path(base, use)
 		if err == nil && to != base {
@@ -355,6 +365,37 @@ func folderOf(pattern string) (string, error) {
 		return "/", nil
 	}
 	return strings.Join(parts[:i], "/"), nil
+}
+
+// plainPattern reports whether all tools take a pattern of paths the same way: it is relative, and
+// there is nothing in it but names, "**" for folders, and "*" and "?" in the last name.
+func plainPattern(s string) bool {
+	dir, name := filepath.Split(s)
+	return name != "" && !strings.ContainsAny(s[:1], "/~$%") && !strings.ContainsAny(s, "!,{}[]()\\ \t\r\n") &&
+		!strings.ContainsAny(strings.ReplaceAll("/"+dir, "/**/", "/"), "*?")
+}
+
+// Reads reports whether a tool that reads a tree reads something at or below a place in it, of
+// which only a folder has something below.
+func (u Use) Reads(rest string, folder bool) bool {
+	return u.Tree && (u.Only == "" || rest == "" || matches(strings.Split(u.Only, "/"), strings.Split(rest, "/"), folder))
+}
+
+// matches reports whether a pattern matches a path, or can match one below it. Some tools take
+// capitals for small letters.
+func matches(pattern, path []string, folder bool) bool {
+	switch {
+	case len(pattern) == 1 && pattern[0] == "**":
+		return true
+	case len(path) == 0:
+		return folder || len(pattern) == 0
+	case len(pattern) == 0:
+		return false
+	case pattern[0] == "**":
+		return matches(pattern[1:], path, folder) || matches(pattern, path[1:], folder)
+	}
+	ok, err := filepath.Match(strings.ToLower(pattern[0]), strings.ToLower(path[0]))
+	return (ok || err != nil) && matches(pattern[1:], path[1:], folder)
 }
 
 // linkOrPath checks s as a URL, and as the path that it is for a tool that knows no URLs: below a

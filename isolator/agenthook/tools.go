@@ -12,6 +12,7 @@ type tool struct {
 	patch   string          // the argument that is a patch of Codex
 	args    map[string]kind // of those that are not known from their looks
 	here    bool            // without an argument that is a path it is about the working folder
+	only    string          // the pattern of paths without which it reads everything
 }
 
 // kind is what an argument is.
@@ -124,8 +125,8 @@ func claudeTools() map[string]tool {
 		"MultiEdit":       {use: writes, args: map[string]kind{"file_path": path}},
 		"NotebookEdit":    {use: writes, args: map[string]kind{"notebook_path": path, "new_source": free}},
 		"LS":              {use: reads, args: map[string]kind{"path": path}},
-		"Glob":            {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
-		"Grep":            {use: tree, args: map[string]kind{"path": path, "pattern": free, "glob": glob, "type": free}, here: true},
+		"Glob":            {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true, only: "pattern"},
+		"Grep":            {use: tree, args: map[string]kind{"path": path, "pattern": free, "glob": glob, "type": free}, here: true, only: "glob"},
 		"WebFetch":        {use: reads, args: map[string]kind{"url": link}},
 		"WebSearch":       {use: reads},
 		"TodoWrite":       {use: reads, args: texts("activeForm")},
@@ -153,7 +154,7 @@ func codexTools() map[string]tool {
 		"update_plan":   {use: reads, args: texts("step")},
 		"read_file":     {use: reads, args: map[string]kind{"file_path": path}},
 		"list_dir":      {use: tree, args: map[string]kind{"dir_path": path}, here: true},
-		"grep_files":    {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
+		"grep_files":    {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true, only: "include"},
 		"view_image":    {use: reads, args: map[string]kind{"path": path}},
 	}
 }
@@ -165,7 +166,7 @@ func geminiTools() map[string]tool {
 		"write_file":          {use: writes, args: map[string]kind{"file_path": path}},
 		"replace":             {use: writes, args: map[string]kind{"file_path": path, "instruction": free}},
 		"list_directory":      {use: reads, args: map[string]kind{"path": path, "dir_path": path, "ignore": glob}, here: true},
-		"glob":                {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": glob}, here: true},
+		"glob":                {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": glob}, here: true, only: "pattern"},
 		"search_file_content": {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
 		"grep_search":         {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
 		"read_many_files":     {use: tree, args: map[string]kind{"paths": glob, "include": glob, "exclude": glob}},
@@ -186,8 +187,8 @@ func opencodeTools() map[string]tool {
 		"apply_patch": {patch: "patchText"},
 		"patch":       {patch: "patchText"},
 		"list":        {use: tree, args: map[string]kind{"path": path, "ignore": glob}, here: true},
-		"glob":        {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
-		"grep":        {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
+		"glob":        {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true, only: "pattern"},
+		"grep":        {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true, only: "include"},
 		"webfetch":    {use: reads, args: map[string]kind{"url": link}},
 		"websearch":   {use: reads},
 		"todowrite":   {use: reads},

@@ -44,6 +44,33 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// What is new is indented as the file is, and nothing else is another text.
+func TestForm(t *testing.T) {
+	const hook = `"matcher": ".*",`
+	for _, old := range []string{
+		"{\n    \"list\": [\"a\", \"b\"],\n\n    \"env\": { \"A\": \"b\" }\n}\n",
+		"{\n\t\"z\":1,\n\t\"a\": {\"x\": [ ]}\n}",
+		"\n{\"hooks\":{\"Stop\":[ ]}, \"a\": 1}\n\n",
+		"{\r\n  \"hooks\": {\r\n    \"PreToolUse\": [\r\n      { \"hooks\": [] }\r\n    ]\r\n  }\r\n}\r\n",
+	} {
+		text, err := Install([]byte(old), entry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Install(text, entry()); err != nil || !bytes.Equal(again, text) {
+			t.Errorf("again:\n%s\n%v", again, err)
+		}
+		if back, err := Uninstall(text, entry()); err != nil || string(back) != old {
+			t.Errorf("%q became %q, %v", old, back, err)
+		}
+	}
+	text, err := Install([]byte("{\n\t\"a\": [1, 2],\n\t\"hooks\": {}\n}"), entry())
+	want := "{\n\t\"a\": [1, 2],\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t{\n\t\t\t\t" + hook
+	if err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 // The digest is as Codex 0.169 makes it: TestAgentsHooks shows that it agrees.
 func TestTrusted(t *testing.T) {
 	const file = "/h/.codex/hooks.json"

@@ -3,6 +3,7 @@ package agentsettings
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"github.com/enr/inner/profile/strict"
 )
@@ -11,8 +12,8 @@ import (
 // it skips those that the person has not trusted. Its config.toml keeps a digest of each
 // trusted hook, by its place in the file.
 func Trusted(config []byte, file string, s State) bool {
-	hook := write([]member{{"async", []byte("false")}, {"command", text(s.Hook)}, {"timeout", []byte("600")}, {"type", text("command")}})
-	sum := sha256.Sum256(write([]member{{"event_name", text("pre_tool_use")}, {"hooks", append(append([]byte("["), hook...), ']')}, {"matcher", text(".*")}}))
+	const hooks = `"hooks":[{"async":false,"command":%s,"timeout":600,"type":"command"}]`
+	sum := sha256.Sum256(fmt.Appendf(nil, `{"event_name":"pre_tool_use",`+hooks+`,"matcher":".*"}`, text(s.Hook)))
 	trusted := false
 	_, err := strict.Rewrite(config, func(doc map[string]any) {
 		at := func(from map[string]any, key string) map[string]any {

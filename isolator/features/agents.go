@@ -90,8 +90,20 @@ func agents(memory *memory, home *ownHome) Feature {
 					run.Fail(err)
 				}
 			}
+			sayUpdate(run)
 			return nil
 		},
+	}
+}
+
+// sayUpdate says how an agent is updated that was asked to update itself in the box.
+func sayUpdate(run *Run) {
+	program, words := filepath.Base(run.Spec.Entrypoint.Cmd), run.Context.Overrides.Extra
+	for _, c := range run.Agents {
+		if program == c.Program && len(words) > 0 && slices.Contains(c.Updates, words[0]) {
+			run.Say("%s cannot replace its program in the sandbox, where that is read-only", c.Program)
+			run.Hint("inner bypass %s %s", c.Program, words[0])
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func anyBackend(run *Run) error {
 	reasons, fixes := []string{"bwrap: " + why}, []string{fix}
 	if rc.Image == "" {
 		reasons = append(reasons, "podman and docker: the profile names no image (sandbox.image)")
-		fixes = append(fixes, `image = "NAME@sha256:…" under [sandbox]`)
+		fixes = append(fixes, "inner profile edit "+rc.Path+`, and write: [sandbox] image = "NAME@sha256:…"`)
 	} else {
 		for _, name := range []string{"podman", "docker"} {
 			e, why, fix := host.FindEngine(name, f.Env, f.UID)

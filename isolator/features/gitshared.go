@@ -125,3 +125,19 @@ func (s *sharedGit) tidy() {
 		_ = copytree.Remove(s.store())
 	}
 }
+
+// SayGitSettings names the settings of git that boxes have changed for themselves in the repository
+// that a folder is in.
+func SayGitSettings(c *caller.Caller, folder string) {
+	list, _ := filepath.Glob(boxFolders(c.InnerHome))
+	for _, dir := range list {
+		text, _ := os.ReadFile(filepath.Join(dir, gitTop))
+		top := strings.TrimSpace(string(text))
+		if _, in := paths.Rest(top, folder); top == "" || !in {
+			continue
+		}
+		for _, name := range share.Stay(dir) {
+			c.Say("git: a setting that a sandbox changed in %s stays with it: %s", c.Short(top), name)
+		}
+	}
+}

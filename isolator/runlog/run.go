@@ -191,20 +191,21 @@ func (r *Run) Close() error {
 }
 
 // Tidy removes the oldest runs of the folder when there are too many, more than size bytes
-// (0: MaxTotal), or older than keep (0: of any age). It looks
-// only after one run in 32, and after one that left much.
+// (0: MaxTotal), or older than keep (0: of any age). How many bytes they have it counts
+// only when one is too old, after one run in 32, and after one that left much.
 func (r *Run) Tidy(left int64, keep time.Duration, size int64) error {
-	if left < 1<<20 && (r.ID[len(r.ID)-1] != '0' || r.ID[len(r.ID)-2]&1 != 0) {
-		return nil
-	}
-	return r.folder.tidy(MaxRuns, cmp.Or(size, MaxTotal), keep)
-}
-
-func (f *Folder) tidy(runs int, total int64, keep time.Duration) error {
-	ids, err := f.ids()
+	ids, err := r.folder.ids()
 	if err != nil {
 		return err
 	}
+	seldom := r.ID[len(r.ID)-1] == '0' && r.ID[len(r.ID)-2]&1 == 0
+	if left < 1<<20 && !seldom && (len(ids) == 0 || !older(ids[0], keep)) {
+		return nil
+	}
+	return r.folder.tidy(ids, MaxRuns, cmp.Or(size, MaxTotal), keep)
+}
+
+func (f *Folder) tidy(ids []string, runs int, total int64, keep time.Duration) error {
 	var size int64
 	var errs []error
 	for i := len(ids) - 1; i >= 0; i-- { // newest first

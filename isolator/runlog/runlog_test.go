@@ -155,20 +155,29 @@ func TestTidyRemovesTheOldest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	last := begin(t, dir, names(7))
+	defer last.Close()
+	if err := last.Tidy(0, time.Since(time.Date(2026, 1, 1, 0, 0, 1, 500e6, time.Local)), 0); err != nil || left() != "0 2 3 4 5 6 7 mine" {
+		t.Errorf("after a run that leaves little, what is too old goes: %q %v", left(), err)
+	}
 	for _, c := range []struct {
 		runs  int
 		total int64
 		keep  time.Duration
 		want  string
 	}{
-		{100, 1 << 20, 0, "0 1 2 3 4 5 6 mine"},
-		{100, 1 << 20, time.Until(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)), "0 1 2 3 4 5 6 mine"},
-		{5, 1 << 20, 0, "0 2 3 4 5 6 mine"},
-		{100, 4500, 0, "0 4 5 6 mine"},
-		{100, 1 << 20, time.Since(time.Date(2026, 1, 1, 0, 0, 4, 500e6, time.Local)), "0 5 6 mine"},
-		{0, 0, 0, "0 mine"},
+		{100, 1 << 20, 0, "0 2 3 4 5 6 7 mine"},
+		{100, 1 << 20, time.Until(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)), "0 2 3 4 5 6 7 mine"},
+		{5, 1 << 20, 0, "0 3 4 5 6 7 mine"},
+		{100, 4500, 0, "0 4 5 6 7 mine"},
+		{100, 1 << 20, time.Since(time.Date(2026, 1, 1, 0, 0, 4, 500e6, time.Local)), "0 5 6 7 mine"},
+		{0, 0, 0, "0 7 mine"},
 	} {
-		if err := f.tidy(c.runs, c.total, c.keep); err != nil || left() != c.want {
+		ids, err := f.ids()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.tidy(ids, c.runs, c.total, c.keep); err != nil || left() != c.want {
 			t.Errorf("%d runs, %d bytes: %q %v, want %q", c.runs, c.total, left(), err, c.want)
 		}
 	}

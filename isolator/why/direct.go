@@ -82,12 +82,14 @@ func (t *Table) obeyed(host string) string {
 	return ""
 }
 
-// HidesBelow returns the first place below a path, which is absolute and clean, of which the
-// box does not show what is there: who reads the whole folder outside of the box would.
-func (t *Table) HidesBelow(asked string) (place string, found bool) {
+// HidesBelow returns the first place at or below a path, which is absolute and clean, of which the
+// box does not show what is there, and who reads the folder outside of the box would. That one
+// reads what reads says: of a place below the path, which may be a folder.
+func (t *Table) HidesBelow(asked string, reads func(rest string, folder bool) bool) (place string, found bool) {
 	host, _ := real(t.disk, asked)
 	for _, r := range t.Rules {
-		if (r.Hides || r.kind == file) && paths.Inside(host, r.At) {
+		rest, below := paths.Rest(host, r.At)
+		if (r.Hides || r.kind == file) && below && reads(rest, t.disk.at(r.At).kind != 'f') {
 			return r.At, true
 		}
 	}

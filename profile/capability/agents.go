@@ -15,6 +15,7 @@ func claude() Capability {
 	return Capability{
 		Name:    "claude",
 		Program: "claude",
+		Updates: []string{"update", "upgrade", "install"},
 		Folders: []Folder{{
 			Path: "~/.claude",
 			Var:  "CLAUDE_CONFIG_DIR",
@@ -143,6 +144,7 @@ func cursor() Capability {
 	return Capability{
 		Name:    "cursor",
 		Program: "cursor-agent",
+		Updates: []string{"update", "upgrade"},
 		Folders: []Folder{
 			{
 				Path:  "~/.cursor",
@@ -165,6 +167,7 @@ func codex() Capability {
 	return Capability{
 		Name:    "codex",
 		Program: "codex",
+		Updates: []string{"update"},
 		Folders: []Folder{{
 			Path: "~/.codex",
 			Var:  "CODEX_HOME",
@@ -212,6 +215,7 @@ func opencode() Capability {
 	return Capability{
 		Name:    "opencode",
 		Program: "opencode",
+		Updates: []string{"upgrade"},
 		Folders: []Folder{
 			{
 				Path: "~/.config/opencode", Var: "XDG_CONFIG_HOME", Up: true,

@@ -28,6 +28,7 @@ type Capability struct {
 	Folders []Folder // each becomes one writable mount
 	Env     []profile.KV
 	Args    []string // put before the program's own arguments
+	Updates []string // words behind the program's name with which it replaces itself
 	// Wants are files that the program makes in a project's own configuration
 	// folder before it starts, and cannot: that folder is read-only in the box.
 	// Where the folder is and the file is not, a placeholder is made for the run.

@@ -81,6 +81,8 @@ func TestProblems(t *testing.T) {
 		{"inline, dotted", "sandbox = { network = 1, limits.memoryy = 2 }", "web.toml:1: sandbox.network: wants true or false, is a whole number\nweb.toml:1: sandbox.limits.memoryy: unknown key (did you mean \"memory\"?)"},
 		{"file order", "[sandbox]\nx1 = 1\n[env]\nx2 = 2\n[sandbox.limits]\nx3 = 3", "web.toml:2: sandbox.x1: unknown key (one of network, allow, home, limits)\nweb.toml:4: env.x2: unknown key (one of set)\nweb.toml:6: sandbox.limits.x3: unknown key (one of memory)"},
 		{"twice", "name = \"a\"\n\nname = \"b\"", `web.toml:3: name: is written twice (first on line 1)`},
+		{"inline table extended", "noop = { block = [\"x\"] }\n[noop.rewrite]\nx = \"y\"", `web.toml:2: noop.rewrite: is written twice`},
+		{"dotted table extended", "[env]\nset.A = \"1\"\n[env.set]\nB = \"2\"", `web.toml:3: env.set: is written twice (first on line 2)`},
 		{"table twice", "[sandbox]\nnetwork = true\n[sandbox]\n", `web.toml:3: sandbox: is written twice (first on line 1)`},
 		{"syntax", "name = \"a\"\nname2 =\n", `web.toml:2: expected value but found the end of the line`},
 		{"syntax, word", "[sandbox]\nnetwork = yes", `web.toml:2: expected value but found "yes"`},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
@@ -94,7 +95,7 @@ func (p *Process) inProject(pl settings.Place, req hooks.Request, u *hooks.Updat
 	}
 	text, needsUser := p.notice(view)
 	u.Key = hooks.NewKey(view.Root, text)
-	if u.Key != req.Key && needsUser {
+	if u.Key != req.Key && needsUser && !p.leftOpen(u.Key) {
 		p.Say("%s", text)
 	}
 	return paths
@@ -206,6 +207,22 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 		return "is not valid", "type `inner profile validate " + it.Name + "`"
 	}
 	return "is " + string(it.State), ""
+}
+
+// openFile has the key of the notice that a person was just asked about and left open.
+func (p *Process) openFile() string { return filepath.Join(p.InnerHome, "shims", "open") }
+
+// LeaveOpen keeps the next prompt from saying what a person was just asked about.
+func (p *Process) LeaveOpen(pl settings.Place) {
+	view := p.Look(pl)
+	text, _ := p.notice(view)
+	_ = files.Write(p.openFile(), []byte(hooks.NewKey(view.Root, text)), 0o600) // else it is said
+}
+
+// leftOpen reports, once, whether a person was just asked about a notice.
+func (p *Process) leftOpen(key string) bool {
+	was, err := files.Read(p.openFile(), files.NoLinks, 64)
+	return err == nil && string(was) == key && os.Remove(p.openFile()) == nil
 }
 
 // notice is the state of a project in one line, and whether it needs the user.

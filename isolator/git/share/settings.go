@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -27,8 +28,10 @@ type settings struct {
 	last []gitconfig.Entry // the box's when they were last looked at
 }
 
-// ownSettings is the box's file, in the private folder.
-const ownSettings = "config"
+const (
+	ownSettings  = "config" // the box's file, in its part of the private folder
+	baseSettings = "base"   // what that was made of, where the box does not come
+)
 
 // refreshSettings makes the box's file anew when the host's is another one: the host's changes come, and
 // the box's own stay.
@@ -71,8 +74,7 @@ func (r *repository) refreshSettings() {
 	}
 }
 
-// baseFile is in the private folder, but nothing of the box's.
-func (r *repository) baseFile() string { return filepath.Join(r.Private, "base") }
+func (r *repository) baseFile() string { return filepath.Join(r.Private, baseSettings) }
 
 func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
 	data, err := readAt(r.private, ownSettings)
@@ -137,10 +139,32 @@ func (r *repository) settingsWritten() {
 		if branchKey().MatchString(e.Key) && passes(e, base) {
 			r.notPassed(e.Key, r.Branch(e.Key, &e.Value))
 		} else if len(less([]gitconfig.Entry{e}, last)) > 0 {
-			section, sub, name := e.Parts()
-			r.Say("git: settings that the sandbox changed stay with it: %s.%s", section, cmp.Or(sub, name))
+			r.Say("git: settings that the sandbox changed stay with it: %s", named(e))
 		}
 	}
+}
+
+// named is a setting without what a box may have made up: of a section with a name, that.
+func named(e gitconfig.Entry) string {
+	section, sub, name := e.Parts()
+	return section + "." + cmp.Or(sub, name)
+}
+
+// Stay names the settings in the private folder of a box that it changed and that stay with it.
+func Stay(private string) (names []string) {
+	read := func(name string) (list []gitconfig.Entry) {
+		if data, err := files.Read(filepath.Join(private, name), files.NoLinks, 1<<20); err == nil {
+			list, _ = gitconfig.Parse(data)
+		}
+		return list
+	}
+	base := read(baseSettings)
+	for _, e := range less(read(filepath.Join("own", ownSettings)), base) {
+		if !branchKey().MatchString(e.Key) || !passes(e, base) {
+			names = append(names, named(e))
+		}
+	}
+	return names
 }
 
 func (r *repository) notPassed(key string, err error) {

@@ -1,0 +1,45 @@
+package copytree
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+)
+
+// LinksOut returns the links at and below a path that lead out of it: to an absolute path, or by
+// way of one above it. What cannot be looked at is left out.
+func LinksOut(top string) (out []string) {
+	real, err := filepath.EvalSymlinks(filepath.Dir(top))
+	if err != nil {
+		return nil
+	}
+	real = filepath.Join(real, filepath.Base(top))
+	_ = filepath.WalkDir(real, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type() != fs.ModeSymlink {
+			return nil
+		}
+		to, err := os.Readlink(p)
+		_, stays := paths.Rest(real, followed(p))
+		if rest, _ := paths.Rest(real, p); err == nil && (filepath.IsAbs(to) || !stays) {
+			out = append(out, filepath.Join(top, rest))
+		}
+		return nil
+	})
+	return out
+}
+
+// followed is where a link leads, as far as there is something.
+func followed(p string) string {
+	to, _ := os.Readlink(p)
+	at, rest := filepath.Dir(p)+"/"+to, "" // not cleaned: what ".." is after a link the kernel says
+	for {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		i := strings.LastIndexByte(at, '/')
+		at, rest = at[:i], at[i+1:]+"/"+rest
+	}
+}
