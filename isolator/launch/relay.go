@@ -171,10 +171,12 @@ func (r *relay) alike() bool {
 	if err != nil {
 		return false
 	}
-	box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
-	if err == nil && r.follow.Load() && real.Oflag != box.Oflag {
-		real.Oflag = box.Oflag
-		(&tty{fd: r.out}).set(real)
+	if r.follow.Load() {
+		box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
+		if err == nil && real.Oflag != box.Oflag {
+			real.Oflag = box.Oflag
+			(&tty{fd: r.out}).set(real)
+		}
 	}
 	return real.Oflag&(unix.OPOST|unix.ONLCR) == unix.OPOST|unix.ONLCR
 }
