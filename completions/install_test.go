@@ -22,7 +22,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"Makefile": text, "bin/inner": nil, "bin/inner-attack": nil} {
+	for name, data := range map[string][]byte{"Makefile": text, "bin/inner": nil, "bin/inner-attack": nil, "bin/inner-beside": nil} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(tree, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,8 @@ func TestInstall(t *testing.T) {
 		want   []string
 	}{
 		{"install", []string{
-			"opt/bin/inner", "opt/bin/inner-attack", "opt/share/bash-completion/completions/inner",
+			"opt/bin/inner", "opt/libexec/inner/inner-agent", "opt/libexec/inner/inner-attack", "opt/libexec/inner/inner-beside",
+			"opt/libexec/inner/inner-fleet", "opt/libexec/inner/inner-learn", "opt/libexec/inner/inner-verify", "opt/share/bash-completion/completions/inner",
 			"opt/share/fish/vendor_completions.d/inner.fish", "opt/share/zsh/site-functions/_inner",
 		}},
 		{"uninstall", nil},
