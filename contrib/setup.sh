@@ -59,6 +59,11 @@ for goal; do
 		want bwrap bubblewrap
 		want zsh zsh
 		want fish fish
+		want elvish elvish
+		want tcsh tcsh
+		want dash dash
+		want ksh ksh
+		want mksh mksh
 		want tmux tmux
 		want strace strace
 		want direnv direnv

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/agenthook"
@@ -105,9 +106,14 @@ func (a *app) leftToDo() error {
 			a.Say("left to you: %s has a hook or a shell of inner; type: inner agent uninstall %s", a.Short(it.file), agent)
 		}
 	}
+	said := map[usershell.Line]bool{} // several shells read ~/.profile
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startup().Lines(shell) {
+			if said[l] {
+				continue
+			}
 			if l.LoadsHook(shell) || strings.Contains(l.Text, a.ShimDir()) { // the other is of init --login
+				said[l] = true
 				a.Say("left to you: line %d of %s: %s", l.Number, a.Short(l.File), l.Text)
 			}
 		}
