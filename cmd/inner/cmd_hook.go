@@ -24,7 +24,8 @@ func (a *app) cmdHook() *cobra.Command {
 		Long: "Print the hook of a shell. Put it last in the shell's start-up file, with the\nabsolute path of inner:\n\n" +
 			"  bash, zsh: eval \"$(~/.local/bin/inner hook bash)\"\n  fish:      ~/.local/bin/inner hook fish | source\n" +
 			"  elvish:    eval (~/.local/bin/inner hook elvish | slurp)\n  tcsh:      eval \"`~/.local/bin/inner hook tcsh`\"\n" +
-			"  dash, ksh: eval \"$(~/.local/bin/inner hook sh)\"\n  nu:        ~/.local/bin/inner hook nu | save -f ($nu.data-dir)/vendor/autoload/inner.nu\n\n" +
+			"  dash, ksh: eval \"$(~/.local/bin/inner hook sh)\"\n" +
+			"  nu:        ~/.local/bin/inner hook nu | save -f ($nu.data-dir)/vendor/autoload/inner.nu\n\n" +
 			"Without a shell, print that line for yours, or where it is already.",
 		Args: cobra.MaximumNArgs(1), ValidArgs: hooks.Shells(),
 		RunE: func(_ *cobra.Command, args []string) error {
