@@ -7,7 +7,8 @@
 # path      prints the path of one agent's program, or nothing
 # versions  prints what is there
 #
-# Agents: claude, gemini, codex, opencode; all of them when none is named. The
+# Agents: claude, gemini, codex, opencode; all of them when none is named. By its name
+# alone, nu: Nushell, for the tests of its hook, which distributions do not have. The
 # cache is $XDG_CACHE_HOME/inner-test/AGENT; for root, the one of the plain user
 # as whom root's tests run, and npm runs as that user as well: what a package does
 # when it is installed is nobody's reason to be root. INNER_TEST_CLAUDE_VERSION
@@ -18,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 say() { printf 'inner: %s\n' "$*" >&2; }
 usage() {
-	printf 'usage: agents.sh install|cached|path|versions [claude|gemini|codex|opencode ...]\n' >&2
+	printf 'usage: agents.sh install|cached|path|versions [claude|gemini|codex|opencode|nu ...]\n' >&2
 	exit 2
 }
 
@@ -37,10 +38,13 @@ select_agent() {
 	gemini) package=@google/gemini-cli size='100 MB' ;;
 	codex) package=@openai/codex size='400 MB' ;;
 	opencode) package=opencode-ai size='350 MB' ;;
+	nu) package=nushell size='50 MB' ;;
 	*) usage ;;
 	esac
 	cache=$caches/$agent
 	program=$cache/node_modules/.bin/$agent
+	# There it is a script of node that starts the real one.
+	if [ "$agent" = nu ]; then program=$(compgen -G "$cache/node_modules/@nushell/*/bin/nu" | head -n 1) || program=; fi
 	local name=INNER_TEST_${agent^^}_VERSION
 	spec=$package${!name:+@${!name}}
 }

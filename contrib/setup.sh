@@ -10,7 +10,7 @@
 #     which is created here: bwrap run by root hides mistakes;
 #   - Claude Code is installed from npm into a cache, for the test that shows the
 #     real program in the box (contrib/agents.sh); for `agents` Gemini CLI, Codex
-#     and opencode as well.
+#     and opencode as well; Nushell from npm, for the tests of its hook.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -59,6 +59,11 @@ for goal; do
 		want bwrap bubblewrap
 		want zsh zsh
 		want fish fish
+		want elvish elvish
+		want tcsh tcsh
+		want dash dash
+		want ksh ksh
+		want mksh mksh
 		want tmux tmux
 		want strace strace
 		want direnv direnv
@@ -207,7 +212,10 @@ for goal; do
 		;;
 	esac
 	case $goal in
-	test | agents) agents "$goal" install || exit 1 ;;
+	test | agents)
+		agents "$goal" install || exit 1
+		contrib/agents.sh install nu || say 'the tests of the hook of Nushell are not run'
+		;;
 	esac
 done
 

@@ -8,7 +8,8 @@ test_env() {
 	INNER_TEST_CLAUDE=$(contrib/agents.sh path claude)
 	# Where Go itself is, for the story that builds with it in a box.
 	INNER_TEST_GO=$(dirname "$(readlink -f "$(command -v "${GO:-go}")")")
-	export INNER_TEST_CLAUDE INNER_TEST_GO
+	INNER_TEST_NU=$(contrib/agents.sh path nu)
+	export INNER_TEST_CLAUDE INNER_TEST_GO INNER_TEST_NU
 }
 
 # copy_tree DIR: the tree as it stands into DIR, so that everybody can read it.

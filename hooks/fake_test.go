@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	terminal.DefaultSignals()
+	if nu := os.Getenv("INNER_TEST_NU"); nu != "" {
+		os.Setenv("PATH", os.Getenv("PATH")+":"+filepath.Dir(nu))
+	}
 	os.Exit(m.Run())
 }
 

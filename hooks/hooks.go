@@ -16,7 +16,7 @@
 //		StateFile: "/home/ann/.inner/shims/state",
 //	})
 //
-// The shell text is in files of its own (bash.sh, zsh.zsh, fish.fish). Values enter it
+// The shell text is in files of its own (bash.sh, zsh.zsh and so on). Values enter it
 // only through package quote. The protocol between hook and binary is in state.go.
 package hooks
 
@@ -24,6 +24,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
@@ -38,6 +39,18 @@ var zshText string
 //go:embed fish.fish
 var fishText string
 
+//go:embed elvish.elv
+var elvishText string
+
+//go:embed nu.nu
+var nuText string
+
+//go:embed tcsh.tcsh
+var tcshText string
+
+//go:embed posix.sh
+var posixText string
+
 // Vars are the values a hook is filled in with, all absolute paths.
 type Vars struct {
 	// Inner is the binary that the hook asks when something changed.
@@ -51,29 +64,54 @@ type Vars struct {
 	StateFile string
 }
 
-// Shells lists the shells that have a hook.
-func Shells() []string { return []string{"bash", "zsh", "fish"} }
+// Shells lists the shells that have a hook; sh stands for dash, ksh and others like them.
+func Shells() []string { return []string{"bash", "zsh", "fish", "elvish", "nu", "tcsh", "sh"} }
 
-// shell is one shell's text and its way of quoting.
+// ShellOf is the shell whose hook a program of that name reads, or "".
+func ShellOf(program string) string {
+	switch program {
+	case "dash", "ash", "busybox", "ksh", "ksh93", "mksh":
+		return "sh"
+	}
+	if slices.Contains(Shells(), program) {
+		return program
+	}
+	return ""
+}
+
+// shell is one shell's text, its way of quoting, and how it puts a value and a list into
+// variables. One without lists has a test of the paths instead.
 type shell struct {
-	text  string
-	quote func(string) string
+	text         string
+	quote        func(string) string
+	scalar, list string
+	changed      func(watch, there, absent []string) string
 }
 
 func lookup(name string) (shell, error) {
 	switch name {
 	case "bash":
-		return shell{bashText, quote.Bash}, nil
+		return shell{bashText, quote.Bash, "__inner_%s=%s;\n", "__inner_%s=(%s);\n", nil}, nil
 	case "zsh":
-		return shell{zshText, quote.Zsh}, nil
+		return shell{zshText, quote.Zsh, "__inner_%s=%s;\n", "__inner_%s=(%s);\n", nil}, nil
 	case "fish":
-		return shell{fishText, quote.Fish}, nil
+		return shell{fishText, quote.Fish, "set -g __inner_%s %s\n", "set -g __inner_%s %s\n", nil}, nil
+	case "elvish":
+		return shell{elvishText, quote.Elvish, "set %s = %s\n", "set %s = [%s]\n", nil}, nil
+	case "nu":
+		return shell{nuText, quote.Nu, "%s: %s\n", "%s: [%s]\n", nil}, nil
+	case "tcsh":
+		return shell{tcshText, quote.Tcsh, "set __inner_%s = %s;\n", "", changedTcsh}, nil
+	case "sh":
+		return shell{posixText, quote.POSIX, "__inner_%s=%s;\n", "", changedPOSIX}, nil
 	}
-	return shell{}, fmt.Errorf("there is no hook for the shell %q: bash, zsh and fish have one", name)
+	list := Shells()
+	last := len(list) - 1
+	return shell{}, fmt.Errorf("there is no hook for the shell %q: %s and %s have one", name, strings.Join(list[:last], ", "), list[last])
 }
 
 // Script returns the text that installs the hook in the named shell, ready to
-// be evaluated: without comments, and for bash and zsh also without meaning
+// be evaluated: without comments, and for bash, zsh and tcsh also without meaning
 // in its line breaks.
 func Script(name string, v Vars) (string, error) {
 	sh, err := lookup(name)
@@ -93,7 +131,12 @@ func Script(name string, v Vars) (string, error) {
 	if strings.Contains(v.ShimDir, ":") {
 		return "", fmt.Errorf("the shim folder %q: it has a colon in its path, so it cannot be on PATH", v.ShimDir)
 	}
-	return fill(sh.text, sh.quote, v), nil
+	text := fill(sh.text, sh.quote, v)
+	if name == "tcsh" {
+		// An "if" over several lines cannot be evaluated, and the text has quotes of both kinds.
+		text = "if ($?prompt && ! -e /run/.innerenv) eval " + sh.quote(strings.ReplaceAll(text, "\n", " ")) + "\n"
+	}
+	return text, nil
 }
 
 // fill puts the values in and leaves comments, blank lines and indentation out.

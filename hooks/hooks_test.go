@@ -46,7 +46,23 @@ func TestFilesParse(t *testing.T) {
 				check(t, text, "zsh", "-n")
 			case "fish":
 				check(t, text, "fish", "--no-execute")
+			case "elvish":
+				check(t, text, "elvish", "-compileonly")
+			case "nu":
+				if _, err := exec.LookPath("nu"); err != nil {
+					continue
+				}
+				check(t, "def read [] {\n"+text+"\n}\n", "nu", "--no-config-file")
+			case "tcsh":
+				check(t, strings.ReplaceAll(text, "\n", " "), "tcsh", "-f", "-n")
+			case "sh":
+				for _, program := range []string{"dash", "ksh", "mksh"} {
+					check(t, text, program, "-n")
+				}
 			}
+		}
+		if name == "sh" {
+			check(t, sh.text, "shellcheck")
 		}
 		if name == "bash" {
 			check(t, sh.text, "shellcheck")
@@ -96,8 +112,8 @@ func TestScriptRefuses(t *testing.T) {
 		change func(v *Vars)
 		want   string
 	}{
-		{"tcsh", func(*Vars) {}, `there is no hook for the shell "tcsh": bash, zsh and fish have one`},
-		{"", func(*Vars) {}, `there is no hook for the shell "": bash, zsh and fish have one`},
+		{"xonsh", func(*Vars) {}, `there is no hook for the shell "xonsh": bash, zsh, fish, elvish, nu, tcsh and sh have one`},
+		{"", func(*Vars) {}, `there is no hook for the shell "": bash, zsh, fish, elvish, nu, tcsh and sh have one`},
 		{"bash", func(v *Vars) { v.Inner = "inner" }, `the inner binary "inner": the path is not absolute`},
 		{"zsh", func(v *Vars) { v.StateFile = "" }, `the state file "": the path is not absolute`},
 		{"fish", func(v *Vars) { v.Inner = "/a\x00b" }, `the inner binary "/a\x00b": the path has a NUL byte in it`},
@@ -144,8 +160,8 @@ set -g __inner_names claude cursor-agent
 			t.Errorf("%s:\n%s\nwant:\n%s", shell, got, want)
 		}
 	}
-	if got := Render("tcsh", u); got != "" {
-		t.Errorf("tcsh: %q", got)
+	if got := Render("xonsh", u); got != "" {
+		t.Errorf("xonsh: %q", got)
 	}
 	if got := Render("bash", Update{}); strings.Contains(got, "token") {
 		t.Errorf("an empty token replaces what the shell read: %s", got)
@@ -164,7 +180,7 @@ func FuzzRender(f *testing.F) {
 			t.Fatal(err)
 		}
 		want := u.Token + "\x00" + u.Key + "\x00"
-		for _, list := range [][]string{sayable(u.Watch), sayable(u.Absent)} {
+		for _, list := range [][]string{sayable("bash", u.Watch), sayable("bash", u.Absent)} {
 			want += strings.Join(append([]string{fmt.Sprint(len(list))}, list...), "\x00") + "\x00"
 		}
 		if got := string(out); got != want {
@@ -183,7 +199,7 @@ func TestParseRequest(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for _, args := range [][]string{nil, {"bash"}, {"bash", "", "", "", ""}, {"tcsh", "", "", ""}} {
+	for _, args := range [][]string{nil, {"bash"}, {"bash", "", "", "", ""}, {"xonsh", "", "", ""}} {
 		if _, err := ParseRequest(args); err == nil {
 			t.Errorf("ParseRequest(%q) is fine", args)
 		}

@@ -36,7 +36,7 @@ package hooks
 // not empty; and prints Render(SHELL, Update{...}) on standard output, which the
 // hook evaluates. Leaving a project gives an empty key, so that coming back is
 // a new visit. When the exit status is not zero, the hook throws the answer
-// away (bash, zsh) and asks again only when folder or token change.
+// away (all but fish) and asks again only when folder or token change.
 //
 // Mark makes the token cheap to check: a second link to the state file, named
 // after its token. The shell compares the two with -ef, without reading, and
@@ -45,6 +45,7 @@ package hooks
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -55,14 +56,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/visible"
 )
 
 // A Request is what the hook asks, from the arguments after "__hook".
 type Request struct {
-	Shell string // bash, zsh or fish
+	Shell string // one of Shells
 	Key   string // the Key of the last Update, empty at first
 	Token string // line 1 of the state file as the shell read it
 	PWD   string // the shell's own name for its folder
@@ -117,26 +121,31 @@ func Render(name string, u Update) string {
 	if u.Flush {
 		flush = "1"
 	}
-	watch, absent := sayable(u.Watch), sayable(u.Absent)
+	watch, absent := sayable(name, u.Watch), sayable(name, u.Absent)
 	var b strings.Builder
-	scalar := func(name string, value string) { fmt.Fprintf(&b, "__inner_%s=%s;\n", name, sh.quote(value)) }
+	scalar := func(name string, value string) { fmt.Fprintf(&b, sh.scalar, name, sh.quote(value)) }
 	list := func(name string, values []string) {
-		fmt.Fprintf(&b, "__inner_%s=(%s);\n", name, joinQuoted(values, sh.quote))
+		fmt.Fprintf(&b, sh.list, name, joinQuoted(values, sh.quote))
 	}
 	mark := "mark"
 	if name == "fish" {
 		mark = "link"
-		scalar = func(name, value string) { fmt.Fprintf(&b, "set -g __inner_%s %s\n", name, sh.quote(value)) }
-		list = func(name string, values []string) {
-			fmt.Fprintf(&b, "set -g __inner_%s %s\n", name, joinQuoted(values, sh.quote))
-		}
 	}
 	if u.Token != "" {
 		scalar("token", u.Token)
 	}
-	scalar(mark, u.Mark)
+	if u.Mark != "" || name != "tcsh" { // without one it compares the state with itself
+		scalar(mark, u.Mark)
+	}
+	if name == "tcsh" {
+		u.Key = cmp.Or(u.Key, "-") // it can hand over no empty word
+	}
 	scalar("seen", u.Key)
 	scalar("flush", flush)
+	if sh.changed != nil {
+		b.WriteString(sh.changed(watch, unwatchedParents(watch), absent))
+		return b.String()
+	}
 	list("watch", watch)
 	list("there", unwatchedParents(watch))
 	list("absent", absent)
@@ -147,7 +156,50 @@ func Render(name string, u Update) string {
 		}
 	}
 	list("names", names)
+	if name == "nu" {
+		return "{\n" + b.String() + "}\n" // one record
+	}
 	return b.String()
+}
+
+// changedPOSIX is the function that tells whether a watched path changed.
+func changedPOSIX(watch, there, absent []string) string {
+	var tests []string
+	for _, p := range watch {
+		tests = append(tests, "[ "+quote.POSIX(p)+` -nt "$__inner_state" ]`)
+	}
+	for _, p := range there {
+		tests = append(tests, "[ ! -e "+quote.POSIX(p)+" ]")
+	}
+	for _, p := range absent {
+		tests = append(tests, "[ -e "+quote.POSIX(p)+" ]")
+	}
+	return "__inner_changed() { " + strings.Join(append(tests, "return 1"), " || ") + "; };\n"
+}
+
+// changedTcsh is the alias that asks inner when a watched path changed. tcsh knows the
+// seconds of a time: what changed within this one may change again unseen, so it is
+// looked at again.
+func changedTcsh(watch, _, absent []string) string {
+	now := time.Now().Unix()
+	tests := []string{"0"}
+	for _, p := range watch {
+		info, err := os.Stat(p)
+		if err != nil || info.ModTime().Unix() >= now {
+			tests = append(tests, "1")
+			continue
+		}
+		for _, t := range []struct {
+			what  string
+			value any
+		}{{"-M", info.ModTime().Unix()}, {"-Z", info.Size()}, {"-I", info.Sys().(*syscall.Stat_t).Ino}} {
+			tests = append(tests, fmt.Sprintf("%s %s != %d", t.what, quote.Tcsh(p), t.value))
+		}
+	}
+	for _, p := range absent {
+		tests = append(tests, "-e "+quote.Tcsh(p))
+	}
+	return "alias __inner_changed " + quote.Tcsh("if ("+strings.Join(tests, " || ")+") eval $__inner_update:q") + ";\n"
 }
 
 // RenderShadows answers a request about shadows: what ShellVar is to hold, and the
@@ -181,9 +233,9 @@ func joinQuoted(values []string, quote func(string) string) string {
 }
 
 // sayable leaves out what the shell's file tests cannot name.
-func sayable(paths []string) []string {
+func sayable(shell string, paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-		return !filepath.IsAbs(p) || strings.Contains(p, "\x00")
+		return !filepath.IsAbs(p) || strings.Contains(p, "\x00") || shell == "nu" && !utf8.ValidString(p)
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,9 +12,9 @@ import (
 
 func (a *app) cmdCompletion() *cobra.Command {
 	return &cobra.Command{
-		Use: "completion bash|zsh|fish", Short: "Print the completion script of a shell",
+		Use: "completion " + strings.Join(completions.Shells(), "|"), Short: "Print the completion script of a shell",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"bash", "zsh", "fish"},
+		ValidArgs: completions.Shells(),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, _ := completions.Script(args[0])
 			_, err := fmt.Fprint(tell.Raw(a.Out), text)

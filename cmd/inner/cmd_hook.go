@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,9 +18,12 @@ import (
 
 func (a *app) cmdHook() *cobra.Command {
 	c := &cobra.Command{
-		Use: "hook [bash|zsh|fish]", Short: "Print the hook of a shell, for eval",
+		Use: "hook [bash|zsh|fish|elvish|nu|tcsh|sh]", Short: "Print the hook of a shell, for eval",
 		Long: "Print the hook of a shell. Put it last in the shell's start-up file, with the\nabsolute path of inner:\n\n" +
-			"  bash, zsh: eval \"$(~/.local/bin/inner hook bash)\"\n  fish:      ~/.local/bin/inner hook fish | source\n\n" +
+			"  bash, zsh: eval \"$(~/.local/bin/inner hook bash)\"\n  fish:      ~/.local/bin/inner hook fish | source\n" +
+			"  elvish:    eval (~/.local/bin/inner hook elvish | slurp)\n  tcsh:      eval \"`~/.local/bin/inner hook tcsh`\"\n" +
+			"  dash, ksh: eval \"$(~/.local/bin/inner hook sh)\"\n" +
+			"  nu:        ~/.local/bin/inner hook nu | save -f ($nu.data-dir)/vendor/autoload/inner.nu\n\n" +
 			"Without a shell, print that line for yours, or where it is already.",
 		Args: cobra.MaximumNArgs(1), ValidArgs: hooks.Shells(),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -86,9 +88,9 @@ func (a *app) commandPath() string {
 
 // printHookLine says what to put where, for the user's shell, as make install does.
 func (a *app) printHookLine() {
-	shell := usershell.Login()
-	if !slices.Contains(hooks.Shells(), shell) {
-		fmt.Fprintf(a.Out, "there is a hook for bash, zsh and fish; the one for bash:\n")
+	shell := hooks.ShellOf(usershell.Login())
+	if shell == "" {
+		fmt.Fprintf(a.Out, "there is a hook for %s; the one for bash:\n", strings.Join(hooks.Shells(), ", "))
 		shell = "bash"
 	}
 	rc, line := a.startup().HookLine(shell)

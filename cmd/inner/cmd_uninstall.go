@@ -132,9 +132,14 @@ func (a *app) leftToDo() error {
 		cmd.Stderr = os.Stderr
 		a.WarnIf(cmd.Run())
 	}
+	said := map[usershell.Line]bool{} // several shells read ~/.profile
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startup().Lines(shell) {
+			if said[l] {
+				continue
+			}
 			if l.LoadsHook(shell) || strings.Contains(l.Text, a.ShimDir()) { // the other is of init --login
+				said[l] = true
 				a.Say("left to you: line %d of %s: %s", l.Number, a.Short(l.File), l.Text)
 			}
 		}

@@ -4,6 +4,7 @@ package main
 // nothing in it is changed.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,10 +20,7 @@ import (
 
 // initStartup writes the lines that were asked for; with ask it asks about the hook.
 func (a *app) initStartup(f initFlags, ask bool) error {
-	shell := usershell.TypedIn()
-	if !slices.Contains(hooks.Shells(), shell) {
-		shell = "bash"
-	}
+	shell := cmp.Or(hooks.ShellOf(usershell.TypedIn()), "bash")
 	rc, line := a.startup().HookLine(shell)
 	loaded := a.startup().FindHook(shell)
 	switch {

@@ -29,11 +29,45 @@ import (
 // Bash quotes s for bash. The result has no white space and no wildcard in
 // it, so it also comes through word splitting and file name expansion
 // unharmed, as happens in eval $(inner hook bash) written without quotes.
-func Bash(s string) string { return dollar(s) }
+func Bash(s string) string { return dollar(s, false) }
 
 // Zsh quotes s for zsh, in the same form as Bash: the escapes are common to
 // both, and the plain form never starts with the "=" or "~" that zsh expands.
-func Zsh(s string) string { return dollar(s) }
+func Zsh(s string) string { return dollar(s, false) }
+
+// Tcsh quotes s for tcsh 6.22 and newer: as Bash does, so that no "!" and no line break is left, but
+// with the bytes above 0x7f as they are, since an escape stands for a character there.
+func Tcsh(s string) string { return dollar(s, true) }
+
+// Elvish quotes s for elvish, where \x is a raw byte.
+func Elvish(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		if c := s[i]; c == 0 || harmless(c) {
+			b.WriteString(strings.Trim(string(c), "\x00"))
+		} else {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String() + `"`
+}
+
+// Nu quotes s for Nushell and its data format NUON. Its strings are UTF-8: bytes that are not become U+FFFD.
+func Nu(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == 0:
+		case r == '"' || r == '\\' || !unicode.IsPrint(r):
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + `"`
+}
 
 // Fish quotes s for fish.
 func Fish(s string) string {
@@ -85,8 +119,8 @@ func POSIX(s string) string { return shellescape.Quote(strings.ReplaceAll(s, "\x
 
 // dollar writes s as $'...' with everything that is not a plain character as
 // three octal digits: no quote, no backslash and no byte above 0x7f is left
-// for a shell to see in a second way, whatever its locale.
-func dollar(s string) string {
+// for a shell to see in a second way, whatever its locale. With high, bytes above 0x7f stay.
+func dollar(s string, high bool) string {
 	if plain(s) {
 		return s
 	}
@@ -95,7 +129,7 @@ func dollar(s string) string {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == 0:
-		case harmless(c) || c == '=' || c == ':' || c == '~' || c == '#':
+		case harmless(c) || c == '=' || c == ':' || c == '~' || c == '#' || high && c > 0x7f:
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, `\%03o`, c)

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 // shell is a program that reads a script of words and prints them back, each
@@ -31,6 +35,9 @@ func shells() []shell {
 		{"fish C", []string{"fish", "--no-config"}, Fish, []string{"LC_ALL=C"}},
 		{"dash", []string{"dash"}, POSIX, nil},
 		{"bash as sh", []string{"bash", "--norc", "--noprofile", "--posix"}, POSIX, nil},
+		{"ksh", []string{"ksh"}, POSIX, nil},
+		{"mksh", []string{"mksh"}, POSIX, nil},
+		{"elvish", []string{"elvish", "/dev/stdin"}, Elvish, nil},
 	}
 }
 
@@ -39,7 +46,11 @@ func (sh shell) back(t *testing.T, words []string) []string {
 	t.Helper()
 	var script strings.Builder
 	for _, w := range words {
-		fmt.Fprintf(&script, "printf '%%s\\0' %s\n", sh.quote(w))
+		if sh.name == "elvish" {
+			fmt.Fprintf(&script, "print %s\"\\x00\"\n", sh.quote(w))
+		} else {
+			fmt.Fprintf(&script, "printf '%%s\\0' %s\n", sh.quote(w))
+		}
 	}
 	cmd := exec.Command(sh.args[0], sh.args[1:]...)
 	cmd.Stdin = strings.NewReader(script.String())
@@ -86,6 +97,49 @@ func awkward() []string {
 func TestWordsComeBack(t *testing.T) {
 	for _, sh := range shells() {
 		t.Run(sh.name, func(t *testing.T) { sh.check(t, awkward()) })
+	}
+}
+
+// tcsh and Nushell read scripts of valid text alone: what comes back of other bytes is not looked at.
+func TestTextComesBack(t *testing.T) {
+	var words []string
+	for _, w := range awkward() {
+		if utf8.ValidString(w) && !strings.Contains(w, "\x00") {
+			words = append(words, w)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "words")
+	for _, sh := range []struct {
+		quote         func(string) string
+		print, reader string
+	}{
+		{Tcsh, "/usr/bin/printf '%%s\\0' %s\n", "tcsh -f"},
+		{Nu, "print -n %s \"\\u{0}\"\n", "nu -n"},
+	} {
+		var script strings.Builder
+		for _, w := range words {
+			fmt.Fprintf(&script, sh.print, sh.quote(w))
+		}
+		if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := append(strings.Fields(sh.reader), file)
+		if nu := os.Getenv("INNER_TEST_NU"); args[0] == "nu" && nu != "" {
+			args[0] = nu
+		}
+		if _, err := exec.LookPath(args[0]); args[0] == "nu" && err != nil {
+			continue // contrib/test.sh says so
+		}
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = append(cmd.Environ(), "LC_ALL=C.UTF-8")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", sh.reader, err, out)
+		}
+		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+		if !slices.Equal(got, words) {
+			t.Errorf("%s: %q\nwant %q", sh.reader, got, words)
+		}
 	}
 }
 

@@ -34,16 +34,47 @@ func (f Files) HookLine(shell string) (rc, line string) {
 		return f.Folder("zsh") + "/.zshrc", fmt.Sprintf(`eval "$(%s hook zsh)"`, quote.Zsh(f.Command))
 	case "fish":
 		return f.Folder("fish") + "/config.fish", fmt.Sprintf("%s hook fish | source", quote.Fish(f.Command))
+	case "elvish":
+		return f.Folder("elvish") + "/rc.elv", fmt.Sprintf("eval (%s hook elvish | slurp)", f.word(quote.Elvish, "(external %s)"))
+	case "nu":
+		// nu evaluates no text. It reads the files of this folder after config.nu.
+		return f.Folder("nu") + "/config.nu", fmt.Sprintf("mkdir ($nu.data-dir)/vendor/autoload; "+
+			"%s hook nu | save -f ($nu.data-dir)/vendor/autoload/inner.nu", f.word(quote.Nu, "^%s"))
+	case "tcsh":
+		return f.tcshrc(), fmt.Sprintf("if ($?tcsh) eval \"`%s hook tcsh`\"", f.word(quote.Tcsh, "%s"))
+	case "sh":
+		return cmp.Or(os.Getenv("ENV"), f.Home+"/.profile"), fmt.Sprintf(`eval "$(%s hook sh)"`, quote.POSIX(f.Command))
 	}
 	return f.Home + "/.bashrc", fmt.Sprintf(`eval "$(%s hook bash)"`, quote.Bash(f.Command))
 }
 
-// Folder is where the files of zsh and fish are.
-func (f Files) Folder(shell string) string {
-	if shell == "zsh" {
-		return cmp.Or(os.Getenv("ZDOTDIR"), f.Home)
+// word is inner as a word of a shell, in a form that says it is a program where it needs quotes.
+func (f Files) word(quoted func(string) string, form string) string {
+	if quote.POSIX(f.Command) == f.Command {
+		return f.Command
 	}
-	return cmp.Or(os.Getenv("XDG_CONFIG_HOME"), f.Home+"/.config") + "/fish"
+	return fmt.Sprintf(form, quoted(f.Command))
+}
+
+// tcshrc is the one file of the home that tcsh reads: making the first would hide the second.
+func (f Files) tcshrc() string {
+	for _, name := range []string{"/.tcshrc", "/.cshrc"} {
+		if _, err := os.Stat(f.Home + name); err == nil {
+			return f.Home + name
+		}
+	}
+	return f.Home + "/.tcshrc"
+}
+
+// Folder is where the files of zsh, fish, elvish and nu are.
+func (f Files) Folder(shell string) string {
+	switch shell {
+	case "zsh":
+		return cmp.Or(os.Getenv("ZDOTDIR"), f.Home)
+	case "nu":
+		shell = "nushell"
+	}
+	return cmp.Or(os.Getenv("XDG_CONFIG_HOME"), f.Home+"/.config") + "/" + shell
 }
 
 // names are the files a shell with a prompt may read, before what those name.
@@ -64,6 +95,16 @@ func (f Files) names(shell string) []string {
 	case "fish":
 		dir := f.Folder("fish")
 		return append(glob([]string{dir + "/config.fish"}, dir+"/conf.d/*.fish"), "/etc/fish/config.fish")
+	case "elvish":
+		return []string{f.Folder("elvish") + "/rc.elv"}
+	case "nu":
+		dir := f.Folder("nu")
+		return glob([]string{dir + "/config.nu", dir + "/env.nu", dir + "/login.nu"}, dir+"/autoload/*.nu")
+	case "tcsh":
+		return []string{f.tcshrc(), f.Home + "/.login", "/etc/csh.cshrc", "/etc/csh.login"}
+	case "sh":
+		rc, _ := f.HookLine("sh")
+		return []string{rc, f.Home + "/.profile", f.Home + "/.kshrc", f.Home + "/.mkshrc", "/etc/profile"}
 	}
 	list := []string{f.Home + "/.bashrc", f.Home + "/.bash_profile", f.Home + "/.bash_login", f.Home + "/.profile", f.Home + "/.bash_aliases"}
 	return append(glob(list, f.Home+"/.bashrc.d/*"), "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile")
@@ -87,7 +128,7 @@ var (
 		return regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(?:\.|source)\s+["']?([^\s"';&|]+)`)
 	})
 	hookCall = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`([^\s("'` + "`" + `;|&]*inner)['"]?\s+hook\s+(bash|zsh|fish)\b`)
+		return regexp.MustCompile(`([^\s("'` + "`" + `;|&]*inner)['"]?\s+hook\s+(` + strings.Join(hooks.Shells(), "|") + `)\b`)
 	})
 )
 
@@ -151,9 +192,7 @@ type Hook struct {
 
 // FindHook looks for the hook in a shell's start-up files; nil when it is in none.
 func (f Files) FindHook(shell string) *Hook {
-	if !slices.Contains(hooks.Shells(), shell) {
-		shell = "bash"
-	}
+	shell = cmp.Or(hooks.ShellOf(shell), "bash")
 	for _, l := range f.Lines(shell) {
 		if !l.LoadsHook(shell) {
 			continue

@@ -1,5 +1,5 @@
 // Package usershell knows the shells of a person: what kind of shell started this process and
-// what it has in the place of shims, and what the start-up files of bash, zsh and fish do.
+// what it has in the place of shims, and what their start-up files do.
 package usershell
 
 import (
@@ -122,8 +122,11 @@ func TypedIn() string {
 
 // Starting is the kind of the shell that started this process, else the user's.
 func Starting() string {
-	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil && slices.Contains(hooks.Shells(), filepath.Base(exe)) {
-		return filepath.Base(exe)
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
+		// A script of sh is no shell that a person has.
+		if shell := hooks.ShellOf(filepath.Base(exe)); shell != "" && (shell != "sh" || hooks.ShellOf(Login()) == "sh") {
+			return shell
+		}
 	}
 	return Login()
 }
