@@ -264,7 +264,7 @@ func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Fixture) (leak st
 	defer null.Close()
 	o := launch.Options{Stdin: null, Stdout: null, Stderr: theirs, Timeout: attackTime, Supervisor: box.Options().Supervisor, Interactive: box.Spec.Entrypoint.Interactive}
 	if s.Slave != nil {
-		o.Stdin, o.Stdout = s.Slave, s.Slave
+		o.Stdin, o.Stdout, o.Made = s.Slave, s.Slave, true
 	}
 	trial := s.Trial
 	trial.Inner = boxInner

@@ -37,10 +37,13 @@ func (c *console) open(o Options, job *wire.Job) {
 		}
 	}
 	var devices []uint64 // of c.ptys
-	c.full = o.Interactive && !o.Trial && terminal[0] && (&tty{fd: c.stdio[0]}).controls()
+	c.full = o.Interactive && !o.Trial && terminal[0] && (o.Made || (&tty{fd: c.stdio[0]}).controls())
 	if c.terminals.Control = c.full; c.full {
 		// Standard input may be open for reading alone.
-		if c.real.fd = openControlling(); c.real.fd < 0 {
+		if !o.Made {
+			c.real.fd = openControlling()
+		}
+		if c.real.fd < 0 {
 			c.real.fd, _ = unix.FcntlInt(uintptr(c.stdio[0]), unix.F_DUPFD_CLOEXEC, 3)
 		}
 		// In the background its modes are somebody else's for the moment.

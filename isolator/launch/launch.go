@@ -73,6 +73,10 @@ type Options struct {
 	// Without it a terminal as stdin is /dev/null.
 	Interactive bool
 
+	// Made says that the terminal as stdin was made by this process, which holds its other end: nobody
+	// else reads it. Any other terminal has to be this process's controlling one.
+	Made bool
+
 	// Raw has that terminal give what is typed at once, and show none of it, from the start.
 	Raw bool
 

@@ -197,7 +197,7 @@ func (e *Exam) Plan(p plan.Plan) plan.Plan {
 func (e *Exam) Options() launch.Options {
 	return launch.Options{
 		Stdin: e.stdio[0], Stdout: e.stdio[1], Stderr: e.theirs,
-		Interactive: e.master != nil,
+		Interactive: e.master != nil, Made: true,
 		Timeout:     builtinTime + time.Duration(len(e.ask.Custom))*CustomTime,
 	}
 }
