@@ -135,7 +135,7 @@ func (r *resolver) organisation() {
 		key, by   string
 		has       []string
 		forbidden strict.List
-	}{{"capabilities", "forbid.capabilities", rc.Capabilities, o.Capabilities}, {"sandbox.allow", "forbid.allow", rc.Allow, o.Allow}} {
+	}{{"capabilities", "forbid.capabilities", rc.Capabilities, o.Capabilities}, {"sandbox.allow", "forbid.allow", r.s.Sandbox.Allow.Texts(), o.Allow}} {
 		for _, name := range list.has {
 			if at, ok := listed(list.forbidden, name); ok {
 				r.forbidden(list.key, strconv.Quote(name), at, list.by)

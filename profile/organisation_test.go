@@ -2,6 +2,7 @@ package profile
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,27 @@ func TestOrganisationLimits(t *testing.T) {
 		before.LimitsLoose = rc.LimitsLoose
 		if wider, _ := DiffGrants(Grants(before), Grants(rc)); len(wider) > 0 {
 			t.Errorf("%s: what was allowed before asks again: %v", asked, wider)
+		}
+	}
+}
+
+// What an organisation forbids of allow is refused by its name: a resource, a word that switches a layer off, and what
+// the version before said for that.
+func TestOrganisationAllow(t *testing.T) {
+	o := &Organisation{}
+	for _, word := range []string{"ssh-keys", "no-seccomp", "host-proc"} {
+		o.Allow.Items = append(o.Allow.Items, strict.Item{Text: word, At: strict.Pos{File: OrganisationFile, Line: 3}})
+	}
+	for text, word := range map[string]string{
+		`allow = ["ssh-keys"]`: "ssh-keys", `allow = ["no-seccomp"]`: "no-seccomp", `seccomp = "off"`: "no-seccomp", `proc = "bind"`: "host-proc",
+		`allow = ["no-landlock"]`: "",
+	} {
+		w, p := resolveWorld(t, "[sandbox]\n"+text)
+		c := w.context()
+		c.Organisation = o
+		_, err := p.Resolve(c)
+		if refused := err != nil && strings.Contains(err.Error(), strconv.Quote(word)+" is forbidden by "+OrganisationFile+":3 (forbid.allow)"); refused != (word != "") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
