@@ -1,7 +1,7 @@
 // Package registry says which hosts a group of network_allow stands for:
 // where the public registries of packages are, and where git and agents fetch from.
 //
-//	registry.Public("npm")                                          // "registry.npmjs.org", "registry.yarnpkg.com"
+//	registry.Public("npm")                                          // two hosts
 //	registry.Hosts("npm", map[string][]string{"npm": {"a.corp"}})   // "a.corp"
 package registry
 
