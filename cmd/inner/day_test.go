@@ -131,7 +131,7 @@ func TestDay(t *testing.T) {
 			do("inner home show", `~/new/ .*1 file`)
 			do("inner home get ~/new", `~/app/new`)
 			do("inner home reset --yes; inner home list", `inner: there are no homes: home = "own"`)
-			do("inner why .env", `hidden .env: cannot be read`, `type   inner profile edit claude`)
+			do("inner why .env", `hidden .env: cannot be read`, `type   inner allow file:.env -p claude`)
 			do("inner explain | tail -n 1", `inner: hint: inner why PATH -p claude`)
 			do("inner changes show", `inner: no copies are kept\ninner: hint: inner run --keep`)
 

@@ -1,6 +1,7 @@
 // Package consent composes what `inner allow` shows before it asks, in ten lines for a profile. Read it from the
 // end: next to the question stands what is dangerous, above it what is ordinary, one line for what can be changed,
-// read, reached, and so on. Of a profile that builds on a built-in one only what it has more is shown.
+// read, reached, and so on. Of a profile that builds on a built-in one what it has more is shown, of several
+// profiles what they have in common once.
 //
 //	list, wrong := consent.Read(settings, place, files, record, config)
 //	page := consent.Page{Settings: settings, Place: place, List: list, Config: config}
@@ -16,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
@@ -64,7 +66,7 @@ func Stops(s *settings.Settings, p *profile.Profile, at profile.Context) error {
 	return err
 }
 
-// look is that, and what of the project the box would not see.
+// look is that, and what there is in the project that the box would not see.
 func look(s *settings.Settings, p *profile.Profile, at profile.Context) (hidden []string, err error) {
 	b, err := isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
 	if fault.Code(err) == launch.CodeNotFound {
@@ -75,7 +77,7 @@ func look(s *settings.Settings, p *profile.Profile, at profile.Context) (hidden 
 		return nil, err
 	}
 	for _, place := range b.Plan.Masked {
-		if rest, below := paths.Rest(b.Spec.Project, place); below && rest != "" {
+		if rest, below := paths.Rest(b.Spec.Project, place); below && rest != "" && files.Exists(place) {
 			hidden = append(hidden, rest)
 		}
 	}
@@ -99,13 +101,19 @@ func (t *page) write() {
 		t.config()
 	}
 	unsigned := false
+	var fresh []Candidate
 	for _, c := range asked {
 		if len(c.Old) == 0 || c.State == trust.Denied { // what was denied is read as a whole
-			t.fresh(c)
+			fresh = append(fresh, c)
 			unsigned = unsigned || len(features.Unsigned(t.Caller, c.Spec)) > 0
 		} else {
 			t.changed(c)
 		}
+	}
+	if t.older(fresh); len(fresh) == 1 {
+		t.fresh(fresh[0])
+	} else if len(fresh) > 1 {
+		t.several(fresh)
 	}
 	if unsigned {
 		t.line("", "%s", features.SignLine)
@@ -155,39 +163,84 @@ func wrapped(text string, width int) string {
 	return b.String() + text + "\n"
 }
 
+func (t *page) older(list []Candidate) {
+	for _, c := range list {
+		if c.older() {
+			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", c.Profile.Name)
+		}
+	}
+}
+
 // fresh shows a profile that was never allowed.
 func (t *page) fresh(c Candidate) {
 	name := c.Profile.Name
-	if c.older() {
-		t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
-	}
+	safe, dangerous := t.split(c.Grants)
 	base, less, more := t.builtin(c)
-	safe, dangerous := t.split(more)
-	switch {
-	case base == "":
-		safe, dangerous = t.split(c.Grants)
+	if base == "" {
 		t.line("", "profile %s (%s) grants:", name, t.Short(c.Profile.Path))
-	case len(more)+len(less) == 0:
-		t.line("", "profile %s (%s) grants what the built-in profile %s does", name, t.Short(c.Profile.Path), base)
-	case len(more) == 0:
-		t.line("", "profile %s (%s) grants what the built-in profile %s does, and less:", name, t.Short(c.Profile.Path), base)
-	default:
-		t.line("", "profile %s (%s) grants what the built-in profile %s does, and more:", name, t.Short(c.Profile.Path), base)
-	}
-	for _, text := range rows(safe) {
-		t.line("  ", "%s", text)
-	}
-	for _, text := range rows(less) {
-		t.line("  ", "less: %s", text)
+		t.rows("", safe)
+	} else {
+		t.line("", "profile %s (%s) grants what the built-in profile %s does%s", name, t.Short(c.Profile.Path), base, differs(less, more))
+		changes := func(g profile.Grant) bool { return g.Key == profile.MountRW }
+		t.rows("", slices.DeleteFunc(safe, func(g profile.Grant) bool { return !changes(g) }))
+		safe, _ = t.split(more)
+		t.rows("", slices.DeleteFunc(safe, changes))
+		t.rows("less: ", less)
 	}
 	if n := len(c.hidden); n > 0 {
 		t.line("  ", "does not see of this project: %s", strings.Join(visible.Some(c.hidden, 6), ", "))
 	}
 	if base != "" {
 		t.line("  ", "(all of it: inner explain %s)", name)
-		_, dangerous = t.split(c.Grants)
 	}
 	t.dangerous(c, dangerous, "")
+}
+
+// differs is how a sentence on a built-in profile ends.
+func differs(less, more []profile.Grant) string {
+	switch {
+	case len(more) > 0:
+		return ", and more:"
+	case len(less) > 0:
+		return ", and less:"
+	}
+	return ":"
+}
+
+// several shows profiles that were never allowed, without what makes each narrower.
+func (t *page) several(list []Candidate) {
+	var names, words []string
+	var in, out [][]profile.Grant
+	for _, c := range list {
+		safe, dangerous := t.split(c.Grants)
+		safe = slices.DeleteFunc(safe, func(g profile.Grant) bool { return g.Tightens })
+		if len(c.hidden) > 0 {
+			g := profile.Grant{Kind: "hides", Words: "does not see of this project"}
+			for _, rest := range c.hidden {
+				g.Items = append(g.Items, profile.Item{Text: rest})
+			}
+			safe = append(safe, g)
+		}
+		in, out = append(in, safe), append(out, dangerous)
+		names, words = append(names, c.Profile.Name), append(words, called(c, list))
+	}
+	t.line("", "%d profiles of %s: %s", len(list), t.Short(t.Place.Root()), strings.Join(names, ", "))
+	t.rows("", together(words, in))
+	t.line("  ", "(all of one: inner explain NAME)")
+	for _, g := range together(words, out) {
+		t.warn("%s", g.Text)
+	}
+}
+
+// called is how a profile is called beside what it grants: claude-interactive as claude, if no other is.
+func called(c Candidate, list []Candidate) string {
+	short := func(c Candidate) string { return strings.SplitN(c.Profile.Name, "-", 2)[0] }
+	for _, o := range list {
+		if o.Profile != c.Profile && short(o) == short(c) {
+			return c.Profile.Name
+		}
+	}
+	return short(c)
 }
 
 // dangerous notes what stands next to the question.
@@ -215,28 +268,31 @@ func (t *page) builtin(c Candidate) (name string, less, more []profile.Grant) {
 
 // kinds are the kinds of grants in the order of the lines that tell them, those of one line together.
 func kinds() [][]string {
-	return [][]string{{"runs"}, {"writes", "copies"}, {"reads"}, {"network"}, {"capability", "login", "git"}, {"secret", "passes", "sets", "path"}}
+	return [][]string{{"runs"}, {profile.MountRW}, {"writes", "copies"}, {"reads"}, {"network"}, {"capability", "login", "git"}, {"secret", "passes", "sets", "path"}}
 }
 
-// rows are a line for each sort of grants, last what makes the box narrower.
-func rows(grants []profile.Grant) (out []string) {
+// rows writes a line for each sort of grants, last what makes the box narrower.
+func (t *page) rows(head string, grants []profile.Grant) {
 	lines := make([][]string, len(kinds())+2)
 	for _, g := range grants {
-		at := slices.IndexFunc(kinds(), func(line []string) bool { return slices.Contains(line, g.Kind) })
+		at := slices.IndexFunc(kinds(), func(line []string) bool { return slices.Contains(line, g.Key) || slices.Contains(line, g.Kind) })
 		switch {
 		case g.Tightens:
 			at = len(lines) - 1
 		case at < 0:
 			at = len(lines) - 2
 		}
-		lines[at] = append(lines[at], g.Text)
+		text := g.Text
+		if rest, more := strings.CutPrefix(text, "can read"); more && len(lines[at]) > 0 {
+			text = strings.TrimLeft(rest, ": ")
+		}
+		lines[at] = append(lines[at], text)
 	}
 	for _, line := range lines {
 		if len(line) > 0 {
-			out = append(out, strings.Join(line, "; "))
+			t.line("  ", "%s%s", head, strings.Join(line, "; "))
 		}
 	}
-	return out
 }
 
 // changed shows how a profile differs from the version that was allowed last.

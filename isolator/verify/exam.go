@@ -198,7 +198,7 @@ func (e *Exam) Options() launch.Options {
 	return launch.Options{
 		Stdin: e.stdio[0], Stdout: e.stdio[1], Stderr: e.theirs,
 		Interactive: e.master != nil, Made: true,
-		Timeout:     builtinTime + time.Duration(len(e.ask.Custom))*CustomTime,
+		Timeout: builtinTime + time.Duration(len(e.ask.Custom))*CustomTime,
 	}
 }
 
