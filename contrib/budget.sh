@@ -15,7 +15,7 @@ go_files() { find . \( -path ./.git -o -path ./bin \) -prune -o -name '*.go' ! -
 # linked: the lines of this module in what a typed claude starts or talks to, each once.
 linked() {
 	"$GO" list -tags programs -deps -f '{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}' \
-		./cmd/inner-shim ./cmd/inner-box | grep . | sort -u | tr '\n' '\0' | lines
+		./cmd/inner-shim ./cmd/inner-box ./cmd/inner-git | grep . | sort -u | tr '\n' '\0' | lines
 }
 # Scripts and TOML that ship; what only shows or tests something is under scripts.
 shell_files() { find hooks shims completions isolator cmd -path '*/testdata' -prune -o \( -name '*.sh' -o -name '*.zsh' -o -name '*.fish' -o -name '*.bash' -o -name '*.elv' -o -name '*.nu' -o -name '*.tcsh' -o -name '_inner' -o -name '*.js' -o -name '*.nft' \) -print0; }

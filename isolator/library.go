@@ -37,8 +37,8 @@ func Main() {
 	switch {
 	case box.Is(os.Args):
 		os.Exit(box.Run())
-	case server.Is(os.Args):
-		os.Exit(server.Run())
+	case servesGit && server.Is(os.Args):
+		os.Exit(serveGit(os.Args))
 	case isKeeper(os.Args):
 		os.Exit(keepBox())
 	case outside.Is(os.Args):

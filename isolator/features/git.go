@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
@@ -235,6 +236,11 @@ func (b *boxGits) heads(run *Run) error {
 	return nil
 }
 
+// serverProgram returns what serves git directories: inner-git, and inner itself in a build that carries none.
+func serverProgram(c *caller.Caller) string {
+	return cmp.Or(innerbox.Git(filepath.Join(c.InnerHome, "shims")), c.Exe, "/proc/self/exe")
+}
+
 // start starts the server, and has it mount what it serves before the program starts.
 func (b *boxGits) start(run *Run, o *launch.Options) {
 	if b.server != nil {
@@ -254,7 +260,7 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		return
 	}
 	var err error
-	if b.server, err = server.Start(cmp.Or(innerbox.Git(filepath.Join(run.InnerHome, "shims")), run.Exe, "/proc/self/exe"), list); err == nil {
+	if b.server, err = server.Start(serverProgram(run.Caller), list); err == nil {
 		run.Undo(b.server.Close)
 		run.Undo(b.server.End)
 	}

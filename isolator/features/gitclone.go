@@ -17,7 +17,6 @@ import (
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
-	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
@@ -151,7 +150,7 @@ func recoverGit(c *caller.Caller) {
 	}
 	list, _ := filepath.Glob(boxFolders(c.InnerHome))
 	for _, dir := range list {
-		if share.Locks(dir) || len(clone.States(dir)) > 0 {
+		if server.Locks(dir) || len(clone.States(dir)) > 0 {
 			settle(c, dir, "")
 		}
 	}
@@ -167,7 +166,7 @@ func settle(c *caller.Caller, dir, again string) {
 	defer s.lock.Close()
 	top, _ := os.ReadFile(filepath.Join(dir, gitTop))
 	if r, err := git.FindAt(strings.TrimSpace(string(top))); err == nil && repositoryFolder(c, r.Common) == filepath.Dir(dir) {
-		_ = share.Sweep(r.Common, dir) // else the next run there does
+		_ = server.Sweep(serverProgram(c), r.Common, dir) // else the next run there does
 	}
 	for _, state := range clone.States(dir) {
 		if state.Lines == nil || state.Run == again {

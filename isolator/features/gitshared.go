@@ -19,7 +19,6 @@ import (
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
-	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/isolator/ownhome"
 )
 
@@ -114,14 +113,14 @@ func (s *sharedGit) close(run *Run) {
 		_ = clone.State{Private: s.dir, Run: run.ID()}.Drop()
 	}
 	s.tidy()
-	if what := share.HalfDone(s.dir); what != "" {
+	if what := server.HalfDone(s.dir); what != "" {
 		run.Say("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
 	}
 }
 
 // tidy removes the box's objects, unless something that is half done or waits names some.
 func (s *sharedGit) tidy() {
-	if share.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
+	if server.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
 		_ = copytree.Remove(s.store())
 	}
 }
@@ -136,7 +135,7 @@ func SayGitSettings(c *caller.Caller, folder string) {
 		if _, in := paths.Rest(top, folder); top == "" || !in {
 			continue
 		}
-		for _, name := range share.Stay(dir) {
+		for _, name := range server.Stay(serverProgram(c), dir) {
 			c.Say("git: a setting that a sandbox changed in %s stays with it: %s", c.Short(top), name)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
-	"github.com/enr/inner/isolator/git/share"
 )
 
 // fixture is a repository of the host, and a box that works on the same files with a clone.
@@ -269,7 +268,7 @@ func TestRebase(t *testing.T) {
 	f.start()
 	f.in("git rebase -q main || :")
 	f.bring()
-	if what := share.HalfDone(f.home + "/folder"); what != "rebase" {
+	if what := server.HalfDone(f.home + "/folder"); what != "rebase" {
 		t.Error(what)
 	}
 	f.is("git symbolic-ref -q HEAD || git log --format=%s -1; git status --short; ls .git/rebase-merge 2>/dev/null || echo none", "m\n M a\nnone")
@@ -277,7 +276,7 @@ func TestRebase(t *testing.T) {
 	f.in("echo both >a; git add a; GIT_EDITOR=: git rebase --continue")
 	f.bring()
 	f.is("git symbolic-ref HEAD; git log --format=%s; git status --short", "refs/heads/topic\nt\nm\nfirst")
-	if what := share.HalfDone(f.home + "/folder"); what != "" {
+	if what := server.HalfDone(f.home + "/folder"); what != "" {
 		t.Error(what)
 	}
 }

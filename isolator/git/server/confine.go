@@ -20,8 +20,8 @@ const (
 	landlockCut    = unix.LANDLOCK_ACCESS_FS_TRUNCATE // from the third
 )
 
-// confine leaves the server its repositories, and what git needs. A kernel without Landlock leaves all.
-func confine(repos []Repository) error {
+// Confine leaves the process of a server its repositories, and what git needs. A kernel without Landlock leaves all.
+func Confine(repos []Repository) error {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {
 		return nil

@@ -39,7 +39,7 @@ func confined(dir string) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	git, err := exec.LookPath("git")
 	if err == nil {
-		err = confine([]Repository{{Repository: gate.Repository{
+		err = Confine([]Repository{{Repository: gate.Repository{
 			Git: git, Dir: at("p/.git"), Top: at("p"), Store: at("inner/store"), Private: at("inner/private"),
 		}}})
 	}

@@ -8,6 +8,8 @@
 //	s, err := server.Start(exe, repositories)
 //	err = s.Mount(namespaces)     // all are in the box, and it may start
 //	s.End()                       // before the box ends
+//
+// What the process does is isolator/git/share: a program that starts boxes does not link it.
 package server
 
 import (
@@ -18,7 +20,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -29,7 +30,6 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/program"
-	"github.com/enr/inner/isolator/git/share"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -51,17 +51,20 @@ type Repository struct {
 	Away    []string // names of the git directory that the box does not see
 }
 
-// word is the argument that makes a binary of inner a server, and exe the name it is started under.
+// exe is the name that a binary of inner is started under for the work of this package, with one of these words.
 const (
-	word = "__git"
-	exe  = "inner: git"
+	exe = "inner: git"
+
+	wordServe = "__git"
+	WordSweep = "__sweep" // the git directory, the private folder: see Sweep
+	WordStay  = "__stay"  // the private folder: see Stay
 )
 
-// Is reports whether this process was started as a server.
-func Is(args []string) bool { return len(args) == 2 && args[0] == exe && args[1] == word }
+// Is reports whether this process was started for that.
+func Is(args []string) bool { return len(args) >= 2 && args[0] == exe }
 
-// message is what a server tells.
-type message struct {
+// Message is what a server tells.
+type Message struct {
 	Failed string // it cannot serve
 	Line   string // for the person
 	Moved  *Moved
@@ -72,12 +75,13 @@ type Moved struct{ Repo, Ref, Old, New string }
 
 // Server is a process that serves.
 type Server struct {
-	socket int
-	word   *os.File // a pipe: what mounts waits for a byte of it, and ends with it
-	pid    int
-	over   chan struct{} // closed when the process is gone
-	heard  chan struct{} // closed when all that it told was taken; nil before it serves
-	repos  []Repository
+	program string
+	socket  int
+	word    *os.File // a pipe: what mounts waits for a byte of it, and ends with it
+	pid     int
+	over    chan struct{} // closed when the process is gone
+	heard   chan struct{} // closed when all that it told was taken; nil before it serves
+	repos   []Repository
 
 	mu    sync.Mutex
 	lines []string
@@ -86,9 +90,9 @@ type Server struct {
 
 // The descriptors of a server.
 const (
-	socketFD = 3
-	specFD   = 4
-	wordFD   = 5
+	SocketFD = 3 // messages
+	SpecFD   = 4 // the repositories, as JSON
+	WordFD   = 5 // a pipe: what mounts waits for a byte of it, and ends with it
 )
 
 // slack is how late the timers of a server may be. Go's runtime looks at its threads every 20 us after each pause, which
@@ -122,13 +126,13 @@ func Start(program string, repos []Repository) (*Server, error) {
 		return nil, err
 	}
 	defer theirWord.Close()
-	s := &Server{socket: pair[0], word: give, over: make(chan struct{}), repos: repos}
+	s := &Server{program: program, socket: pair[0], word: give, over: make(chan struct{}), repos: repos}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 		cmd := &exec.Cmd{
-			Path: program, Args: []string{exe, word}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
+			Path: program, Args: []string{exe, wordServe}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
 		}
 		err := cmd.Start()
@@ -187,9 +191,9 @@ func (s *Server) answer() error {
 	return nil
 }
 
-func (s *Server) receive() (m message, err error) {
+func (s *Server) receive() (m Message, err error) {
 	buf := make([]byte, 64<<10)
-	n, err := recv(s.socket, buf, nil)
+	n, err := Recv(s.socket, buf, nil)
 	if err == nil && n == 0 {
 		err = errors.New("it ended")
 	}
@@ -199,7 +203,8 @@ func (s *Server) receive() (m message, err error) {
 	return m, err
 }
 
-func recv(socket int, buf, oob []byte) (n int, err error) {
+// Recv receives a message on a socket, and what comes with it.
+func Recv(socket int, buf, oob []byte) (n int, err error) {
 	for {
 		n, _, _, _, err := unix.Recvmsg(socket, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err != unix.EINTR {
@@ -249,114 +254,15 @@ func (s *Server) End() {
 		<-s.heard
 	}
 	for _, r := range s.repos {
-		if share.Locks(r.Private) {
-			<-s.over                          // the kernel takes some 15 ms to end a process that has an inotify
-			_ = share.Sweep(r.Dir, r.Private) // else the next run does
+		if Locks(r.Private) {
+			<-s.over                               // the kernel takes some 15 ms to end a process that has an inotify
+			_ = Sweep(s.program, r.Dir, r.Private) // else the next run does
 		}
 	}
 }
 
 // Close lets go of what is left, after End.
 func (s *Server) Close() { unix.Close(s.socket) }
-
-// maxMemory bounds the server: a box can have it remember, and hold, as much as it likes. It ends there, and with it git in the box.
-const maxMemory = 4 << 30
-
-// Run is the server. It returns when the launcher is gone, or with what it could not do.
-func Run() int {
-	unix.CloseOnExec(socketFD)
-	unix.CloseOnExec(specFD)
-	unix.CloseOnExec(wordFD)
-	usual := debug.SetGCPercent(400) // its start makes some MB, of which little stays
-	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
-	told := teller{}
-	if err := serve(&told); err != nil {
-		told.send(message{Failed: err.Error()})
-		return 1
-	}
-	debug.SetGCPercent(usual)
-	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
-	buf := make([]byte, 1)
-	for {
-		if n, err := recv(socketFD, buf, nil); n <= 0 || err != nil {
-			return 0
-		}
-	}
-}
-
-// serve opens the repositories, waits for the namespaces of the box, and mounts them there.
-func serve(told *teller) error {
-	var repos []Repository
-	if err := json.NewDecoder(os.NewFile(specFD, "spec")).Decode(&repos); err != nil {
-		return err
-	}
-	var places []share.Place
-	for i := range repos {
-		r := &repos[i]
-		s, err := open(r, told)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.Dir, err)
-		}
-		places = append(places, share.Place{Server: s, Objects: r.Box})
-	}
-	mounting, err := share.Prepare(wordFD, places...)
-	if err != nil {
-		return err
-	}
-	if err := confine(repos); err != nil { // what mounts is not
-		return err
-	}
-	oob := make([]byte, unix.CmsgSpace(2*4))
-	if n, err := recv(socketFD, make([]byte, 1), oob); n <= 0 || err != nil {
-		return errors.Join(errors.New("no box"), err)
-	}
-	list, err := unix.ParseSocketControlMessage(oob)
-	if err != nil || len(list) == 0 {
-		return errors.Join(errors.New("no box"), err)
-	}
-	fds, err := unix.ParseUnixRights(&list[0])
-	if err != nil {
-		return err
-	}
-	user := -1
-	if len(fds) > 1 {
-		user = fds[1]
-	}
-	if err := mounting.Enter(user, fds[0]); err != nil {
-		return err
-	}
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
-	told.send(message{}) // now the launcher gives the word, or ends and with that what mounts
-	if err := mounting.Serve(); err != nil {
-		return err
-	}
-	told.send(message{})
-	return nil
-}
-
-// open opens a repository and its gate.
-func open(r *Repository, told *teller) (*share.Server, error) {
-	g, err := gate.Open(r.Repository, told.say)
-	if err != nil {
-		return nil, err
-	}
-	filled := sync.OnceValue(func() error {
-		r.Leave()
-		return r.Fill(filepath.Join(r.Private, "own"))
-	})
-	settings := func() (list, ours []gitconfig.Entry, err error) {
-		if err = filled(); err == nil {
-			list, err = r.Visible()
-		}
-		return list, r.Ours, err
-	}
-	return share.Open(share.Options{
-		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Hidden: r.Away, Objects: g, Index: g, Settings: settings, Branch: r.Branch, Say: told.say,
-		Moved: func(ref, old, now string) { told.send(message{Moved: &Moved{r.Dir, ref, old, now}}) },
-	})
-}
 
 // Visible are the settings of the repository that the box sees.
 func (r Repository) Visible() (list []gitconfig.Entry, err error) {
@@ -400,25 +306,4 @@ func (r Repository) Branch(key string, value *string) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
-}
-
-// teller tells the launcher.
-type teller struct{ mu sync.Mutex }
-
-func (t *teller) say(format string, args ...any) {
-	t.send(message{Line: fmt.Sprintf(format, args...)})
-}
-
-// maxLine is the longest line that is told: a box chooses some of its words.
-const maxLine = 2000
-
-func (t *teller) send(m message) {
-	m.Line = m.Line[:min(len(m.Line), maxLine)]
-	text, err := json.Marshal(m)
-	if err != nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_ = unix.Sendmsg(socketFD, text, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) // what is told is no reason to wait
 }

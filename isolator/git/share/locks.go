@@ -3,11 +3,12 @@ package share
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // locks are the passing files that this box has made, with what tells each from another file of its name. They are noted
@@ -23,31 +24,6 @@ type locks struct {
 // maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
 const maxNotes = 1000
 
-// Locks reports whether a server that was killed may have left lock files.
-func Locks(private string) bool {
-	left, err := leftLocks(filepath.Join(private, "locks"))
-	return err != nil || len(left) > 0
-}
-
-// leftLocks reads the file of notes: what was there last, by its name.
-func leftLocks(at string) (map[string]string, error) {
-	data, err := os.ReadFile(at)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	left := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		of, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		switch {
-		case ok && of == gone:
-			delete(left, name)
-		case ok:
-			left[name] = of
-		}
-	}
-	return left, nil
-}
-
 // mark tells a file from another one that gets its inode when it is gone; without a name it is that of an open one.
 func mark(dir int, last string) string {
 	var st unix.Statx_t
@@ -59,7 +35,7 @@ func mark(dir int, last string) string {
 
 // openLocks removes what a killed server has left, and begins anew.
 func (r *repository) openLocks(at string) (*locks, error) {
-	left, err := leftLocks(at)
+	left, err := server.Left(at)
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +110,10 @@ func (l *locks) end(name string, remove func() error) error {
 	err := remove()
 	if _, known := l.ours[name]; known && err == nil {
 		delete(l.ours, name)
-		l.note(gone, name)
+		l.note(server.Gone, name)
 	}
 	return err
 }
-
-// gone is the mark of one that is not there any more.
-const gone = "0"
 
 func (l *locks) note(of, name string) {
 	l.lines++

@@ -150,8 +150,8 @@ func named(e gitconfig.Entry) string {
 	return section + "." + cmp.Or(sub, name)
 }
 
-// Stay names the settings in the private folder of a box that it changed and that stay with it.
-func Stay(private string) (names []string) {
+// stay names the settings in the private folder of a box that it changed and that stay with it.
+func stay(private string) (names []string) {
 	read := func(name string) (list []gitconfig.Entry) {
 		if data, err := files.Read(filepath.Join(private, name), files.NoLinks, 1<<20); err == nil {
 			list, _ = gitconfig.Parse(data)

@@ -1,0 +1,158 @@
+package share
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// maxMemory bounds the server: a box can have it remember, and hold, as much as it likes. It ends there, and with it git in the box.
+const maxMemory = 4 << 30
+
+// Run is the life of a process that server.Is: it returns its exit code.
+func Run(args []string) int {
+	switch {
+	case args[1] == server.WordSweep && len(args) == 4:
+		if sweep(args[2], args[3]) != nil {
+			return 1
+		}
+		return 0
+	case args[1] == server.WordStay && len(args) == 3:
+		for _, name := range stay(args[2]) {
+			_, _ = os.Stdout.WriteString(strconv.Quote(name) + "\n")
+		}
+		return 0
+	}
+	return run()
+}
+
+// run is the server. It returns when the launcher is gone, or with what it could not do.
+func run() int {
+	unix.CloseOnExec(server.SocketFD)
+	unix.CloseOnExec(server.SpecFD)
+	unix.CloseOnExec(server.WordFD)
+	usual := debug.SetGCPercent(400) // its start makes some MB, of which little stays
+	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
+	told := teller{}
+	if err := serveAll(&told); err != nil {
+		told.send(server.Message{Failed: err.Error()})
+		return 1
+	}
+	debug.SetGCPercent(usual)
+	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
+	buf := make([]byte, 1)
+	for {
+		if n, err := server.Recv(server.SocketFD, buf, nil); n <= 0 || err != nil {
+			return 0
+		}
+	}
+}
+
+// serveAll opens the repositories, waits for the namespaces of the box, and mounts them there.
+func serveAll(told *teller) error {
+	var repos []server.Repository
+	if err := json.NewDecoder(os.NewFile(server.SpecFD, "spec")).Decode(&repos); err != nil {
+		return err
+	}
+	var places []Place
+	for i := range repos {
+		r := &repos[i]
+		s, err := open(r, told)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Dir, err)
+		}
+		places = append(places, Place{Server: s, Objects: r.Box})
+	}
+	mounting, err := Prepare(server.WordFD, places...)
+	if err != nil {
+		return err
+	}
+	if err := server.Confine(repos); err != nil { // what mounts is not
+		return err
+	}
+	oob := make([]byte, unix.CmsgSpace(2*4))
+	if n, err := server.Recv(server.SocketFD, make([]byte, 1), oob); n <= 0 || err != nil {
+		return errors.Join(errors.New("no box"), err)
+	}
+	list, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(list) == 0 {
+		return errors.Join(errors.New("no box"), err)
+	}
+	fds, err := unix.ParseUnixRights(&list[0])
+	if err != nil {
+		return err
+	}
+	user := -1
+	if len(fds) > 1 {
+		user = fds[1]
+	}
+	if err := mounting.Enter(user, fds[0]); err != nil {
+		return err
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	told.send(server.Message{}) // now the launcher gives the word, or ends and with that what mounts
+	if err := mounting.Serve(); err != nil {
+		return err
+	}
+	told.send(server.Message{})
+	return nil
+}
+
+// open opens a repository and its gate.
+func open(r *server.Repository, told *teller) (*Server, error) {
+	g, err := gate.Open(r.Repository, told.say)
+	if err != nil {
+		return nil, err
+	}
+	filled := sync.OnceValue(func() error {
+		r.Leave()
+		return r.Fill(filepath.Join(r.Private, "own"))
+	})
+	settings := func() (list, ours []gitconfig.Entry, err error) {
+		if err = filled(); err == nil {
+			list, err = r.Visible()
+		}
+		return list, r.Ours, err
+	}
+	return Open(Options{
+		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Hidden: r.Away, Objects: g, Index: g, Settings: settings, Branch: r.Branch, Say: told.say,
+		Moved: func(ref, old, now string) {
+			told.send(server.Message{Moved: &server.Moved{Repo: r.Dir, Ref: ref, Old: old, New: now}})
+		},
+	})
+}
+
+// teller tells the launcher.
+type teller struct{ mu sync.Mutex }
+
+func (t *teller) say(format string, args ...any) {
+	t.send(server.Message{Line: fmt.Sprintf(format, args...)})
+}
+
+// maxLine is the longest line that is told: a box chooses some of its words.
+const maxLine = 2000
+
+func (t *teller) send(m server.Message) {
+	m.Line = m.Line[:min(len(m.Line), maxLine)]
+	text, err := json.Marshal(m)
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = unix.Sendmsg(server.SocketFD, text, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) // what is told is no reason to wait
+}
