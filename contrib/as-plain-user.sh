@@ -38,7 +38,7 @@ if [ "$(id -u)" -eq 0 ]; then
 else
 	user=$(id -un)
 	home=${XDG_CACHE_HOME:-$HOME/.cache} # short: the names of sockets below it hold 107 bytes
-	path=$PATH:/usr/sbin:/sbin # where nft is, and not on every plain user's PATH
+	path=$PATH:/usr/sbin:/sbin
 fi
 
 # Another git than that of the machine.

@@ -18,7 +18,7 @@ linked() {
 		./cmd/inner-shim ./cmd/inner-box ./cmd/inner-git | grep . | sort -u | tr '\n' '\0' | lines
 }
 # Scripts and TOML that ship; what only shows or tests something is under scripts.
-shell_files() { find hooks shims completions isolator cmd -path '*/testdata' -prune -o \( -name '*.sh' -o -name '*.zsh' -o -name '*.fish' -o -name '*.bash' -o -name '*.elv' -o -name '*.nu' -o -name '*.tcsh' -o -name '_inner' -o -name '*.js' -o -name '*.nft' \) -print0; }
+shell_files() { find hooks shims completions isolator cmd -path '*/testdata' -prune -o \( -name '*.sh' -o -name '*.zsh' -o -name '*.fish' -o -name '*.bash' -o -name '*.elv' -o -name '*.nu' -o -name '*.tcsh' -o -name '_inner' -o -name '*.js' \) -print0; }
 toml_files() { find profile isolator contrib/profiles -path '*/testdata' -prune -o -name '*.toml' -print0; }
 script_files() { find contrib .ci \( -name '*.sh' -o -name '*.py' -o -name run \) -type f -print0; }
 

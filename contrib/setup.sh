@@ -70,7 +70,6 @@ for goal; do
 		want shellcheck shellcheck
 		want ps procps
 		want ss iproute2
-		want nft nftables
 		want python3 python3
 		want perl perl-base
 		want script bsdutils

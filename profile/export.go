@@ -20,7 +20,6 @@ type Given interface {
 	Login(capability string) bool // a Secret has the login of an agent
 	Variable(name string) bool    // a variable comes from a Secret
 	Volume(path string) bool      // a volume stands for a folder
-	Moved(mount string) bool      // the mount is at another path in the box
 }
 
 // Case is what becomes of a key with some values. The first that fits an item counts; an item
@@ -37,7 +36,6 @@ type Case struct {
 type Export struct {
 	Key    string
 	Nested []Case // inner's own box in a container; none is exact, as everywhere
-	Native []Case // a container that is the box itself; nil for those of Nested
 	Podman []Case // a container of podman; nil for those of Nested
 	Slurm  []Case // a batch job
 }
@@ -59,12 +57,6 @@ func pod(cases ...Case) Export { return Export{Nested: cases} }
 // podAndJob has the same cases for a container and for a batch job.
 func podAndJob(cases ...Case) Export { return Export{Nested: cases, Slurm: cases} }
 
-// orNative has cases for a container that is the box itself, before those of every container.
-func (e Export) orNative(cases ...Case) Export {
-	e.Native = slices.Concat(cases, e.Nested)
-	return e
-}
-
 func refused(words string, on ...string) Case {
 	return Case{On: on, When: quotedWords(on), Verdict: Refused, Words: words}
 }
@@ -84,9 +76,6 @@ func quotedWords(on []string) string {
 	}
 	return "`" + strings.Join(on, "`, `") + "`"
 }
-
-// hidesNothing is said of keys that need mounts of inner's own.
-const hidesNothing = "a box without mounts of its own hides nothing and covers nothing"
 
 func withoutHome(g Given, _, _ string) bool { return !g.Volume("~") }
 

@@ -1,9 +1,6 @@
 package profile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -35,29 +32,6 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 		}
 	}
 	return wider, narrower
-}
-
-// GrantsDigest is the same for runs that may do the same, and for no others: by Kind, Key and the identity of each
-// item, as DiffGrants compares. What runs, and within which limits, is not in it, nor what is the user's Own.
-func GrantsDigest(list []Grant) string {
-	var lines []string
-	for _, g := range list {
-		if g.Kind == "runs" || g.Kind == "limit" {
-			continue
-		}
-		head := fmt.Sprintf("%q %q %t", g.Kind, g.Key, g.Tightens)
-		if len(g.Items) == 0 {
-			lines = append(lines, head)
-		}
-		for _, it := range g.Items {
-			if !it.Own {
-				lines = append(lines, fmt.Sprintf("%s %q", head, it.id()))
-			}
-		}
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:])
 }
 
 // sayHome sees to it that a listed home in the place of a whole one counts as narrower,

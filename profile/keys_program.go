@@ -17,7 +17,6 @@ func environmentRules() []keyRule {
 	filled := refused("its value is made of a variable of yours: inherit that, and --secret-env VARIABLE=NAME/KEY").when("values made of other variables than HOME, USER and PATH", madeOfYours)
 	login := podAndJob(refused("it looks like a login: the token for git is --secret publish=NAME").when("values that look like secrets",
 		func(_ Given, item, value string) bool { return secretGitSetting(item, value) }))
-	login.Native = []Case{refused("the settings of git are those of the image")}
 	bare := partly("the container has it only by --secret-env VARIABLE=NAME/KEY, or --secret").when("names that look like secrets, without --secret-env",
 		func(g Given, item, _ string) bool {
 			return LooksSecret(item) && !strings.Contains(item, "*") && !g.Variable(item)
@@ -34,7 +33,7 @@ func environmentRules() []keyRule {
 			export: pod(
 				refused("the copy, and what changed in it, would go with the pod").when("mode `safe-rw`", func(_ Given, _, mode string) bool { return mode == string(SafeRW) }),
 				refused("it is a folder of your machine: --volume PATH=pvc:NAME names the volume that stands for it").when("`ro` and `rw` without --volume", unclaimed),
-			).orNative(refused("a volume is mounted at the path itself").when("with `dest`", func(g Given, item, _ string) bool { return g.Moved(item) })),
+			),
 		},
 
 		{
@@ -115,7 +114,6 @@ func programRules() []keyRule {
 			key:    "output.summary",
 			take:   func(r *resolver) { r.rc.Output.Summary = r.s.Output.Summary.V },
 			remote: kept,
-			export: Export{}.orNative(partly("the summary is what the container egress says at its end", "true")),
 		},
 		{
 			key:    "output.log",
@@ -177,7 +175,6 @@ func programRules() []keyRule {
 			say:       (*granter).blocked,
 			container: imagePrograms,
 			remote:    kept,
-			export:    Export{}.orNative(refused(hidesNothing)),
 		},
 		{
 			key:    "noop.rewrite",
@@ -188,7 +185,6 @@ func programRules() []keyRule {
 			},
 			container: imagePrograms,
 			remote:    kept,
-			export:    Export{}.orNative(refused(hidesNothing)),
 		},
 		{key: "noop.message", check: (*validator).messages, remote: kept},
 

@@ -14,7 +14,6 @@ func generalRules() []keyRule {
 			func(g Given, item, _ string) bool { return !g.Login(item) }),
 		partly("its login is variables of the Secret; your settings of it do not travel"),
 	)
-	capabilities.Native = []Case{capabilities.Nested[0], partly("its login is variables of the Secret, its hosts are allowed; your settings of it do not travel")}
 	return []keyRule{
 		{key: "schema_version", check: (*validator).version, remote: kept},
 		{key: "name", check: (*validator).name, remote: kept},
@@ -143,8 +142,7 @@ func sandboxRules() []keyRule {
 			container: nestedContainers,
 			remote:    (*hardener).allow,
 			export: pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env").when("what is hidden otherwise",
-				func(_ Given, item, _ string) bool { return !slices.Contains(layerWords(), item) })).orNative(
-				refused("nothing else keeps this box from files", "no-landlock"), refused("a container has a /proc of its own", "host-proc")),
+				func(_ Given, item, _ string) bool { return !slices.Contains(layerWords(), item) })),
 		},
 		{
 			key:    "sandbox.base",
@@ -157,28 +155,24 @@ func sandboxRules() []keyRule {
 			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.WorkdirMode }, workdirModes),
 			grants: "writes reads",
 			remote: kept,
-			export: Export{}.orNative(refused("what is new in it cannot be dropped without mounts", "keep")),
 		},
 		{
 			key:    "sandbox.writable",
 			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Writable, key, true) },
 			grants: "writes",
 			remote: kept, // of the folder where the person is, and shown
-			export: Export{}.orNative(refused(hidesNothing)),
 		},
 		{
 			key:    "sandbox.keep",
 			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Keep, key, false) },
 			grants: "writes",
 			remote: kept,
-			export: Export{}.orNative(refused(hidesNothing)),
 		},
 		{
 			key:    "sandbox.etc",
 			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Etc }, etcs),
 			grants: "hides",
 			remote: kept,
-			export: Export{}.orNative(refused("/etc is the image's", "minimal")),
 		},
 		{
 			key:    "sandbox.home",
@@ -203,7 +197,6 @@ func sandboxRules() []keyRule {
 			grants: "hides",
 			say:    (*granter).hide,
 			remote: (*hardener).hide, // a variable it may not use is an error: what narrows is not dropped
-			export: Export{}.orNative(refused(hidesNothing)),
 		},
 		{
 			key:    "sandbox.git_dir",
@@ -214,7 +207,6 @@ func sandboxRules() []keyRule {
 			say:    (*granter).layers, // of all keys that are about one
 			forbid: forbid("git-rw", when("the git directory that your own git obeys", func(rc *RunConfig) bool { return rc.GitDir == "rw" })),
 			remote: reset("what it changes in git is checked", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
-			export: Export{}.orNative(refused("git works on the clone itself", "ro"), partly("git works on the clone itself; what leaves it is the bundle, which is checked")),
 		},
 		{
 			key:       "sandbox.proc",
@@ -227,7 +219,6 @@ func sandboxRules() []keyRule {
 					refused("engines cover parts of a container's /proc, and where they do the kernel mounts no fresh one", "fresh"),
 					partly("it is `bind`: the container's, in which are inner's own processes", "auto"),
 				},
-				Native: []Case{refused("a container has a /proc of its own", "empty")},
 			},
 		},
 		{
@@ -263,7 +254,6 @@ func sandboxRules() []keyRule {
 			key:    "sandbox.limits.pids",
 			grants: "limit",
 			remote: kept,
-			export: Export{}.orNative(refused("without a user namespace nothing in a pod counts its processes: podPidsLimit of the kubelet does")),
 		},
 		{key: "sandbox.limits.files", grants: "limit", remote: kept},
 		{key: "sandbox.limits.file_size", grants: "limit", remote: kept},

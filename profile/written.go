@@ -44,23 +44,6 @@ func (p *Profile) Written() []Written {
 	return out
 }
 
-// Dest is where a mount of the profile appears, as that is written; "" for at its own path.
-func (p *Profile) Dest(mount string) string {
-	for _, e := range p.src.Mounts.Entries {
-		if e.Key == mount {
-			return e.Value.Dest.V
-		}
-	}
-	return ""
-}
-
-// WithoutMounts is the profile without [mounts], for a place that has none of its folders.
-func (p *Profile) WithoutMounts() *Profile {
-	q := *p
-	q.src.Mounts = strict.Table[mountSpec]{}
-	return &q
-}
-
 // walkKeys calls f for every key below a struct of the schema, with a pointer to its value.
 func walkKeys(v reflect.Value, path []string, f func(key string, x any)) {
 	for i := range v.NumField() {

@@ -17,7 +17,7 @@ func (a *app) tree(program string) *cobra.Command {
 	commands := map[string]*cobra.Command{}
 	for _, c := range []*cobra.Command{
 		a.cmdAgent(), a.cmdTools(), a.cmdMCP(), a.cmdLearn(), a.cmdVerify(), a.cmdExport(),
-		a.cmdBoxEntry(), a.cmdFence(), a.cmdEgress(), a.cmdCheckout(), a.cmdPublish(),
+		a.cmdCheckout(), a.cmdPublish(),
 	} {
 		commands[c.Name()] = c
 	}

@@ -17,9 +17,9 @@ import (
 
 // exportFlags are the flags of inner export.
 type exportFlags struct {
-	pool                                                             int
-	profile, to, form, fence, name, image, repo, commit, tasks, sign string
-	secrets, variables, volumes, canaries                            []string
+	pool                                                int
+	profile, to, name, image, repo, commit, tasks, sign string
+	secrets, variables, volumes                         []string
 }
 
 func (a *app) cmdExport() *cobra.Command {
@@ -37,9 +37,6 @@ func (a *app) cmdExport() *cobra.Command {
 	fl := c.Flags()
 	a.ProfileFlag(c, &f.profile)
 	fl.StringVar(&f.to, "to", "", "the engine: kube, agent-sandbox, podman or slurm")
-	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container; native: the container is the box, for clusters without user namespaces")
-	fl.StringVar(&f.fence, "fence", "", "with --form native, what keeps the network from the box: nft, rules of the pod's own that take a container with NET_ADMIN, or policy, a NetworkPolicy; nft unless given")
-	fl.StringArrayVar(&f.canaries, "canary", nil, "with --form native, an `ADDRESS:PORT` that the box must not reach, or it does not start (repeatable)")
 	fl.StringVar(&f.image, "image", "", "the image, with inner and the program in it: `REF@sha256:DIGEST`")
 	fl.StringVar(&f.name, "name", "", "the name of the objects and of the branches of results; the profile's unless given")
 	fl.StringVar(&f.repo, "repo", "", "the repository to work on: an https `URL`")
@@ -49,7 +46,6 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested", "native"}, cobra.ShellCompDirectiveNoFileComp))
 	fl.IntVar(&f.pool, "pool", 0, "with --to agent-sandbox: keep so many pods ready, `N`, and claim one")
 	fl.StringVar(&f.sign, "sign", "", "sign the objects with this ssh key: `FILE`; inner export verify checks it")
 	c.AddCommand(a.cmdExportVerify())
@@ -102,10 +98,7 @@ func (a *app) export(f exportFlags, args []string) error {
 // request is what the flags ask for.
 func (f exportFlags) request(p *profile.Profile, args []string) (*export.Request, error) {
 	r := &export.Request{
-		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Fence: export.Fence(f.fence), Name: f.name, Image: f.image, Args: args, Canaries: f.canaries, Pool: f.pool,
-	}
-	if r.Form == export.Native && f.fence == "" {
-		r.Fence = export.FenceRules
+		Profile: p, Target: export.Target(f.to), Name: f.name, Image: f.image, Args: args, Pool: f.pool,
 	}
 	if err := f.into(r); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@
 set -eu
 : "${FLEET_CACHE:?set by fleet.sh}" "${FLEET_REPO:?}"
 images=$FLEET_CACHE/images
-include=bubblewrap,ca-certificates,curl,git,iproute2,nftables,openssh-client,procps,python3-minimal
+include=bubblewrap,ca-certificates,curl,git,iproute2,openssh-client,procps,python3-minimal
 mkdir -p -- "$images"
 umask 022
 say() { printf 'inner: %s\n' "$*" >&2; }

@@ -85,11 +85,11 @@ check_sandbox() {
 	kubectl wait --for=condition=Established --timeout="${PATIENCE}s" -f "$FLEET_CACHE/crds" >/dev/null || :
 	profile long '[sandbox]
 network = false'
-	for form in 'nested ' 'nested --pool 2' 'native ' 'native --pool 2'; do
+	for form in '' '--pool 2'; do
 		# shellcheck disable=SC2086 # the words of an option
-		inner export -p "$X/long.toml" --to agent-sandbox --image "$IMAGE" --form ${form% } >"$X/long.yaml" 2>"$X/long.said" -- true || :
+		inner export -p "$X/long.toml" --to agent-sandbox --image "$IMAGE" $form >"$X/long.yaml" 2>"$X/long.said" -- true || :
 		said=$(agents apply --dry-run=server --validate=strict -f "$X/long.yaml" 2>&1) || said+=" FAILED $(tail -n 1 "$X/long.said")"
-		if grep -qE 'FAILED|Warning' <<<"$said"; then failed "agent-sandbox ($form): $said"; else ok "agent-sandbox (${form% }): the server takes $(grep -o '^[^ ]*' <<<"$said" | tr '\n' ' ')"; fi
+		if grep -qE 'FAILED|Warning' <<<"$said"; then failed "agent-sandbox ($form): $said"; else ok "agent-sandbox ($form): the server takes $(grep -o '^[^ ]*' <<<"$said" | tr '\n' ' ')"; fi
 	done
 }
 
@@ -265,30 +265,24 @@ network = false'
 
 # Where contrib/fleet/admission.yaml is in force, only what was approved comes in, as it was exported.
 check_admission() {
-	local digest digests form
+	local digest form
 	profile admitted '[sandbox]
 network_mode = "allowlist"
 network_allow = ["allowed.test"]'
-	export_job admitted --form native --repo http://forge.test/one.git --commit "$(printf 'a%.0s' {1..40})" --secret publish=forge -- 'echo the program ran'
-	cp "$X/admitted.yaml" "$X/fenced.yaml"
-	export_job admitted --form native --fence policy -- 'echo the program ran'
-	cp "$X/admitted.yaml" "$X/policy.yaml"
+	export_job admitted --repo http://forge.test/one.git --commit "$(printf 'a%.0s' {1..40})" --secret publish=forge -- 'echo the program ran'
+	cp "$X/admitted.yaml" "$X/repository.yaml"
 	export_job admitted -- 'echo the program ran'
-	digests=$(cat "$X"/{fenced,policy,admitted}.yaml | sed -n 's|^ *inner.dev/profile: "\(.*\)"|\1|p' | sort -u)
+	digest=$(sed -n 's|^ *inner.dev/profile: "\(.*\)"|\1|p' "$X/admitted.yaml" | head -n 1)
 	kubectl create namespace approved >/dev/null
 	kubectl label namespace approved inner.dev/boxes=only >/dev/null
-	approve "$(head -n 1 <<<"$digests")"
+	approve "$digest"
 	kubectl apply -f contrib/fleet/admission.yaml >/dev/null
 	sed 's/a check/another check/' "$X/admitted.toml" >"$X/other.toml"
 	inner export -p "$X/other.toml" --to kube --image "$IMAGE" --name other 2>/dev/null >"$X/other.yaml"
 	within denied other
 	approved_says 'the profile changed: denied at admission' other 'is not approved here'
-	for digest in $digests; do # the native form is another text: it has no proc of its own
-		approve "$digest"
-		for form in admitted fenced policy; do
-			grep -q "$digest" "$X/$form.yaml" || continue
-			approved_says "an approved profile is admitted ($form)" "$form" 'job.batch/admitted created'
-		done
+	for form in admitted repository; do
+		approved_says "an approved profile is admitted ($form)" "$form" 'job.batch/admitted created'
 	done
 	check_denied
 }
@@ -316,7 +310,7 @@ check_denied() {
 		a second digest|{"op": "add", "path": "$pod/containers/0/command/4", "value": "--approved=sha256:$(printf '0%.0s' {1..64})"}
 		arguments behind the command|{"op": "add", "path": "$pod/containers/0/args", "value": ["x"]}
 		a second container|{"op": "add", "path": "$pod/containers/-", "value": {"name": "more", "image": "$IMAGE", "command": ["sh"]}}
-		a container before the box|{"op": "add", "path": "$pod/initContainers", "value": [{"name": "fence", "image": "$IMAGE", "command": ["sh"]}]}
+		a container before the box|{"op": "add", "path": "$pod/initContainers", "value": [{"name": "checkout", "image": "$IMAGE", "command": ["sh"]}]}
 		a probe in the box|{"op": "add", "path": "$pod/containers/0/livenessProbe", "value": {"exec": {"command": ["sh"]}}}
 		a hook in the box|{"op": "add", "path": "$pod/containers/0/lifecycle", "value": {"preStop": {"exec": {"command": ["sh"]}}}}
 		another PATH|{"op": "add", "path": "$pod/containers/0/env/-", "value": {"name": "PATH", "value": "/work"}}
@@ -345,8 +339,6 @@ neighbour() {
 	NEIGHBOUR=$(agents get pod neighbour -o jsonpath='{.status.podIP}'):8080
 }
 
-# shellcheck source=contrib/fleet/native-checks.sh
-. contrib/fleet/native-checks.sh
 namespace
 ok "the namespace is restricted: $(kubectl get namespace agents -o jsonpath='{.metadata.labels}')"
 check_builtin
@@ -357,5 +349,4 @@ check_closed
 check_limits
 check_network "$NEIGHBOUR"
 check_fleet
-check_native
 check_attack

@@ -37,13 +37,10 @@ func load(t testing.TB, text string) *profile.Profile {
 }
 
 // request is one for a target, of a run without a repository.
-func request(p *profile.Profile, to Target, form Form) *Request {
-	r := &Request{Profile: p, Target: to, Form: form, Image: testImage, Tasks: []Task{{}}}
+func request(p *profile.Profile, to Target) *Request {
+	r := &Request{Profile: p, Target: to, Image: testImage, Tasks: []Task{{}}}
 	if to == Slurm {
 		r.Image = ""
-	}
-	if form == Native {
-		r.Fence = FenceRules
 	}
 	return r
 }
@@ -60,7 +57,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 // samples are a profile for each case of the table that is refused or said in part, by key, and
-// where a key has several by the number of the case: nested, slurm.
+// where a key has several by the number of the case: pods, slurm.
 func samples(t *testing.T) map[string][]string {
 	data, err := os.ReadFile("../../profile/testdata/keys.txtar")
 	if err != nil {
@@ -79,7 +76,7 @@ func samples(t *testing.T) map[string][]string {
 func TestEachKeyAlone(t *testing.T) {
 	all := samples(t)
 	for _, row := range Table() {
-		for _, target := range targets() {
+		for _, target := range goldens() {
 			found, alone := map[string]bool{}, map[string]bool{}
 			for _, sample := range all[row.Key] {
 				r := target.request(load(t, sample))
@@ -108,9 +105,8 @@ func TestEachKeyAlone(t *testing.T) {
 					t.Errorf("%s to %s: no sample is refused for %q alone", row.Key, target, words)
 				}
 			}
-			for _, c := range cases(row, target.to, target.form) {
-				given := c.Words == "its login is variables of the Secret; your settings of it do not travel" ||
-					c.Words == "its login is variables of the Secret, its hosts are allowed; your settings of it do not travel"
+			for _, c := range cases(row, target.to) {
+				given := c.Words == "its login is variables of the Secret; your settings of it do not travel"
 				if !found[c.Words] && !given { // those are of TestGolden
 					t.Errorf("%s to %s: no sample comes to %q", row.Key, target, c.Words)
 				}
@@ -144,8 +140,8 @@ timeout_seconds = 1800
 `
 
 // full is a request with everything in it that a target takes.
-func full(t testing.TB, to Target, form Form) *Request {
-	r := request(load(t, agent), to, form)
+func full(t testing.TB, to Target) *Request {
+	r := request(load(t, agent), to)
 	if to == Slurm {
 		r.Tasks = []Task{{Prompt: "say 'it'\nand $(more)"}, {Prompt: "two"}}
 		return r
@@ -174,8 +170,8 @@ func full(t testing.TB, to Target, form Form) *Request {
 
 func TestGolden(t *testing.T) {
 	for _, target := range goldens() {
-		name := string(target.to) + "-" + string(target.form)
-		r := full(t, target.to, target.form)
+		name := string(target.to)
+		r := full(t, target.to)
 		if err := r.Check(); err != nil {
 			t.Fatal(name, err)
 		}
@@ -184,7 +180,7 @@ func TestGolden(t *testing.T) {
 			refused, _ := Judge(r)
 			t.Fatal(name, err, refused)
 		}
-		again, err := Objects(full(t, target.to, target.form))
+		again, err := Objects(full(t, target.to))
 		if err != nil || !bytes.Equal(text, again) {
 			t.Errorf("%s: exported twice, the bytes differ (%v)", name, err)
 		}
@@ -211,28 +207,14 @@ func compare(t *testing.T, name string, text []byte) {
 }
 
 type golden struct {
-	to   Target
-	form Form
-	ext  string
+	to  Target
+	ext string
 }
 
-// targets are all that a profile is exported to, with each form and fence.
-func targets() []golden {
-	return append(goldens(), golden{AgentSandbox, Native, ""}, golden{Kube, Native, string(FencePolicy)})
-}
-
-func (g golden) String() string { return fmt.Sprint(g.to, " ", g.form, " ", g.ext) }
-
-func (g golden) request(p *profile.Profile) *Request {
-	r := request(p, g.to, g.form)
-	if g.ext == string(FencePolicy) {
-		r.Fence = FencePolicy
-	}
-	return r
-}
+func (g golden) request(p *profile.Profile) *Request { return request(p, g.to) }
 
 func goldens() []golden {
-	return []golden{{Kube, Nested, ".yaml"}, {Kube, Native, ".yaml"}, {AgentSandbox, Nested, ".yaml"}, {Podman, Nested, ".yaml"}, {Slurm, Nested, ".bash"}}
+	return []golden{{Kube, ".yaml"}, {AgentSandbox, ".yaml"}, {Podman, ".yaml"}, {Slurm, ".bash"}}
 }
 
 // What is wrong with a request is said before anything is judged.
@@ -248,7 +230,6 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Image = "registry.example/agent:latest" }, "has no digest"},
 		{func(r *Request) { r.Image = "registry.example/agent:latest@sha256:" + strings.Repeat("A", 64) }, "has no digest"},
 		{func(r *Request) { r.Target = "nomad" }, "not one of kube"},
-		{func(r *Request) { r.Form = "bare" }, "is not nested or native"},
 		{func(r *Request) { r.Name = "Upper" }, "not the name of an object"},
 		{func(r *Request) { r.Secrets = []Secret{{"nobody", "x"}} }, "--secret nobody"},
 		{func(r *Request) { r.Secrets = []Secret{{"publish", "x"}} }, "and a repository"},
@@ -264,13 +245,11 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Target, r.Args = Podman, []string{"a b"} }, ""},
 		{func(r *Request) { r.Target, r.Pool = AgentSandbox, 2 }, ""},
 		{func(r *Request) { r.Target, r.Pool = AgentSandbox, -1 }, "is 1 to"},
-		{func(r *Request) { r.Target, r.Form, r.Fence = AgentSandbox, Native, FencePolicy }, "goes with --to kube alone"},
-		{func(r *Request) { r.Target, r.Form, r.Fence = AgentSandbox, Native, FenceRules }, ""},
 		{func(r *Request) { r.Pool = 2 }, "goes with --to agent-sandbox"},
 		{func(r *Request) { r.Target, r.Tasks = AgentSandbox, make([]Task, 2) }, "takes one task"},
 		{func(r *Request) { r.Target, r.Tasks = AgentSandbox, []Task{{"https://git.example/x", commit, ""}} }, "takes no repository"},
 	} {
-		r := request(p, Kube, Nested)
+		r := request(p, Kube)
 		c.change(r)
 		err := r.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -295,11 +274,11 @@ func TestBuiltIns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, target := range goldens() {
-			r := request(p, target.to, target.form)
+			r := request(p, target.to)
 			refused, _ := Judge(r)
 			text, err := Objects(r)
 			if (len(refused) == 0) != (err == nil) || (len(text) == 0) != (err != nil) {
-				t.Errorf("%s to %s %s: refused %v, error %v, %d bytes", file, target.to, target.form, refused, err, len(text))
+				t.Errorf("%s to %s: refused %v, error %v, %d bytes", file, target.to, refused, err, len(text))
 			}
 			keys := profile.Keys()
 			for _, f := range refused {
@@ -317,7 +296,7 @@ func TestOtherBytesHaveAnotherName(t *testing.T) {
 	for _, to := range []Target{Kube, Podman} {
 		names := map[string]bool{}
 		for _, prompt := range []string{"one", "two"} {
-			r := full(t, to, Nested)
+			r := full(t, to)
 			for i := range r.Tasks {
 				r.Tasks[i].Prompt = prompt
 			}

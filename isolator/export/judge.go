@@ -52,7 +52,7 @@ func judge(row profile.Export, r *Request, w profile.Written) []Finding {
 		if len(w.Pairs) > 0 {
 			value = w.Pairs[i].Value
 		}
-		for _, c := range cases(row, r.Target, r.Form) {
+		for _, c := range cases(row, r.Target) {
 			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(given{r}, item, value) {
 				continue
 			}
@@ -80,7 +80,7 @@ func refusal(r *Request, n int) error {
 	}
 	return &fault.Refusal{
 		Code: 125, Kind: fault.KindProfile,
-		Msg:  fmt.Sprintf("profile %q is not exported to %s (%s): it asks for %s not translate", r.Profile.Name, r.Target, r.Form, what),
+		Msg:  fmt.Sprintf("profile %q is not exported to %s: it asks for %s not translate", r.Profile.Name, r.Target, what),
 		Hint: "write a profile that extends it and says otherwise, or export to another target",
 	}
 }

@@ -13,22 +13,20 @@ var updateManual = flag.Bool("update-manual", false, "write the table of docs/fl
 
 const (
 	manual = "../../docs/fleet.md"
-	marker = "| key | Kubernetes and agent-sandbox, nested | the same, native | podman | Slurm |\n|---|---|---|---|---|\n"
+	marker = "| key | Kubernetes and agent-sandbox | podman | Slurm |\n|---|---|---|---|\n"
 )
 
 // TestManual compares the table of docs/fleet.md with the one that the export goes by.
 func TestManual(t *testing.T) {
 	var b strings.Builder
 	for _, row := range Table() {
-		nested := cell(cases(row, Kube, Nested))
-		b.WriteString("| `" + row.Key + "` | " + nested)
-		for _, other := range []string{cell(cases(row, Kube, Native)), cell(cases(row, Podman, Nested))} {
-			if other == nested && nested != "exact" {
-				other = "as nested"
-			}
-			b.WriteString(" | " + other)
+		pod := cell(cases(row, Kube))
+		b.WriteString("| `" + row.Key + "` | " + pod)
+		podman := cell(cases(row, Podman))
+		if podman == pod && pod != "exact" {
+			podman = "as Kubernetes"
 		}
-		b.WriteString(" | " + cell(cases(row, Slurm, Nested)) + " |\n")
+		b.WriteString(" | " + podman + " | " + cell(cases(row, Slurm)) + " |\n")
 	}
 	data, err := os.ReadFile(manual)
 	if err != nil {

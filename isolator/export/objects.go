@@ -16,7 +16,7 @@ import (
 const (
 	labelBox   = "inner.dev/box"     // the name of the profile
 	labelFleet = "inner.dev/fleet"   // of the objects
-	labelRole  = "inner.dev/role"    // box or egress
+	labelRole  = "inner.dev/role"    // box
 	noteHash   = "inner.dev/profile" // sha256:HEX of the profile
 )
 
@@ -24,8 +24,7 @@ const (
 // folder of another user.
 const (
 	userBox     = 1000
-	UserEgress  = 65532 // this one and the next are whom the fence of a native box lets out
-	UserPublish = 65533
+	userPublish = 65533
 )
 
 // startup is how long a pod may take besides the time limit of its run: to fetch the
@@ -45,13 +44,7 @@ func Objects(r *Request) ([]byte, error) {
 	case AgentSandbox:
 		return documents(r.sandboxes()), nil
 	}
-	objects := []fields{r.configMap(r.data())}
-	if r.Fence == FencePolicy {
-		objects = append(objects, r.outside()...)
-	} else {
-		objects = append(objects, r.networkPolicy())
-	}
-	return documents(append(objects, r.job())), nil
+	return documents([]fields{r.configMap(r.data()), r.networkPolicy(), r.job()}), nil
 }
 
 func (r *Request) metadata() fields { return r.named(r.objectName()) }
@@ -139,19 +132,17 @@ func (r *Request) podMetadata() fields {
 	}
 }
 
-// podSpec returns the pod of a run. What is said of the node is the same for every form.
+// podSpec returns the pod of a run.
 func (r *Request) podSpec() fields {
 	spec := fields{
 		{"restartPolicy", "Never"},
 		{"terminationGracePeriodSeconds", 60},
 		{"automountServiceAccountToken", false},
-		{"enableServiceLinks", r.Fence == FencePolicy}, // the address of the way out
+		{"enableServiceLinks", false},
 		{"hostNetwork", false},
 		{"hostPID", false},
 		{"hostIPC", false},
-	}
-	if r.Form == Nested {
-		spec = append(spec, field{"hostUsers", false}) // root in the box is nobody on the node
+		{"hostUsers", false}, // root in the box is nobody on the node
 	}
 	spec = append(spec, r.dns()...)
 	if limit := r.timeout(); limit > 0 {
@@ -184,7 +175,7 @@ func (r *Request) podSpec() fields {
 // Otherwise the proxy alone looks names up, with the servers of the node, so that names of the
 // cluster are not resolved.
 func (r *Request) dns() fields {
-	if (network(r.Profile) == profile.NetOff || r.Fence == FencePolicy) && r.Tasks[0].Repo == "" {
+	if network(r.Profile) == profile.NetOff && r.Tasks[0].Repo == "" {
 		return fields{{"dnsPolicy", "None"}, {"dnsConfig", fields{{"nameservers", words("127.0.0.1")}}}}
 	}
 	return fields{{"dnsPolicy", "Default"}}
@@ -290,20 +281,11 @@ func (r *Request) box() fields {
 		if v.Path == "~" {
 			continue
 		}
-		m := mount("volume-"+strconv.Itoa(i), inPod(v.Path))
-		if r.Form == Native && r.readOnly(v.Path) {
-			m = append(m, field{"readOnly", true})
-		}
-		mounts = append(mounts, m)
+		mounts = append(mounts, mount("volume-"+strconv.Itoa(i), inPod(v.Path)))
 	}
 	more := fields{{"workingDir", r.workdir()}}
 	security := low(userBox)
-	switch {
-	case r.Form == Native:
-		for i, p := range r.folders() {
-			mounts = append(mounts, mount("memory-"+strconv.Itoa(i), p))
-		}
-	case r.cluster(): // podman ignores it; its own filter lets boxes be made
+	if r.cluster() { // podman ignores it; its own filter lets boxes be made
 		security = append(security, field{"seccompProfile", fields{{"type", "Localhost"}, {"localhostProfile", seccompFile}}})
 	}
 	if limits := r.limits(); limits != nil {
@@ -326,9 +308,6 @@ func (r *Request) workdir() string {
 // command starts the program. The box has no terminal.
 func (r *Request) command() list {
 	c := words("inner", "run", "--approved", "sha256:"+r.Digest(), "-p", profileDir+"/"+profileFile, "--no-interactive")
-	if r.Form == Native {
-		c = r.entry()
-	}
 	if r.Tasks[0].Repo != "" {
 		c = append(c, "--bundle", bundle)
 	}
@@ -387,14 +366,6 @@ func (r *Request) volumes() list {
 		home,
 		memory("tmp", disk),
 	}
-	if r.Form == Native {
-		for i := range r.folders() {
-			out = append(out, memory("memory-"+strconv.Itoa(i), disk))
-		}
-	}
-	if r.hasEgress() {
-		out = append(out, memory("egress-tmp", "64Mi"))
-	}
 	if r.Tasks[0].Repo != "" {
 		out = append(out, disked("out", "1Gi"), memory("checkout-tmp", "64Mi"), disked("publish-tmp", "8Gi"))
 	}
@@ -416,27 +387,13 @@ func claimed(name, claim string) fields {
 	return fields{{"name", name}, {"persistentVolumeClaim", fields{{"claimName", claim}}}}
 }
 
-// initContainers come before the box: the one that fetches the repository, the fence and the way
-// out of a native box, and the one that pushes what comes of the run. The last two stay until the
-// box has ended. A pod without any has none.
+// initContainers come before the box: the one that fetches the repository, and the one that pushes what
+// comes of the run, which stays until the box has ended. A pod without a repository has none.
 func (r *Request) initContainers() any {
-	out := list{}
-	if r.Tasks[0].Repo != "" {
-		out = append(out, r.checkout())
-	}
-	if r.Fence == FenceRules {
-		out = append(out, r.fence())
-	}
-	if r.hasEgress() {
-		out = append(out, r.egress(nil, field{"restartPolicy", "Always"})) // it ends after the box
-	}
-	if r.Tasks[0].Repo != "" {
-		out = append(out, r.publish())
-	}
-	if len(out) == 0 {
+	if r.Tasks[0].Repo == "" {
 		return nil
 	}
-	return out
+	return list{r.checkout(), r.publish()}
 }
 
 // gitEnv returns the variables of a container that uses git.
@@ -458,6 +415,6 @@ func (r *Request) publish() fields {
 	// The Job, by what names it alone: a pod of another one does not replace a branch of this one's.
 	run := fields{{"name", "INNER_RUN"}, {"valueFrom", fields{{"fieldRef", fields{{"fieldPath", "metadata.labels['batch.kubernetes.io/controller-uid']"}}}}}}
 	command := words("inner", "publish", "--wait", "--task", profileDir+"/"+repoFile, "--ref", ref, "--run", "$(INNER_RUN)", bundle)
-	return r.container("publish", command, append(r.gitEnv(forPublish), run), low(UserPublish),
+	return r.container("publish", command, append(r.gitEnv(forPublish), run), low(userPublish),
 		list{r.file(repoFile, true), mount("out", outDir, field{"readOnly", true}), mount("publish-tmp", "/tmp")}, field{"restartPolicy", "Always"})
 }

@@ -15,7 +15,17 @@ import (
 // those private addresses and ranges that the profile or a repository names. A pod whose profile
 // has no network, and that fetches nothing, reaches nothing.
 func (r *Request) networkPolicy() fields {
-	return r.policy(r.objectName(), r.role("box"), list{}, r.world())
+	return fields{
+		{"apiVersion", "networking.k8s.io/v1"},
+		{"kind", "NetworkPolicy"},
+		{"metadata", r.metadata()},
+		{"spec", fields{
+			{"podSelector", fields{{"matchLabels", fields{{labelFleet, r.objectName()}, {labelRole, "box"}}}}},
+			{"policyTypes", words("Ingress", "Egress")},
+			{"ingress", list{}},
+			{"egress", r.world()},
+		}},
+	}
 }
 
 // world returns the destinations that the policy allows for a pod with the profile's network.
@@ -50,20 +60,6 @@ func ranges(prefixes ...netip.Prefix) list {
 		out = append(out, p.String())
 	}
 	return out
-}
-
-func (r *Request) policy(name string, pods fields, ingress, egress list) fields {
-	return fields{
-		{"apiVersion", "networking.k8s.io/v1"},
-		{"kind", "NetworkPolicy"},
-		{"metadata", r.named(name)},
-		{"spec", fields{
-			{"podSelector", pods},
-			{"policyTypes", words("Ingress", "Egress")},
-			{"ingress", ingress},
-			{"egress", egress},
-		}},
-	}
 }
 
 // networks returns the ranges of private addresses that listed hosts may be in.

@@ -10,7 +10,7 @@
 // For every target, the objects contain the text of the profile, and its digest as an annotation;
 // in the container, `inner run --approved` compares the two. The pod has no token of a service
 // account, none of the node's namespaces and folders, a read-only root, and an image that is named
-// by its digest. It has no capability, except the container that makes the fence of a native box.
+// by its digest. It has no capability.
 // Values of secrets are never read here.
 package export
 
@@ -46,21 +46,10 @@ func Targets() []Target { return []Target{Kube, AgentSandbox, Podman, Slurm} }
 // cluster reports whether the engine is Kubernetes.
 func (r *Request) cluster() bool { return r.Target == Kube || r.Target == AgentSandbox }
 
-// Form is how the box is made there.
-type Form string
-
-// The forms.
-const (
-	Nested Form = "nested" // inner's own box in the container
-	Native Form = "native" // the container is the box
-)
-
 // Request is what is to be exported.
 type Request struct {
 	Profile *profile.Profile
 	Target  Target
-	Form    Form
-	Fence   Fence  // of the native form
 	Name    string // of the objects, and of the branches of results; "" is the profile's
 	Image   string // REF@sha256:HEX
 	Args    []string
@@ -69,8 +58,7 @@ type Request struct {
 	Secrets   []Secret
 	Variables []Variable
 	Volumes   []Volume
-	Pool      int      // how many pods of agent-sandbox are kept ready; 0 is one that is no pool's
-	Canaries  []string // ADDRESS:PORT that a native box must not reach, besides the usual places
+	Pool      int // how many pods of agent-sandbox are kept ready; 0 is one that is no pool's
 }
 
 // Task is one run.
@@ -98,7 +86,8 @@ type Volume struct{ Path, Claim string }
 // Places in the container.
 const (
 	homeDir    = "/home/agent"
-	sourceDir  = WorkDir + "/src"
+	workDir    = "/work"
+	sourceDir  = workDir + "/src"
 	profileDir = "/inner"
 	outDir     = "/out"
 	bundle     = outDir + "/changes.bundle"
@@ -124,12 +113,6 @@ const (
 func (r *Request) Check() error {
 	if !slices.Contains(Targets(), r.Target) {
 		return fmt.Errorf("--to %q is not one of kube, agent-sandbox, podman, slurm", r.Target)
-	}
-	if r.Form != Nested && r.Form != Native {
-		return fmt.Errorf("--form %q is not nested or native", r.Form)
-	}
-	if err := r.checkFence(); err != nil {
-		return err
 	}
 	if !objectID().MatchString(r.objectName()) {
 		return fmt.Errorf("%q is not the name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
@@ -270,9 +253,6 @@ func (r *Request) text() string {
 	var names []string
 	for _, v := range r.variables() {
 		names = append(names, v.Var)
-	}
-	if r.Form == Native {
-		return r.Profile.Portable(without, names, "") // the box has that of the container
 	}
 	return r.Profile.Portable(without, names, podProc)
 }

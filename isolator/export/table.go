@@ -6,13 +6,9 @@ import "github.com/enr/inner/profile"
 // is known of a key, in profile/keys.go.
 func Table() []profile.Export { return profile.Exports() }
 
-// cases returns the cases of a target and a form.
-func cases(row profile.Export, to Target, form Form) []profile.Case {
+// cases returns the cases of a target.
+func cases(row profile.Export, to Target) []profile.Case {
 	switch {
-	case form == Native && row.Native != nil:
-		return row.Native
-	case form == Native:
-		return row.Nested
 	case to == Slurm:
 		return row.Slurm
 	case to == Podman && row.Podman != nil:
@@ -29,4 +25,3 @@ func (g given) Login(capability string) bool {
 }
 func (g given) Variable(name string) bool { return g.given(name) }
 func (g given) Volume(path string) bool   { return g.claim(path) != "" }
-func (g given) Moved(mount string) bool   { return g.Profile.Dest(mount) != "" }

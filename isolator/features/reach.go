@@ -287,17 +287,6 @@ func ReachLines(s *settings.Settings, p *profile.Profile, c profile.Context, spe
 	return r.Lines
 }
 
-// ReachOf finds out what a box of a profile may reach, for a way out that is not of a run's
-// making.
-func ReachOf(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (Reach, error) {
-	run := &Run{Settings: s, Profile: p, Context: c, Spec: spec}
-	var err error
-	if run.Agents, err = Capabilities(s, &run.Spec); err != nil {
-		return Reach{}, err
-	}
-	return reachOf(run)
-}
-
 // learnReach finds out what the box may reach, before anything is made.
 func learnReach(run *Run) (err error) {
 	switch run.Mode {

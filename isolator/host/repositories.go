@@ -3,7 +3,6 @@ package host
 import (
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitconfig"
@@ -66,9 +65,6 @@ func classOf(name string) int {
 	}
 	return 0
 }
-
-// Packaged reports whether a path leads through a folder of packages or build results.
-func Packaged(rel string) bool { return slices.ContainsFunc(strings.Split(rel, "/"), published) }
 
 // project reports whether a folder is a bare repository, and returns the folders in it.
 func (l *looker) project(dir string) (bare bool, folders []string) {

@@ -23,9 +23,6 @@ func (s *session) startContainer(p plan.Plan) error {
 		return fmt.Errorf("what a program asks for cannot be observed in a container of %s", c.Engine)
 	}
 	s.container = c
-	if c.Path == "" {
-		return s.startHere()
-	}
 	n, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return err
@@ -58,7 +55,7 @@ func (s *session) connected() {
 
 // hangUpContainer ends the container. It says whether it was still there to be ended so.
 func (s *session) hangUpContainer() bool {
-	if s.container.Path == "" || s.listener < 0 && s.sock < 0 {
+	if s.listener < 0 && s.sock < 0 {
 		s.engineKilled = true
 		return false
 	}
@@ -73,15 +70,7 @@ const removeWithin = 10 * time.Second
 // leaveContainer ends what is left, and has a container removed whose engine did not live to do so.
 func (s *session) leaveContainer() {
 	c := s.container
-	switch {
-	case c == nil:
-		return
-	case c.Path == "":
-		if s.child.pid > 0 {
-			endOthers()
-		}
-		return
-	case !s.engineKilled && !s.child.status.Signaled():
+	if c == nil || !s.engineKilled && !s.child.status.Signaled() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)

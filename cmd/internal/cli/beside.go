@@ -37,9 +37,6 @@ func Besides() []Beside {
 		{Name: "learn", Program: "inner-learn", Short: "Run a program in a profile's sandbox and print the minimal profile it needed"},
 		{Name: "verify", Program: "inner-verify", Short: "Check a profile's sandbox from inside"},
 		{Name: "export", Program: "inner-fleet", Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm"},
-		{Name: "box-entry", Program: "inner-fleet", Short: "In a pod: make this container the box of a profile", Hidden: true},
-		{Name: "fence", Program: "inner-fleet", Short: "In a pod: close its network, but for the containers of inner beside the box", Hidden: true},
-		{Name: "egress", Program: "inner-fleet", Short: "In a pod: the way out of a box, with the hosts of a profile", Hidden: true},
 		{Name: "checkout", Program: "inner-fleet", Short: "In a pod: put the repository of a task at its commit", Hidden: true},
 		{Name: "publish", Program: "inner-fleet", Short: "In a pod: check the bundle that a run left, and push it", Hidden: true},
 	}

@@ -6,9 +6,6 @@ import (
 	"syscall"
 )
 
-// BoxEntry is the command of inner that is the first process of its container, and stays it.
-const BoxEntry = "box-entry"
-
 // AsFirst is what inner does as the first process of a container. Whatever loses its parent there
 // becomes a child of the first process, and stays until that has waited for it: a dead process
 // holds on to its session keyring, of which the kernel gives a user few. So inner starts itself
@@ -17,8 +14,7 @@ const BoxEntry = "box-entry"
 //
 // It returns the exit code, and false in every other process.
 func AsFirst() (code int, first bool) {
-	// A box that is the container itself has its launcher there: see launch.
-	if os.Getpid() != 1 || len(os.Args) > 1 && os.Args[1] == BoxEntry {
+	if os.Getpid() != 1 {
 		return 0, false
 	}
 	signals, keys := make(chan os.Signal, 8), make(chan os.Signal, 8)

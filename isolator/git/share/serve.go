@@ -102,11 +102,3 @@ func serve(fd int, root *node) (*fuse.Server, error) {
 	}
 	return server, err
 }
-
-// Wait returns when the box has no mount of it any more, and removes what is left of locks.
-func (s *Server) Wait() {
-	s.mounts[0].Wait()
-	s.r.locks.mu.Lock()
-	defer s.r.locks.mu.Unlock()
-	s.r.removeLocks(s.r.locks.ours)
-}

@@ -147,9 +147,6 @@ func (b *box) prepare() error {
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return os.NewSyscallError("setsid", err)
 	}
-	if unix.Getpid() != 1 { // what jobs leave is ours all the same
-		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	}
 	return inOrder(b.lookAround, b.lookAtContainer, b.fill, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
 }
 
@@ -164,7 +161,7 @@ func (b *box) obey() {
 		case wire.Terminal:
 			if err := b.openTerminals(m); err != nil { // the job that comes next must not run without
 				b.failed(m.Job, wire.NoSandbox, err)
-				KillRest()
+				killRest()
 				os.Exit(wire.NoSandbox)
 			}
 		case wire.Start:
@@ -207,7 +204,7 @@ func (b *box) changed(j *job, st syscall.WaitStatus) {
 	}
 	b.forget(j)
 	if j.alone {
-		KillRest()
+		killRest()
 	}
 	_ = b.say(wire.Msg{Kind: wire.Ended, Job: j.id, N: uint32(st)})
 	if j.alone {
@@ -272,12 +269,12 @@ func (b *box) hangUp() {
 	for _, id := range ids {
 		b.signal(id, syscall.SIGKILL, false)
 	}
-	KillRest()
+	killRest()
 }
 
-// KillRest kills every process of the box but us. It does nothing unless we are the first process of
+// killRest kills every process of the box but us. It does nothing unless we are the first process of
 // a PID namespace.
-func KillRest() {
+func killRest() {
 	if unix.Getpid() == 1 {
 		_ = unix.Kill(-1, unix.SIGKILL)
 	}

@@ -249,7 +249,7 @@ func (b *box) kill(id uint32) {
 		}
 		time.Sleep(time.Millisecond) // who was killed has to be waited for
 	}
-	KillRest()
+	killRest()
 	os.Exit(128 + int(syscall.SIGKILL))
 }
 
