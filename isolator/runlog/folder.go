@@ -112,8 +112,8 @@ func walk(path string) (*os.Root, error) {
 
 // isRun reports whether name is that of a run's folder: the run's id.
 func isRun(name string) bool {
-	const digit, hex = "[0-9]", "[0-9a-f]"
-	ok, err := filepath.Match(strings.Repeat(digit, 8)+"-"+strings.Repeat(digit, 6)+"-"+strings.Repeat(hex, 6), name)
+	const digit, hex = "[0-9][0-9]", "[0-9a-f][0-9a-f]"
+	ok, err := filepath.Match(digit+digit+digit+digit+"-"+digit+digit+digit+"-"+hex+hex+hex, name)
 	return ok && err == nil
 }
 

@@ -49,9 +49,9 @@ func NewSite(run Run) Site {
 	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}}
 	find := func(places []string) {
 		for _, p := range places {
-			if name, _, ok := variableOf(p); ok && s.values[name] == nil {
-				if v := s.variablePaths(name); len(v) > 0 {
-					s.values[name] = v
+			if name, _, ok := variableOf(p); ok {
+				if _, known := s.values[name]; !known {
+					s.values[name] = s.variablePaths(name) // nil for none
 				}
 			}
 		}

@@ -77,14 +77,16 @@ func CommandPlaces(line, top, home string) []string {
 		add(line) // a path may have spaces
 	}
 	within := ""
-	line = substitution().ReplaceAllStringFunc(line, func(s string) string {
-		if strings.Trim(s, "${}") == "HOME" {
-			return "~"
-		}
-		within += ";" + strings.TrimLeft(s, "$")
-		return "./"
-	})
-	line = strings.NewReplacer(`"`, "", `'`, "").Replace(line + within)
+	if strings.ContainsAny(line, "$`") {
+		line = substitution().ReplaceAllStringFunc(line, func(s string) string {
+			if strings.Trim(s, "${}") == "HOME" {
+				return "~"
+			}
+			within += ";" + strings.TrimLeft(s, "$")
+			return "./"
+		})
+	}
+	line = strings.ReplaceAll(strings.ReplaceAll(line+within, `"`, ""), "'", "")
 	before := ""
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;|&(){}<>`$=,!:", r) }) {
 		if strings.HasPrefix(word, "-") {
