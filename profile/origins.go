@@ -44,8 +44,7 @@ func (o Origin) Place() string {
 	return file + ":" + strconv.Itoa(o.Line)
 }
 
-// OriginsOf lists the values that a grant comes from: those of the keys of its kind, or of the ones
-// that it is called by; none when it is what a box is without them.
+// OriginsOf lists the values that a grant comes from; none when it is what a box is without them.
 func (p *Profile) OriginsOf(g Grant) []Origin {
 	name, mode, _ := strings.Cut(g.Key, " ")
 	called := func(r keyRule) bool {
@@ -62,10 +61,8 @@ func (p *Profile) OriginsOf(g Grant) []Origin {
 		rules = slices.DeleteFunc(rules, func(r keyRule) bool { return !called(r) })
 	}
 	return slices.DeleteFunc(p.Origins(), func(o Origin) bool {
-		if name == "mount" && !strings.Contains(o.Value, strconv.Quote(mode)) && (mode != "ro" || o.Key != "sandbox.home_allow") {
-			return true // of another mode
-		}
-		return !slices.ContainsFunc(rules, func(r keyRule) bool { return o.Key == r.key || strings.HasPrefix(o.Key, r.key+".") })
+		otherMode := name == "mount" && !strings.Contains(o.Value, strconv.Quote(mode)) && (mode != "ro" || o.Key != "sandbox.home_allow")
+		return otherMode || !slices.ContainsFunc(rules, func(r keyRule) bool { return o.Key == r.key || strings.HasPrefix(o.Key, r.key+".") })
 	})
 }
 
