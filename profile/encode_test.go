@@ -161,11 +161,11 @@ func TestOriginsOf(t *testing.T) {
 	rc, err := p.Resolve(w.context())
 	must(t, err)
 	for _, g := range Grants(rc) {
-		if len(p.OriginsOf(g.Kind)) == 0 {
+		if len(p.OriginsOf(g)) == 0 {
 			t.Errorf("%s (%s) comes from nowhere", g.Kind, g.Text)
 		}
 	}
-	got := p.OriginsOf("limit")
+	got := p.OriginsOf(Grant{Kind: "limit"})
 	want := []Origin{
 		{"sandbox.limits.memory", `"512M"`, p.Path, 11},
 		{"sandbox.limits.pids", `"77"`, p.Path, 12},

@@ -21,6 +21,7 @@ type Grant struct {
 	Text     string `json:"text"` // one line; a list is "words: item, item"
 	Tightens bool   `json:"tightens,omitempty"`
 	Items    []Item `json:"items,omitempty"`
+	From     string `json:"from,omitempty"` // where it is written; not in the list that Grants returns
 
 	Key   string `json:"-"` // what sort of thing of its kind, the same in every version of inner
 	Words string `json:"-"` // Text without the items

@@ -3,7 +3,6 @@ package profile
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/enr/inner/profile/strict"
@@ -18,11 +17,10 @@ type keyRule struct {
 	check func(v *validator, s *source, key string) // finds what is wrong with the value in one file
 	take  func(r *resolver)                         // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
-	grants  string                          // the kinds of Grant that come from the key, see OriginsOf
-	beyond  string                          // those of them that reach beyond the box, see Dangerous
-	say     func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
-	explain string                          // the word of inner explain for kinds that only this key has
-	forbid  []forbiddable                   // what words of [forbid] grants refuse it for
+	grants string                          // the kinds of Grant that come from the key, see OriginsOf
+	beyond string                          // those of them that reach beyond the box, see Dangerous
+	say    func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
+	forbid []forbiddable                   // what words of [forbid] grants refuse it for
 
 	container says                          // why no container engine can hold it; nil: the plan shows that
 	remote    func(h *hardener, key string) // what becomes of it in a profile from a URL
@@ -101,20 +99,4 @@ func imagePrograms(rc *RunConfig) (text, name string) {
 		return "", ""
 	}
 	return "the programs are those of the image", "noop"
-}
-
-// Explained is a word of inner explain, and the kinds of Grant that stand behind it.
-type Explained struct {
-	Word  string
-	Kinds []string
-}
-
-// ExplainedKinds are the kinds of Grant that inner explain tells in the words of the Grant.
-func ExplainedKinds() (out []Explained) {
-	for _, r := range keyRules() {
-		if r.explain != "" {
-			out = append(out, Explained{r.explain, strings.Fields(r.grants)})
-		}
-	}
-	return out
 }

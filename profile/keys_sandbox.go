@@ -108,7 +108,6 @@ func sandboxRules() []keyRule {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
 				}
 			},
-			explain:   "clipboard",
 			forbid:    forbid("clipboard", when("the clipboard", clipboard)),
 			container: when("a container has no display", clipboard),
 			remote:    switchOff("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard }),
@@ -123,7 +122,6 @@ func sandboxRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
-			explain:   "devices",
 			forbid:    forbid("devices", when("a device", devices)),
 			container: when("the devices of a container are its engine's", devices),
 			remote:    dropAll("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices }),

@@ -2,8 +2,10 @@ package profile
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/profile/strict"
@@ -33,17 +35,34 @@ func (p *Profile) Origins() []Origin {
 	return out
 }
 
-// OriginsOf lists the values that a kind of grant comes from; none when it is
-// what a box is without them.
-func (p *Profile) OriginsOf(kind string) []Origin {
-	var keys []string
-	for _, r := range keyRules() {
-		if slices.Contains(strings.Fields(r.grants), kind) {
-			keys = append(keys, r.key)
+// Place is the name of the file of an origin, and the line.
+func (o Origin) Place() string {
+	file := o.File
+	if file != OrganisationFile { // which is not the user's own config.toml
+		file = filepath.Base(file)
+	}
+	return file + ":" + strconv.Itoa(o.Line)
+}
+
+// OriginsOf lists the values that a grant comes from; none when it is what a box is without them.
+func (p *Profile) OriginsOf(g Grant) []Origin {
+	name, mode, _ := strings.Cut(g.Key, " ")
+	called := func(r keyRule) bool {
+		switch r.key {
+		case "mounts", "sandbox.workdir_mode", "sandbox.home_allow":
+			return name == "mount"
+		case "sandbox.home", "sandbox.base":
+			return name == "home" || strings.HasSuffix(g.Key, wholeHome.key)
 		}
+		return name != "" && strings.HasSuffix(r.key, name)
+	}
+	rules := slices.DeleteFunc(slices.Clone(keyRules()), func(r keyRule) bool { return !slices.Contains(strings.Fields(r.grants), g.Kind) })
+	if slices.ContainsFunc(rules, called) {
+		rules = slices.DeleteFunc(rules, func(r keyRule) bool { return !called(r) })
 	}
 	return slices.DeleteFunc(p.Origins(), func(o Origin) bool {
-		return !slices.ContainsFunc(keys, func(key string) bool { return o.Key == key || strings.HasPrefix(o.Key, key+".") })
+		otherMode := name == "mount" && !strings.Contains(o.Value, strconv.Quote(mode)) && (mode != "ro" || o.Key != "sandbox.home_allow")
+		return otherMode || !slices.ContainsFunc(rules, func(r keyRule) bool { return o.Key == r.key || strings.HasPrefix(o.Key, r.key+".") })
 	})
 }
 

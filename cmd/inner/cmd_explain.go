@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -25,7 +24,6 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -197,7 +195,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	pic.Program.Folder = a.Short(meant.Cwd)
 	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)
 	if b.Spec.Name != "" { // else nothing is known of it
-		pic.Groups = picture.Groups(a.subject(b))
+		pic.Groups = picture.Groups(p, b)
 	}
 	if refused != nil {
 		pic.Refused = &picture.Refused{Why: refused.Error(), Code: fault.Code(refused)}
@@ -214,7 +212,7 @@ func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chos
 	if rc.Name == "" && p.Program() != "" {
 		command = p.Program()
 	}
-	for _, o := range p.OriginsOf("runs") {
+	for _, o := range p.OriginsOf(profile.Grant{Kind: "runs"}) {
 		if o.Key == "entrypoint.cmd" && p.Program() != "" {
 			return command, fmt.Sprintf("entrypoint.cmd, %s:%d", a.Short(o.File), o.Line)
 		}
@@ -223,30 +221,6 @@ func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chos
 		return command, "$SHELL: the profile names no program"
 	}
 	return command, "neither the profile nor $SHELL names one"
-}
-
-// subject is what a preview found out, for the picture.
-func (a *app) subject(b *isolator.Prepared) picture.Subject {
-	s := picture.Subject{
-		Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, Clones: b.Agents,
-		Limits: features.LimitLines(b.Plan), GitLeftOut: b.LeftOut,
-		Unsigned: len(features.Unsigned(a.Caller, b.Spec)) > 0,
-		Later:    runlog.RunsLater(b.Spec.WritableRoots(), nil, nil, time.Time{}),
-	}
-	for _, rule := range b.Reach.Allow {
-		i := slices.IndexFunc(s.Hosts, func(h picture.Hosts) bool { return h.From == rule.Origin })
-		if i < 0 {
-			i = len(s.Hosts)
-			s.Hosts = append(s.Hosts, picture.Hosts{From: rule.Origin})
-		}
-		s.Hosts[i].Names = append(s.Hosts[i].Names, rule.String())
-	}
-	for _, line := range b.Reach.Lines {
-		if len(line.Hosts) == 0 { // the others are told host by host
-			s.NetNotes = append(s.NetNotes, line.Text)
-		}
-	}
-	return s
 }
 
 // showPicture prints a picture, or writes it to a file.
@@ -260,12 +234,9 @@ func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
 	case f.html != "":
 		return a.writePage(f.html, picture.HTML(pic, cli.Printable))
 	}
-	style := picture.Style{
-		Width: 100, Clean: cli.Printable,
-		Paint: func(code, text string) string { return tell.Paint(a.Out, code, text) },
-	}
+	style := picture.Style{Clean: cli.Printable, Paint: func(code, text string) string { return tell.Paint(a.Out, code, text) }}
 	if out, ok := tell.FileOf(a.Out); ok && caller.IsTerminal(out) {
-		style.Lines = 2 // one screen, mostly; a pipe gets all
+		style.Width, style.Most = 100, 10 // one screen, mostly; a pipe gets all
 		if width, _, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
 			style.Width = min(width, 130)
 		}

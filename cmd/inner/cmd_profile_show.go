@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/profile"
 )
 
@@ -67,13 +67,13 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	if asJSON {
 		return a.PrintJSON(map[string]any{
 			"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "extends": p.Extends(), "toml": string(file.Data),
-			"resolved": p.Resolved(c), "grants": profile.Grants(rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
+			"resolved": p.Resolved(c), "grants": picture.Grants(p, rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
 		})
 	}
 	a.printText(header + string(file.Data))
 	fmt.Fprintf(a.Out, "\n# ── what it grants ───\n")
-	for _, g := range profile.Grants(rc) {
-		fmt.Fprintf(a.Out, "#   %s%s\n", cli.Printable(g.Text), cli.Printable(a.written(p.OriginsOf(g.Kind))))
+	for _, g := range picture.Grants(p, rc) {
+		fmt.Fprintf(a.Out, "#   %s%s\n", cli.Printable(g.Text), cli.Printable(written(g.From)))
 	}
 	a.explainNetwork(p, c, rc)
 	a.explainCapabilities(rc)
@@ -83,12 +83,12 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 // explainNetwork says what decides about the network, each value with its file.
 func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.RunConfig) {
 	fmt.Fprintf(a.Out, "\n# ── network: %s ───\n", rc.Network)
-	list := p.OriginsOf("network")
+	list := p.OriginsOf(profile.Grant{Kind: "network"})
 	if len(list) == 0 {
 		fmt.Fprintf(a.Out, "#   nothing asks for it\n")
 	}
 	for _, o := range list {
-		fmt.Fprintf(a.Out, "#   %s = %s%s\n", cli.Printable(o.Key), cli.Printable(o.Value), cli.Printable(a.written([]profile.Origin{o})))
+		fmt.Fprintf(a.Out, "#   %s = %s%s\n", cli.Printable(o.Key), cli.Printable(o.Value), cli.Printable(written(o.Place())))
 	}
 	for _, line := range features.ReachLines(a.Settings, p, c, rc) {
 		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line.Text))
@@ -110,19 +110,12 @@ func (a *app) explainCapabilities(rc profile.RunConfig) {
 	}
 }
 
-// written names the files that values come from, each with the first line.
-func (a *app) written(list []profile.Origin) string {
-	var files, places []string
-	for _, o := range list {
-		if !slices.Contains(files, o.File) {
-			files = append(files, o.File)
-			places = append(places, fmt.Sprintf("%s:%d", a.Short(o.File), o.Line))
-		}
-	}
-	if len(places) == 0 {
+// written is where something is written, behind a line about it.
+func written(from string) string {
+	if from == "" {
 		return ""
 	}
-	return "  [" + strings.Join(places, ", ") + "]"
+	return "  [" + from + "]"
 }
 
 // printText prints a file, wherever it goes, so that everything in it is seen.

@@ -17,12 +17,12 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -76,12 +76,7 @@ func look(s *settings.Settings, p *profile.Profile, at profile.Context) (hidden 
 	if err != nil {
 		return nil, err
 	}
-	for _, place := range b.Plan.Masked {
-		if rest, below := paths.Rest(b.Spec.Project, place); below && rest != "" && files.Exists(place) {
-			hidden = append(hidden, rest)
-		}
-	}
-	return hidden, nil
+	return picture.Unseen(b), nil
 }
 
 func (t *page) write() {
@@ -142,25 +137,11 @@ func plural(n int, one, many string) string {
 }
 
 func (t *page) line(indent, format string, args ...any) {
-	t.detail.WriteString(wrapped(indent+visible.Text(fmt.Sprintf(format, args...)), t.Width))
+	t.detail.WriteString(picture.Wrap(indent+visible.Text(fmt.Sprintf(format, args...)), t.Width))
 }
 
 func (t *page) warn(format string, args ...any) {
-	t.danger.WriteString(wrapped("  "+visible.Text(fmt.Sprintf(format, args...)), t.Width))
-}
-
-// wrapped is a text as lines of a width, broken at blanks; what follows the first is indented by four columns.
-func wrapped(text string, width int) string {
-	var b strings.Builder
-	for width > 20 && len([]rune(text)) > width {
-		at := strings.LastIndexByte(string([]rune(text)[:width+1]), ' ')
-		if strings.TrimSpace(text[:max(at, 0)]) == "" { // a word longer than the line
-			break
-		}
-		b.WriteString(text[:at] + "\n")
-		text = "    " + text[at+1:]
-	}
-	return b.String() + text + "\n"
+	t.danger.WriteString(picture.Wrap("  "+visible.Text(fmt.Sprintf(format, args...)), t.Width))
 }
 
 func (t *page) older(list []Candidate) {
@@ -300,7 +281,7 @@ func (t *page) changed(c Candidate) {
 	wider, narrower := profile.DiffGrants(c.Old, c.Grants)
 	t.line("", "profile %s changed since it was allowed:", c.Profile.Name)
 	for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
-		t.detail.WriteString(wrapped("  "+text, t.Width))
+		t.detail.WriteString(picture.Wrap("  "+text, t.Width))
 	}
 	if len(wider)+len(narrower) == 0 {
 		t.line("  ", "it grants the same as before")

@@ -99,6 +99,11 @@ func (h *page) group(g Group) {
 		h.raw("<div class=\"box " + way + "\"><span class=\"word\">")
 		h.text(r.Word)
 		h.raw("</span>")
+		if r.From != "" {
+			h.raw(" <small>")
+			h.text(r.From)
+			h.raw("</small>")
+		}
 		if r.Way == Own {
 			h.things(r.Things)
 		}

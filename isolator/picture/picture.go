@@ -1,25 +1,14 @@
-// Package picture shows people what a box can see and do: the plan of a run, the
-// table of what is hidden and the facts of the host, sorted into groups of short
-// rows. What it says about files comes from the plan, so that it is what the
-// box will have and not what a profile intends.
+// Package picture shows people what a box can see and do: each grant of its profile, where that is
+// written and what holds it in the plan of a run, and what the plan hides and protects here.
 //
-// It opens nothing and probes nothing. Names of files and words of profiles are in
+// It makes nothing. Names of files and words of profiles are in
 // a Picture as they are; Text and HTML pass each through the clean function of their caller,
 // and HTML escapes it as well.
 //
-//	plan, err := plan.Build(rc, facts, staged)
-//	pic.Groups = picture.Groups(picture.Subject{Config: rc, Facts: facts, Staged: staged, Plan: plan})
+//	shown, err := isolator.Show(settings, call, false)
+//	pic.Groups = picture.Groups(profile, shown)
 //	picture.Text(os.Stdout, pic, picture.Style{Width: 100})
 package picture
-
-import (
-	"strings"
-
-	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
-)
 
 // Picture is what inner explain says of one box. Its JSON is printed by inner explain --json.
 type Picture struct {
@@ -64,11 +53,13 @@ type Group struct {
 	Rows  []Row  `json:"rows"`
 }
 
-// Row says the same of a few things, with a word or two.
+// Row is one grant, in its words, or something else that is to be known of a few things.
 type Row struct {
 	Way    Way     `json:"way"`
 	Word   string  `json:"word"`
 	Things []Thing `json:"things"`
+	From   string  `json:"from,omitempty"` // where it is written
+	Text   string  `json:"text,omitempty"` // the whole sentence
 }
 
 // Way says what passes between the machine and the box.
@@ -91,84 +82,3 @@ type Thing struct {
 	Count  int      `json:"count,omitempty"`
 	Places []string `json:"places,omitempty"` // on the host
 }
-
-// Subject is what is known of a run. Plan is zero for a run that would be refused:
-// the rows about files then say what the profile says. Facts may be zero, too.
-type Subject struct {
-	Config profile.RunConfig
-	Facts  host.Facts
-	Staged plan.Staged
-	Plan   plan.Plan
-	Clones []capability.Capability
-
-	Hosts      []Hosts  // what can be reached by name
-	NetNotes   []string // remarks about that
-	Limits     []string // each limit, and what enforces it
-	GitLeftOut []string // settings of git that the box does not have
-	Unsigned   bool     // git on the host would sign, and the box has no keys
-	Later      []string // existing host paths that tools run or obey when somebody builds
-}
-
-// Hosts are names that can be reached, and what lists them.
-type Hosts struct {
-	From  string
-	Names []string
-}
-
-// planned reports whether there is a plan to read.
-func (s Subject) planned() bool { return s.Plan.Bwrap != "" }
-
-// Groups sorts what is known into groups; empty rows and groups are left out.
-func Groups(s Subject) []Group {
-	var out []Group
-	add := func(key, title string, rows []Row) {
-		var some []Row
-		for _, r := range rows {
-			if len(r.Things) > 0 {
-				some = append(some, r)
-			}
-		}
-		if len(some) > 0 {
-			out = append(out, Group{key, title, some})
-		}
-	}
-	add("files", "Files", s.files())
-	add("hidden", "Secrets", s.hidden())
-	add("network", "Network", s.network())
-	add("settings", "Logins and settings", s.settings())
-	add("variables", "Environment variables", s.variables())
-	add("commands", "Commands", s.commands())
-	add("limits", "Limits", s.limits())
-	add("kernel", "Kernel", s.kernel())
-	add("organisation", "Taken by "+profile.OrganisationFile, s.organisation())
-	add("stays", "After the run", s.outlives())
-	add("later", "On your machine later", s.later())
-	return out
-}
-
-// short returns a path with the home written as ~.
-func (s Subject) short(p string) string {
-	home := s.Config.HomeDir
-	if home == "" || home == "/" {
-		return p
-	}
-	if p == home {
-		return "~"
-	}
-	if rest, ok := strings.CutPrefix(p, home+"/"); ok {
-		return "~/" + rest
-	}
-	return p
-}
-
-func (s Subject) place(p, why string) Thing { return Thing{Text: s.short(p), Path: p, Why: why} }
-
-func words(list ...string) []Thing {
-	var out []Thing
-	for _, w := range list {
-		out = append(out, Thing{Text: w})
-	}
-	return out
-}
-
-func row(way Way, word string, things ...Thing) Row { return Row{way, word, things} }

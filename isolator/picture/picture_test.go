@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
@@ -20,8 +22,8 @@ const (
 	work = "/home/ann/src/app"
 )
 
-// subject is a run on a machine with a few secrets, planned.
-func subject(t *testing.T) Subject {
+// prepared is a run on a machine with a few secrets; change, and it is planned.
+func prepared(t *testing.T, change func(*features.Run)) *isolator.Prepared {
 	t.Helper()
 	dir := func(paths ...string) map[string]host.Path {
 		m := map[string]host.Path{}
@@ -30,8 +32,9 @@ func subject(t *testing.T) Subject {
 		}
 		return m
 	}
-	s := Subject{
-		Config: profile.RunConfig{
+	run := &features.Run{
+		Settings: settings.Of(&caller.Caller{Home: home, InnerHome: home + "/.inner"}),
+		Spec: profile.RunConfig{
 			Name: "web", HomeDir: home, Project: work, Workdir: work, Cwd: work, WorkdirMode: profile.RW, Base: "host", Home: "isolated",
 			HomeAllow: []string{home + "/.rustup"}, Hide: []string{work + "/private"}, Allow: []string{"gh-config"},
 			Network: profile.NetAllowlist, NetworkAllow: []string{"example.com"}, NetworkDeny: []string{"bad.example.com"},
@@ -52,109 +55,67 @@ func subject(t *testing.T) Subject {
 		},
 		Facts: host.Facts{
 			Hide: &host.Hide{Paths: []string{work + "/private"}},
-			UID:  1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/run/user/1000/inner", InnerHome: home + "/.inner", Landlock: 7,
+			UID:  1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/run/user/1000/inner", InnerHome: home + "/.inner", Landlock: 7, MoveMount: true,
 			Paths: dir("/", "/usr/bin", "/home", home, home+"/src", work, work+"/.git", work+"/.git/hooks", work+"/.inner", work+"/private", home+"/.inner",
 				"/data", "/srv", "/srv/model", "/opt/model", "/scratch", home+"/notes", home+"/.rustup", home+"/.ssh", home+"/.aws", home+"/.config/gh", "/var/tmp"),
 			Later:   []host.Placeholder{{Path: work + "/.vscode"}},
 			Sockets: []string{home + "/agent.sock", "/data/db.sock"},
 			Env:     map[string]string{"HOME": home, "PATH": "/usr/bin", "LANG": "value-of-lang", "API_TOKEN": "value-of-token", "OTHER": "value-of-other", "AWS_SECRET": "value-of-aws"},
 		},
-		Staged: plan.Staged{
+		Assets: plan.Staged{
 			RunID: "r1", Empty: "/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}, Noop: "/stage/noop",
 			Copies: []plan.Copy{{Dest: home + "/notes", Host: "/stage/copy"}},
 			Binds:  []plan.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Room: plan.SpareRoom, Reason: "capability claude: a clone of ~/.claude"}},
 		},
-		Hosts:    []Hosts{{"network_allow", []string{"example.com"}}, {"capability claude", []string{"api.example.net"}}},
-		NetNotes: []string{"a note"},
-		Limits:   []string{"open files limit 2000, held by resource limits of the program (setrlimit)"},
-		Later:    []string{work + "/Makefile", work + "/.vscode/tasks.json"},
+		Reach: features.Reach{Lines: []features.ReachLine{{Text: "can reach api.example.net [capability claude]"}}},
 	}
-	for _, p := range []string{"/usr/bin/bash", work + "/Makefile"} {
-		s.Facts.Paths[p] = host.Path{Kind: host.File, Real: p}
+	for _, p := range []string{"/usr/bin/bash"} {
+		run.Facts.Paths[p] = host.Path{Kind: host.File, Real: p}
 	}
 	clone, ok := capability.Find("claude", nil)
 	if !ok {
 		t.Fatal("no capability claude")
 	}
-	s.Clones = []capability.Capability{clone}
-	plan, err := plan.Build(s.Config, s.Facts, s.Staged)
-	if err != nil {
+	run.Agents = []capability.Capability{clone}
+	change(run)
+	var err error
+	if run.Plan, err = plan.Build(run.Spec, run.Facts, run.Assets); err != nil {
 		t.Fatal(err)
 	}
-	s.Plan = plan
-	return s
+	return &isolator.Prepared{Run: run}
 }
 
-// rows writes groups one row to a line: way, word, things.
+// rows writes groups one row to a line: way, and what the row says.
 func rows(groups []Group) string {
 	var b strings.Builder
 	for _, g := range groups {
 		b.WriteString(g.Key + "\n")
 		for _, r := range g.Rows {
-			var list []string
-			for _, t := range r.Things {
-				list = append(list, t.line(Seen))
-			}
-			b.WriteString("  " + string(r.Way) + " " + r.Word + ": " + strings.Join(list, " | ") + "\n")
+			b.WriteString("  " + string(r.Way) + " " + r.Word + r.rest(0) + "\n")
 		}
 	}
 	return b.String()
 }
 
-// TestGroups: each group says what the plan of a fixed host has.
+// TestGroups: each grant is told in its own words, and what a fixed host adds.
 func TestGroups(t *testing.T) {
-	got := rows(Groups(subject(t)))
+	b := prepared(t, func(*features.Run) {})
+	got := rows(Groups(&profile.Profile{}, b))
+	for _, g := range profile.Grants(b.Spec) {
+		if g.Kind != "runs" && g.Kind != "sets" && !strings.Contains(got, " "+g.Text+"\n") {
+			t.Errorf("%q is not told in\n%s", g.Text, got)
+		}
+	}
 	for _, want := range []string{
-		`files
-  open can change: ~/src/app
-  seen but not in it: .inner | .vscode
-  own works on a copy of: ~/notes | ~/.claude
-  seen can read: the system (/, where nothing else is said) | ~/.rustup | /data | /srv/model as /opt/model | ~/.config/gh
-  own sees empty, its own: /tmp | /var/tmp | ~ | /scratch
-`,
-		`hidden
-  open shown on purpose: gh-config
-  shut hidden here (places): ssh-keys 1 | aws-credentials 1 | other-homes 1 | mounted-media 1
-`,
-		`  shut hidden by you: ~/src/app/private
-  shut out of reach: sockets that programs here listen on 2
-`,
-		`network
-  open can reach: example.com
-  open capability claude: api.example.net
-  shut nothing else: not your own network, nor other services of this computer
-  shut never: bad.example.com
-  open uses here: port 5432 of this computer, at its own 5432
-  open is reached: its port 3000, at 8080 of this computer
-  note note: a note
-`,
-		`  own claude: copies of: ~/.claude/.credentials.json (cleaned) | ~/.claude/settings.json (cleaned) | ~/.claude.json (cleaned) | ~/.claude/CLAUDE.md | ~/.claude/agents/ | ~/.claude/commands/ | ~/.claude/output-styles/ | ~/.claude/skills/
-  shut claude: without: what else is in ~/.claude
-`,
-		"  open claude: writes back: ",
-		`variables
-  open your secrets: API_TOKEN
-  seen yours pass: HOME | LANG
-  own the profile sets: MODE
-`,
-		"  shut stay outside: 2 of your 6\n",
-		`commands
-  shut blocked: pip install
-  own run as another: vi → nano
-limits
-  shut held: open files limit 2000, held by resource limits of the program (setrlimit) | time 30m
-kernel
-  shut system calls: a filter (default)
-  shut Landlock: version 7: writing, signals, abstract sockets confined a second time
-  shut user namespaces: none can be made inside
-  shut processes: its own are all it sees; all of them end with the run
-  shut rights: no capabilities, also not as root
-`,
-		`stays
-  open stays: what it changes in ~/src/app | a record of the run in ~/.inner/logs
-  own goes: /tmp, and everything else it has of its own | the copies it worked on | the copies of your logins and settings
-`,
-		"later\n  open runs when you build: ~/src/app/Makefile | whatever it writes", // .vscode/tasks.json is protected
+		"  seen cannot change in there: ~/src/app/.inner, ~/src/app/.vscode\n",
+		"  shut hides, in so many places here: ssh-keys 1, aws-credentials 1, other-homes 1, mounted-media 1\n",
+		"  note can reach api.example.net [capability claude]\n",
+		"  own claude: mounts a clone on ~/.claude ",
+		"  own has these variables: ALL_PROXY, API_TOKEN, ",
+		"  own sets variables: MODE (value not shown)\n",
+		"  own goes with the run: /tmp, and everything else it has of its own; the copies it worked on; the copies of your logins and settings\n",
+		"  open runs when you build: whatever it writes",
+		"  shut stays as it is: ", "  shut moved aside: ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no\n%s\nin\n%s", want, got)
@@ -162,58 +123,51 @@ kernel
 	}
 }
 
-// TestOtherBoxes: what widens a box is told.
-func TestOtherBoxes(t *testing.T) {
-	for _, c := range []struct {
-		change func(*Subject)
-		want   []string
-	}{
-		{func(s *Subject) { s.Config.Network, s.Config.NetworkDeny = profile.NetFull, nil }, []string{"open everything: the internet"}},
-		{func(s *Subject) { s.Config.Network = profile.NetOff }, []string{"shut none: nothing outside of the box"}},
-		{func(s *Subject) { s.Config.Network = profile.NetAsk }, []string{"open asks you: about each host"}},
-		{func(s *Subject) { s.Config.Seccomp = "off" }, []string{"open system calls: no filter", "shut user namespaces: none"}},
-		{func(s *Subject) { s.Config.Landlock = "off" }, []string{`open Landlock: off`}},
-		{func(s *Subject) { s.Facts.Landlock = 0 }, []string{"open Landlock: this kernel has none"}},
-		{func(s *Subject) { s.Config.GitDir = "rw" }, []string{"seen but not in it: .inner | .vscode\n", `git hooks and settings of repositories (git_dir = "rw")`}},
-		{func(s *Subject) { s.Config.Allow = []string{"project-config"} }, []string{"| ~/src/app/.vscode/tasks.json |", "settings of editors and agents in the project (project-config)"}},
-		{func(s *Subject) { s.Config.WorkdirMode = profile.RO }, []string{"seen can read: the system (/, where nothing else is said) | ~/.rustup | /data | /srv/model as /opt/model | ~/src/app |"}},
-		{func(s *Subject) { s.Config.Limits, s.Limits, s.Config.Output.Timeout = profile.Limits{}, nil, 0 }, []string{"open none: memory"}},
-		{func(s *Subject) { s.Config.Home, s.Staged.Binds = "host", nil }, []string{"nothing else is said) | ~ | /data |", "its own: /tmp | /var/tmp | /scratch\n"}},
-	} {
-		s := subject(t)
-		c.change(&s)
-		var err error
-		if s.Plan, err = plan.Build(s.Config, s.Facts, s.Staged); err != nil {
-			t.Fatal(err)
-		}
-		got := rows(Groups(s))
-		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("there is no %q in\n%s", want, got)
+// TestSections: no kind of grant is told twice.
+func TestSections(t *testing.T) {
+	seen := map[string]bool{"runs": true}
+	for _, s := range sections() {
+		for _, kind := range strings.Fields(s.kinds) {
+			if seen[kind] {
+				t.Errorf("%s is in two sections", kind)
 			}
+			seen[kind] = true
 		}
 	}
 }
 
-// TestWithoutPlan: a run that would be refused is told as the profile has it.
-func TestWithoutPlan(t *testing.T) {
-	s := subject(t)
-	s.Plan = plan.Plan{}
-	got := rows(Groups(s))
-	for _, want := range []string{"open may change: ~/src/app\n", "own works on a copy of: ~/notes\n", "open your secrets: API_TOKEN\n  seen yours pass: LANG\n", "seen may read: the system | ~/.rustup | /data | /srv/model as /opt/model\n", "ssh-keys 1"} {
+// TestOtherBoxes: what widens a box is told.
+func TestOtherBoxes(t *testing.T) {
+	got := rows(Groups(&profile.Profile{}, prepared(t, func(run *features.Run) { run.Spec.GitDir, run.Spec.Allow = "rw", []string{"project-config"} })))
+	for _, want := range []string{`git hooks and settings of repositories (git_dir = "rw")`, "settings of editors and agents in the project (project-config)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}
 	}
-	s.Facts, s.Later = host.Facts{}, nil
-	if got := rows(Groups(s)); strings.Contains(got, "can change") || !strings.Contains(got, "shut hidden: what inner profile resources lists") {
+	if strings.Contains(got, "moved aside") {
+		t.Error(got)
+	}
+}
+
+// TestWithoutPlan: of a run that would be refused the grants are told.
+func TestWithoutPlan(t *testing.T) {
+	b := prepared(t, func(*features.Run) {})
+	b.Plan = plan.Plan{}
+	got := rows(Groups(&profile.Profile{}, b))
+	for _, want := range []string{"open can change files in: ~/src/app\n", "own works on a copy of: ~/notes\n", "open gets your secrets: API_TOKEN\n", "ssh-keys 1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	b.Facts = host.Facts{}
+	if got := rows(Groups(&profile.Profile{}, b)); strings.Contains(got, "runs when you build") || !strings.Contains(got, "shut hides: what inner profile resources lists") {
 		t.Error(got)
 	}
 }
 
 // TestNoValues: no value of a variable is in any form of the picture.
 func TestNoValues(t *testing.T) {
-	p := Picture{Groups: Groups(subject(t))}
+	p := Picture{Groups: Groups(&profile.Profile{}, prepared(t, func(*features.Run) {}))}
 	text, data := forms(t, p)
 	for _, form := range []string{text, data, string(HTML(p, nil))} {
 		if strings.Contains(form, "value-of-") || !strings.Contains(form, "API_TOKEN") {
@@ -241,7 +195,7 @@ func TestHTMLEscapes(t *testing.T) {
 		return string(HTML(Picture{
 			Profile: Profile{Name: s, Description: s, File: s, Extends: []string{s, s}, Scope: s, Chosen: s, Trust: s},
 			Program: Program{Command: s, Path: s, Chosen: s, Folder: s},
-			Groups:  []Group{{s, s, []Row{{Open, s, []Thing{{Text: s, Path: s, Why: s, Count: 2, Places: []string{s}}}}, {Own, s, []Thing{{Text: s, Why: s}}}}}},
+			Groups:  []Group{{s, s, []Row{{Open, s, []Thing{{Text: s, Path: s, Why: s, Count: 2, Places: []string{s}}}, s, s}, {Own, s, []Thing{{Text: s, Why: s}}, s, s}}}},
 			Refused: &Refused{s, s, 125},
 		}, nil))
 	}
@@ -273,34 +227,11 @@ func TestTextClean(t *testing.T) {
 	p := Picture{
 		Profile: Profile{Name: evil, Description: evil, File: evil, Extends: []string{evil}, Trust: evil, Chosen: evil},
 		Program: Program{Command: evil, Path: evil, Chosen: evil, Folder: evil},
-		Groups:  []Group{{evil, evil, []Row{{Open, evil, []Thing{{Text: evil, Why: evil}}}}}},
+		Groups:  []Group{{evil, evil, []Row{{Open, evil, []Thing{{Text: evil}}, evil, ""}}}},
 	}
 	var b bytes.Buffer
 	Text(&b, p, Style{Width: 80, Clean: func(s string) string { return strings.ReplaceAll(s, "\x1b", `\x1b`) }})
 	if strings.Contains(b.String(), "\x1b") || strings.Count(b.String(), `\x1b`) != 14 {
 		t.Errorf("%q", b.String())
-	}
-}
-
-// TestFill: lists are broken between their items, and cut where there is no room.
-func TestFill(t *testing.T) {
-	for _, c := range []struct {
-		lines int
-		list  []string
-		want  []string
-	}{
-		{0, []string{"one", "two", "three"}, []string{"one, two,", "three"}},
-		{0, []string{"a b c", "d e f g"}, []string{"a b c,", "d e f g"}},
-		{0, []string{"much longer than that"}, []string{"much", "longer", "than that"}},
-		{1, []string{"one", "two", "three", "four"}, []string{"one … and 3 more"}},
-		{2, []string{"one", "two", "three", "four", "five"}, []string{"one, two,", "three … and 2 more"}},
-		{2, []string{"one", "two", "three"}, []string{"one, two,", "three"}},
-		{1, []string{"much longer than that"}, []string{"much …"}},
-		{1, []string{"one", "two"}, []string{"one … and 1 more"}},
-		{0, []string{"averylongword", "x"}, []string{"averylongword,", "x"}},
-	} {
-		if diff := cmp.Diff(c.want, text{Style: Style{Lines: c.lines}}.fill(c.list, 10)); diff != "" {
-			t.Errorf("%q in %d lines (-want +got):\n%s", c.list, c.lines, diff)
-		}
 	}
 }

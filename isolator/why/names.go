@@ -185,7 +185,7 @@ func (t *Table) withheld(a *Answer, name string) {
 		for _, o := range originsOf(t.s.Spec.Organisation, "hide.env") {
 			pattern, _ := strconv.Unquote(o.Value)
 			if profile.VariableLike(pattern, name) {
-				a.From, a.Widen = place(o), ""
+				a.From, a.Widen = o.Place(), ""
 			}
 		}
 	case !outside:

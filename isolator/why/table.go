@@ -83,7 +83,7 @@ func (t *Table) written() {
 	}
 	refused := slices.DeleteFunc(originsOf(t.s.Origins, "sandbox.network_allow"), func(o profile.Origin) bool { return !strings.HasPrefix(o.Value, `"!`) })
 	for _, o := range slices.Concat(originsOf(t.s.Spec.Organisation, "sandbox.network_allow"), refused) {
-		t.From = append(t.From, From{o.Key + " " + o.Value, place(o)})
+		t.From = append(t.From, From{o.Key + " " + o.Value, o.Place()})
 	}
 }
 
@@ -193,7 +193,7 @@ func (t *Table) item(op plan.Op) (at string) {
 			continue
 		}
 		if strings.HasPrefix(text, "@") {
-			at = cmp.Or(at, place(o))
+			at = cmp.Or(at, o.Place())
 			continue
 		}
 		dir := t.s.Spec.Workdir
@@ -204,7 +204,7 @@ func (t *Table) item(op plan.Op) (at string) {
 			text = filepath.Join(dir, text)
 		}
 		if paths.Below(text, op.Dest) || paths.Below(text, op.Source) {
-			return place(o)
+			return o.Place()
 		}
 	}
 	return at
@@ -219,7 +219,7 @@ func (t *Table) listed(r netproxy.Rule) string {
 			continue
 		}
 		if e, err := hosts.ParseAllow(text); err == nil && (e.String() == r.String() && r.Origin == "network_allow" || text == r.Origin) {
-			return place(o)
+			return o.Place()
 		}
 	}
 	if name, ok := strings.CutPrefix(r.Origin, "capability "); ok {
@@ -233,17 +233,10 @@ func (t *Table) listed(r netproxy.Rule) string {
 func (t *Table) origin(key, value string) string {
 	for _, o := range t.s.Origins {
 		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (value == "" || o.Value == strconv.Quote(value)) {
-			return place(o)
+			return o.Place()
 		}
 	}
 	return ""
-}
-
-func place(o profile.Origin) string {
-	if o.File == profile.OrganisationFile { // not the user's own config.toml
-		return o.File + ":" + strconv.Itoa(o.Line)
-	}
-	return filepath.Base(o.File) + ":" + strconv.Itoa(o.Line)
 }
 
 // Summary returns the table as a box gets it. It contains no path of the host that the box does

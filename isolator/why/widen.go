@@ -136,10 +136,10 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 		}
 		from, text = "config.toml", p
 		if j := i - len(hide) + len(ruled); j >= 0 {
-			from = place(ruled[j])
+			from = ruled[j].Place()
 		}
 		if i < len(own) {
-			from = place(own[i])
+			from = own[i].Place()
 			text, _ = strconv.Unquote(own[i].Value)
 		}
 	}
