@@ -25,6 +25,7 @@ import (
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 )
 
 // record is the record of one run. With neither logs nor log it keeps nothing.
@@ -193,14 +194,14 @@ func (r *record) write(end runlog.End) error {
 		return err
 	}
 	var keep time.Duration
-	var size, kept int64
+	var kept int64
 	if cfg, err := r.s.GlobalConfig(); err == nil {
-		keep, size = cfg.Retention()
+		keep, _ = config.ParseAge(cfg.Keep) // it was checked; "" is 0
 	}
 	if end.Output != nil {
 		kept = end.Output.Kept
 	}
-	return r.log.Tidy(kept, keep, size)
+	return r.log.Tidy(kept, keep)
 }
 
 // tellLater names the changed files that something on the host runs or follows later.

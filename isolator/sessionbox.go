@@ -33,7 +33,7 @@ import (
 
 // The keeper of the box of a session is this program, started by the first call in a session
 // of the system of its own. It makes the box as Run does, and ends it when inner stop
-// says so, when no call came for session_idle, when a call comes that has another box, when its profile is
+// says so, when no call came for session.Idle, when a call comes that has another box, when its profile is
 // not allowed any more, or when it is killed: then everything in the box dies with it.
 
 // keeperName and keeperWord make this program a keeper: nobody types them by accident.
@@ -58,7 +58,6 @@ type keeperRequest struct {
 	Scope     profile.Scope
 	Overrides profile.Overrides
 	By        runlog.By
-	Idle      time.Duration
 }
 
 // keeperRefusal is why there is no box, on its standard output; keeperListens says that there is one.
@@ -73,7 +72,7 @@ const keeperListens = "ok"
 func startKeeper(s *settings.Settings, c Call, key string) error {
 	text, err := json.Marshal(keeperRequest{
 		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Version: s.Version, Key: key, Folder: c.Session, Dir: c.Context.Cwd,
-		File: c.Profile.Files[0], Scope: c.Profile.Scope, Overrides: c.Context.Overrides, By: c.By, Idle: SessionIdle(s),
+		File: c.Profile.Files[0], Scope: c.Profile.Scope, Overrides: c.Context.Overrides, By: c.By,
 	})
 	if err != nil {
 		return err
@@ -99,14 +98,6 @@ func startKeeper(s *settings.Settings, c Call, key string) error {
 		return errors.New("what was to keep it ended without a word")
 	}
 	return &fault.Refusal{Code: no.Code, Kind: no.Kind, Msg: no.Msg, Hint: no.Hint}
-}
-
-// SessionIdle is how long a session is kept that nobody uses.
-func SessionIdle(s *settings.Settings) time.Duration {
-	if cfg, err := s.GlobalConfig(); err == nil && cfg.SessionIdle > 0 {
-		return cfg.SessionIdle
-	}
-	return session.DefaultIdle
 }
 
 // keepBox is the life of a keeper; it returns its exit code.
@@ -253,7 +244,7 @@ func (k *keeper) watch() {
 		case <-tick.C:
 		}
 		k.mu.Lock()
-		found := files.Exists(session.Door(k.q.Folder)) && time.Since(session.Used(k.q.Folder)) <= k.q.Idle
+		found := files.Exists(session.Door(k.q.Folder)) && time.Since(session.Used(k.q.Folder)) <= session.Idle
 		unused := k.running == 0 && (!found || !k.allowed())
 		if unused {
 			k.close()

@@ -314,8 +314,13 @@ func (a *app) globalProfiles() []finding {
 			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f), "%s", first))
 		}
 	}
-	if _, err := a.GlobalConfig(); err != nil {
+	cfg, err := a.GlobalConfig()
+	if err != nil {
 		list = append(list, broken("config", "inner config edit", "%v", err))
+	} else {
+		for _, line := range cfg.Former {
+			list = append(list, warning("config", "inner config edit", "%s", line))
+		}
 	}
 	if len(list) == 0 {
 		list = append(list, ok("profiles", "%d global profiles are valid", len(files)))

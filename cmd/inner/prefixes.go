@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
@@ -90,11 +89,7 @@ func (a *app) prefixFindings() []finding {
 			list = append(list, warning("trust", "inner config edit", "trust.prefixes: %s changes nothing, every profile below is asked about: %s", dir, why))
 			continue
 		}
-		text := "profiles below " + dir + " need no question, but in clones and where a box has worked"
-		if cfg.TrustClones {
-			text = strings.Replace(text, "but in clones and", "in clones neither, but", 1)
-		}
-		list = append(list, ok("trust", "%s", text))
+		list = append(list, ok("trust", "profiles below %s need no question, but in clones and where a box has worked", dir))
 	}
 	return list
 }

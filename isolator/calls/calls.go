@@ -176,7 +176,7 @@ func (r *Runner) sweep() {
 	}
 	r.mu.Unlock()
 	if due { // what cannot be removed is in nobody's way
-		_ = session.Sweep(r.caller.SessionsDir(), isolator.SessionIdle(settings.Of(r.caller)))
+		_ = session.Sweep(r.caller.SessionsDir(), session.Idle)
 	}
 }
 

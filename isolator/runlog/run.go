@@ -1,7 +1,6 @@
 package runlog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -190,10 +189,10 @@ func (r *Run) Close() error {
 	return err
 }
 
-// Tidy removes the oldest runs of the folder when there are too many, more than size bytes
-// (0: MaxTotal), or older than keep (0: of any age). How many bytes they have it counts
+// Tidy removes the oldest runs of the folder when there are too many, more than MaxTotal
+// bytes, or older than keep (0: of any age). How many bytes they have it counts
 // only when one is too old, after one run in 32, and after one that left much.
-func (r *Run) Tidy(left int64, keep time.Duration, size int64) error {
+func (r *Run) Tidy(left int64, keep time.Duration) error {
 	ids, err := r.folder.ids()
 	if err != nil {
 		return err
@@ -202,7 +201,7 @@ func (r *Run) Tidy(left int64, keep time.Duration, size int64) error {
 	if left < 1<<20 && !seldom && (len(ids) == 0 || !older(ids[0], keep)) {
 		return nil
 	}
-	return r.folder.tidy(ids, MaxRuns, cmp.Or(size, MaxTotal), keep)
+	return r.folder.tidy(ids, MaxRuns, MaxTotal, keep)
 }
 
 func (f *Folder) tidy(ids []string, runs int, total int64, keep time.Duration) error {

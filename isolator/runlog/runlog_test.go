@@ -157,7 +157,7 @@ func TestTidyRemovesTheOldest(t *testing.T) {
 	defer f.Close()
 	last := begin(t, dir, names(7))
 	defer last.Close()
-	if err := last.Tidy(0, time.Since(time.Date(2026, 1, 1, 0, 0, 1, 500e6, time.Local)), 0); err != nil || left() != "0 2 3 4 5 6 7 mine" {
+	if err := last.Tidy(0, time.Since(time.Date(2026, 1, 1, 0, 0, 1, 500e6, time.Local))); err != nil || left() != "0 2 3 4 5 6 7 mine" {
 		t.Errorf("after a run that leaves little, what is too old goes: %q %v", left(), err)
 	}
 	for _, c := range []struct {
@@ -516,7 +516,7 @@ func BenchmarkRecord(b *testing.B) {
 		if _, err := c.Close(); err != nil {
 			b.Fatal(err)
 		}
-		if err := errors.Join(r.End(End{}), r.Tidy(0, 0, 0), r.Close()); err != nil {
+		if err := errors.Join(r.End(End{}), r.Tidy(0, 0), r.Close()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -33,9 +33,8 @@ import (
 	"github.com/enr/inner/isolator/stage"
 )
 
-// DefaultIdle is how long a session that nobody uses is kept, unless config.toml says
-// another time.
-const DefaultIdle = 12 * time.Hour
+// Idle is how long a session that nobody uses is kept.
+const Idle = 12 * time.Hour
 
 // most is how many sessions one user may have.
 const most = 1000

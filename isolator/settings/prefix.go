@@ -18,7 +18,7 @@ func (s *Settings) Prefixes() trust.Prefixes {
 	if err != nil {
 		return trust.Prefixes{}
 	}
-	p := trust.Prefixes{Clones: cfg.TrustClones}
+	var p trust.Prefixes
 	for _, dir := range cfg.TrustPrefixes {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 			dir = filepath.Join(s.Home, rest)

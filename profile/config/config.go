@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/enr/inner/profile"
@@ -31,18 +30,18 @@ type Config struct {
 	Log            string // not expanded
 	SetuidBwrap    bool   // a bwrap that starts with the rights of root may be used
 	Aliases        []profile.KV
-	Shims          []profile.KV  // a command, and the profile that claims it
-	Roles          *Roles        // nil without [roles]
-	Keep, KeepSize string        // how long, and how much of, records of runs are kept: see Retention
-	Commands       *Commands     // nil without [commands]
-	SessionIdle    time.Duration // how long a session that is not used is kept; 0 when it is not said
+	Shims          []profile.KV // a command, and the profile that claims it
+	Roles          *Roles       // nil without [roles]
+	Keep           string       // how long records of runs are kept: see ParseAge
+	Commands       *Commands    // nil without [commands]
 	DefaultLimits  profile.Limits
 	Hide           []string                // hidden from every box, on top of the table
 	HideEnv        []string                // patterns of variables that pass into no box
 	Groups         map[string][]string     // the hosts of a group, in the place of its own: see registry.Hosts
 	Capabilities   []capability.Capability // declared by [capability.NAME]
 	TrustPrefixes  []string                // folders whose profiles need no question, not expanded
-	TrustClones    bool                    // also those of clones there
+
+	Former []strict.Problem // lines of the version before that do nothing any more
 }
 
 type file struct {
@@ -96,19 +95,15 @@ func LoadProject(path string) (*Config, profile.File, error) { return loadWith(p
 
 // ofProject refuses the keys of a project's config.toml that only the user decides about.
 func ofProject(f *file, problems *strict.Problems) {
-	const records, trust = "decide how long records are kept", "decide what needs no question"
 	for _, k := range []struct {
 		at        strict.Pos
 		key, what string
 	}{
 		{f.SetuidBwrap.At, "setuid_bwrap", "decide which bwrap is used"},
-		{f.SessionIdle.At, "session_idle", "decide how long sessions are kept"},
-		{f.Output.Keep.At, "output.keep", records},
-		{f.Output.Size.At, "output.size", records},
+		{f.Output.Keep.At, "output.keep", "decide how long records are kept"},
 		{f.Capability.At, "capability", "declare capabilities"},
 		{f.Groups.At, "groups", "decide which hosts a group stands for"},
-		{f.Trust.Prefixes.At, "trust.prefixes", trust},
-		{f.Trust.Clones.At, "trust.clones", trust},
+		{f.Trust.Prefixes.At, "trust.prefixes", "decide what needs no question"},
 	} {
 		if k.at.File != "" {
 			problems.Add(k.at, k.key, "a project does not "+k.what, "write it into your own config.toml: inner config edit")
@@ -167,10 +162,27 @@ func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, erro
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
-		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
-		Capabilities: capabilities(f.Capability), Groups: groups(f.Groups), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
-		TrustPrefixes: f.Trust.Prefixes.Texts(), TrustClones: f.Trust.Clones.V,
+		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
+		Capabilities: capabilities(f.Capability), Groups: groups(f.Groups), Keep: f.Output.Keep.V,
+		TrustPrefixes: f.Trust.Prefixes.Texts(), Former: f.former(),
 	}, nil
+}
+
+// former are the lines that did something in the version before.
+func (f *file) former() (list strict.Problems) {
+	for _, line := range []struct {
+		at         strict.Pos
+		key, since string
+	}{
+		{f.SessionIdle.At, "session_idle", "a session that nobody uses is kept for 12 hours"},
+		{f.Output.Size.At, "output.size", "records are kept up to a size of their own, and as long as output.keep says"},
+		{f.Trust.Clones.At, "trust.clones", "a clone, and what has a remote, is asked about"},
+	} {
+		if line.at.File != "" {
+			list.Add(line.at, line.key, "does nothing any more: "+line.since, "take the line out")
+		}
+	}
+	return list
 }
 
 func capabilities(t strict.Table[capability.Table]) []capability.Capability {
@@ -198,9 +210,6 @@ func check(f *file, problems *strict.Problems) {
 	f.Output.check(problems)
 	f.Trust.check(problems)
 	checkCommands(f.Commands, problems)
-	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
-		problems.Add(s.At, "session_idle", fmt.Sprintf("%q is not a time of at least a minute, such as \"12h\" or \"30m\"", s.V), "")
-	}
 	checkCount(f.Shims.At, "shims", len(f.Shims.Entries), problems)
 	for _, e := range f.Shims.Entries {
 		key := strict.Join("shims", e.Key)

@@ -189,26 +189,33 @@ args = ["--no-update"]
 	}
 }
 
-// TestRetention reads how long records are kept, and how much of them. A time that no clock
-// counts to is refused, and does not become a short one.
-func TestRetention(t *testing.T) {
+// TestKeep reads how long records are kept. A time that no clock counts to is refused, and does not become a
+// short one.
+func TestKeep(t *testing.T) {
 	for text, want := range map[string]string{
-		"keep = \"30d\"\nsize = \"200M\"": "720h0m0s 209715200",
-		"keep = \"2w\"":                   "336h0m0s 0",
-		"size = \"1.5GiB\"":               "0s 1610612736",
-		"keep = \"30501w\"":               `c.toml:2: output.keep: "30501w" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
-		"keep = \"30m\"":                  `c.toml:2: output.keep: "30m" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
-		"size = \"much\"":                 `c.toml:2: output.size: "much" is not a size (write it like "200M" or "1G")`,
-		"keep = \"\"":                     `c.toml:2: output.keep: "" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
+		"30d":    "<nil>",
+		"2w":     "<nil>",
+		"30501w": `c.toml:2: output.keep: "30501w" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
+		"30m":    `c.toml:2: output.keep: "30m" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
+		"":       `c.toml:2: output.keep: "" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
 	} {
-		c, err := Parse(profile.File{Path: "c.toml", Data: []byte("[output]\n" + text)})
-		got := fmt.Sprint(err)
-		if err == nil {
-			keep, size := c.Retention()
-			got = fmt.Sprint(keep, size)
-		}
-		if got != want {
+		_, err := Parse(profile.File{Path: "c.toml", Data: fmt.Appendf(nil, "[output]\nkeep = %q", text)})
+		if got := fmt.Sprint(err); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What did something in the version before is no fault, and is named with its line.
+func TestFormer(t *testing.T) {
+	text := "session_idle = \"1h\"\n[output]\nsize = \"200M\"\n[trust]\nclones = true\n"
+	c, err := Parse(profile.File{Path: "c.toml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"c.toml:1: session_idle: does nothing any more", "c.toml:3: output.size: ", "c.toml:5: trust.clones: "} {
+		if len(c.Former) != 3 || !strings.HasPrefix(c.Former[i].Error(), want) {
+			t.Errorf("%v, want %s", c.Former, want)
 		}
 	}
 }

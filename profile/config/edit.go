@@ -45,11 +45,7 @@ func (c *Config) Settings() []Setting {
 		table("commands", c.Commands.Profiles)
 		add(yes[c.Commands.Only], "commands", only)
 	}
-	if c.SessionIdle > 0 {
-		add(c.SessionIdle.String(), "session_idle")
-	}
 	add(c.Keep, "output", "keep")
-	add(c.KeepSize, "output", "size")
 	table("default_limits", c.DefaultLimits.Rows())
 	add(strings.Join(c.Hide, ", "), "hide", "paths")
 	add(strings.Join(c.HideEnv, ", "), "hide", "env")
@@ -57,7 +53,6 @@ func (c *Config) Settings() []Setting {
 		add(strings.Join(c.Groups[group], " "), "groups", group)
 	}
 	add(strings.Join(c.TrustPrefixes, ", "), "trust", "prefixes")
-	add(yes[c.TrustClones], "trust", "clones")
 	return out
 }
 
@@ -65,7 +60,7 @@ func (c *Config) Settings() []Setting {
 // user's own after it.
 func Keys() []string {
 	return []string{
-		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "groups.", "output.keep", "output.size",
+		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "groups.", "output.keep",
 		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
 		"default_limits.disk",
 	}

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 )
 
 // outputTable is [output]: what is kept of the records of runs.
 type outputTable struct {
 	Keep strict.String `toml:"keep"` // "30d"
-	Size strict.String `toml:"size"` // "200M"
+	Size strict.String `toml:"size"` // of the version before
 }
 
 func (t outputTable) check(problems *strict.Problems) {
@@ -23,19 +22,6 @@ func (t outputTable) check(problems *strict.Problems) {
 			problems.Add(s.At, "output.keep", fmt.Sprintf("%q is not a time of at least an hour", s.V), `write it like "30d", "2w" or "12h"`)
 		}
 	}
-	if s := t.Size; s.Set {
-		if _, ok := profile.Bytes(s.V); !ok {
-			problems.Add(s.At, "output.size", fmt.Sprintf("%q is not a size", s.V), `write it like "200M" or "1G"`)
-		}
-	}
-}
-
-// Retention is for how long records of runs are kept, and how many bytes of them in one
-// folder; 0 is what inner decides itself.
-func (c *Config) Retention() (keep time.Duration, size int64) {
-	keep, _ = ParseAge(c.Keep) // both were checked; "" is 0
-	n, _ := profile.Bytes(c.KeepSize)
-	return keep, int64(n)
 }
 
 // ParseAge reads a time such as 30d, 2w or 12h. The empty text is 0.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"time"
 
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
@@ -82,13 +81,4 @@ func checkRoles(t strict.Table[strict.Words], problems *strict.Problems) {
 	if !slices.Contains(named, AnyRole) {
 		problems.Add(t.At, "roles", `has no profile for "*", every other role`, `add "*" = "guest"`)
 	}
-}
-
-// idle reads session_idle; 0 is no time, or none that makes sense.
-func idle(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < time.Minute {
-		return 0
-	}
-	return d
 }

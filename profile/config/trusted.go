@@ -11,7 +11,7 @@ import (
 // trustTable is [trust]: whose profiles need no question.
 type trustTable struct {
 	Prefixes strict.List `toml:"prefixes"` // folders
-	Clones   strict.Bool `toml:"clones"`   // also clones of git repositories in them
+	Clones   strict.Bool `toml:"clones"`   // of the version before
 }
 
 func (t trustTable) check(problems *strict.Problems) {

@@ -20,8 +20,7 @@ import (
 // Prefixes are the folders whose profiles the user allows without a question, [trust] of
 // the user's own config.toml.
 type Prefixes struct {
-	Dirs   []string // real, absolute paths
-	Clones bool     // also in what a version control system may have fetched from elsewhere
+	Dirs []string // real, absolute paths
 }
 
 // Under returns the prefix that a folder, a real path, is or lies in; "" when none is.
@@ -57,7 +56,7 @@ func (s Store) NeedsQuestion(file string, p Prefixes) string {
 		if why := s.FolderAsks(dir); why != "" {
 			return why
 		}
-		if why := fetched(dir); why != "" && !(p.Clones && why == withRemote) {
+		if why := fetched(dir); why != "" {
 			return fmt.Sprintf("%q %s", dir, why)
 		}
 		if dir == "/" {
@@ -86,12 +85,6 @@ func (s Store) FolderAsks(dir string) string {
 	return ""
 }
 
-// What fetched says of a repository of git.
-const (
-	withRemote = "is a clone, or has a remote"
-	elsewhere  = "has its repository elsewhere"
-)
-
 // fetched says how a version control system may have fetched what lies in a folder, or "".
 func fetched(dir string) string {
 	has := func(name string) bool { return mayExist(filepath.Join(dir, name)) }
@@ -103,21 +96,21 @@ func fetched(dir string) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
 	case err != nil || !st.IsDir():
-		return elsewhere
+		return "has its repository elsewhere"
 	}
-	const most = 1 << 20
+	const most, remote = 1 << 20, "is a clone, or has a remote"
 	text, err := files.Read(filepath.Join(dir, ".git", "config"), files.NoLinks, most)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return withRemote
+		return remote
 	}
 	for line := range bytes.Lines(bytes.ToLower(text)) {
 		// A section may stand behind another one's end, and be written with blanks.
 		if squeezed := strings.Join(strings.Fields(string(line)), ""); strings.Contains(squeezed, "[remote") || strings.Contains(squeezed, "[include") {
-			return withRemote
+			return remote
 		}
 	}
 	if has(".git/FETCH_HEAD") || has(".git/refs/remotes") {
-		return withRemote
+		return remote
 	}
 	return ""
 }
