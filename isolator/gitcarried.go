@@ -2,7 +2,6 @@
 
 package isolator
 
-// inner-git serves git directories, and nothing else of inner links what that needs.
-const servesGit = false
-
+// serveGit refuses: inner-git serves git directories, and nothing else of inner links what that needs. Where inner-git
+// cannot be executed, the box has a clone.
 func serveGit([]string) int { return 2 }

@@ -4,7 +4,5 @@ package isolator
 
 import "github.com/enr/inner/isolator/git/share"
 
-// A build by `go build` alone carries no inner-git (isolator/innerbox): it serves git directories itself.
-const servesGit = true
-
+// serveGit serves git directories: a build by `go build` alone carries no inner-git (isolator/innerbox).
 func serveGit(args []string) int { return share.Run(args) }

@@ -37,7 +37,7 @@ func Main() {
 	switch {
 	case box.Is(os.Args):
 		os.Exit(box.Run())
-	case servesGit && server.Is(os.Args):
+	case server.Is(os.Args):
 		os.Exit(serveGit(os.Args))
 	case isKeeper(os.Args):
 		os.Exit(keepBox())
