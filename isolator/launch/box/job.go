@@ -114,18 +114,28 @@ func (b *box) confined(files [3]uintptr) error {
 	n := &b.nursery
 	if n.work == nil {
 		n.work, n.done = make(chan func() error), make(chan error)
-		go func() {
-			runtime.LockOSThread()
+		go apart(func() {
 			unblockSignals()
 			n.done <- inOrder(dropBounding, func() error { return confine(b.spec.Landlock, files) }, b.filter, b.observe)
 			for f := range n.work {
 				n.done <- f()
 			}
-		}()
+		})
 		n.refused = <-n.done
 		dropOwn()
 	}
 	return n.refused
+}
+
+// apart runs f on a thread of its own, which is not the first of the process: the domain of that one is the
+// one that the kernel asks about when somebody signals the process (hook_task_kill of security/landlock/task.c).
+func apart(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		go apart(f)
+		select {} // keeps the thread
+	}
+	f()
 }
 
 // do does something on that thread.
