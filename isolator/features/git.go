@@ -47,6 +47,8 @@ type boxGits struct {
 	failed  string       // why nothing can be mounted in the box
 	place   *sharedGit   // of a repository that the box may make, nil where there is one
 	server  *server.Server
+	broken  error // why it could not be started
+	tried   bool  // to start the box
 }
 
 // feature shares repositories with the box.
@@ -194,10 +196,21 @@ func (b *boxGits) make(run *Run) error {
 		b.bind(run, i)
 	}
 	b.sayClone(run)
+	b.begin(run)
 	if err := b.heads(run); err != nil {
 		return err
 	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
+}
+
+// begin starts the server, if there is anything to serve.
+func (b *boxGits) begin(run *Run) {
+	if b.server, b.broken = nil, nil; slices.ContainsFunc(b.shared, func(s *sharedGit) bool { return !s.clone }) {
+		if b.server, b.broken = server.Start(serverProgram(run.Caller)); b.broken == nil {
+			run.Undo(b.server.Close)
+			run.Undo(b.server.End)
+		}
+	}
 }
 
 func (b *boxGits) sayClone(run *Run) {
@@ -241,13 +254,13 @@ func serverProgram(c *caller.Caller) string {
 	return cmp.Or(innerbox.Git(filepath.Join(c.InnerHome, "shims")), c.Exe, "/proc/self/exe")
 }
 
-// start starts the server, and has it mount what it serves before the program starts.
+// start has the server mount what it serves before the program starts.
 func (b *boxGits) start(run *Run, o *launch.Options) {
-	if b.server != nil {
+	if b.tried && b.server != nil {
 		b.server.End() // of a try that failed
-		b.server.Close()
-		b.server = nil
+		b.begin(run)
 	}
+	b.tried = true
 	var list []server.Repository
 	for i, s := range b.shared {
 		if !s.clone {
@@ -259,10 +272,9 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 		o.Inside = nil // as well
 		return
 	}
-	var err error
-	if b.server, err = server.Start(serverProgram(run.Caller), list); err == nil {
-		run.Undo(b.server.Close)
-		run.Undo(b.server.End)
+	err := b.broken
+	if err == nil {
+		err = b.server.Describe(list)
 	}
 	o.Inside = func(in launch.Inside) error {
 		if err != nil {

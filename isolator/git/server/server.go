@@ -5,7 +5,8 @@
 // repositories and git alone. Killed at any moment it leaves lock files in the repository at most,
 // which the launcher removes by the journal.
 //
-//	s, err := server.Start(exe, repositories)
+//	s, err := server.Start(exe)
+//	err = s.Describe(repositories)
 //	err = s.Mount(namespaces)     // all are in the box, and it may start
 //	s.End()                       // before the box ends
 //
@@ -30,7 +31,6 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/program"
-	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -77,6 +77,7 @@ type Moved struct{ Repo, Ref, Old, New string }
 type Server struct {
 	program string
 	socket  int
+	spec    *os.File // a pipe: the repositories, as JSON
 	word    *os.File // a pipe: what mounts waits for a byte of it, and ends with it
 	pid     int
 	over    chan struct{} // closed when the process is gone
@@ -91,9 +92,12 @@ type Server struct {
 // The descriptors of a server.
 const (
 	SocketFD = 3 // messages
-	SpecFD   = 4 // the repositories, as JSON
+	SpecFD   = 4 // a pipe: the repositories, as JSON
 	WordFD   = 5 // a pipe: what mounts waits for a byte of it, and ends with it
 )
+
+// threads is how many threads of a server run Go code until all that it serves is open: with one that is faster.
+const threads = "GOMAXPROCS=1"
 
 // slack is how late the timers of a server may be. Go's runtime looks at its threads every 20 us after each pause, which
 // costs more than the requests do.
@@ -102,37 +106,35 @@ const slack = 10 * time.Millisecond
 // maxLines is how many lines of one box are kept, and moved refs: it can make as many as it likes.
 const maxLines = 1000
 
-// Start starts a server, without waiting for it. program is a binary of inner.
-func Start(program string, repos []Repository) (*Server, error) {
-	text, err := json.Marshal(repos)
+// Start starts a server, without waiting for it. program is a binary of inner. It serves what Describe says: a start
+// takes longer than it does to find that out.
+func Start(program string) (*Server, error) {
+	specFile, spec, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	spec, err := wire.Memfd(text)
-	if err != nil {
-		return nil, err
-	}
-	specFile := os.NewFile(uintptr(spec), "spec")
 	defer specFile.Close()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
+		spec.Close()
 		return nil, err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "server")
 	defer theirs.Close()
 	theirWord, give, err := os.Pipe()
 	if err != nil {
+		spec.Close()
 		unix.Close(pair[0])
 		return nil, err
 	}
 	defer theirWord.Close()
-	s := &Server{program: program, socket: pair[0], word: give, over: make(chan struct{}), repos: repos}
+	s := &Server{program: program, socket: pair[0], spec: spec, word: give, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 		cmd := &exec.Cmd{
-			Path: program, Args: []string{exe, wordServe}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
+			Path: program, Args: []string{exe, wordServe}, Env: []string{"PATH=/usr/bin:/bin", threads}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
 		}
 		err := cmd.Start()
@@ -148,10 +150,21 @@ func Start(program string, repos []Repository) (*Server, error) {
 		close(s.over)
 	}()
 	if err := <-started; err != nil {
+		spec.Close()
 		unix.Close(s.socket)
 		return nil, err
 	}
 	return s, nil
+}
+
+// Describe says what to serve.
+func (s *Server) Describe(repos []Repository) error {
+	s.repos = repos
+	text, err := json.Marshal(repos)
+	if err == nil {
+		_, err = s.spec.Write(text)
+	}
+	return errors.Join(err, s.spec.Close())
 }
 
 // Mount has the server mount all repositories in a box, whose namespaces these are (share.Mounting), and returns
@@ -262,7 +275,10 @@ func (s *Server) End() {
 }
 
 // Close lets go of what is left, after End.
-func (s *Server) Close() { unix.Close(s.socket) }
+func (s *Server) Close() {
+	s.spec.Close()
+	unix.Close(s.socket)
+}
 
 // Visible are the settings of the repository that the box sees.
 func (r Repository) Visible() (list []gitconfig.Entry, err error) {

@@ -51,7 +51,6 @@ func run() int {
 		return 1
 	}
 	debug.SetGCPercent(usual)
-	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
 	buf := make([]byte, 1)
 	for {
 		if n, err := server.Recv(server.SocketFD, buf, nil); n <= 0 || err != nil {
@@ -82,6 +81,7 @@ func serveAll(told *teller) error {
 	if err := server.Confine(repos); err != nil { // what mounts is not
 		return err
 	}
+	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
 	oob := make([]byte, unix.CmsgSpace(2*4))
 	if n, err := server.Recv(server.SocketFD, make([]byte, 1), oob); n <= 0 || err != nil {
 		return errors.Join(errors.New("no box"), err)
@@ -104,11 +104,11 @@ func serveAll(told *teller) error {
 	for _, fd := range fds {
 		unix.Close(fd)
 	}
-	told.send(server.Message{}) // now the launcher gives the word, or ends and with that what mounts
+	told.ready() // now the launcher gives the word, or ends and with that what mounts
 	if err := mounting.Serve(); err != nil {
 		return err
 	}
-	told.send(server.Message{})
+	told.ready()
 	return nil
 }
 
@@ -148,10 +148,15 @@ const maxLine = 2000
 
 func (t *teller) send(m server.Message) {
 	m.Line = m.Line[:min(len(m.Line), maxLine)]
-	text, err := json.Marshal(m)
-	if err != nil {
-		return
+	if text, err := json.Marshal(m); err == nil {
+		t.write(text)
 	}
+}
+
+// ready is an empty message: to encode it would take longer than all else that is done for it.
+func (t *teller) ready() { t.write([]byte("{}")) }
+
+func (t *teller) write(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = unix.Sendmsg(server.SocketFD, text, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) // what is told is no reason to wait
