@@ -20,6 +20,6 @@ func DotEntries() []string {
 		".config/bat", ".config/broot", ".config/htop", ".config/lf", ".config/yazi", ".config/lazygit", ".config/ripgrep", ".ripgreprc",
 		".gitconfig", ".gitconfig.d", ".gitmessage", ".gitignore", ".gitignore_global", ".gitattributes", ".git-hooks", ".config/git",
 		".local/lib", ".local/share/man", ".npm-packages", ".dotnet", ".pixi", ".guix-profile", ".config/mise", ".asdfrc", ".config/go/env",
-		".npm/_cacache", ".m2/repository", ".gradle/wrapper",
+		".cargo/registry", ".cargo/git", ".m2/repository", ".nuget/packages", // what was fetched, for a box without a network
 	})
 }

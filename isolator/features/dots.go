@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
@@ -21,9 +20,7 @@ func dots() Feature {
 			return nil
 		}
 		for _, home := range run.Facts.Homes() {
-			if err := dotsOf(run, home); err != nil {
-				return err
-			}
+			dotsOf(run, home)
 		}
 		for _, p := range slices.Concat(run.Facts.DotsShown, run.Spec.HomeAllow) {
 			run.Facts.Paths[p], run.Facts.Paths[filepath.Dir(p)] = host.Look(p), host.Look(filepath.Dir(p))
@@ -33,14 +30,11 @@ func dots() Feature {
 	return Feature{Name: "dot entries of the home", Learn: look, Refresh: look}
 }
 
-func dotsOf(run *Run, home string) error {
+func dotsOf(run *Run, home string) {
 	real := files.Real(home)
 	list, err := host.Children(real)
 	if err != nil {
-		if run.Facts.Paths[home].Kind != host.Dir {
-			return nil
-		}
-		return &fault.Refusal{Code: 125, Msg: "what is to be hidden in your home folder cannot be found: " + err.Error(), Hint: "chmod u+rx " + home}
+		return // the plan refuses a home that cannot be looked into, where there is one
 	}
 	f := &run.Facts
 	for _, c := range list {
@@ -72,7 +66,6 @@ func dotsOf(run *Run, home string) error {
 	for _, dir := range plan.ProgramFolders(run.Spec, *f) {
 		f.DotsShown = append(f.DotsShown, dir)
 	}
-	return nil
 }
 
 // shownBelow returns what is shown of an entry of the home: itself, or paths below it.

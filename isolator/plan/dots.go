@@ -10,7 +10,7 @@ func (b *builder) dots() error {
 		return "hidden: " + quote(d.Name) + " of your home, as all that begins with a dot but for a list (home = \"host\")"
 	}
 	for _, d := range b.f.Dots {
-		if d.Kind != host.Link { // what that leads to has another name
+		if d.Kind != host.Link && !b.allows(d.Path) { // what a link leads to has another name
 			b.maskAt(d.Path, d.Kind, reason(d))
 		}
 	}
@@ -24,7 +24,9 @@ func (b *builder) dots() error {
 	}
 	for _, d := range b.f.Dots {
 		for _, p := range d.Leads {
-			b.maskAt(p, host.File, reason(d))
+			if !b.allows(p) {
+				b.maskAt(p, host.File, reason(d))
+			}
 		}
 	}
 	return b.listedInHome()
