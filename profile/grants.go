@@ -85,7 +85,7 @@ const noNetwork = "no network"
 // The two things that can be read of a home folder, by the end of their grant's key,
 // and of its text.
 var (
-	wholeHome  = struct{ key, text string }{"home", " and your whole home folder, except hidden secrets"}
+	wholeHome  = struct{ key, text string }{"home", " and your home folder, except secrets and unknown dot entries"}
 	listedHome = struct{ key, text string }{"listed home", "; of your home folder only what is listed here"}
 )
 

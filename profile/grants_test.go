@@ -29,7 +29,7 @@ func TestGrants(t *testing.T) {
 	if diff := cmp.Diff(`runs	runs bash
 writes	can change files in: ~/src/app
 writes	keeps between runs, apart from yours: caches (~/.cache and its kind)
-reads	can read the system and your whole home folder, except hidden secrets
+reads	can read the system and your home folder, except secrets and unknown dot entries
 network-	no network
 `, lines(Grants(shell))); diff != "" {
 		t.Error(diff)
@@ -93,7 +93,7 @@ func TestDiffGrantsWholeHome(t *testing.T) {
 	whole := isolated
 	whole.Home = "host"
 	wider, narrower := DiffGrants(Grants(isolated), Grants(whole))
-	if got, want := lines(wider), "reads\tcan read the system and your whole home folder, except hidden secrets\n"; got != want || len(narrower) > 0 {
+	if got, want := lines(wider), "reads\tcan read the system and your home folder, except secrets and unknown dot entries\n"; got != want || len(narrower) > 0 {
 		t.Errorf("wider %q, want %q; narrower %q", got, want, lines(narrower))
 	}
 }
@@ -124,7 +124,7 @@ func TestDiffGrants(t *testing.T) {
 		{"program", func(rc *RunConfig) { rc.Entrypoint.Args = []string{"-c", "a: b, c"} }, "runs\truns bash -c \"a: b, c\"\n", "runs\truns bash\n"},
 		{
 			"home", func(rc *RunConfig) { rc.Home = "isolated" }, "",
-			"reads-\tcan read the system; of your home folder only what is listed here\nreads\tcan read the system and your whole home folder, except hidden secrets\n",
+			"reads-\tcan read the system; of your home folder only what is listed here\nreads\tcan read the system and your home folder, except secrets and unknown dot entries\n",
 		},
 		{"read-only", func(rc *RunConfig) { rc.WorkdirMode = RO }, "reads\tcan read: /w\n", "writes\tcan change files in: /w\n"},
 	} {

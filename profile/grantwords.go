@@ -96,12 +96,12 @@ func (g *granter) folders(rc *RunConfig) {
 	home := wholeHome
 	if rc.HidesHome() {
 		home = listedHome
-		for _, p := range rc.HomeAllow {
-			it := g.path(p, p)
-			// A program that is installed later is no wider grant, at its usual place.
-			it.Own = slices.Contains(rc.Toolchains, p) && it.Path == p && usualToolchain(rc.HomeDir, p)
-			reads = append(reads, it)
-		}
+	}
+	for _, p := range rc.HomeAllow {
+		it := g.path(p, p)
+		// A program that is installed later is no wider grant, at its usual place.
+		it.Own = slices.Contains(rc.Toolchains, p) && it.Path == p && usualToolchain(rc.HomeDir, p)
+		reads = append(reads, it)
 	}
 	g.say("reads", cmp.Or(rc.Base, "host")+" "+home.key, "can read "+system+home.text)
 	if len(rc.Toolchains) > 0 && rc.HidesHome() {

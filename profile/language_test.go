@@ -153,7 +153,6 @@ func TestWarnings(t *testing.T) {
 		{"name = \"other\"", `L/p.toml:2: name: is "other", but -p and extends know the profile by its file's name, "p"`},
 		{"name = \"p\"\nsync_credentials = true\ncapabilities = [\"claude\"]", ""},
 		{"sync_credentials = true", "L/p.toml:2: sync_credentials: has no effect without capabilities"},
-		{"[sandbox]\nhome_allow = [\"~/data\"]", `L/p.toml:3: sandbox.home_allow: has no effect: the whole home folder can be read (home = "own" or "isolated" hides the rest)`},
 		{"[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/data\"]", ""},
 		{"[sandbox]\nnetwork_allow = [\"!b.example\"]", "L/p.toml:3: sandbox.network_allow: has no effect: there is no network"},
 		{"[sandbox]\nnetwork_mode = \"ask\"", ""},

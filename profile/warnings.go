@@ -55,7 +55,6 @@ func (r *resolver) warnWhere(list []warning) {
 func (r *resolver) warnSandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
 	r.warnWhere([]warning{
-		{len(rc.HomeAllow) > 0 && !rc.HidesHome(), s.HomeAllow.At, "sandbox.home_allow", `home = "own" or "isolated" hides the rest`, "has no effect: the whole home folder can be read"},
 		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.NetworkAllow.At, "sandbox.network_allow", "", "has no effect: there is no network"},
 		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.NetworkMode.At, "sandbox.network_mode", "", "the list of hosts is empty: nothing can be reached"},
 		{rc.GitDir == "rw", s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it"},

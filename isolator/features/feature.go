@@ -74,7 +74,7 @@ func All() []Feature {
 	git := new(boxGits)
 	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		backend(), workspaces(), missing(), zones(), system(), home.feature(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
+		backend(), workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
 		agents(memory, home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
 	}

@@ -48,7 +48,15 @@ func heldHome(run *Run) []Held {
 	case "isolated":
 		return []Held{held("home", "an empty home in memory is mounted over %s", home)}
 	}
-	return []Held{held("home", "%s itself, mounted read-only", home)}
+	text := ""
+	if list := run.Facts.Dots; len(list) > 0 {
+		text = ", without all or most of"
+		for _, d := range list {
+			text += " " + d.Name
+		}
+		text += " (home_allow and mounts show them)"
+	}
+	return []Held{held("home", "%s itself, mounted read-only%s", home, visible.Text(text))}
 }
 
 // HomeOwner says whose home the boxes of a profile have: that of the project, of the working

@@ -74,6 +74,9 @@ type Facts struct {
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.
 	Children map[string][]Child `json:"children,omitempty"`
+	// Dots are the entries of a home of the host that are not shown, and DotsShown what is shown of these and is a link.
+	Dots      []Dot    `json:"dots,omitempty"`
+	DotsShown []string `json:"dots_shown,omitempty"`
 	// Sockets are the pathname sockets something listens on, links resolved: those of
 	// /proc/net/unix, and those in the folders that were read.
 	Sockets []string `json:"sockets,omitempty"`
@@ -185,6 +188,14 @@ func (f Facts) InnerHomes() []string {
 type Child struct {
 	Name, Target string
 	Kind         Kind
+}
+
+// Dot is an entry of a home whose name begins with a dot, and that is not shown as a whole.
+type Dot struct {
+	Name  string   `json:"name"`
+	Path  string   `json:"path"` // real, but for its own name
+	Kind  Kind     `json:"kind"`
+	Leads []string `json:"leads,omitempty"` // real paths of files in the home that it, or a link in it, is a link to
 }
 
 // Placeholder is a file with harmless content, or an empty folder.

@@ -16,7 +16,8 @@ import (
 // TellDenied says which of the places that are hidden from the box were asked for.
 func (o *Observer) TellDenied(run *features.Run, _ *features.Outcome) error {
 	list, unseen := o.Accesses()
-	hidden := Suggest(list, SettingOf(run)).Hidden
+	asked := Suggest(list, SettingOf(run))
+	hidden := asked.Hidden
 	var parts []string
 	for _, h := range hidden {
 		more := ""
@@ -32,13 +33,24 @@ func (o *Observer) TellDenied(run *features.Run, _ *features.Outcome) error {
 		if ask := features.Question(run.Profile, hidden[0].Paths[0]); ask != "" {
 			run.Hint("%s", ask)
 		}
-	default:
+	case len(asked.HomeAllow) == 0:
 		run.Say("the program asked for nothing that the table of resources hides")
+	}
+	if n := len(asked.HomeAllow); n > 0 {
+		run.Say("not shown of your home, and asked for: %s", visible.Text(strings.Join(eachShort(run, asked.HomeAllow[:min(n, 8)]), ", ")))
+		run.Hint("home_allow = [...] under [sandbox] of the profile shows them")
 	}
 	if unseen > 0 {
 		run.Say("%d calls could not be inspected", unseen)
 	}
 	return nil
+}
+
+func eachShort(run *features.Run, list []string) (out []string) {
+	for _, p := range list {
+		out = append(out, run.Short(p))
+	}
+	return out
 }
 
 // SettingOf is what the box of a run was given.

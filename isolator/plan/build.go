@@ -6,7 +6,8 @@ package plan
 //  1. namespaces, capabilities, death with the parent
 //  2. base: the host read-only, a fresh /dev and /proc
 //  3. empty places: /tmp, /var/tmp, /run (with what programs need of it)
-//  4. the home, when isolated or the box's own, and what is bound back into it
+//  4. the home: an empty one, the box's own, or the host's without what begins with a dot and is not
+//     listed, and what is bound back into it
 //  5. the working folder and the profile's mounts, parents before children
 //     then the box's own caches, where the home is the host's
 //     then git directories that are served, over those of the host

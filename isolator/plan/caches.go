@@ -194,8 +194,13 @@ func (b *builder) cacheFits(c cache) bool {
 		if b.canWrite(at) {
 			continue
 		}
-		_, hostPath := b.view.at(at)
-		if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath || b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(hostPath) {
+		l, hostPath := b.view.at(at)
+		if !l.bind() {
+			hostPath = at // a place in memory: it is made there
+		} else if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath {
+			return false
+		}
+		if b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(hostPath) {
 			return false
 		}
 	}

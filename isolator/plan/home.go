@@ -10,16 +10,21 @@ import (
 	"github.com/enr/inner/isolator/host"
 )
 
-// homeFolder makes an isolated home, or shows the box's own, and binds back into it what
-// the profile and the program need.
+// homeFolder makes an isolated home, shows the box's own, or hides a part of the host's, and binds back
+// into it what the profile and the program need.
 func (b *builder) homeFolder() error {
 	if !b.rc.HidesHome() {
-		return nil
+		return b.dots()
 	}
 	b.because("sandbox.home")
 	if err := b.emptyHomes(fmt.Sprintf("(sandbox.home = %q)", b.rc.Home)); err != nil {
 		return err
 	}
+	return b.listedInHome()
+}
+
+// listedInHome shows what the profile and the program need of a home of which not all is shown.
+func (b *builder) listedInHome() error {
 	b.because("sandbox.home_allow")
 	for _, p := range b.rc.HomeAllow {
 		if err := b.showInHome(p, "readable in the home (home_allow)"); err != nil {

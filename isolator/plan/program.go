@@ -29,7 +29,7 @@ func (b *builder) program() error {
 	return nil
 }
 
-// programFolders are what the program needs of an isolated home: the folder it
+// programFolders are what the program needs of the home: the folder it
 // is found in, and the package it belongs to.
 func (b *builder) programFolders() []string {
 	if b.f.Engine != nil {
@@ -37,7 +37,7 @@ func (b *builder) programFolders() []string {
 	}
 	var out []string
 	add := func(p string) {
-		if paths.Below(b.home, p) && p != b.home && b.rc.HidesHome() && !slices.Contains(out, p) {
+		if paths.Below(b.home, p) && p != b.home && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}

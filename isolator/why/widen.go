@@ -21,7 +21,7 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	case r.Hides && r.Key == "sandbox.hide":
 		text, _ = t.unhiding(r.At)
 		return text, true
-	case r.Hides: // inner's own
+	case r.Hides && r.Key != "sandbox.home": // inner's own
 		return "", true
 	case r.Key == "sandbox.git_dir" && !r.Write:
 		return `git_dir = "rw"`, true
@@ -85,7 +85,7 @@ func (t *Table) granting(a Answer, r Rule) string {
 // mounting returns what to write to have a path mounted, or to write in the working folder.
 func (t *Table) mounting(a Answer, r Rule) string {
 	spec, path, mode := t.s.Spec, a.Real, "rw"
-	if a.Access == Outside {
+	if a.Access == Outside || a.Access == Hidden {
 		mode = "ro"
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok && rest != "" {

@@ -276,5 +276,8 @@ func (a *App) FirstUse() error {
 	if len(written) > 0 {
 		a.Say("first use of this version: wrote %d files below %s", len(written), a.Short(a.InnerHome))
 	}
+	if had != nil { // the version before showed them all
+		a.Say("home = \"host\" shows of what begins with a dot in your home a list: inner why ~/.NAME says which line shows more")
+	}
 	return nil
 }

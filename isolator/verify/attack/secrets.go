@@ -80,6 +80,7 @@ func secrets() []Attack {
 		lateSecret(),
 		read("inner-trust-read", "read inner's trust store and logs", planted(".inner/trust/record", ".inner/logs/audit.jsonl")),
 		read("staged-read", "read what is staged for other runs", stagedRead),
+		{Name: "read-unknown-dot", Class: "secrets", What: "read a secret that no table knows, in what begins with a dot in the home", Stage: planted(".unheard/of", ".unheardrc", ".config/unheard/of"), Try: readAll, Declared: homeWritable},
 	}
 	for i := range list {
 		if list[i].Declared == nil && strings.Contains(list[i].What, "key") {

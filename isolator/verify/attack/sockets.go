@@ -177,7 +177,7 @@ func fifo() Attack {
 	return Attack{
 		Name: "fifo", Class: "sockets", What: "write into a FIFO in the home", Effect: heard, Declared: writesAnywhere,
 		Stage: func(s *Fixture) error {
-			p := s.path(".fifo")
+			p := s.path("fifo")
 			if err := unix.Mkfifo(p, 0o600); err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ func fifo() Attack {
 			if err != nil {
 				return err
 			}
-			s.target(".fifo")
+			s.target("fifo")
 			s.hear(func(buf []byte) (int, error) { return unix.Read(fd, buf) }, func() { unix.Close(fd) })
 			return nil
 		},

@@ -1,0 +1,83 @@
+package features
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+)
+
+// dots finds what is not shown of a home that is the host's (plan's dots).
+func dots() Feature {
+	look := func(run *Run) error {
+		run.Facts.Dots, run.Facts.DotsShown = nil, nil
+		if run.Spec.HidesHome() || run.Spec.Base == "minimal" || run.Facts.Engine != nil {
+			return nil
+		}
+		for _, home := range run.Facts.Homes() {
+			dotsOf(run, home)
+		}
+		for _, p := range slices.Concat(run.Facts.DotsShown, run.Spec.HomeAllow) {
+			run.Facts.Paths[p], run.Facts.Paths[filepath.Dir(p)] = host.Look(p), host.Look(filepath.Dir(p))
+		}
+		return nil
+	}
+	return Feature{Name: "dot entries of the home", Learn: look, Refresh: look}
+}
+
+func dotsOf(run *Run, home string) {
+	real := files.Real(home)
+	list, err := host.Children(real)
+	if err != nil {
+		return // the plan refuses a home that cannot be looked into, where there is one
+	}
+	f := &run.Facts
+	for _, c := range list {
+		if !strings.HasPrefix(c.Name, ".") {
+			continue
+		}
+		d := host.Dot{Name: c.Name, Path: filepath.Join(real, c.Name), Kind: c.Kind}
+		shown := shownBelow(c.Name)
+		for _, rel := range shown {
+			if p := filepath.Join(home, rel); files.Exists(p) {
+				f.DotsShown = append(f.DotsShown, p)
+			}
+		}
+		switch {
+		case slices.Contains(shown, c.Name): // all of it
+			continue
+		case c.Kind == host.Link:
+			d.Leads = fileIn(real, d.Path)
+		case c.Kind == host.Dir:
+			inside, _ := host.Children(d.Path) // what we cannot list the box cannot either, and it is covered
+			for _, at := range inside {
+				if at.Kind == host.Link {
+					d.Leads = append(d.Leads, fileIn(real, filepath.Join(d.Path, at.Name))...)
+				}
+			}
+		}
+		f.Dots = append(f.Dots, d)
+	}
+	for _, dir := range plan.ProgramFolders(run.Spec, *f) {
+		f.DotsShown = append(f.DotsShown, dir)
+	}
+}
+
+// shownBelow returns what is shown of an entry of the home: itself, or paths below it.
+func shownBelow(name string) []string {
+	return slices.DeleteFunc(profile.DotEntries(), func(rel string) bool { return rel != name && !strings.HasPrefix(rel, name+"/") })
+}
+
+// fileIn returns the file that a link leads to, if it is in the home.
+func fileIn(home, link string) []string {
+	at := files.Real(link)
+	if !paths.Inside(home, at) || at == link || host.Look(at).Kind != host.File {
+		return nil
+	}
+	return []string{at}
+}
