@@ -41,7 +41,7 @@ func (a *app) cmdWhy() *cobra.Command {
 			return cli.Answer{}, a.Unusable(err, name)
 		}
 		w, err := a.why(t, args[0])
-		return cli.Answer{Value: w, Code: cli.OneIf(!w.Granted(write)), Words: func() {
+		return cli.Answer{Value: w, Code: cli.OneIf(!w.Granted(write) && !(write && w.Makes)), Words: func() {
 			edit := t.Profile
 			if cli.InBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
 				edit = ""

@@ -63,9 +63,7 @@ func dotsOf(run *Run, home string) {
 		}
 		f.Dots = append(f.Dots, d)
 	}
-	for _, dir := range plan.ProgramFolders(run.Spec, *f) {
-		f.DotsShown = append(f.DotsShown, dir)
-	}
+	f.DotsShown = append(f.DotsShown, plan.ProgramFolders(run.Spec, *f)...)
 }
 
 // shownBelow returns what is shown of an entry of the home: itself, or paths below it.

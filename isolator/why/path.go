@@ -20,7 +20,9 @@ func (t *Table) Path(asked string) Answer {
 	if t.s != nil {
 		a.Real, onHost = real(t.disk, asked)
 		if e.kind == '-' && onHost.kind != '-' {
-			if at, there, ok := t.elsewhere(a.Real); ok {
+			dir, _ := real(t.disk, filepath.Dir(asked))
+			a.own = filepath.Join(dir, filepath.Base(asked)) // the link itself, where it is one: what it leads to has another name
+			if at, there, ok := t.elsewhere(a.own); ok {
 				a.Box, e = at, there
 			}
 		}
@@ -83,11 +85,21 @@ func (t *Table) nothing(a *Answer, r *Rule, onHost entry) {
 		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: ")
 	case t.s == nil || !there:
 		a.Access, a.How, a.Key, a.From = Absent, "there is nothing", "", ""
+		t.makeable(a)
 	default:
 		a.Access, a.How = Outside, "not shown in the box"
 		if key := t.hidden(a.Real); key != "" {
 			a.Access, a.Key, a.From = Hidden, key, builtIn
 		}
+	}
+}
+
+// makeable completes the answer about what is nowhere, where the box can make something of that name and it stays.
+func (t *Table) makeable(a *Answer) {
+	dir, above := t.follow(filepath.Dir(a.Asked))
+	at, r := filepath.Join(dir, filepath.Base(a.Asked)), &t.Rules[above.rule]
+	if above.kind == 'd' && above.write && r.Write && t.entry(at).kind == '-' && (t.s == nil || t.new(at) == "") {
+		a.Makes, a.How, a.Key, a.From = true, "there is nothing, and the box can make it: "+r.How, r.Key, r.From
 	}
 }
 

@@ -41,7 +41,10 @@ type Answer struct {
 	From   string `json:"from"`   // FILE:LINE, or in words where no file says it
 	Widen  string `json:"widen"`  // what to write; "" when nothing widens it
 
-	Refused bool `json:"-"` // a line refuses it, and no other one gives it back
+	Makes   bool `json:"makes,omitempty"` // it is nowhere, and the box can make it
+	Refused bool `json:"-"`               // a line refuses it, and no other one gives it back
+
+	own string // its path on the host, a link at its end not followed; "" where the box has something there
 }
 
 // Granted reports whether the box has it: to be read, or with write to be written.

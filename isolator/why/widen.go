@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,13 +85,13 @@ func (t *Table) granting(a Answer, r Rule) string {
 
 // mounting returns what to write to have a path mounted, or to write in the working folder.
 func (t *Table) mounting(a Answer, r Rule) string {
-	spec, path, mode := t.s.Spec, a.Real, "rw"
+	spec, path, mode := t.s.Spec, cmp.Or(a.own, a.Real), "rw"
 	if a.Access == Outside || a.Access == Hidden {
 		mode = "ro"
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok && rest != "" {
 		path = "~/" + rest
-		if mode == "ro" && spec.Base != "minimal" {
+		if mode == "ro" && spec.Base != "minimal" && r.Key == "sandbox.home" { // a mount comes after it
 			return "home_allow = [" + strconv.Quote(path) + "]"
 		}
 	}
