@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -167,6 +168,9 @@ func (a *app) whyPath(t *why.Table, asked string) (why.Answer, error) {
 	cwd, err := os.Getwd()
 	if err != nil && asked[0] != '/' && asked[0] != '~' {
 		return why.Answer{}, cli.Usagef("%q: the working folder: %w", asked, err)
+	}
+	if real, err := filepath.EvalSymlinks(cwd); err == nil { // a box starts there
+		cwd = real
 	}
 	answer := t.Path(a.Absolute(asked, cwd))
 	answer.Asked = asked

@@ -212,6 +212,12 @@ func whyPaths(home, app string) []string {
 			if n%3 == 0 {
 				out = append(out, p+"-not-there", p+"/below")
 			}
+			if d.Type() == fs.ModeSymlink && strings.HasPrefix(p, home) {
+				below, _ := os.ReadDir(p)
+				for _, child := range below {
+					out = append(out, filepath.Join(p, child.Name()), filepath.Join(p, child.Name()+"-not-there"))
+				}
+			}
 			return nil
 		})
 	}

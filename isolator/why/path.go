@@ -20,9 +20,8 @@ func (t *Table) Path(asked string) Answer {
 	if t.s != nil {
 		a.Real, onHost = real(t.disk, asked)
 		if e.kind == '-' && onHost.kind != '-' {
-			dir, _ := real(t.disk, filepath.Dir(asked))
-			a.own = filepath.Join(dir, filepath.Base(asked)) // the link itself, where it is one: what it leads to has another name
-			if at, there, ok := t.elsewhere(a.own); ok {
+			a.own = asked // be it a link to what the box has
+			if at, there, ok := t.elsewhere(asked); ok {
 				a.Box, e = at, there
 			}
 		}
@@ -299,25 +298,38 @@ func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
 	return t.disk.at(p)
 }
 
-// elsewhere looks for another place at which the box shows a path of the host. The path may also
-// be given as it is at that place.
-func (t *Table) elsewhere(hostPath string) (string, entry, bool) {
+// elsewhere looks for another place at which the box shows a path of the host, by the name that is
+// asked: what only a link leads to, which the box lacks, is not there for who asks for the link.
+func (t *Table) elsewhere(asked string) (string, entry, bool) {
 	for i, r := range t.Rules {
 		if r.kind != shown {
 			continue
 		}
-		source := t.original(r.source)
-		rest, ok := paths.Rest(source, hostPath)
-		if !ok || source == "" {
-			continue
-		}
-		at := filepath.Join(r.At, rest)
-		if j, _ := over(t.Rules, at); j != i {
-			continue
-		}
-		if box, e := t.follow(at); e.kind != '-' {
-			return box, e, true
+		for _, source := range t.sources(r) {
+			rest, ok := paths.Rest(source, asked)
+			if !ok || source == "" {
+				continue
+			}
+			at := filepath.Join(r.At, rest)
+			if j, _ := over(t.Rules, at); j != i {
+				continue
+			}
+			if box, e := t.follow(at); e.kind != '-' {
+				return box, e, true
+			}
 		}
 	}
 	return "", entry{}, false
+}
+
+// sources returns the paths of the host that a place of the box shows: the real one, and that of
+// a mount as its profile writes it.
+func (t *Table) sources(r Rule) []string {
+	list := []string{t.original(r.source)}
+	for _, m := range t.s.Spec.Mounts {
+		if m.Dest == r.At {
+			list = append(list, m.Source)
+		}
+	}
+	return list
 }

@@ -44,7 +44,7 @@ type Answer struct {
 	Makes   bool `json:"makes,omitempty"` // it is nowhere, and the box can make it
 	Refused bool `json:"-"`               // a line refuses it, and no other one gives it back
 
-	own string // its path on the host, a link at its end not followed; "" where the box has something there
+	own string // as asked, links not followed; "" where the box has something of that name
 }
 
 // Granted reports whether the box has it: to be read, or with write to be written.
