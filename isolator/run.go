@@ -162,7 +162,7 @@ func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
 		return spec, err
 	}
 	if c.Observe != nil && c.Observe.Hosts { // every host has a name then
-		if err := s.Permitted("full-network", "to reach every public host, as inner learn does,"); err != nil {
+		if err := s.Permitted(profile.Forbidden{Key: "sandbox.network_mode", Value: "full"}, "to reach every public host, as inner learn does,"); err != nil {
 			return spec, err
 		}
 		spec.Network = profile.NetAllowlist

@@ -20,7 +20,6 @@ type keyRule struct {
 	grants string                          // the kinds of Grant that come from the key, see OriginsOf
 	beyond string                          // those of them that reach beyond the box, see Dangerous
 	say    func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
-	forbid []forbiddable                   // what words of [forbid] grants refuse it for
 
 	container says                          // why no container engine can hold it; nil: the plan shows that
 	remote    func(h *hardener, key string) // what becomes of it in a profile from a URL
@@ -33,12 +32,6 @@ func kept(*hardener, string) {}
 // says is what there is to say about a box, "" when there is nothing, and the name to say it of
 // when that is not the key.
 type says func(rc *RunConfig) (text, name string)
-
-// forbiddable is one grant that an organisation can forbid.
-type forbiddable struct {
-	word string
-	has  says
-}
 
 // keyRules has a row for every key, in the order of the schema; a test compares them.
 var keyRules = sync.OnceValue(func() []keyRule {
@@ -53,8 +46,6 @@ func when(text string, has func(rc *RunConfig) bool) says {
 		return text, ""
 	}
 }
-
-func forbid(word string, has says) []forbiddable { return []forbiddable{{word, has}} }
 
 // oneWord is the check of a key with few values.
 func oneWord(field func(*source) *strict.String, words func() []string, old ...string) func(*validator, *source, string) {

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +27,6 @@ func environmentRules() []keyRule {
 			check:  func(v *validator, s *source, _ string) { v.mounts(s.Mounts) },
 			grants: "writes reads copies hides",
 			say:    (*granter).folders, // and of all other keys that are about files
-			forbid: slices.Concat(forbid("host-sockets", mountedSocket), forbid("writable-outside", writableOutside)),
 			remote: (*hardener).mounts,
 			export: pod(
 				refused("the copy, and what changed in it, would go with the pod").when("mode `safe-rw`", func(_ Given, _, mode string) bool { return mode == string(SafeRW) }),

@@ -36,7 +36,6 @@ func generalRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
 			},
-			forbid:    forbid("own-capabilities", when("a capability of your own config.toml", ownCapability)),
 			container: when("the programs and settings of agents are this computer's, not the image's", func(rc *RunConfig) bool { return len(rc.Capabilities) > 0 }),
 			remote:    kept,
 			export:    capabilities,
@@ -65,10 +64,6 @@ func networkRules() []keyRule {
 			check:  (*validator).networkMode,
 			grants: "network",
 			say:    (*granter).network,
-			forbid: slices.Concat(
-				forbid("full-network", when("the whole network", func(rc *RunConfig) bool { return rc.Network == NetFull })),
-				forbid("ask-network", when("a network that is asked about", func(rc *RunConfig) bool { return rc.Network == NetAsk })),
-			),
 			remote: kept,
 			export: pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
 		},
@@ -77,7 +72,6 @@ func networkRules() []keyRule {
 			key:    "sandbox.publish",
 			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.Publish, key) },
 			grants: "network",
-			forbid: forbid("host-ports", when("a port of this computer", func(rc *RunConfig) bool { return len(rc.Publish) > 0 })),
 			remote: dropAll("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish }),
 			export: pod(refused("the network of a pod cannot be reached from your computer")),
 		},
@@ -85,7 +79,6 @@ func networkRules() []keyRule {
 			key:    "sandbox.host_ports",
 			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.HostPorts, key) },
 			grants: "network",
-			forbid: forbid("host-ports", when("a port of this computer", func(rc *RunConfig) bool { return len(rc.HostPorts) > 0 })),
 			remote: dropAll("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts }),
 			export: pod(refused("the services of your computer are not the pod's")),
 		},
@@ -108,7 +101,6 @@ func sandboxRules() []keyRule {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
 				}
 			},
-			forbid:    forbid("clipboard", when("the clipboard", clipboard)),
 			container: when("a container has no display", clipboard),
 			remote:    switchOff("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard }),
 			export:    pod(refused("a pod has no clipboard", "true")),
@@ -122,7 +114,6 @@ func sandboxRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
-			forbid:    forbid("devices", when("a device", devices)),
 			container: when("the devices of a container are its engine's", devices),
 			remote:    dropAll("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices }),
 			export:    pod(refused("a pod gets no device of its node")),
@@ -136,7 +127,6 @@ func sandboxRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
-			forbid:    slices.Concat(forbid("host-sockets", allowedSocket), forbid("weaker-layers", weakerLayer)),
 			container: nestedContainers,
 			remote:    (*hardener).allow,
 			export: pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env").when("what is hidden otherwise",
@@ -203,7 +193,6 @@ func sandboxRules() []keyRule {
 			grants: "layer",
 			beyond: "layer",
 			say:    (*granter).layers, // of all keys that are about one
-			forbid: forbid("git-rw", when("the git directory that your own git obeys", func(rc *RunConfig) bool { return rc.GitDir == "rw" })),
 			remote: reset("what it changes in git is checked", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
 		},
 		{

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -22,87 +23,140 @@ const OrganisationFile = "/etc/inner/config.toml"
 // profiles, flags, projects and users grant, and gives nothing.
 type Organisation struct {
 	Hide, HideEnv strict.List // hidden places, and variables that pass into no box
-	Hosts         strict.List // entries as in network_allow, without the !
-	Allow         strict.List // keys of sandbox.allow that no profile may have
-	Capabilities  strict.List // that no profile may have
-	Grants        strict.List // of ForbiddenGrants
-	DefaultLimits LimitsTable // where nobody says one
-	MaxLimits     LimitsTable // what nobody goes beyond
-	MaxTimeout    strict.Int  // the same for the time of a run, in seconds
-	Publishers    strict.List // keys that may sign an index of shared profiles; none: any that the user approved
+	Forbid        []Forbidden
+	DefaultLimits LimitsTable     // of the version before: where nobody says one
+	MaxLimits     LimitsTable     // what nobody goes beyond
+	MaxTimeout    strict.Int      // the same for the time of a run, in seconds
+	Publishers    strict.List     // keys that may sign an index of shared profiles; none: any that the user approved
+	Former        strict.Problems // lines of the version before, and what they are read as
 }
 
-// The words that are about no box.
-const (
-	ForbidBypass = "bypass"          // inner bypass
-	ForbidRemote = "remote-profiles" // profiles from a URL
+// Forbidden is a value that no run may have.
+type Forbidden struct {
+	Key   string // of the profile language, or command or profile
+	Value string // "*" for any; of sandbox.network_allow an entry, of mounts a mode, outside of the project, or "socket"
+	At    strict.Pos
+}
+
+func (f Forbidden) String() string { return f.Key + "=" + f.Value }
+
+// What is forbidden about no box.
+var (
+	ForbidBypass = Forbidden{Key: "command", Value: "bypass"}
+	ForbidRemote = Forbidden{Key: "profile", Value: "https"}
 )
 
-// ForbiddenGrants are the words that [forbid] grants takes.
-func ForbiddenGrants() (words []string) {
-	for _, r := range keyRules() {
-		for _, f := range r.forbid {
-			words = append(words, f.word)
+// Forbids adds an entry KEY=VALUE of forbid. A value that the key can never have would forbid nothing, and is a problem.
+func (o *Organisation) Forbids(it strict.Item, problems *strict.Problems) {
+	key, value, _ := strings.Cut(it.Text, "=")
+	f := Forbidden{Key: key, Value: value, At: it.At}
+	o.Forbid = append(o.Forbid, f)
+	switch {
+	case value == "":
+		problems.Add(it.At, "forbid", strconv.Quote(it.Text)+" is not KEY=VALUE", `write it like "sandbox.network_mode=full"`)
+	case f.String() == ForbidBypass.String(), f.String() == ForbidRemote.String(), f.String() == "capabilities=own":
+	case key == "sandbox.network_allow":
+		_, err := hosts.Parse(value)
+		problems.Judge(it.At, "forbid", err)
+	case !slices.Contains(Keys(), key):
+		problems.Add(it.At, "forbid", strconv.Quote(key)+" is no key of a profile", strict.DidYouMean(key, Keys()))
+	case value == "*":
+	case key == "mounts":
+		if words := append(mountModes(), "socket"); !slices.Contains(words, value) {
+			problems.Add(it.At, "forbid", fmt.Sprintf("%q is unknown", value), strict.DidYouMean(value, words))
+		}
+	default:
+		if fault := impossible(key, value); fault != nil {
+			problems.Add(it.At, "forbid", fault.Key+": "+fault.Msg, fault.Hint)
 		}
 	}
-	slices.Sort(words)
-	return append(slices.Compact(words), ForbidRemote, ForbidBypass)
 }
 
-// Forbids returns the place of a word of [forbid] grants, and whether it is there. A nil
-// Organisation forbids nothing.
-func (o *Organisation) Forbids(word string) (strict.Pos, bool) {
+// impossible is what is wrong with a value in a profile, as one value and in a list; nil when it can stand there.
+func impossible(key, value string) (first *strict.Problem) {
+	for _, literal := range []string{value, strconv.Quote(value), "[" + strconv.Quote(value) + "]"} {
+		_, problems := parse(File{Data: []byte("schema_version = \"1\"\n" + key + " = " + literal + "\n")}, Capabilities)
+		if len(problems) == 0 {
+			return nil
+		}
+		if p := problems[0]; !strings.HasPrefix(p.Msg, "wants ") && p.Key != "" {
+			first = &p
+		}
+	}
+	return cmp.Or(first, &strict.Problem{Key: key, Msg: fmt.Sprintf("can never be %q", value)})
+}
+
+// Forbidden returns the place of what is forbidden, and whether it is. A nil Organisation forbids nothing.
+func (o *Organisation) Forbidden(what Forbidden) (strict.Pos, bool) {
 	if o == nil {
 		return strict.Pos{}, false
 	}
-	return listed(o.Grants, word)
-}
-
-func listed(l strict.List, text string) (strict.Pos, bool) {
-	for _, it := range l.Items {
-		if it.Text == text {
-			return it.At, true
-		}
+	i := slices.IndexFunc(o.Forbid, func(f Forbidden) bool { return f.Key == what.Key && (f.Value == what.Value || f.Value == "*") })
+	if i < 0 {
+		return strict.Pos{}, false
 	}
-	return strict.Pos{}, false
+	return o.Forbid[i].At, true
 }
 
 // At writes the place of a line of OrganisationFile.
 func At(p strict.Pos) string { return p.File + ":" + strconv.Itoa(p.Line) }
 
-// allowedSocket finds a key of sandbox.allow that leads to a program outside which answers.
-func allowedSocket(rc *RunConfig) (what, name string) {
-	leading := []string{"docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user", "ssh-agent", "gpg-agent", "notifications", "secret-service"}
-	if i := slices.IndexFunc(rc.Allow, func(key string) bool { return slices.Contains(leading, key) }); i >= 0 {
-		return rc.Allow[i], ""
+// values are what a run has of a key, each with the name to say it of: what is written, and what flags, defaults and other
+// keys say.
+func (r *resolver) values(key string) (out []KV) {
+	rc, flags := &r.rc, &r.c.Overrides
+	one := map[string]string{
+		"sandbox.network": strconv.FormatBool(rc.Network != NetOff), "sandbox.network_mode": string(rc.Network), "sandbox.base": cmp.Or(rc.Base, "host"), "sandbox.home": rc.Home,
+		"sandbox.git_dir": rc.GitDir, "sandbox.workdir_mode": string(rc.WorkdirMode), "sandbox.backend": rc.Backend, "sync_credentials": strconv.FormatBool(rc.SyncLogin), "entrypoint.cmd": rc.Entrypoint.Cmd,
 	}
-	return "", ""
-}
-
-// mountedSocket finds a mount of such a socket.
-func mountedSocket(rc *RunConfig) (what, name string) {
-	for _, m := range rc.Mounts {
-		if fi, err := os.Stat(m.Source); err == nil && m.Mode != Tmpfs && fi.Mode()&os.ModeSocket != 0 {
-			return "a socket of this computer", m.Key
+	if v, ok := one[key]; ok {
+		return []KV{{key, v}}
+	}
+	add := func(list ...string) {
+		for _, v := range list {
+			out = append(out, KV{key, v})
 		}
 	}
-	return "", ""
+	for _, w := range (&Profile{src: *r.s}).Written() {
+		if w.Key == key {
+			add(w.Values...)
+		}
+	}
+	switch key {
+	case "sandbox.allow":
+		add(rc.Allow...)
+	case "env.inherit":
+		add(flags.Pass...)
+	case "env.set":
+		for _, kv := range flags.Env {
+			add(kv.Key)
+		}
+	case "capabilities":
+		if ownCapability(rc) {
+			add("own")
+		}
+	case "mounts":
+		return r.mountValues()
+	}
+	return out
 }
 
-// writableOutside finds a folder outside the project and the working folder that the box
-// can write.
-func writableOutside(rc *RunConfig) (what, name string) {
+// mountValues are the modes of what is mounted from outside the project and the working folder, and "socket" for a socket.
+func (r *resolver) mountValues() (out []KV) {
+	rc := &r.rc
 	inside := []string{rc.Real[rc.Workdir]}
 	if rc.Project != "" {
 		inside = append(inside, real(rc.Project))
 	}
 	for _, m := range rc.Mounts {
-		src := rc.Real[m.Source]
-		if m.Mode == RW && !slices.ContainsFunc(inside, func(dir string) bool { return dir != "" && paths.Below(dir, src) }) {
-			return fmt.Sprintf("to write %q, outside of the project", m.Source), m.Key
+		if src := rc.Real[m.Source]; m.Mode == Tmpfs || !slices.ContainsFunc(inside, func(dir string) bool { return dir != "" && paths.Below(dir, src) }) {
+			out = append(out, KV{m.Key, string(m.Mode)})
+		}
+		if fi, err := os.Stat(m.Source); err == nil && m.Mode != Tmpfs && fi.Mode()&os.ModeSocket != 0 {
+			out = append(out, KV{m.Key, "socket"})
 		}
 	}
-	return "", ""
+	return out
 }
 
 func ownCapability(rc *RunConfig) bool {
@@ -122,23 +176,14 @@ func (r *resolver) organisation() {
 	if o == nil {
 		return
 	}
-	for _, rule := range keyRules() {
-		for _, f := range rule.forbid {
-			if at, ok := o.Forbids(f.word); ok {
-				if what, name := f.has(rc); what != "" {
-					r.forbidden(cmp.Or(name, rule.key), what, at, "forbid.grants "+strconv.Quote(f.word))
-				}
-			}
+	for _, f := range o.Forbid {
+		if f.Key == "sandbox.network_allow" {
+			continue // see forbiddenHosts
 		}
-	}
-	for _, list := range []struct {
-		key, by   string
-		has       []string
-		forbidden strict.List
-	}{{"capabilities", "forbid.capabilities", rc.Capabilities, o.Capabilities}, {"sandbox.allow", "forbid.allow", r.s.Sandbox.Allow.Texts(), o.Allow}} {
-		for _, name := range list.has {
-			if at, ok := listed(list.forbidden, name); ok {
-				r.forbidden(list.key, strconv.Quote(name), at, list.by)
+		for _, has := range r.values(f.Key) {
+			if f.Value == has.Value || f.Value == "*" {
+				r.forbidden(has.Key, strconv.Quote(has.Value), f)
+				break
 			}
 		}
 	}
@@ -151,19 +196,22 @@ func (r *resolver) organisation() {
 }
 
 // forbidden refuses what a key grants, by a line of the organisation's.
-func (r *resolver) forbidden(key, what string, at strict.Pos, by string) {
-	r.add(r.written(key), key, fmt.Sprintf("%s is forbidden by %s (%s)", what, At(at), by), "")
+func (r *resolver) forbidden(key, what string, f Forbidden) {
+	r.add(r.written(key), key, fmt.Sprintf("%s is forbidden by %s (forbid %q)", what, At(f.At), f), "")
 }
 
 // forbiddenHosts takes away the hosts of the organisation.
 func (r *resolver) forbiddenHosts(o *Organisation) {
 	rc := &r.rc
-	for _, it := range o.Hosts.Items {
-		if rc.Network == NetFull { // which has no exceptions
-			r.forbidden("sandbox.network_mode", "the whole network, with "+it.Text+" in it,", it.At, "forbid.hosts")
+	for _, f := range o.Forbid {
+		if f.Key != "sandbox.network_allow" {
+			continue
 		}
-		rc.NetworkDeny = append(slices.Clip(rc.NetworkDeny), it.Text) // without a network, too: inner learn gives one
-		r.ruled("sandbox.network_allow", strconv.Quote("!"+it.Text), it.At)
+		if rc.Network == NetFull { // which has no exceptions
+			r.forbidden("sandbox.network_mode", "the whole network, with "+f.Value+" in it,", f)
+		}
+		rc.NetworkDeny = append(slices.Clip(rc.NetworkDeny), f.Value) // without a network, too: inner learn gives one
+		r.ruled("sandbox.network_allow", strconv.Quote("!"+f.Value), f.At)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// TestOrganisation: each word of [forbid] grants refuses the box that has that grant, and no
-// other; limits are lowered and never raised.
+// TestOrganisation: each entry of forbid refuses the box that has that value, by the name of its key, and no other; limits
+// are lowered and never raised.
 func TestOrganisation(t *testing.T) {
 	w, _ := resolveWorld(t, "")
 	socket := filepath.Join(w.home, "socket")
@@ -21,33 +21,36 @@ func TestOrganisation(t *testing.T) {
 	must(t, err)
 	defer unix.Close(fd)
 	must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: socket}))
-	samples := keySamples(t)
-	texts := map[string]string{ // where the first profile of testdata/keys.txtar is not refused
-		"sandbox.network_mode full-network": "[sandbox]\nnetwork = true", "sandbox.network_mode ask-network": "[sandbox]\nnetwork_mode = \"ask\"",
-		"sandbox.publish host-ports": "[sandbox]\nnetwork_mode = \"allowlist\"\npublish = [\"8080:3000\"]", "sandbox.host_ports host-ports": "[sandbox]\nhost_ports = [\"5432\"]",
-		"sandbox.allow host-sockets": "[sandbox]\nallow = [\"ssh-agent\"]", "mounts host-sockets": "[mounts]\n\"" + socket + "\" = { dest = \"~/file\", mode = \"ro\" }",
-		"mounts writable-outside": "[mounts]\n\"/usr/share\" = \"rw\"", "sandbox.git_dir git-rw": "[sandbox]\ngit_dir = \"rw\"",
-		"sandbox.allow weaker-layers": "[sandbox]\nallow = [\"no-landlock\"]",
+	profiles := map[string]string{ // that only this entry refuses
+		"sandbox.network_mode=full": "[sandbox]\nnetwork = true", "sandbox.network_mode=ask": "[sandbox]\nnetwork_mode = \"ask\"",
+		"sandbox.publish=*": "[sandbox]\nnetwork_mode = \"allowlist\"\npublish = [\"8080:3000\"]", "sandbox.host_ports=*": "[sandbox]\nhost_ports = [\"5432\"]",
+		"sandbox.allow=ssh-agent": "[sandbox]\nallow = [\"ssh-agent\"]", "sandbox.allow=no-landlock": "[sandbox]\nlandlock = \"off\"", "sandbox.allow=ssh-keys": "[sandbox]\nallow = [\"ssh-keys\"]",
+		"mounts=socket": "[mounts]\n\"" + socket + "\" = { dest = \"~/file\", mode = \"ro\" }", "mounts=rw": "[mounts]\n\"/usr/share\" = \"rw\"",
+		"sandbox.git_dir=rw": "[sandbox]\ngit_dir = \"rw\"", "sandbox.clipboard=true": "[sandbox]\nclipboard = true", "sandbox.devices=kvm": "[sandbox]\ndevices = [\"kvm\"]",
+		"sandbox.base=minimal": "[sandbox]\nbase = \"minimal\"", "sandbox.home=own": "[sandbox]\nhome = \"own\"", "sandbox.workdir_mode=ro": "[sandbox]\nworkdir_mode = \"ro\"",
+		"env.inherit=SECRET": "[env]\ninherit = [\"SECRET\"]", "sandbox.hide=*": "[sandbox]\nhide = [\"*.x\"]",
 	}
-	for _, rule := range keyRules() {
-		for _, f := range rule.forbid {
-			text, ok := texts[rule.key+" "+f.word]
-			if samples[rule.key] != nil && !ok && len(rule.forbid) == 1 {
-				text, ok = samples[rule.key][0], f.word != "own-capabilities"
+	refuses := func(entry, text string) bool {
+		o, problems := &Organisation{}, strict.Problems{}
+		o.Forbids(strict.Item{Text: entry, At: strict.Pos{File: OrganisationFile, Line: 7}}, &problems)
+		must(t, problems.Err())
+		w, p := resolveWorld(t, text)
+		c := w.context()
+		c.Organisation = o
+		_, err := p.Resolve(c)
+		key, _, _ := strings.Cut(entry, "=")
+		return err != nil && strings.Contains(err.Error(), key) && strings.Contains(err.Error(), "is forbidden by /etc/inner/config.toml:7 (forbid \""+entry+"\")")
+	}
+	for entry := range profiles {
+		for of, text := range profiles {
+			if got := refuses(entry, text); got != (entry == of) {
+				t.Errorf("forbid %q, the profile of %q: refused %v", entry, of, got)
 			}
-			if !ok && f.word != "own-capabilities" { // which the context of this test has none of
-				t.Errorf("%s has no profile here that is refused for %s", rule.key, f.word)
-			}
-			for _, forbidden := range ForbiddenGrants() {
-				w, p := resolveWorld(t, text)
-				c := w.context()
-				c.Organisation = &Organisation{Grants: strict.List{Items: []strict.Item{{Text: forbidden, At: strict.Pos{File: OrganisationFile, Line: 7}}}}}
-				_, err := p.Resolve(c)
-				refused := err != nil && strings.Contains(err.Error(), rule.key) && strings.Contains(err.Error(), "forbidden by /etc/inner/config.toml:7 (forbid.grants \""+forbidden+"\")")
-				if refused != (ok && f.word == forbidden) {
-					t.Errorf("%s forbidden, the profile has %s of %s: %v", forbidden, f.word, rule.key, err)
-				}
-			}
+		}
+	}
+	for _, entry := range []string{"sandbox.base=host", "sandbox.home=host", "sandbox.git_dir=checked", "sandbox.network_mode=off", "sandbox.network=false", "sandbox.workdir_mode=rw", "sandbox.backend=bwrap"} { // that nobody writes
+		if !refuses(entry, "") {
+			t.Errorf("forbid %q does not refuse a profile that does not say it", entry)
 		}
 	}
 	if ownCapability(&RunConfig{Capabilities: []string{"claude"}}) {
@@ -55,6 +58,28 @@ func TestOrganisation(t *testing.T) {
 	}
 	if !ownCapability(&RunConfig{Capabilities: []string{"claude", "mine"}}) {
 		t.Error("a capability of a config.toml is not found")
+	}
+}
+
+// TestForbidden: what can never be the case is no entry.
+func TestForbidden(t *testing.T) {
+	for text, want := range map[string]string{
+		"sandbox.git_dir=rw": "", "sandbox.limits_required=false": "", "capabilities=claude": "", "capabilities=own": "", "command=bypass": "", "profile=https": "", "mounts=rw": "", "env.clearenv=*": "",
+		"sandbox.network_allow=*.corp.example": "",
+		"sandbox.git_dir":                      "is not KEY=VALUE",
+		"sandbox.gitdir=rw":                    `"sandbox.gitdir" is no key of a profile (did you mean "sandbox.git_dir"?)`,
+		"sandbox.git_dir=wr":                   `"wr" is not one of "checked", "ro", "rw"`,
+		"sandbox.allow=everything":             `"everything"`,
+		"sandbox.clipboard=yes":                `can never be "yes"`,
+		"mounts=rx":                            `"rx" is unknown (did you mean`,
+		"sandbox.network_allow=a b":            "a b",
+		"command=run":                          "is no key",
+	} {
+		var problems strict.Problems
+		new(Organisation).Forbids(strict.Item{Text: text}, &problems)
+		if got := problems.Error(); !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -123,7 +148,7 @@ func TestOrganisationLimits(t *testing.T) {
 func TestOrganisationAllow(t *testing.T) {
 	o := &Organisation{}
 	for _, word := range []string{"ssh-keys", "no-seccomp", "host-proc"} {
-		o.Allow.Items = append(o.Allow.Items, strict.Item{Text: word, At: strict.Pos{File: OrganisationFile, Line: 3}})
+		o.Forbid = append(o.Forbid, Forbidden{"sandbox.allow", word, strict.Pos{File: OrganisationFile, Line: 3}})
 	}
 	for text, word := range map[string]string{
 		`allow = ["ssh-keys"]`: "ssh-keys", `allow = ["no-seccomp"]`: "no-seccomp", `seccomp = "off"`: "no-seccomp", `proc = "bind"`: "host-proc",
@@ -133,7 +158,7 @@ func TestOrganisationAllow(t *testing.T) {
 		c := w.context()
 		c.Organisation = o
 		_, err := p.Resolve(c)
-		if refused := err != nil && strings.Contains(err.Error(), strconv.Quote(word)+" is forbidden by "+OrganisationFile+":3 (forbid.allow)"); refused != (word != "") {
+		if refused := err != nil && strings.Contains(err.Error(), strconv.Quote(word)+" is forbidden by "+OrganisationFile+":3 (forbid \"sandbox.allow="); refused != (word != "") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

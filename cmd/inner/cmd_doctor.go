@@ -187,7 +187,11 @@ func (a *app) organisationFindings() []finding {
 	case o == nil:
 		return nil
 	}
-	return []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
+	list := []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
+	for _, p := range o.Former {
+		list = append(list, warning("organisation", "tell who administers this computer", "%s", p.Error()))
+	}
+	return list
 }
 
 func (a *app) folders() []finding {

@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"strconv"
+
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -22,8 +24,8 @@ func (s *Settings) Organisation() (*profile.Organisation, error) {
 	return s.organisation.it, s.organisation.err
 }
 
-// Permitted refuses what is forbidden by a word of [forbid] grants that is about no box.
-func (s *Settings) Permitted(word, what string) error {
+// Permitted refuses what is forbidden, where that is about no box.
+func (s *Settings) Permitted(f profile.Forbidden, what string) error {
 	o, err := s.Organisation()
 	switch {
 	case err != nil && fault.AsRefusal(err) == nil:
@@ -31,8 +33,8 @@ func (s *Settings) Permitted(word, what string) error {
 	case err != nil:
 		return err
 	}
-	if at, ok := o.Forbids(word); ok {
-		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: what + " is forbidden by " + profile.At(at) + " (forbid.grants)", Hint: "ask who administers this computer"}
+	if at, ok := o.Forbidden(f); ok {
+		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: what + " is forbidden by " + profile.At(at) + " (forbid " + strconv.Quote(f.String()) + ")", Hint: "ask who administers this computer"}
 	}
 	return nil
 }

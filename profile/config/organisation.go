@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/sshsig"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -28,7 +29,8 @@ type organisation struct {
 		Timeout strict.Int `toml:"timeout_seconds"`
 	} `toml:"max_limits"`
 	Forbid struct {
-		Hosts        strict.List `toml:"hosts"`
+		Values       strict.List `toml:",short"`
+		Hosts        strict.List `toml:"hosts"` // these and Grants of the version before
 		Capabilities strict.List `toml:"capabilities"`
 		Allow        strict.List `toml:"allow"`
 		Grants       strict.List `toml:"grants"`
@@ -97,13 +99,61 @@ func parseOrganisation(read profile.File) (*profile.Organisation, error) {
 		}
 	}
 	f.check(&problems)
+	o := &profile.Organisation{
+		Hide: f.Hide.Paths, HideEnv: f.Hide.Env, DefaultLimits: f.DefaultLimits, MaxLimits: f.MaxLimits.LimitsTable, MaxTimeout: f.MaxLimits.Timeout, Publishers: f.Profiles.Publishers,
+	}
+	for _, it := range f.Forbid.Values.Items {
+		o.Forbids(it, &problems)
+	}
+	f.former(o, &problems)
 	if err := problems.Sorted().Err(); err != nil {
 		return nil, err
 	}
-	return &profile.Organisation{
-		Hide: f.Hide.Paths, HideEnv: f.Hide.Env, Hosts: f.Forbid.Hosts, Allow: f.Forbid.Allow, Capabilities: f.Forbid.Capabilities, Grants: f.Forbid.Grants,
-		DefaultLimits: f.DefaultLimits, MaxLimits: f.MaxLimits.LimitsTable, MaxTimeout: f.MaxLimits.Timeout, Publishers: f.Profiles.Publishers,
-	}, nil
+	return o, nil
+}
+
+// former reads the [forbid] of the version before.
+func (f *organisation) former(o *profile.Organisation, problems *strict.Problems) {
+	for _, l := range []struct {
+		strict.List
+		key   string
+		means func(word string) []string
+	}{
+		{f.Forbid.Hosts, "forbid.hosts", func(word string) []string { return []string{"sandbox.network_allow=" + word} }},
+		{f.Forbid.Capabilities, "forbid.capabilities", func(word string) []string { return []string{"capabilities=" + word} }},
+		{f.Forbid.Allow, "forbid.allow", func(word string) []string { return []string{"sandbox.allow=" + word} }},
+		{f.Forbid.Grants, "forbid.grants", func(word string) []string { return formerGrants()[word] }},
+	} {
+		for _, it := range l.Items {
+			means := l.means(it.Text)
+			if len(means) == 0 {
+				words := slices.Sorted(maps.Keys(formerGrants()))
+				problems.Add(it.At, l.key, fmt.Sprintf("%q is unknown", it.Text), strict.DidYouMean(it.Text, words))
+				continue
+			}
+			for _, text := range means {
+				o.Forbids(strict.Item{Text: text, At: it.At}, problems)
+			}
+			o.Former.Add(it.At, l.key, strconv.Quote(it.Text)+" is read as forbid = "+quoted(means), "write that")
+		}
+	}
+}
+
+func quoted(list []string) string { return `["` + strings.Join(list, `", "`) + `"]` }
+
+// formerGrants are the words of [forbid] grants.
+func formerGrants() map[string][]string {
+	return map[string][]string{
+		"full-network": {"sandbox.network_mode=full"}, "ask-network": {"sandbox.network_mode=ask"},
+		"host-ports": {"sandbox.host_ports=*", "sandbox.publish=*"}, "clipboard": {"sandbox.clipboard=true"}, "devices": {"sandbox.devices=*"},
+		"git-rw": {"sandbox.git_dir=rw"}, "writable-outside": {"mounts=rw"}, "own-capabilities": {"capabilities=own"},
+		"weaker-layers": {"sandbox.allow=no-seccomp", "sandbox.allow=no-landlock", "sandbox.allow=host-proc"},
+		"host-sockets": {
+			"sandbox.allow=docker-socket", "sandbox.allow=podman-socket", "sandbox.allow=container-sockets", "sandbox.allow=session-bus", "sandbox.allow=systemd-user",
+			"sandbox.allow=ssh-agent", "sandbox.allow=gpg-agent", "sandbox.allow=notifications", "sandbox.allow=secret-service", "mounts=socket",
+		},
+		"remote-profiles": {profile.ForbidRemote.String()}, "bypass": {profile.ForbidBypass.String()},
+	}
 }
 
 func (f *organisation) check(problems *strict.Problems) {
@@ -114,21 +164,6 @@ func (f *organisation) check(problems *strict.Problems) {
 		problems.Add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.V, int64(profile.MaxSeconds)), "")
 	}
 	checkVersion(f.SchemaVersion, problems)
-	for _, it := range f.Forbid.Hosts.Items {
-		_, err := hosts.Parse(it.Text)
-		problems.Judge(it.At, "forbid.hosts", err)
-	}
-	for _, l := range []struct {
-		strict.List
-		key   string
-		valid []string
-	}{{f.Forbid.Capabilities, "forbid.capabilities", profile.Capabilities()}, {f.Forbid.Allow, "forbid.allow", profile.AllowKeys()}, {f.Forbid.Grants, "forbid.grants", profile.ForbiddenGrants()}} {
-		for _, it := range l.Items {
-			if !slices.Contains(l.valid, it.Text) {
-				problems.Add(it.At, l.key, fmt.Sprintf("%q is unknown", it.Text), strict.DidYouMean(it.Text, l.valid))
-			}
-		}
-	}
 	for _, it := range f.Profiles.Publishers.Items {
 		_, err := sshsig.ParseKey(it.Text)
 		problems.Judge(it.At, "profiles.publishers", err)
@@ -146,15 +181,14 @@ func Lines(o *profile.Organisation) (out []Line) {
 	}{
 		{"hide.paths", o.Hide},
 		{"hide.env", o.HideEnv},
-		{"forbid.hosts", o.Hosts},
-		{"forbid.capabilities", o.Capabilities},
-		{"forbid.allow", o.Allow},
-		{"forbid.grants", o.Grants},
 		{"profiles.publishers", o.Publishers},
 	} {
 		for _, it := range l.Items {
 			out = append(out, Line{Setting{l.key, it.Text}, it.At})
 		}
+	}
+	for _, f := range o.Forbid {
+		out = append(out, Line{Setting{"forbid", f.String()}, f.At})
 	}
 	for _, t := range []struct {
 		key   string
