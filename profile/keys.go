@@ -73,18 +73,6 @@ func nestedContainers(rc *RunConfig) (text, name string) {
 	return "there are no containers in a container", `sandbox.allow = ["nested-user-ns"]`
 }
 
-func weakerLayer(rc *RunConfig) (text, name string) {
-	switch {
-	case rc.Seccomp == "off":
-		return "no filter of system calls", ""
-	case rc.Landlock == "off":
-		return "no Landlock", ""
-	case rc.Proc == "bind":
-		return "the /proc of this computer", ""
-	}
-	return "", ""
-}
-
 func imagePrograms(rc *RunConfig) (text, name string) {
 	if len(rc.Noop.Rules) == 0 {
 		return "", ""
