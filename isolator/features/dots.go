@@ -10,6 +10,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // dots finds what is not shown of a home that is the host's (plan's dots).
@@ -64,6 +65,20 @@ func dotsOf(run *Run, home string) {
 		f.Dots = append(f.Dots, d)
 	}
 	f.DotsShown = append(f.DotsShown, plan.ProgramFolders(run.Spec, *f)...)
+	if run.Spec.Git == nil {
+		f.DotsShown = append(f.DotsShown, gitsOwn(run, home)...)
+	}
+}
+
+// gitsOwn are the files of the home that the user's settings of git are in, and those that they name as git reads them.
+func gitsOwn(run *Run, home string) []string {
+	list, from, _ := gitconfig.Environment(run.Getenv).User()
+	for _, e := range list {
+		if slices.Contains([]string{"core.excludesfile", "core.attributesfile", "core.hookspath", "commit.template", "init.templatedir", "gpg.ssh.allowedsignersfile"}, e.Key) {
+			from = append(from, gitconfig.Pathname(e.Value, filepath.Dir(e.File), home))
+		}
+	}
+	return slices.DeleteFunc(from, func(p string) bool { return !paths.Inside(home, p) || !files.Exists(p) })
 }
 
 // shownBelow returns what is shown of an entry of the home: itself, or paths below it.
