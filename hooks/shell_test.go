@@ -256,16 +256,17 @@ func (w *world) launch(shell string, argv []string, dir string, env ...string) *
 }
 
 func (s *session) read() {
-	buf := make([]byte, 4096)
+	buf, told := make([]byte, 4096), 0
 	for {
 		n, err := s.tty.Read(buf)
-		if bytes.Contains(buf[:n], []byte("\x1b[6n")) { // nu waits to be told where the cursor is
-			s.tty.WriteString("\x1b[1;1R")
-		}
 		s.mu.Lock()
 		s.screen.Write(buf[:n])
+		asked := bytes.Count(s.screen.Bytes(), []byte("\x1b[6n")) // by nu, which waits to be told where the cursor is, each time
 		s.closed = err != nil
 		s.mu.Unlock()
+		for ; told < asked; told++ {
+			s.tty.WriteString("\x1b[1;1R")
+		}
 		select {
 		case s.grown <- struct{}{}:
 		default:
