@@ -162,8 +162,10 @@ func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
 		return spec, err
 	}
 	if c.Observe != nil && c.Observe.Hosts { // every host has a name then
-		if err := s.Permitted(profile.Forbidden{Key: "sandbox.network_mode", Value: "full"}, "to reach every public host, as inner learn does,"); err != nil {
-			return spec, err
+		for _, f := range []profile.Forbidden{{Key: "sandbox.network_mode", Value: "full"}, {Key: "sandbox.network", Value: "true"}} {
+			if err := s.Permitted(f, "to reach every public host, as inner learn does,"); err != nil {
+				return spec, err
+			}
 		}
 		spec.Network = profile.NetAllowlist
 	}

@@ -1,10 +1,14 @@
 package features
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
@@ -21,7 +25,9 @@ func dots() Feature {
 			return nil
 		}
 		for _, home := range run.Facts.Homes() {
-			dotsOf(run, home)
+			if err := dotsOf(run, home); err != nil {
+				return err
+			}
 		}
 		for _, p := range slices.Concat(run.Facts.DotsShown, run.Spec.HomeAllow) {
 			run.Facts.Paths[p], run.Facts.Paths[filepath.Dir(p)] = host.Look(p), host.Look(filepath.Dir(p))
@@ -31,34 +37,38 @@ func dots() Feature {
 	return Feature{Name: "dot entries of the home", Learn: look, Refresh: look}
 }
 
-func dotsOf(run *Run, home string) {
+func dotsOf(run *Run, home string) error {
 	real := files.Real(home)
-	list, err := host.Children(real)
-	if err != nil {
-		return // the plan refuses a home that cannot be looked into, where there is one
+	list, err := os.ReadDir(real)
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return nil // the plan refuses a home that cannot be looked into, where there is one
+	case err != nil:
+		return &fault.Refusal{Code: 125, Msg: "what is to be hidden in your home folder cannot be found: " + err.Error(), Hint: "try again"}
 	}
 	f := &run.Facts
 	for _, c := range list {
-		if !strings.HasPrefix(c.Name, ".") {
+		if !strings.HasPrefix(c.Name(), ".") {
 			continue
 		}
-		d := host.Dot{Name: c.Name, Path: filepath.Join(real, c.Name), Kind: c.Kind}
-		shown := shownBelow(c.Name)
+		d := host.Dot{Name: c.Name(), Path: filepath.Join(real, c.Name()), Kind: host.File}
+		shown := shownBelow(d.Name)
 		for _, rel := range shown {
 			if p := filepath.Join(home, rel); files.Exists(p) {
 				f.DotsShown = append(f.DotsShown, p)
 			}
 		}
 		switch {
-		case slices.Contains(shown, c.Name): // all of it
+		case slices.Contains(shown, d.Name): // all of it
 			continue
-		case c.Kind == host.Link:
-			d.Leads = fileIn(real, d.Path)
-		case c.Kind == host.Dir:
-			inside, _ := host.Children(d.Path) // what we cannot list the box cannot either, and it is covered
+		case c.Type()&fs.ModeSymlink != 0:
+			d.Kind, d.Leads = host.Link, fileIn(real, d.Path)
+		case c.IsDir():
+			d.Kind = host.Dir
+			inside, _ := os.ReadDir(d.Path) // what we cannot list the box cannot either, and it is covered
 			for _, at := range inside {
-				if at.Kind == host.Link {
-					d.Leads = append(d.Leads, fileIn(real, filepath.Join(d.Path, at.Name))...)
+				if at.Type()&fs.ModeSymlink != 0 {
+					d.Leads = append(d.Leads, fileIn(real, filepath.Join(d.Path, at.Name()))...)
 				}
 			}
 		}
@@ -68,6 +78,7 @@ func dotsOf(run *Run, home string) {
 	if run.Spec.Git == nil {
 		f.DotsShown = append(f.DotsShown, gitsOwn(run, home)...)
 	}
+	return nil
 }
 
 // gitsOwn are the files of the home that the user's settings of git are in, and those that they name as git reads them.
