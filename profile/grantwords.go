@@ -104,6 +104,9 @@ func (g *granter) folders(rc *RunConfig) {
 		reads = append(reads, it)
 	}
 	g.say("reads", cmp.Or(rc.Base, "host")+" "+home.key, "can read "+system+home.text)
+	if rc.System != nil {
+		g.add(Grant{Kind: "reads", Key: System, Words: "can read the programs that your PATH has, with what lies beside them"})
+	}
 	if len(rc.Toolchains) > 0 && rc.HidesHome() {
 		g.add(Grant{Kind: "reads", Key: Toolchains, Words: "can read the programs installed in your home folder"})
 	}

@@ -10,7 +10,9 @@ import (
 // The rows of keyRules for [mounts], [env], [git], and for the program and what it leaves.
 
 func environmentRules() []keyRule {
-	unclaimed := func(g Given, item, mode string) bool { return mode != string(Tmpfs) && !g.Volume(item) }
+	unclaimed := func(g Given, item, mode string) bool {
+		return mode != string(Tmpfs) && item != System && !g.Volume(item)
+	}
 	secret := refused("its value looks like a secret: inherit the variable, and --secret-env VARIABLE=NAME/KEY").when("values that look like secrets",
 		func(_ Given, item, value string) bool { return (Env{}).Hidden(item, value) })
 	filled := refused("its value is made of a variable of yours: inherit that, and --secret-env VARIABLE=NAME/KEY").when("values made of other variables than HOME, USER and PATH", madeOfYours)

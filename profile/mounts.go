@@ -19,6 +19,9 @@ import (
 func (r *resolver) mounts() {
 	var list []Mount
 	for _, e := range r.s.Mounts.Entries {
+		if e.Key == System {
+			continue // see sandbox
+		}
 		if m, ok := r.mount(e); ok {
 			list = append(list, m)
 		}
@@ -308,6 +311,8 @@ func (r *resolver) layers(m *Mount) (list []layer) {
 	if r.rc.Base == "minimal" {
 		list = append(list, layer{"/", "/", true})
 		host(SystemFolders()...)
+		host(r.rc.System...)
+		host(r.c.Home) // or see below
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
 		list = append(list, layer{dir, dir, true})

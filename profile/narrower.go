@@ -43,7 +43,7 @@ func coveredWhole(g Grant, to RunConfig) bool {
 	switch {
 	case g.Kind == "reads" && g.Key == "minimal "+listedHome.key:
 		return !g.Tightens && to.Base != "minimal"
-	case g.Kind == "reads" && (strings.HasSuffix(g.Key, wholeHome.key) || g.Key == Toolchains):
+	case g.Kind == "reads" && (strings.HasSuffix(g.Key, wholeHome.key) || g.Key == Toolchains || g.Key == System):
 		return !g.Tightens && to.Base != "minimal" && to.Home == "host"
 	case g.Kind == "network" && !g.Tightens:
 		return to.Network == NetFull

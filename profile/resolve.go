@@ -83,6 +83,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.checkMounts()
 	r.logFolder()
 	r.realPaths()
+	r.programs()
 	r.env()
 	r.entrypoint()
 	r.hide()
@@ -174,8 +175,10 @@ func (r *resolver) sandbox() {
 	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
 	rc.Etc = or(s.Etc, "host")
 	rc.Home = or(s.Home, "host")
-	if rc.Base = or(s.Base, "host"); rc.Base == "minimal" && rc.Home == "host" {
-		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
+	_, system := r.s.Mounts.Get(System)
+	rc.Base = or(s.Base, "host")
+	if system {
+		rc.System = systemMore()
 	}
 	if rc.Etc == "minimal" && rc.Base != "minimal" {
 		r.add(s.Etc.At, "sandbox.etc", `goes with base = "minimal" alone`, "")
@@ -189,6 +192,9 @@ func (r *resolver) sandbox() {
 	}
 	rc.Backend, rc.Image = or(s.Backend, "bwrap"), s.Image.V
 	r.backend(s)
+	if rc.Base == "minimal" && rc.Home == "host" && (!system || rc.Container()) {
+		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
+	}
 
 	rc.Network = cmp.Or(networkOf(s), NetOff)
 	r.networkLists()
@@ -202,7 +208,7 @@ func (r *resolver) sandbox() {
 	rc.Limits = r.limits()
 	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V && !r.c.Organisation.limits()
 
-	if rc.Base == "minimal" {
+	if slices.Contains(s.HomeAllow.Texts(), Toolchains) || rc.Base == "minimal" && rc.HidesHome() {
 		r.addToolchains()
 	}
 	r.homeAllow(s)
@@ -212,10 +218,7 @@ func (r *resolver) homeAllow(s *sandboxTable) {
 	rc := &r.rc
 	for _, it := range s.HomeAllow.Items {
 		if it.Text == Toolchains {
-			if rc.Base != "minimal" { // they are there already
-				r.addToolchains()
-			}
-			continue
+			continue // they are there already
 		}
 		p, err := r.x.path(it.Text, tilde|vars)
 		switch {

@@ -104,6 +104,8 @@ type RunConfig struct {
 
 	Real         map[string]string // where each host path above led when this was resolved
 	Toolchains   []string          // what @toolchains stands for in HomeAllow
+	System       []string          // folders of the system that System stands for; nil without it
+	Programs     []string          // real paths of what System stands for of the caller's PATH
 	AskedHide    int               // how many of Hide the profile and its project ask for; the rest is the user's own
 	Organisation []Origin          // lines of OrganisationFile that hold here, by the keys they decide about
 	AskedLimits  Limits            // those of Limits that they and the flags ask for, as they do

@@ -166,6 +166,8 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 			continue
 		}
 		switch {
+		case e.Key == System && (or(e.Value.Mode, string(RO)) != string(RO) || e.Value.Dest.Set || e.Value.Missing.Set):
+			v.add(e.At, key, "is read-only, and has no other place", strconv.Quote(System)+` = "ro"`)
 		case e.Key == "":
 			v.add(e.At, key, "the path is empty", "")
 		case control(e.Key):

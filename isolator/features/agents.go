@@ -182,7 +182,7 @@ func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) st
 // hasPlace reports whether a clone can be mounted at its usual place: a mount
 // point can be made in an empty home, and nowhere else.
 func hasPlace(rc profile.RunConfig, f host.Facts, place string) bool {
-	return rc.HidesHome() || rc.Base == "minimal" || f.Paths[place].Kind == host.Dir
+	return rc.HidesHome() || f.Paths[place].Kind == host.Dir
 }
 
 // make makes the clones of the capabilities.

@@ -5,6 +5,7 @@ package features
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -104,7 +105,7 @@ func seenIn(rc profile.RunConfig) func(string) bool {
 		if !rc.HidesHome() {
 			return true
 		}
-		for _, dir := range rc.HomeAllow {
+		for _, dir := range slices.Concat(rc.HomeAllow, rc.Programs) {
 			if paths.Below(dir, p) {
 				return true
 			}

@@ -21,7 +21,7 @@ import (
 func dots() Feature {
 	look := func(run *Run) error {
 		run.Facts.Dots, run.Facts.DotsShown = nil, nil
-		if run.Spec.HidesHome() || run.Spec.Base == "minimal" || run.Facts.Engine != nil {
+		if run.Spec.HidesHome() || run.Facts.Engine != nil {
 			return nil
 		}
 		for _, home := range run.Facts.Homes() {

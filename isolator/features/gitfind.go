@@ -222,5 +222,8 @@ func seesTop(home string, rc profile.RunConfig, top string) bool {
 	}) {
 		return true
 	}
-	return rc.Base != "minimal" && !(rc.HidesHome() && paths.Below(files.Real(home), top)) && !paths.Below("/tmp", top) && !paths.Below("/var/tmp", top)
+	if inHome := paths.Below(files.Real(home), top); inHome || rc.Base == "minimal" {
+		return inHome && !rc.HidesHome()
+	}
+	return !paths.Below("/tmp", top) && !paths.Below("/var/tmp", top)
 }

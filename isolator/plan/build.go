@@ -107,12 +107,12 @@ func (b *builder) order() []func() error {
 		b.namespaces, b.kernel, // 1
 		b.base, of(Base), // 2
 		b.emptyPlaces, b.nestedPlaces, // 3
-		b.homeFolder,                                          // 4
+		b.homeFolder, b.programsOnPath, // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
 		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                                              // 7
 		b.hide, b.seal, b.masksOutside, b.followed, b.landlock, // 8
-		b.program, b.homePoints, b.inCaches, // what depends on all of that
+		b.program, b.homePoints, b.inCaches, b.pathNames, // what depends on all of that
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +73,13 @@ func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 		env[kv.Key] = kv.Value
 	}
 	env["PATH"] = BoxPath(rc, f.Env["PATH"])
+	if len(s.Path) > 0 {
+		list := filepath.SplitList(env["PATH"])
+		for i, dir := range list {
+			list[i] = cmp.Or(s.Path[dir], dir)
+		}
+		env["PATH"] = strings.Join(list, ":")
+	}
 	if s.Noop != "" {
 		env["PATH"] = paths.BoxNoop + ":" + env["PATH"]
 		shellFilesEnv(env)

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"path/filepath"
+	"slices"
+
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -14,17 +17,82 @@ import (
 // begins with.
 func (b *builder) systemOnly() {
 	b.view.add(layer{dest: "/", write: true, mask: true})
+	show := func(reason, real string) {
+		if _, at := b.view.at(real); at != real {
+			b.bind(reason, real, real, false)
+		}
+	}
 	for _, p := range profile.SystemFolders() {
 		switch real := b.canon(p); {
 		case b.kind(p) != host.Dir:
 		case p == "/etc" && b.rc.Etc == "minimal":
 			b.minimalEtc()
-		case real != p: // merged into /usr
+		case real != p: // merged into /usr, or elsewhere as on OSTree
 			b.symlink("programs and their settings", real, p)
+			show("programs and their settings", real)
 		default:
-			b.bind("programs and their settings", p, p, false)
+			show("programs and their settings", p)
 		}
 	}
+	defer b.because(b.key)()
+	b.because(systemKey)
+	for _, p := range b.rc.System {
+		if b.kind(p) == host.Dir {
+			show("what programs need of the system (@system)", b.canon(p))
+		}
+	}
+	if b.rc.System != nil && b.kind("/sys/fs/cgroup/cgroup.controllers") == host.Missing {
+		// Of control groups of version 1 a box would see paths out of its own (/../..), which the JDK takes for a fault.
+		b.tmpfs("no control groups of version 1", 0o755, "/sys/fs/cgroup")
+	}
+}
+
+// systemKey is the key of profile.System.
+const systemKey = "mounts.\"@system\""
+
+// programsOnPath shows what the caller's PATH has of programs.
+func (b *builder) programsOnPath() error {
+	if b.rc.System == nil || b.f.Engine != nil {
+		return nil
+	}
+	b.because(systemKey)
+	for _, p := range b.rc.Programs {
+		if _, at := b.view.at(p); at == p || b.canon(p) != p || !b.kind(p).FileOrDir() || b.notSecret(p, "") != nil {
+			continue
+		}
+		b.bind("programs of your PATH (@system)", p, p, false)
+		b.plan.Ops[len(b.plan.Ops)-1].Probed = b.f.Paths[p].ID
+	}
+	return nil
+}
+
+// namesPath reports whether a run is to have the programs of the caller's PATH, or be told which it has not.
+func namesPath(rc profile.RunConfig) bool {
+	passes, _ := inherits(rc.Env.Inherit, "PATH")
+	return passes && (rc.System != nil || rc.Home == "own")
+}
+
+// pathNames are the real paths of folders of PATH whose name the box does not have.
+func (b *builder) pathNames() error {
+	if b.f.Engine != nil || !namesPath(b.rc) {
+		return nil
+	}
+	b.s.Path = map[string]string{}
+	for _, dir := range filepath.SplitList(b.f.Env["PATH"]) {
+		real := b.canon(dir)
+		named := !slices.ContainsFunc(b.f.Paths[dir].Hops, func(h host.Hop) bool {
+			_, at := b.view.at(h.Path)
+			return at != h.Path && !paths.Below(h.Path, b.home) && !slices.Contains(profile.SystemFolders(), h.Path)
+		})
+		switch _, at := b.view.at(real); {
+		case b.kind(dir) != host.Dir || slices.ContainsFunc(b.f.InnerHomes(), func(own string) bool { return paths.Below(own, dir) }):
+		case at != real:
+			b.plan.Unseen = append(b.plan.Unseen, dir)
+		case !named:
+			b.s.Path[dir] = real
+		}
+	}
+	return nil
 }
 
 // programsElsewhere shows the program, and what is installed for everybody, where that

@@ -53,6 +53,12 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		add(profile.SystemFolders()...)
 		add(etcShown()...)
 	}
+	add(rc.System...)
+	add(rc.Programs...)
+	if namesPath(rc) {
+		add(filepath.SplitList(f.Env["PATH"])...)
+		add("/sys/fs/cgroup/cgroup.controllers")
+	}
 	add(packageOf(real(program)))
 	if slices.Contains(rc.Allow, nestedKey) {
 		add(nestedAsks(f)...)

@@ -28,9 +28,11 @@ func (b *builder) places() {
 	b.because("sandbox.base")
 	if b.rc.Base == "minimal" {
 		if b.f.Engine == nil {
-			b.programsElsewhere() // and nothing else is there
+			b.programsElsewhere()
 		}
-		return
+		if b.rc.HidesHome() {
+			return // nothing else is there
+		}
 	}
 	b.because("sandbox.home")
 	for _, home := range b.f.Homes() {
@@ -138,10 +140,11 @@ func (b *builder) showHome(home string) {
 		return
 	}
 	real := b.canon(home)
-	if b.inEmptied(real) || b.inTemporary(real) {
+	if l, _ := b.view.at(real); !l.bind() {
 		b.bind("the home folder", real, real, false)
 	}
-	if name := b.linkFree(home); name != real && (b.inEmptied(name) || b.inTemporary(name)) {
+	name := b.linkFree(home)
+	if l, _ := b.view.at(name); name != real && !l.bind() {
 		b.symlink("the name of the home, which is a link", real, name)
 	}
 }
@@ -150,13 +153,6 @@ func (b *builder) showHome(home string) {
 func (b *builder) inEmptied(p string) bool {
 	l, _ := b.view.at(p)
 	return slices.Contains(b.emptied, l.dest) && !l.bind() && !slices.Contains(b.homes(), filepath.Dir(l.dest))
-}
-
-// inTemporary reports whether p is in the box's own /tmp or /var/tmp, where a home of
-// tests and of containers may lie.
-func (b *builder) inTemporary(p string) bool {
-	l, _ := b.view.at(p)
-	return !l.bind() && (l.dest == "/tmp" || l.dest == "/var/tmp") && l.dest != p
 }
 
 // packageFolders are the name a program is called by, and the package it

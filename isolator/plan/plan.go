@@ -35,6 +35,9 @@ type Plan struct {
 	// and does not start the program when one is not.
 	Shown []Shown
 
+	// Unseen are folders of the caller's PATH that the box does not have.
+	Unseen []string
+
 	// HomePoints are the places in a home of the box's own where something is mounted. They
 	// are made before bwrap starts, see package ownhome.
 	HomePoints []HomePoint

@@ -62,11 +62,12 @@ type Staged struct {
 	Noop    string // host folder of the noop shims, "" when there are none
 	Startup string // host folder of NoopStartup, "" without noop shims
 	Binds   []Bind
-	Parts   []Part       // operations that features add
-	Copies  []Copy       // of the safe-rw mounts
-	Env     []profile.KV // of capabilities and history; [env] set wins over it
-	Program string       // path of the program, the same on the host and in the box
-	Argv    []string     // argv[0] and the arguments
+	Parts   []Part            // operations that features add
+	Copies  []Copy            // of the safe-rw mounts
+	Env     []profile.KV      // of capabilities and history; [env] set wins over it
+	Path    map[string]string // folders of PATH that have another name in the box
+	Program string            // path of the program, the same on the host and in the box
+	Argv    []string          // argv[0] and the arguments
 
 	Tmp    string // host folder that is the box's /tmp, of a session; "" for an empty one
 	Start  string // box folder to start in, "" for the one of the RunConfig

@@ -115,6 +115,9 @@ func launchJSON(b *isolator.Prepared) object {
 		out["masks"] = each(p.Masks, func(m plan.Mask) object { return object{"path": m.Path, "dev": m.Dev, "ino": m.Ino} })
 		out["cover"] = object{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
 	}
+	if len(p.Unseen) > 0 {
+		out["path_unseen"] = p.Unseen
+	}
 	if len(p.HomePoints) > 0 {
 		out["home_points"] = each(p.HomePoints, func(h plan.HomePoint) object {
 			return object{"path": h.Path, "file": h.File, "source": names.Replace(h.Source)}

@@ -198,7 +198,7 @@ func (c *checker) home() {
 // granted returns the box paths of what the profile puts into the box: the program with the package
 // it belongs to, the working folder, mounts, what [sandbox] shows, and what is staged for the run.
 func (c *checker) granted() []string {
-	out := append([]string{c.Staged.Program, c.Config.Workdir}, c.Config.HomeAllow...)
+	out := slices.Concat([]string{c.Staged.Program, c.Config.Workdir}, c.Config.HomeAllow, c.Config.Programs)
 	for _, m := range c.Config.Mounts {
 		out = append(out, m.Dest)
 	}

@@ -91,7 +91,7 @@ func (t *Table) mounting(a Answer, r Rule) string {
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok && rest != "" {
 		path = "~/" + rest
-		if mode == "ro" && spec.Base != "minimal" && r.Key == "sandbox.home" { // a mount comes after it
+		if mode == "ro" && r.Key == "sandbox.home" { // a mount comes after it
 			return "home_allow = [" + strconv.Quote(path) + "]"
 		}
 	}
