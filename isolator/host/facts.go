@@ -77,8 +77,8 @@ type Facts struct {
 	// Dots are the entries of a home of the host that are not shown, and DotsShown what is shown of these and is a link.
 	Dots      []Dot    `json:"dots,omitempty"`
 	DotsShown []string `json:"dots_shown,omitempty"`
-	// Sockets are the pathname sockets something listens on, links resolved: those of
-	// /proc/net/unix, and those in the folders that were read.
+	// Sockets are the pathname sockets something listens on, links resolved, that /proc/net/unix has
+	// by an absolute name.
 	Sockets []string `json:"sockets,omitempty"`
 	// SocketsUnknown is why the table of sockets cannot be read, so that nobody knows
 	// what is to be hidden; "" when it can.

@@ -24,7 +24,6 @@ type folder struct {
 	entries    []fs.DirEntry   // sorted; what could be read
 	known      bool            // all of it was read, or there is no such folder
 	lower      map[string]bool // the names in lower case; nil until somebody asks
-	sockets    []string        // the names that are sockets
 	closed     bool            // the box could look into it, or be made to, and this process cannot
 	begin, end letters
 }
@@ -48,9 +47,6 @@ func (f *Folders) folder(dir string) *folder {
 		n := e.Name()
 		in.begin.add(n[0])
 		in.end.add(n[len(n)-1])
-		if e.Type()&fs.ModeSocket != 0 {
-			in.sockets = append(in.sockets, n)
-		}
 	}
 	in.closed = closed(dir, err)
 	f.read[dir] = in

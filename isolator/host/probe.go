@@ -87,8 +87,8 @@ func Probe(r Request) Facts {
 	}
 	f.Resolver = resolver()
 	f.Repositories, f.Unlisted = l.repositories(r.Writable)
-	var err error // of the folders that were read until here
-	if f.Sockets, err = l.sockets("/proc/net/unix", append(slices.Clone(r.Writable), r.Home)); err != nil {
+	var err error
+	if f.Sockets, err = listening("/proc/net/unix"); err != nil {
 		f.SocketsUnknown = err.Error()
 	}
 	f.Closed = slices.Sorted(maps.Keys(l.closed)) // now that nothing more is searched

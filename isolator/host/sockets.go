@@ -5,98 +5,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/enr/inner/internal/paths"
 )
 
-// sockets returns the files of the sockets on which something listens: those that the kernel's
-// table names, and those in the folders that were read. The table is that of one network
-// namespace, and has each socket by the name that it was bound by in its mount namespace.
-func (l *looker) sockets(table string, near []string) ([]string, error) {
-	out, err := listening(table, near)
-	if err != nil {
-		return nil, err
-	}
-	for dir, in := range l.read {
-		for _, name := range in.sockets {
-			at := l.look(paths.Join(dir, name))
-			if at.Kind == Socket && !slices.Contains(out, at.Real) && listens(at.Real) {
-				out = append(out, at.Real)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out, nil
-}
-
-// listens reports whether a program has a socket of the file: anything counts but the error that
-// says that none has. One that was left behind stays as it is: a server could not bind it again if it
-// were covered. No program notices the question. A socket for datagrams is connected without the
-// other end, and to one of another kind there is no connection: the kernel looks for it first
-// and gives ECONNREFUSED, then compares the kinds and gives EPROTOTYPE (net/unix/af_unix.c,
-// unix_find_bsd). The path of a descriptor is short, whatever the name of the file.
-func listens(socket string) bool {
-	at, err := unix.Open(socket, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err != unix.ENOENT
-	}
-	defer unix.Close(at)
-	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return true
-	}
-	defer unix.Close(s)
-	return unix.Connect(s, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d", at)}) != unix.ECONNREFUSED
-}
-
-// unplaced is a socket bound under a name that is relative to where its process
-// was: /proc/net/unix shows the name as it was given.
-type unplaced struct{ inode, name string }
-
-// place returns the files of sockets with relative names: below the working
-// folder of whoever has the socket open, and, since that process may have gone
-// elsewhere, of that name in the folders near. It looks at every process of the
-// user, and is only called when there is such a socket.
-func place(list []unplaced, near []string) []string {
-	var out []string
-	add := func(dir, name string) {
-		if real, ok := socketAt(filepath.Join(dir, name)); ok {
-			out = append(out, real)
-		}
-	}
-	names := map[string]string{}
-	for _, u := range list {
-		names["socket:["+u.inode+"]"] = u.name
-		for _, dir := range near {
-			add(dir, u.name)
-		}
-	}
-	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*") // nothing of another user's
-	for _, fd := range fds {
-		target, err := os.Readlink(fd)
-		if err != nil || names[target] == "" {
-			continue
-		}
-		if cwd, err := os.Readlink(filepath.Join(fd, "../../cwd")); err == nil {
-			add(strings.TrimSuffix(cwd, " (deleted)"), names[target])
-		}
-	}
-	return out
-}
-
-// listening reads the pathname sockets that accept connections. Flag
-// 00010000 is __SO_ACCEPTCON (net/unix/af_unix.c, unix_seq_show).
-//
-// near are the folders in which sockets with relative names are looked for.
+// listening returns the files of the sockets on which something listens, as far as the kernel's table
+// has an absolute name for them: the one that a socket was bound by. The table is that of one network
+// namespace. Flag 00010000 is __SO_ACCEPTCON (net/unix/af_unix.c, unix_seq_show).
 //
 // A table that cannot be read, or is not that table (a container's runtime covers
 // files of /proc with empty ones), is an error: nobody knows what to hide then.
-func listening(table string, near []string) ([]string, error) {
+func listening(table string) ([]string, error) {
 	data, err := readTwice(table)
 	if err != nil {
 		return nil, err
@@ -105,20 +26,10 @@ func listening(table string, near []string) ([]string, error) {
 		return nil, fmt.Errorf("%s is not the kernel's table of sockets", table)
 	}
 	var out []string
-	var relative []unplaced
 	for _, line := range tableLines(string(data)) {
-		inode, name := listener(line)
-		if name == "" || name[0] == '@' { // without a name, or abstract
-			continue
-		}
-		if name[0] != '/' {
-			relative = append(relative, unplaced{inode, name})
-		} else if real, ok := socketAt(name); ok {
+		if real, ok := socketAt(listener(line)); ok {
 			out = append(out, real)
 		}
-	}
-	if len(relative) > 0 {
-		out = append(out, place(relative, near)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
@@ -154,16 +65,16 @@ func tableLines(table string) []string {
 	return out
 }
 
-// listener returns the inode and the name of the socket of a line; "" for one that neither
-// listens nor is for datagrams, which need no listener.
-func listener(line string) (inode, name string) {
+// listener returns the name of the socket of a line; "" for one that neither listens nor is for
+// datagrams, which need no listener.
+func listener(line string) string {
 	f := strings.SplitN(line, " ", 8) // the path may hold spaces
 	if len(f) < 8 || f[3] != "00010000" && f[4] != "0002" {
-		return "", ""
+		return ""
 	}
 	// The inode column is padded, so it is in one of the two.
-	inode, name, _ = strings.Cut(strings.TrimLeft(f[6]+" "+f[7], " "), " ")
-	return inode, name
+	_, name, _ := strings.Cut(strings.TrimLeft(f[6]+" "+f[7], " "), " ")
+	return name
 }
 
 // readParts reads a file of /proc to its end and counts the parts it came in.

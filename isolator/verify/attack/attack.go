@@ -46,12 +46,17 @@ type Attack struct {
 	// Refused says that a box may not start at all where the fixture is, in words: then
 	// nothing ran, and the attack was held.
 	Refused bool
-	// Declared says why the profile gives just this, or nothing.
+	// Declared says why the profile gives just this, or nothing; of a limit, that every profile does.
 	Declared func(profile.RunConfig) string
 }
 
 // Run makes a command that is a run of inner, of /bin/sh with these arguments.
 type Run func(args ...string) *exec.Cmd
+
+// limit says why no profile keeps from this: docs/security.md names it among what is not promised.
+func limit(why string) func(profile.RunConfig) string {
+	return func(profile.RunConfig) string { return "a limit of inner: " + why }
+}
 
 // ErrNotStarted says that a launcher attack found nothing to attack.
 var ErrNotStarted = errors.New("it did not start")

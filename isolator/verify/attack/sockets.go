@@ -70,6 +70,7 @@ func sockets() []Attack {
 func socketRelative() Attack {
 	return Attack{
 		Name: "socket-relative", Class: "sockets", What: "connect to a socket in the home that was bound by a relative name", Try: connect,
+		Declared: limit("the kernel's table has no absolute name of the socket"),
 		Stage: func(s *Fixture) error {
 			s.Trial.Text["network"], s.Trial.Text["address"] = "unix", s.path("outside/n.s")
 			return s.startServer(s.path("outside"), "n.s")
