@@ -162,13 +162,12 @@ func (b *Prepared) request(more host.Request) host.Request {
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
 	seen := host.NewFolders()
 	paths, globs, startup, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
-	shown, copied := plan.Mounted(spec)
 	needed := func(sign string) bool {
 		return slices.Contains(spec.Capabilities, sign) || b.AllTools || toolThere(b.Caller, seen, sign)
 	}
 	return host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
-		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
+		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable,
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: startup, Bare: plan.EmptyPlaces(),
 		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
 		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap, Folders: seen,

@@ -83,20 +83,13 @@ func dotfiles(p *person) {
 	}
 }
 
-// otherNames gives each secret a link in the project, and those that are files
-// of their own a hard link.
+// otherNames gives each secret a link in the project.
 func otherNames(p *person, plants []plant) {
 	p.t.Helper()
-	links, hard := mkdir(filepath.Join(p.app, "links")), mkdir(filepath.Join(p.app, "hard"))
+	links := mkdir(filepath.Join(p.app, "links"))
 	for i, x := range plants {
 		if err := os.Symlink(x.path, filepath.Join(links, fmt.Sprint(i))); err != nil {
 			p.t.Fatal(err)
-		}
-		// Of what lies in a hidden folder other names are not looked for: docs/security.md.
-		if fi, err := os.Lstat(x.path); err == nil && fi.Mode().IsRegular() && !hiddenByAnother(x, plants) && !isPart(x.key) {
-			if err := os.Link(x.path, filepath.Join(hard, fmt.Sprint(i))); err != nil {
-				p.t.Fatal(err)
-			}
 		}
 	}
 }

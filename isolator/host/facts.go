@@ -38,8 +38,6 @@ type Path struct {
 
 	Link string `json:"link,omitempty"` // of a link that leads nowhere, where what it leads to would be
 	Hops []Hop  `json:"hops,omitempty"` // the links on the way
-
-	links uint64 // how many names it has
 }
 
 // ID identifies a file or folder, whatever its name is.
@@ -90,9 +88,6 @@ type Facts struct {
 	Repositories []string `json:"repositories,omitempty"`
 	// Unlisted are the folders there that were not looked into for more of them.
 	Unlisted []string `json:"-"`
-	// SameFile holds, for a path asked about, the other names of that file in
-	// the folders the box will write.
-	SameFile map[string][]string `json:"same_file,omitempty"`
 	Mounts
 	// MountsUnknown: the table of mounts cannot be read, so what is to be hidden may
 	// have names that nobody knows.

@@ -8,12 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 )
 
@@ -171,193 +168,19 @@ func namesIn(dir string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// hide looks for what the patterns match and for the other names (hard links) of
-// these files: a mask has a name, and the file has several. first are the folders
-// that the box sees for sure.
-func (l *looker) hide(patterns, first []string) (*Hide, map[string][]string) {
+// hide looks for what the patterns match.
+func (l *looker) hide(patterns []string) *Hide {
 	if len(patterns) == 0 {
-		return nil, nil
+		return nil
 	}
 	h := &hider{found: map[string]bool{}, shut: l.closed, left: hideEntries, until: time.Now().Add(hideTime)}
 	out := &Hide{}
-	err := h.find(patterns)
-	out.Paths = slices.Sorted(maps.Keys(h.found))
-	var names map[string][]string
-	if err == nil {
-		names, err = h.otherNames(out.Paths, first, l.mounts)
-	}
-	if err != nil {
+	if err := h.find(patterns); err != nil {
 		out.Why = err.Error()
-	}
-	if f, ok := errors.AsType[*fault](err); ok {
-		out.Hint = f.hint
-	}
-	return out, names
-}
-
-// wanted is a hidden file with several names.
-type wanted struct {
-	path  string // the hidden path it is, or lies below
-	name  string
-	names uint64
-	found []string
-}
-
-func (w *wanted) open() bool { return uint64(len(w.found)) < w.names }
-
-// linked returns the files with several names at or below the paths, by their number.
-func (h *hider) linked(paths []string) (map[ID]*wanted, error) {
-	want := map[ID]*wanted{}
-	for _, p := range paths {
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil {
-			continue
-		}
-		err = h.walk(real, func(string) bool { return false }, func(name string, fi fs.FileInfo) bool {
-			if n := linksOf(fi); n > 1 && fi.Mode().IsRegular() {
-				w := want[idOf(fi)]
-				if w == nil {
-					w = &wanted{path: p, name: name, names: n}
-					want[idOf(fi)] = w
-				}
-				w.found = append(w.found, name)
-			}
-			return true
-		})
-		if err != nil {
-			return nil, err
+		if f, ok := errors.AsType[*fault](err); ok {
+			out.Hint = f.hint
 		}
 	}
-	return want, nil
-}
-
-// otherNames returns, for each path, the other names of the files there.
-func (h *hider) otherNames(paths, first []string, mounts func() []mount) (map[string][]string, error) {
-	want, err := h.linked(paths)
-	if err != nil {
-		return nil, err
-	}
-	open := maps.Clone(want)
-	maps.DeleteFunc(open, func(_ ID, w *wanted) bool { return !w.open() })
-	if len(open) == 0 {
-		return nil, nil // all of them are hidden themselves
-	}
-	table := mounts()
-	var done []string
-	for _, root := range h.roots(want, first, table) {
-		skip := func(dir string) bool {
-			return slices.Contains(done, dir) || dir != root && (unseen(dir) || slices.ContainsFunc(table, func(m mount) bool { return m.at == dir }))
-		}
-		if err := h.walk(root, skip, func(name string, fi fs.FileInfo) bool { return foundName(open, name, fi) }); err != nil {
-			return nil, unfinished(open)
-		}
-		if len(open) == 0 {
-			break
-		}
-		done = append(done, root)
-	}
-	return namesOf(want), nil
-}
-
-// foundName notes a name of a file that is looked for, and reports whether to go on. open are
-// the files of which not all names are known.
-func foundName(open map[ID]*wanted, name string, fi fs.FileInfo) bool {
-	if linksOf(fi) < 2 || !fi.Mode().IsRegular() {
-		return true
-	}
-	if w := open[idOf(fi)]; w != nil && !slices.Contains(w.found, name) {
-		if w.found = append(w.found, name); !w.open() {
-			delete(open, idOf(fi))
-		}
-	}
-	return len(open) > 0
-}
-
-// unfinished is the fault of a search for names that took too long.
-func unfinished(open map[ID]*wanted) error {
-	var names []string
-	for _, w := range open {
-		names = append(names, w.name)
-	}
-	name := slices.Min(names)
-	return &fault{
-		fmt.Sprintf("%s has other names (hard links), and the search for them was not finished", name),
-		fmt.Sprintf("cp -p %[1]s %[2]s && mv %[2]s %[1]s makes it a file of its own", quote.POSIX(name), quote.POSIX(name+".new")),
-	}
-}
-
-// namesOf returns the other names that were found, by the hidden path.
-func namesOf(want map[ID]*wanted) map[string][]string {
-	out := map[string][]string{}
-	for _, w := range want {
-		for _, name := range w.found {
-			if rest, ok := strings.CutPrefix(name, w.name); name != w.path && (!ok || rest != "") {
-				out[w.path] = append(out[w.path], name)
-			}
-		}
-	}
-	for _, names := range out {
-		slices.Sort(names)
-	}
+	out.Paths = slices.Sorted(maps.Keys(h.found))
 	return out
-}
-
-// unseen reports whether a folder is another one in every box.
-func unseen(dir string) bool {
-	return dir == "/tmp" || dir == "/var/tmp" || dir == "/run" || systemMade(dir)
-}
-
-// roots are the folders in which names of files can lie: first what is given, then
-// wherever their file systems are mounted.
-func (h *hider) roots(want map[ID]*wanted, first []string, table []mount) []string {
-	devices := map[string]bool{}
-	for _, w := range want {
-		devices[deviceOf(w.name, table)] = true
-	}
-	candidates := slices.Clone(first)
-	for _, m := range table {
-		if devices[m.device] && !unseen(m.at) {
-			candidates = append(candidates, m.at)
-		}
-	}
-	var out []string
-	for _, p := range candidates {
-		if real, err := filepath.EvalSymlinks(p); err == nil && !slices.Contains(out, real) {
-			out = append(out, real)
-		}
-	}
-	return out
-}
-
-// deviceOf returns the device that a path is on.
-func deviceOf(p string, table []mount) string {
-	var on mount
-	for _, m := range table { // the last one covers
-		if paths.Below(m.at, p) && len(m.at) >= len(on.at) {
-			on = m
-		}
-	}
-	return on.device
-}
-
-// walk looks at everything below a path, itself included, until see says no. It
-// passes over what skip names and what the user cannot read.
-func (h *hider) walk(root string, skip func(dir string) bool, see func(name string, fi fs.FileInfo) bool) error {
-	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil
-		case d.IsDir() && skip(p):
-			return filepath.SkipDir
-		case !d.Type().IsRegular():
-			return h.count(p)
-		}
-		if err := h.count(p); err != nil {
-			return err
-		}
-		if fi, err := d.Info(); err == nil && !see(p, fi) {
-			return filepath.SkipAll
-		}
-		return nil
-	})
 }

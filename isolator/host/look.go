@@ -104,7 +104,7 @@ func circular(at string) bool {
 func path(at string, fi fs.FileInfo, err error, hops []Hop) Path {
 	switch {
 	case err == nil:
-		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), links: linksOf(fi), Hops: hops}
+		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), Hops: hops}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), len(filepath.Base(at)) > unix.NAME_MAX:
 		return Path{Kind: Missing, Real: at, Hops: hops}
 	}
@@ -117,15 +117,6 @@ func idOf(fi fs.FileInfo) ID {
 		return ID{}
 	}
 	return ID{uint64(st.Dev), st.Ino}
-}
-
-// linksOf returns how many names a file has.
-func linksOf(fi fs.FileInfo) uint64 {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 1
-	}
-	return uint64(st.Nlink)
 }
 
 func kindOf(m fs.FileMode) Kind {

@@ -26,8 +26,6 @@ type Request struct {
 	Globs     []string          // patterns to expand
 	Holding   map[string]string // of Globs, those whose files count only when they hold this text
 	Hide      []string          // patterns of [sandbox] hide, see package gitignore
-	Mounted   []string          // folders the box sees for sure
-	Copied    []string          // folders that are copied for the box
 	Writable  []string          // folders the box will write: searched for repositories
 	Display   bool              // look for the display server
 	Bare      []string          // folders to look into
@@ -60,11 +58,11 @@ func Probe(r Request) Facts {
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
 	l := newLooker(cmp.Or(r.Folders, NewFolders()))
 	l.asked(r, &f)
-	others := l.hidden(r, &f)
+	if f.Hide = l.hide(r.Hide); f.Hide != nil {
+		l.note(&f, f.Hide.Paths...)
+	}
 	f.MountAliases, f.Mounted = aliases(l.mounts())
 	wanted := l.obeyed(r, &f)
-	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
-	maps.Copy(f.SameFile, others)
 	f.MountsUnknown = len(l.mounts()) == 0
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {
@@ -136,15 +134,6 @@ func userName(env, uid string) string {
 		return u.Username
 	}
 	return uid
-}
-
-// hidden looks for what [sandbox] hide names, and returns the other names of those files.
-func (l *looker) hidden(r Request, f *Facts) (others map[string][]string) {
-	f.Hide, others = l.hide(r.Hide, append(slices.Clone(r.Mounted), r.Home))
-	if f.Hide != nil {
-		l.note(f, f.Hide.Paths...)
-	}
-	return others
 }
 
 // later finds out which of the paths that must be there for the run are to be made, and

@@ -34,8 +34,7 @@ func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 		}
 	}
 	// The source of a copy may be another name of the folder that hides it, or of a
-	// part of one: what is mounted twice, and files with several names.
-	list = append(list, b.secondNames(slices.Clone(list))...)
+	// part of one: what is mounted twice.
 	var out []string
 	for _, p := range list {
 		if p == "" {

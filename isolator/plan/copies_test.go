@@ -98,11 +98,10 @@ func TestHiddenIsNotCopied(t *testing.T) {
 	rc.Hide = []string{testWork + "/private", testWork + "/*.pem"}
 	rc.Allow = []string{"bash-history"}
 	f.Hide = &host.Hide{Paths: []string{testWork + "/private", testWork + "/a.pem"}}
-	f.SameFile = map[string][]string{testWork + "/a.pem": {testWork + "/same"}, testHome + "/.netrc": {testWork + "/login"}}
 	f.Paths[testHome+"/.ssh"] = host.Path{Kind: host.Dir, Real: "/elsewhere/ssh"}
 	got := Hidden(rc, f, Staged{GitFiles: []string{testHome + "/.gitconfig"}})
 	for p, want := range map[string]bool{
-		testWork + "/private": true, testWork + "/a.pem": true, testWork + "/same": true, testWork + "/login": true, "/elsewhere/ssh": true, testHome + "/.inner": true, testHome + "/.gitconfig": true,
+		testWork + "/private": true, testWork + "/a.pem": true, "/elsewhere/ssh": true, testHome + "/.inner": true, testHome + "/.gitconfig": true,
 		testHome + "/.bash_history": false, testHome + "/.zsh_history": true, testWork: false, filepath.Dir(testHome): false,
 	} {
 		if slices.Contains(got, p) != want {
@@ -117,7 +116,7 @@ func TestHiddenIsNotCopied(t *testing.T) {
 		{Path: "/disk/deep", At: testWork + "/private/deep", Kind: host.Dir},
 	}
 	got = Hidden(rc, f, Staged{})
-	for _, p := range []string{"/disk/ann/src/app/private", "/disk/ann/src/app/a.pem", "/disk/ann/src/app/same", "/disk/ann/.zsh_history", "/disk/ann/.inner", "/disk/deep"} {
+	for _, p := range []string{"/disk/ann/src/app/private", "/disk/ann/src/app/a.pem", "/disk/ann/.zsh_history", "/disk/ann/.inner", "/disk/deep"} {
 		if !slices.Contains(got, p) {
 			t.Errorf("%s, another name of what is hidden, would be copied", p)
 		}

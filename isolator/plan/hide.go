@@ -47,9 +47,6 @@ func (b *builder) protect() error {
 	for _, p := range b.startup() {
 		b.readOnly("it runs on the host later", b.canon(p))
 	}
-	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.named(), b.startup())) {
-		b.readOnly("it is another name of what runs on the host later", p)
-	}
 	return b.pinLinks()
 }
 
@@ -143,7 +140,6 @@ func (b *builder) protected() []string {
 	}
 	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.Closed, b.f.InnerHomes())
 	b.targets = append(b.targets, b.hidden()...)
-	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
 	return b.targets
 }
 
@@ -232,10 +228,6 @@ func (b *builder) hide() error {
 	if err := b.hideResources(); err != nil {
 		return err
 	}
-	b.because("")
-	for _, p := range b.secondNames(slices.Concat(b.hidden(), b.hidePaths())) {
-		b.maskAt(p, host.File, "hidden: another name of something hidden")
-	}
 	b.allowParts()
 	b.because("sandbox.hide")
 	for _, p := range b.hidePaths() {
@@ -289,29 +281,6 @@ func (b *builder) hidden() []string {
 		out = append(out, p)
 	}
 	return out
-}
-
-// secondNames returns the other names (hard links) of files, in folders the box
-// can write. A name that is mounted on cannot be linked again: the kernel refuses
-// links between mounts.
-func (b *builder) secondNames(paths []string) []string {
-	if len(b.f.SameFile) == 0 {
-		return nil
-	}
-	var out []string
-	for _, p := range paths {
-		out = append(out, b.f.SameFile[p]...)
-	}
-	return out
-}
-
-func (b *builder) isSecondName(p string) bool {
-	for _, names := range b.f.SameFile {
-		if slices.Contains(names, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // allowParts shows, in a folder that was just covered, the one file of it that

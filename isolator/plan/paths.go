@@ -10,23 +10,6 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Mounted returns the host folders that the mounts of a run show, and those of
-// them that are copied.
-func Mounted(rc profile.RunConfig) (shown, copied []string) {
-	if rc.WorkdirMode != profile.None {
-		shown = append(shown, rc.Workdir)
-	}
-	for _, m := range rc.Mounts {
-		if m.Mode != profile.Tmpfs {
-			shown = append(shown, m.Source)
-		}
-		if m.Mode == profile.SafeRW {
-			copied = append(copied, m.Source)
-		}
-	}
-	return shown, copied
-}
-
 // Asks returns the host paths, the patterns, the start-up files among the paths and the writable folders that
 // Build wants to know about for this run, for host.Probe. Of f it needs who
 // the user is, the folders and the environment, of which it is a first draft. The function real

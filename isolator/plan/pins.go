@@ -107,7 +107,7 @@ func (b *builder) fixedIn(m layer) (places []string) {
 		}
 	}
 	for _, t := range b.protected() {
-		if b.kind(t).Seen() || b.made(t) || b.isSecondName(t) {
+		if b.kind(t).Seen() || b.made(t) {
 			inside(b.canon(t))
 		}
 	}

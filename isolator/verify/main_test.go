@@ -180,8 +180,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 	w.t.Cleanup(func() { w.stage.Close() })
 	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
 	paths, globs, startup, writable := plan.Asks(w.rc, who, "/bin/sh", files.Real, nil)
-	shown, copied := plan.Mounted(w.rc)
-	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: startup, Env: env})
+	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: startup, Env: env})
 	w.staged = plan.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)

@@ -58,6 +58,9 @@ func limit(why string) func(profile.RunConfig) string {
 	return func(profile.RunConfig) string { return "a limit of inner: " + why }
 }
 
+// hardLinks is the reason of what a second name of a file, made before the run, gives.
+var hardLinks = limit("other names of a file (hard links) are not looked for")
+
 // ErrNotStarted says that a launcher attack found nothing to attack.
 var ErrNotStarted = errors.New("it did not start")
 

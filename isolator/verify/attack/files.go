@@ -63,7 +63,7 @@ func files() []Attack {
 		write("inner-trust", "write a record of trust", ".inner/trust/x", nil),
 		renaming(write("inner-rename", "move .inner away and make another", "app/.inner/profiles/mine.toml", nil), ".inner"),
 		throughLink("link-out", "write through a link of the project that leads out", "outside/file", os.Symlink, homeWritable),
-		throughLink("hard-link", "write through a hard link in the project to ~/.bashrc, made before the run", ".bashrc", os.Link, nil),
+		throughLink("hard-link", "write through a hard link in the project to ~/.bashrc, made before the run", ".bashrc", os.Link, hardLinks),
 		procRootWrite(), remount(), moveParent(),
 	}
 }

@@ -21,12 +21,13 @@ import (
 // grants attack what a profile grants: a box uses what another profile was given, or
 // finds more behind a name than was meant.
 func grants() []Attack {
+	second := hiding("hide-hard-link", "read a file that [hide] names through a hard link of another name, made before the run", `~/app/secret.txt`, func(s *Fixture) error {
+		s.target("app/other")
+		return errors.Join(s.plant("app/secret.txt"), os.Link(s.path("app/secret.txt"), s.path("app/other")))
+	})
+	second.Declared = hardLinks
 	return []Attack{
-		linkGranted(), applied(),
-		hiding("hide-hard-link", "read a file that [hide] names through a hard link of another name, made before the run", `~/app/secret.txt`, func(s *Fixture) error {
-			s.target("app/other")
-			return errors.Join(s.plant("app/secret.txt"), os.Link(s.path("app/secret.txt"), s.path("app/other")))
-		}),
+		linkGranted(), applied(), second,
 		hiding("hide-deep", "read files that a pattern of [hide] matches, far below the project, in packages and build results", `~/app/**/*.mine`,
 			planted("app/a/b/c/d/e/f/g/x.mine", "app/node_modules/p/x.mine", "app/build/x.mine", "app/vendor/x.mine", "app/.venv/lib/x.mine", "app/x.mine")),
 		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [0-9]", `~/app/k[!a][0-9]`, planted("app/kb1", "app/kc2")),
