@@ -108,9 +108,6 @@ type Facts struct {
 	// those in start-up folders, behind which the box could write.
 	Startup []string `json:"startup,omitempty"`
 
-	// Closed are the folders in which something was searched that this process cannot look
-	// into and the box could: nobody knows what of them is to be hidden.
-	Closed []string `json:"closed,omitempty"`
 	// Locked holds the folders of such paths that are the user's own and cannot be
 	// written: the box could lift that (chmod) and make them.
 	Locked []string `json:"locked,omitempty"`

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Folders remembers what folders hold, so that each is read once for a run.
@@ -24,7 +22,6 @@ type folder struct {
 	entries    []fs.DirEntry   // sorted; what could be read
 	known      bool            // all of it was read, or there is no such folder
 	lower      map[string]bool // the names in lower case; nil until somebody asks
-	closed     bool            // the box could look into it, or be made to, and this process cannot
 	begin, end letters
 }
 
@@ -48,39 +45,12 @@ func (f *Folders) folder(dir string) *folder {
 		in.begin.add(n[0])
 		in.end.add(n[len(n)-1])
 	}
-	in.closed = closed(dir, err)
 	f.read[dir] = in
 	return in
 }
 
-// closed reports whether something in a folder is found by nobody who looks for it, and reached by
-// the box: by its name, where the folder cannot be listed and can be entered, or after a chmod, where
-// it is the user's own. err is what listing it came to.
-func closed(dir string, err error) bool {
-	if err == nil {
-		err = unix.Access(dir, unix.X_OK)
-	}
-	if !errors.Is(err, fs.ErrPermission) {
-		return false
-	}
-	var st unix.Stat_t
-	return unix.Access(dir, unix.X_OK) == nil || unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
-}
-
-// searched returns a folder in which something is searched, and notes one that is closed.
-func (l *looker) searched(dir string) *folder {
-	in := l.folder(dir)
-	if real := dir; in.closed {
-		if at := l.dir(dir); at.Kind == Dir {
-			real = at.Real
-		}
-		l.closed[real] = true
-	}
-	return in
-}
-
-// list returns what a folder holds in which something is searched, sorted; nothing when it cannot be read.
-func (l *looker) list(dir string) []fs.DirEntry { return l.searched(dir).entries }
+// list returns what a folder holds, sorted; nothing when it cannot be read.
+func (f *Folders) list(dir string) []fs.DirEntry { return f.folder(dir).entries }
 
 // Names returns the names in a folder, in lower case since some file systems do not tell case,
 // and whether it is known that there are no others.

@@ -142,7 +142,7 @@ func (l *looker) globDir(dir string) []found {
 	}
 	out := make([]found, 0, len(dirs))
 	for _, d := range dirs {
-		out = append(out, found{d, l.searched(d)})
+		out = append(out, found{d, l.folder(d)})
 	}
 	l.meant[dir] = out
 	return out

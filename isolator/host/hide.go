@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/profile/gitignore"
 )
 
@@ -38,9 +40,8 @@ const (
 type hider struct {
 	list  gitignore.List
 	found map[string]bool
-	shut  map[string]bool // the closed folders, see closed in folders.go
-	left  int             // how many entries may still be looked at
-	until time.Time       // and until when
+	left  int       // how many entries may still be looked at
+	until time.Time // and until when
 }
 
 // fault ends a search that cannot be finished.
@@ -138,10 +139,17 @@ func (h *hider) unread(dir string, err error) error {
 	case gone(err):
 	case !errors.Is(err, fs.ErrPermission):
 		return &fault{fmt.Sprintf("%s cannot be looked into: %v", dir, err), ""}
-	case closed(dir, err):
-		h.shut[dir] = true
+	case reachable(dir):
+		return h.add(dir)
 	}
 	return nil
+}
+
+// reachable reports whether the box could reach what is in a folder that cannot be looked into: by its
+// name, where it can be entered, or after a chmod, where it is the user's own.
+func reachable(dir string) bool {
+	var st unix.Stat_t
+	return unix.Access(dir, unix.X_OK) == nil || unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 // count keeps the search from taking for ever.
@@ -173,7 +181,7 @@ func (l *looker) hide(patterns []string) *Hide {
 	if len(patterns) == 0 {
 		return nil
 	}
-	h := &hider{found: map[string]bool{}, shut: l.closed, left: hideEntries, until: time.Now().Add(hideTime)}
+	h := &hider{found: map[string]bool{}, left: hideEntries, until: time.Now().Add(hideTime)}
 	out := &Hide{}
 	if err := h.find(patterns); err != nil {
 		out.Why = err.Error()

@@ -20,12 +20,10 @@ type looker struct {
 	paths map[string]Path    // of folders that were looked at
 	meant map[string][]found // the folders a pattern means, see globDir
 	table []mount            // see mounts
-
-	closed map[string]bool // the closed folders in which something was searched
 }
 
 func newLooker(f *Folders) *looker {
-	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]found{}, closed: map[string]bool{}}
+	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]found{}}
 }
 
 // Look looks at one path.
@@ -68,20 +66,14 @@ func (l *looker) look(p string) Path {
 	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
 		return l.behind(at, parent.Hops)
 	}
-	if errors.Is(err, fs.ErrPermission) && parent.Kind == Dir {
-		l.searched(parent.Real)
-	}
 	return path(at, fi, err, parent.Hops)
 }
 
 // behind looks at what a link leads to.
 func (l *looker) behind(at string, hops []Hop) Path {
 	more, to, err := follow(at)
-	switch {
-	case err == nil:
+	if err == nil {
 		hops = slices.Concat(hops, more)
-	case errors.Is(err, fs.ErrPermission):
-		l.searched(filepath.Dir(to))
 	}
 	real, err := filepath.EvalSymlinks(at)
 	switch {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -89,8 +88,6 @@ func Probe(r Request) Facts {
 	if f.Sockets, err = listening("/proc/net/unix"); err != nil {
 		f.SocketsUnknown = err.Error()
 	}
-	f.Closed = slices.Sorted(maps.Keys(l.closed)) // now that nothing more is searched
-	l.note(&f, f.Closed...)
 	return f
 }
 

@@ -138,7 +138,7 @@ func (b *builder) protected() []string {
 			b.targets = append(b.targets, m.Source)
 		}
 	}
-	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.Closed, b.f.InnerHomes())
+	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.InnerHomes())
 	b.targets = append(b.targets, b.hidden()...)
 	return b.targets
 }
@@ -239,9 +239,6 @@ func (b *builder) hide() error {
 		}
 	}
 	b.because("")
-	if err := b.hideClosed(); err != nil {
-		return err
-	}
 	b.coverGit()
 	b.coverShellFiles()
 	for _, s := range b.f.Sockets {
