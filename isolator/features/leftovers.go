@@ -2,7 +2,6 @@ package features
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -100,11 +99,12 @@ func (l *leftoversOf) watch(run *Run) error {
 	if s.NoGit || len(s.Unlisted) > maxNoted {
 		w.Unlisted = realRoots(run.Spec)
 	}
-	if err := errors.Join(run.Folder.Watch(w), run.Folder.MakePlaceholders(run.Facts.Later...)); err != nil {
+	if err := run.Folder.MakePlaceholders(run.Facts.Later...); err != nil {
 		return err
 	}
 	l.stood = repos.Stood(s.Guarded, s.Before)
-	return run.Folder.Stood(l.stood)
+	w.Stood = l.stood
+	return run.Folder.Watch(w)
 }
 
 // search says where to look for what a run leaves on the host.

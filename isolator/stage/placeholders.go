@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -30,20 +31,12 @@ func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 	if len(places) == 0 {
 		return nil
 	}
-	gate, err := owned.Gate(records(r.home))
+	known, gate, err := others(r.home, r.record.Path)
 	if err != nil {
 		return err
 	}
 	defer gate.Close()
-	known, err := others(r.home, r.record.Path)
-	if err != nil {
-		return err
-	}
-	for _, e := range r.entries {
-		known[e.Path] = other{entry: e}
-	}
-	var missing []host.Placeholder
-	var list []entry
+	var missing, list []host.Placeholder
 	for _, p := range places {
 		there, err := r.dirs.exists(p.Path)
 		if err != nil {
@@ -53,7 +46,7 @@ func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 			missing = append(missing, p)
 		}
 		if _, made := known[p.Path]; !there || made { // what another run made is kept for this run, too
-			list = append(list, entryOf(p))
+			list = append(list, p)
 		}
 	}
 	if err := r.note(list...); err != nil {
@@ -67,13 +60,14 @@ func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 	return nil
 }
 
-func entryOf(p host.Placeholder) entry {
-	e := entry{Path: p.Path}
-	if p.Content != nil {
-		content := string(p.Content)
-		e.Content = &content
+// note writes placeholders down, each once.
+func (r *Run) note(list ...host.Placeholder) error {
+	for _, p := range list {
+		if !slices.ContainsFunc(r.noted.places, func(q host.Placeholder) bool { return q.Path == p.Path }) {
+			r.noted.places = append(r.noted.places, p)
+		}
 	}
-	return e
+	return r.noted.write(r.record.Path)
 }
 
 // KeepPlaceholders keeps every one below roots that another run has made until this run
@@ -81,85 +75,80 @@ func entryOf(p host.Placeholder) entry {
 // a mount over it stays a mount (the kernel takes a mount off a folder that is
 // removed, in every namespace).
 func (r *Run) KeepPlaceholders(roots ...string) error {
-	gate, err := owned.Gate(records(r.home))
+	known, gate, err := others(r.home, r.record.Path)
 	if err != nil {
 		return err
 	}
 	defer gate.Close()
-	known, err := others(r.home, r.record.Path)
-	if err != nil {
-		return err
-	}
-	var list []entry
-	for path, e := range known {
+	var list []host.Placeholder
+	for path, p := range known {
 		if slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(root, path) }) {
 			if there, err := r.dirs.exists(path); err == nil && there {
-				list = append(list, e.entry)
+				list = append(list, p.Placeholder)
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Path, b.Path) }) // a folder before what is in it
 	return r.note(list...)
 }
 
-// others are the placeholders in the records of other runs than that of a folder.
-func others(innerHome, dir string) (map[string]other, error) {
+// other is a placeholder in the record of another run.
+type other struct {
+	host.Placeholder
+	lives bool // one of the runs that have it
+}
+
+// others are the placeholders in the records of other runs than that of a folder. They stay as they are
+// until the gate is closed.
+func others(innerHome, dir string) (known map[string]other, gate *os.File, err error) {
+	if gate, err = owned.Gate(records(innerHome)); err != nil {
+		return nil, nil, err
+	}
+	known = map[string]other{}
 	dirs, err := os.ReadDir(records(innerHome))
-	known := map[string]other{}
 	for _, d := range dirs {
 		at := filepath.Join(records(innerHome), d.Name())
 		if !d.IsDir() || at == dir {
 			continue
 		}
-		list, errRead := readRecord(at)
+		rec, errRead := readRecord(at)
 		err = errors.Join(err, errRead)
-		lives := len(list) > 0 && owned.Alive(at)
-		for _, e := range list {
-			if !e.note() {
-				known[e.Path] = other{e, lives || known[e.Path].lives}
-			}
+		lives := len(rec.places) > 0 && owned.Alive(at)
+		for _, p := range rec.places {
+			known[p.Path] = other{p, lives || known[p.Path].lives}
 		}
 	}
-	return known, err
-}
-
-type other struct {
-	entry
-	lives bool // the run
-}
-
-// takeBack removes every placeholder of a record that no other run that lives needs, and has the
-// record hold what is left. What is not as it was made, or not empty, stays: it is somebody's. One
-// that cannot be removed stays in the record for the next sweep, and its error is in stuck. dirs are
-// the open folders of placeholders, as far as the run has them.
-func takeBack(innerHome, dir string, list []entry, dirs parents) (stuck []error, err error) {
-	gate, err := owned.Gate(records(innerHome))
 	if err != nil {
-		return nil, err
+		gate.Close()
+	}
+	return known, gate, err
+}
+
+// takeBack removes every placeholder of a list, that of the record in dir, that no other run that lives
+// needs. What is not as it was made, or not empty, stays: it is somebody's. One that cannot be removed is
+// left for the next sweep, and its error is in stuck. dirs are the open folders of placeholders, as far as
+// the run has them.
+func takeBack(innerHome, dir string, list []host.Placeholder, dirs parents) (left []host.Placeholder, stuck []error, err error) {
+	known, gate, err := others(innerHome, dir)
+	if err != nil {
+		return list, nil, err
 	}
 	defer gate.Close()
-	known, err := others(innerHome, dir)
-	if err != nil {
-		return nil, err
-	}
-	var left []entry
-	var failed []string
-	inOther := slices.Collect(maps.Keys(known))
+	remain := slices.Collect(maps.Keys(known))
 	// What was made in a placeholder is removed before it.
-	for _, e := range slices.Backward(list) {
-		inIt := func(p string) bool { return paths.Inside(e.Path, p) }
-		switch {
-		case known[e.Path].lives, slices.Contains(failed, e.Path):
-		case e.note(), slices.ContainsFunc(failed, inIt), slices.ContainsFunc(inOther, inIt):
-			left = append(left, e)
-		default:
-			if err := dirs.remove(e); err != nil {
-				left, failed, stuck = append(left, e), append(failed, e.Path), append(stuck, err)
+	slices.SortFunc(list, func(a, b host.Placeholder) int { return strings.Compare(b.Path, a.Path) })
+	for _, p := range list {
+		inIt := slices.ContainsFunc(remain, func(other string) bool { return paths.Inside(p.Path, other) })
+		if known[p.Path].lives {
+			continue
+		} else if !inIt {
+			if err = dirs.remove(p); err == nil {
+				continue
 			}
+			stuck = append(stuck, err)
 		}
+		left, remain = append(left, p), append(remain, p.Path)
 	}
-	slices.Reverse(left)
-	return stuck, rewriteRecord(dir, left)
+	return left, stuck, nil
 }
 
 // parents are the open folders that placeholders are in. A run keeps them open to its end: where
@@ -223,22 +212,22 @@ func create(parent int, name string, content []byte) error {
 
 // remove removes one, unless nothing is in its place or it is somebody's by now. The error is one that
 // may be over at the next try.
-func (d parents) remove(e entry) error {
-	parent, name := unix.AT_FDCWD, e.Path
-	if fd, ok := d[filepath.Dir(e.Path)]; ok {
-		parent, name = fd, filepath.Base(e.Path)
+func (d parents) remove(p host.Placeholder) error {
+	parent, name := unix.AT_FDCWD, p.Path
+	if fd, ok := d[filepath.Dir(p.Path)]; ok {
+		parent, name = fd, filepath.Base(p.Path)
 	}
 	var err error
-	if e.Content == nil {
+	if p.Content == nil {
 		err = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
-	} else if err = holds(parent, name, *e.Content); err == nil {
+	} else if err = holds(parent, name, p.Content); err == nil {
 		err = unix.Unlinkat(parent, name, 0)
 	}
 	nothing := among(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO)
 	if err == nil || nothing || among(err, unix.ENOTEMPTY, unix.EEXIST, fs.ErrInvalid) {
 		return nil
 	}
-	return &fs.PathError{Op: "remove", Path: e.Path, Err: err}
+	return &fs.PathError{Op: "remove", Path: p.Path, Err: err}
 }
 
 func among(err error, list ...error) bool {
@@ -247,7 +236,7 @@ func among(err error, list ...error) bool {
 
 // holds returns nil when a file that is no link, pipe or device has a content, or the beginning of it,
 // which is what a killed run wrote.
-func holds(parent int, name, content string) error {
+func holds(parent int, name string, content []byte) error {
 	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -259,7 +248,7 @@ func holds(parent int, name, content string) error {
 		return fs.ErrInvalid
 	}
 	got, err := io.ReadAll(f)
-	if err == nil && !strings.HasPrefix(content, string(got)) {
+	if err == nil && !bytes.HasPrefix(content, got) {
 		err = fs.ErrInvalid
 	}
 	return err

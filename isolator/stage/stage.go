@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -35,7 +34,7 @@ type Run struct {
 	staged     *owned.Folder
 	disk, kept *owned.Folder // nil when there is none, see Disk and Keep
 	record     *owned.Folder
-	entries    []entry // what is in the record
+	noted      record // what is in that
 	dirs       parents
 	workspaces *os.File // the lock of Workspaces
 }
@@ -85,8 +84,8 @@ func (r *Run) Close() error {
 	if r == nil || r.staged == nil {
 		return nil
 	}
-	errs, err := takeBack(r.home, r.record.Path, slices.DeleteFunc(r.entries, entry.note), r.dirs)
-	errs = append(errs, err)
+	left, errs, err := takeBack(r.home, r.record.Path, r.noted.places, r.dirs)
+	errs = append(errs, err, record{places: left}.write(r.record.Path))
 	r.dirs.close()
 	errs = append(errs, end(r.record, !files.Exists(recordOf(r.record.Path))))
 	group := dropGroup(r.Path)

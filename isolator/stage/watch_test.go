@@ -25,19 +25,20 @@ func TestInterrupted(t *testing.T) {
 		}
 		return all
 	}
+	place := project + "/.x\xff"
 	watched := Watched{
 		Since: time.Unix(12, 34), Roots: []string{project}, Obeyed: []string{project + "/\xff"},
 		Guarded: []string{project + "/.git"}, Unlisted: []string{project + "/deep"}, Before: []string{project + "/.envrc"}, Named: []string{project + "/x.sh"},
+		Stood: map[string]string{place: "7:true"},
 	}
-	place := project + "/.x\xff"
 	start := func() *Run {
 		t.Helper()
 		r, err := New(base, home)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = errors.Join(r.Watch(Watched{Roots: []string{"/of/a/plan/before"}}), r.Stood(map[string]string{"/of": "it"}), r.Watch(watched),
-			r.MakePlaceholders(host.Placeholder{Path: place}), r.Stood(map[string]string{place: "7:true"}))
+		err = errors.Join(r.Watch(Watched{Roots: []string{"/of/a/plan/before"}, Stood: map[string]string{"/of": "it"}}),
+			r.MakePlaceholders(host.Placeholder{Path: place}), r.Watch(watched))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,6 @@ func TestInterrupted(t *testing.T) {
 	if there(place) {
 		t.Error("its placeholder is there")
 	}
-	watched.Stood = map[string]string{place: "7:true"}
 	if len(got) != 1 || !got[0].Since.Equal(watched.Since) {
 		t.Fatalf("of a killed run: %v", got)
 	}
