@@ -3,10 +3,14 @@ package copytree
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // Open opens rel below the folder dir without following any link, not even
@@ -25,6 +29,16 @@ func Open(dir int, rel string, flags int) (int, error) {
 		}
 		return fd, err
 	}
+}
+
+// In calls f with the open folder below dir that rel is in, and its name there.
+func In(dir int, rel string, f func(parent int, name string) error) error {
+	parent, err := Open(dir, filepath.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(parent)
+	return f(parent, filepath.Base(rel))
 }
 
 // step is Open, one part of the path at a time.
@@ -92,6 +106,37 @@ func enter(path int) (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "folder"), nil
+}
+
+// Regular opens a regular file below the folder dir for reading, as Open does, and waits for nobody.
+// What is none is files.ErrNotRegular.
+func Regular(dir int, rel string) (*os.File, fs.FileInfo, error) {
+	fd, err := Open(dir, rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = files.ErrNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
+}
+
+// New makes a file in an open folder, and fills it.
+func New(dir int, name string, data []byte, mode fs.FileMode) error {
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, name, flags, uint32(mode.Perm()))
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // Has reports whether rel exists below the folder root, with no link on the

@@ -168,6 +168,12 @@ type file struct {
 	size int64
 }
 
+// batch is some files of a folder.
+type batch struct {
+	rel   string
+	files []file
+}
+
 // tree copies a folder: first all folders are made and looked at, then files
 // are copied, several at a time, at last hard links and the attributes of the
 // folders, the deepest first.
@@ -181,9 +187,7 @@ func (c *copier) tree(dst string) error {
 	}
 	defer unix.Close(c.dst)
 	c.links = map[inode][]string{}
-	w := newCrew(c.ctx)
-	w.do(func() error { return c.scan(w, ".") })
-	if err := w.wait(); err != nil {
+	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
 		return err
 	}
 	need, probe := c.need()
@@ -192,13 +196,13 @@ func (c *copier) tree(dst string) error {
 	if err != nil {
 		return err
 	}
-	w = newCrew(c.ctx)
+	var work []batch
 	for _, d := range c.dirs {
 		for files := range slices.Chunk(d.files, 64) { // so that one large folder keeps all busy
-			w.do(func() error { return c.batch(d.rel, files) })
+			work = append(work, batch{d.rel, files})
 		}
 	}
-	if err := w.wait(); err != nil {
+	if err := each(c.ctx, work, func(b batch) ([]batch, error) { return nil, c.batch(b.rel, b.files) }); err != nil {
 		return err
 	}
 	if err := c.hardLinks(); err != nil {

@@ -40,11 +40,10 @@ func removeTree(path string) error {
 		return err
 	}
 	defer top.Close()
-	r := remover{crew: newCrew(context.Background()), top: int(top.Fd()), moved: ".inner-gone-" + rand.Text()}
+	r := remover{top: int(top.Fd()), moved: ".inner-gone-" + rand.Text()}
 	below, err := r.empty(top)
 	if err == nil {
-		r.all(below)
-		err = r.wait()
+		err = each(context.Background(), below, func(name string) ([]string, error) { return r.folder(r.top, name) })
 	}
 	if err != nil {
 		return err
@@ -55,54 +54,39 @@ func removeTree(path string) error {
 // remover removes a tree. It moves each folder up to the top of the tree before it empties it: so no
 // path is too long, however deep a box has nested folders.
 type remover struct {
-	*crew
 	top   int
 	moved string // begins the names of what was moved
 	n     atomic.Int64
 }
 
-// all removes folders at the top.
-func (r *remover) all(names []string) {
-	for _, name := range names {
-		r.do(func() error { return r.folder(r.top, name) })
-	}
-}
-
-// folder removes a folder of an open one.
-func (r *remover) folder(at int, name string) error {
+// folder removes a folder of an open one, but for the folders in it, which it returns by their names at the top.
+func (r *remover) folder(at int, name string) (below []string, err error) {
 	f, err := Enter(at, name)
 	if err == nil {
-		var below []string
 		below, err = r.empty(f)
 		f.Close() // before what is below is removed: there may be no end of it
-		r.all(below)
 	}
 	if err == nil {
 		err = unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // somebody else removes it, too
-		return nil
+		err = nil
 	}
-	return err
+	return below, err
 }
 
-// empty removes what is no folder in an open folder, and returns what is one, by its name at the top.
+// empty removes what is no folder in an open folder, and moves up what is one.
 func (r *remover) empty(f *os.File) (below []string, err error) {
 	names, err := f.Readdirnames(-1)
 	if err != nil {
 		return nil, err
 	}
-	fd := int(f.Fd())
 	for _, name := range names {
-		err := unix.Unlinkat(fd, name, 0)
-		at := name
+		err := unix.Unlinkat(int(f.Fd()), name, 0)
 		if errors.Is(err, unix.EISDIR) {
-			if err = nil; fd != r.top {
-				at, err = r.up(fd, name)
-			}
-			if err == nil && at != "" {
-				below = append(below, at)
-			}
+			var up []string
+			up, err = r.up(int(f.Fd()), name)
+			below = append(below, up...)
 		}
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return below, fmt.Errorf("%s: %w", name, err)
@@ -111,17 +95,17 @@ func (r *remover) empty(f *os.File) (below []string, err error) {
 	return below, nil
 }
 
-// up moves a folder to the top, and returns its name there; "" when it was removed where it is.
-func (r *remover) up(fd int, name string) (string, error) {
-	f, err := Enter(fd, name) // only what can be written can be moved
+// up moves a folder to the top, and returns its name there. One that cannot be moved is removed where it is.
+func (r *remover) up(at int, name string) ([]string, error) {
+	f, err := Enter(at, name) // only what can be written can be moved
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	f.Close()
 	moved := r.moved + strconv.FormatInt(r.n.Add(1), 10)
-	err = unix.Renameat(fd, name, r.top, moved)
+	err = unix.Renameat(at, name, r.top, moved)
 	if errors.Is(err, unix.EXDEV) { // a folder of the lower layer of an overlay
-		return "", r.folder(fd, name)
+		return r.folder(at, name)
 	}
-	return moved, err
+	return []string{moved}, err
 }

@@ -4,22 +4,21 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// scan makes one folder in the copy and notes what is in it, and goes on with the folders there.
-func (c *copier) scan(w *crew, rel string) error {
+// scan makes one folder in the copy, notes what is in it, and returns the folders there.
+func (c *copier) scan(rel string) ([]string, error) {
 	d, subs, left, err := c.list(rel)
 	if err != nil {
-		return c.leave(rel, err)
+		return nil, c.leave(rel, err)
 	}
 	if rel != "." {
-		err := c.in(rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
+		err := In(c.dst, rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
 		if err != nil {
-			return c.fault("mkdir", rel, err)
+			return nil, c.fault("mkdir", rel, err)
 		}
 	}
 	c.mu.Lock()
@@ -30,10 +29,7 @@ func (c *copier) scan(w *crew, rel string) error {
 		c.res.Bytes += f.size
 	}
 	c.mu.Unlock()
-	for _, at := range subs {
-		w.do(func() error { return c.scan(w, at) })
-	}
-	return nil
+	return subs, nil
 }
 
 // list returns what is in one folder, and the folders there apart.
@@ -110,14 +106,4 @@ func (c *copier) leave(rel string, err error) error {
 
 func (c *copier) fault(op, rel string, err error) error {
 	return &fs.PathError{Op: op, Path: rel, Err: err}
-}
-
-// in calls f with the folder of the copy that a path lies in, and its name there.
-func (c *copier) in(rel string, f func(dir int, name string) error) error {
-	dir, err := Open(c.dst, filepath.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	return f(dir, filepath.Base(rel))
 }

@@ -70,8 +70,8 @@ func (c *copier) hardLinks() error {
 	}
 	for _, names := range c.links {
 		for _, at := range names[1:] {
-			err := c.in(names[0], func(from int, first string) error {
-				return c.in(at, func(to int, other string) error { return unix.Linkat(from, first, to, other, 0) })
+			err := In(c.dst, names[0], func(from int, first string) error {
+				return In(c.dst, at, func(to int, other string) error { return unix.Linkat(from, first, to, other, 0) })
 			})
 			if errors.Is(err, unix.ENOENT) { // the first name was left out
 				err = c.leave(at, errors.New("another name of what was left out"))

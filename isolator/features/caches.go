@@ -61,7 +61,7 @@ func caches() Feature {
 // CachesOwner says whose caches the boxes of a profile have.
 func CachesOwner(rc profile.RunConfig) ownhome.Owner {
 	owner := HomeOwner(rc)
-	owner.Name, owner.Caches = "", true
+	owner.Caches = true
 	return owner
 }
 

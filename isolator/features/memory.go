@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/limits"
@@ -88,18 +89,13 @@ func (m memory) read(source, name string, limit int64) ([]byte, error) {
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	fd, err := copytree.Open(int(folder.dir.Fd()), name, unix.O_RDONLY|unix.O_NONBLOCK)
+	file, fi, err := copytree.Regular(int(folder.dir.Fd()), name)
+	defer file.Close() // nothing, when there is none
+	if err == files.ErrNotRegular || err == nil && fi.Size() > limit {
+		err = fmt.Errorf("%q is not a regular file of at most %d KiB", name, limit>>10)
+	}
 	if err != nil {
 		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), name)
-	defer file.Close()
-	fi, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !fi.Mode().IsRegular() || fi.Size() > limit:
-		return nil, fmt.Errorf("%q is not a regular file of at most %d KiB", name, limit>>10)
 	}
 	return io.ReadAll(io.LimitReader(file, limit))
 }

@@ -3,6 +3,7 @@ package features
 // The home that a box has of its own (sandbox.home = "own"): package ownhome keeps it.
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -59,14 +60,10 @@ func heldHome(run *Run) []Held {
 	return []Held{held("home", "%s itself, mounted read-only%s", home, visible.Text(text))}
 }
 
-// HomeOwner says whose home the boxes of a profile have: that of the project, of the working
-// folder where there is none, or the one of a name.
+// HomeOwner says whose home the boxes of a profile have: that of the project, or of the working folder
+// where there is none.
 func HomeOwner(rc profile.RunConfig) ownhome.Owner {
-	switch {
-	case rc.Project != "":
-		return ownhome.Owner{Project: files.Real(rc.Project), Agents: agentsOwn(rc)}
-	}
-	return ownhome.Owner{Project: files.Real(rc.Workdir), Agents: agentsOwn(rc)}
+	return ownhome.Owner{Project: files.Real(cmp.Or(rc.Project, rc.Workdir)), Agents: agentsOwn(rc)}
 }
 
 // agentsOwn names the agents whose home it is.

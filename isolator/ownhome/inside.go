@@ -10,24 +10,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 )
-
-// in calls do with the open folder that something of the home is in, and its name there.
-func (h *Home) in(rel string, do func(dir int, name string) error) error {
-	dir, err := copytree.Open(h.root, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	return do(dir, path.Base(rel))
-}
 
 // Folder makes a folder, and what is missing above it. What else is in the way is moved aside, and a
 // folder that a box closed is opened.
@@ -50,7 +40,7 @@ func (h *Home) step(at string) error {
 		case err == nil:
 			return f.Close()
 		case errors.Is(err, unix.ENOENT):
-			err = h.in(at, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
+			err = copytree.In(h.root, at, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
 			if errors.Is(err, unix.EEXIST) {
 				err = nil
 			}
@@ -67,7 +57,7 @@ func (h *Home) step(at string) error {
 // moveAside gives something another name, in the same folder. No box can have taken all
 // that it may be.
 func (h *Home) moveAside(rel string) error {
-	return h.in(rel, func(dir int, name string) error {
+	return copytree.In(h.root, rel, func(dir int, name string) error {
 		other := name + ".aside-" + strings.ToLower(rand.Text()[:8])
 		err := unix.Renameat2(dir, name, dir, other, unix.RENAME_NOREPLACE)
 		switch {
@@ -95,7 +85,7 @@ func (h *Home) has(p Point) bool {
 }
 
 func (h *Home) stat(rel string) (st unix.Stat_t, err error) {
-	err = h.in(rel, func(dir int, name string) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err = copytree.In(h.root, rel, func(dir int, name string) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	return st, err
 }
 
@@ -109,7 +99,7 @@ func (h *Home) place(p Point) error {
 	}
 	err := errors.Join(h.Folder(path.Dir(p.Path)), h.moveAside(p.Path))
 	if err == nil {
-		err = h.in(p.Path, func(dir int, name string) error { return fill(dir, name, nil, 0o600) })
+		err = copytree.In(h.root, p.Path, func(dir int, name string) error { return copytree.New(dir, name, nil, 0o600) })
 	}
 	if err != nil {
 		return h.fault(p.Path, err)
@@ -121,21 +111,16 @@ func (h *Home) place(p Point) error {
 // nobody. Nothing, or what is no file, is fs.ErrNotExist; one that is larger or that
 // cannot be opened is another error.
 func (h *Home) Read(rel string, limit int64) ([]byte, error) {
-	fd, err := copytree.Open(h.root, rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	f, fi, err := copytree.Regular(h.root, rel)
 	switch {
 	case err == nil:
-	case err == unix.ENOENT, err == unix.ENOTDIR, err == unix.ELOOP, err == unix.EXDEV, err == unix.ENXIO:
+	case err == files.ErrNotRegular, err == unix.ENOENT, err == unix.ENOTDIR, err == unix.ELOOP, err == unix.EXDEV, err == unix.ENXIO:
 		return nil, fs.ErrNotExist
 	default:
 		return nil, h.fault(rel, err)
 	}
-	f := os.NewFile(uintptr(fd), rel)
 	defer f.Close()
-	fi, err := f.Stat()
-	switch {
-	case err != nil || !fi.Mode().IsRegular():
-		return nil, fs.ErrNotExist
-	case fi.Size() > limit:
+	if fi.Size() > limit {
 		return nil, h.fault(rel, fmt.Errorf("is larger than %d KiB", limit>>10))
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
@@ -146,9 +131,9 @@ func (h *Home) Write(rel string, data []byte, mode fs.FileMode) error {
 	if err := h.Folder(path.Dir(rel)); err != nil {
 		return err
 	}
-	err := h.in(rel, func(dir int, name string) error {
+	err := copytree.In(h.root, rel, func(dir int, name string) error {
 		temp := ".inner-" + rand.Text()
-		err := fill(dir, temp, data, mode)
+		err := copytree.New(dir, temp, data, mode)
 		for try := 0; err == nil; try++ {
 			err = unix.Renameat(dir, temp, dir, name)
 			inTheWay := errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY)
@@ -168,21 +153,9 @@ func (h *Home) Write(rel string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// fill writes a new file.
-func fill(dir int, name string, data []byte, mode fs.FileMode) error {
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(dir, name, flags, uint32(mode.Perm()))
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
-}
-
 // Remove takes a file away. What is not there is no error.
 func (h *Home) Remove(rel string) error {
-	err := h.in(rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
+	err := copytree.In(h.root, rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
 	if _, there := h.stat(rel); there != nil {
 		return nil
 	}

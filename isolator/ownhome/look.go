@@ -59,7 +59,7 @@ func (h *Home) Written(since time.Time) (out []Kept) {
 			return false
 		}
 		changed := time.Unix(st.Ctim.Unix()) // a time that no program can set
-		if st.Mode&unix.S_IFMT == unix.S_IFREG && !h.mountedOn(p) && !changed.Before(since) {
+		if st.Mode&unix.S_IFMT == unix.S_IFREG && !mountedOn(h.rec.Points, p) && !changed.Before(since) {
 			k := h.group(p)
 			if i := slices.IndexFunc(out, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
 				out[i].Files++
@@ -73,8 +73,8 @@ func (h *Home) Written(since time.Time) (out []Kept) {
 	return out
 }
 
-func (h *Home) mountedOn(p string) bool {
-	return slices.ContainsFunc(h.points, func(q Point) bool { return q.Path == p })
+func mountedOn(points []Point, p string) bool {
+	return slices.ContainsFunc(points, func(q Point) bool { return q.Path == p })
 }
 
 // group is the file, or the folder it is in: the highest that is no more than the way to a
@@ -85,7 +85,7 @@ func (h *Home) group(p string) Kept {
 			continue
 		}
 		dir := p[:i]
-		if !slices.ContainsFunc(h.points, func(q Point) bool { return q.Path == dir || strings.HasPrefix(q.Path, dir+"/") }) {
+		if !slices.ContainsFunc(h.rec.Points, func(q Point) bool { return q.Path == dir || strings.HasPrefix(q.Path, dir+"/") }) {
 			return Kept{Path: dir, Folder: true, Files: 1}
 		}
 	}

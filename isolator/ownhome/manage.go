@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -56,18 +55,12 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	if k := st.Mode & unix.S_IFMT; k != unix.S_IFREG && k != unix.S_IFDIR {
 		return nil, fmt.Errorf("~/%s in the home %q is neither a file nor a folder", rel, key)
 	}
-	if mountedOn(filepath.Dir(dir), rel) && !holds(root, rel) {
+	if rec, err := readRecord(filepath.Dir(dir)); err == nil && mountedOn(rec.Points, rel) && !holds(root, rel) {
 		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s is not in the home %q: there the box sees what lies outside of it", rel, key)}
 	}
 	// The copy is of what was opened: a link that a box puts on the way is noticed.
 	res, err := copytree.Copy(ctx, filepath.Join(dir, rel), dst, copytree.Options{Dev: st.Dev, Ino: st.Ino})
 	return res.Left, err
-}
-
-// mountedOn reports whether boxes of the home in a folder mount something at a place in it.
-func mountedOn(folder, rel string) bool {
-	rec, err := readRecord(folder)
-	return err == nil && slices.ContainsFunc(rec.Points, func(p Point) bool { return p.Path == rel })
 }
 
 // holds reports whether something is in a folder of an open home, or in a file.

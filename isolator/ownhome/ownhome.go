@@ -53,9 +53,6 @@ type Owner struct {
 
 // Key is the name of the folder of a home. No name that a profile can give has an @ in it.
 func (o Owner) Key() string {
-	if o.Name != "" {
-		return o.Name
-	}
 	sum := sha256.Sum256([]byte(o.Project))
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	base := strings.Map(func(r rune) rune {
@@ -121,8 +118,7 @@ type Home struct {
 	Aside []string // what was moved aside, by its new name below the home
 
 	folder  string // the one that holds Dir
-	points  []Point
-	told    uint64
+	rec     record
 	root    int      // Dir
 	gate    *os.File // nil while others may begin
 	running *os.File // nil before Ready
@@ -141,16 +137,15 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 	if err := h.open(innerHome); err != nil {
 		return nil, err
 	}
-	rec, err := readRecord(h.folder)
-	switch {
+	switch h.rec, err = readRecord(h.folder); {
 	case errors.Is(err, fs.ErrNotExist):
-		return h, h.write(record{Owner: o})
+		h.rec.Owner = o
+		return h, h.write()
 	case err != nil:
 		return nil, err
-	case rec.Owner != o:
-		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is %s, and not %s", h.folder, rec.Owner, o), Hint: "inner home list"}
+	case h.rec.Owner != o:
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is %s, and not %s", h.folder, h.rec.Owner, o), Hint: "inner home list"}
 	}
-	h.points, h.told = rec.Points, rec.Told
 	return h, nil
 }
 
@@ -204,7 +199,7 @@ func (h *Home) Close() {
 }
 
 // Points are the places where boxes with this home mount something.
-func (h *Home) Points() []Point { return slices.Clone(h.points) }
+func (h *Home) Points() []Point { return slices.Clone(h.rec.Points) }
 
 // mostPoints is how many places are kept for runs to come: each costs every start a mount.
 const mostPoints = 64
@@ -216,8 +211,9 @@ func (h *Home) Ready(want []Point) error {
 		return err
 	}
 	h.running.Close() // it may be of an earlier Ready
-	fresh := slices.DeleteFunc(slices.Clone(want), func(p Point) bool { return slices.Contains(h.points, p) })
-	wrong := slices.DeleteFunc(slices.Concat(h.points, fresh), h.has)
+	fresh := slices.DeleteFunc(slices.Clone(want), func(p Point) bool { return slices.Contains(h.rec.Points, p) })
+	all := slices.Concat(h.rec.Points, fresh)
+	wrong := slices.DeleteFunc(slices.Clone(all), h.has)
 	if len(fresh)+len(wrong) > 0 {
 		if inUse(h.folder) {
 			return &fault.Refusal{
@@ -226,7 +222,6 @@ func (h *Home) Ready(want []Point) error {
 				Hint: "end the other run and start this one: both can run at once from then on",
 			}
 		}
-		all := slices.Concat(h.points, fresh)
 		if len(all) > mostPoints {
 			all = want
 		}
@@ -235,8 +230,8 @@ func (h *Home) Ready(want []Point) error {
 				return err
 			}
 		}
-		h.points = all
-		if err := h.write(record{h.Owner, all, h.told}); err != nil {
+		h.rec.Points = all
+		if err := h.write(); err != nil {
 			return err
 		}
 	}
@@ -247,8 +242,8 @@ func (h *Home) Ready(want []Point) error {
 	return err
 }
 
-func (h *Home) write(r record) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+func (h *Home) write() error {
+	data, err := json.MarshalIndent(h.rec, "", "  ")
 	if err != nil {
 		return err
 	}

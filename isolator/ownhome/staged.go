@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -167,13 +165,6 @@ func (h *Home) staged() (map[string]map[string]put, error) {
 	}
 	if json.Unmarshal(data, &all) != nil {
 		all = map[string]map[string]put{}
-	}
-	for label, list := range all {
-		for rel := range list {
-			if !filepath.IsLocal(rel) || slices.Contains(strings.Split(rel, "/"), "..") {
-				delete(all[label], rel)
-			}
-		}
 	}
 	return all, nil
 }

@@ -80,10 +80,10 @@ func (h *Home) Large(least uint64, end time.Time) (uint64, error) {
 		return 0, err
 	}
 	defer h.release()
-	rec, err := readRecord(h.folder)
+	rec, err := readRecord(h.folder) // what others told meanwhile
 	if err != nil || n < 2*rec.Told {
 		return 0, err
 	}
-	rec.Told = n
-	return n, h.write(rec)
+	h.rec, h.rec.Told = rec, n
+	return n, h.write()
 }

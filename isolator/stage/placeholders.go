@@ -14,7 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
@@ -125,8 +127,7 @@ func others(innerHome, dir string) (known map[string]other, gate *os.File, err e
 
 // takeBack removes every placeholder of a list, that of the record in dir, that no other run that lives
 // needs. What is not as it was made, or not empty, stays: it is somebody's. One that cannot be removed is
-// left for the next sweep, and its error is in stuck. dirs are the open folders of placeholders, as far as
-// the run has them.
+// left for the next sweep, and its error is in stuck. dirs has the open folders of placeholders.
 func takeBack(innerHome, dir string, list []host.Placeholder, dirs parents) (left []host.Placeholder, stuck []error, err error) {
 	known, gate, err := others(innerHome, dir)
 	if err != nil {
@@ -160,7 +161,7 @@ func (d parents) of(path string) (int, error) {
 	if fd, ok := d[dir]; ok {
 		return fd, nil
 	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("%q: %w", dir, err)
 	}
@@ -191,40 +192,33 @@ func (d parents) make(p host.Placeholder) error {
 	if err != nil {
 		return err
 	}
-	err = create(parent, filepath.Base(p.Path), p.Content)
+	if p.Content == nil {
+		err = unix.Mkdirat(parent, filepath.Base(p.Path), 0o755)
+	} else {
+		err = copytree.New(parent, filepath.Base(p.Path), p.Content, 0o644)
+	}
 	if err == nil || among(err, unix.EEXIST, unix.EACCES, unix.EROFS, unix.EPERM) {
 		return nil
 	}
 	return fmt.Errorf("%q: %w", p.Path, err)
 }
 
-func create(parent int, name string, content []byte) error {
-	if content == nil {
-		return unix.Mkdirat(parent, name, 0o755)
-	}
-	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = unix.Write(fd, content)
-	return errors.Join(err, unix.Close(fd))
-}
-
 // remove removes one, unless nothing is in its place or it is somebody's by now. The error is one that
 // may be over at the next try.
 func (d parents) remove(p host.Placeholder) error {
-	parent, name := unix.AT_FDCWD, p.Path
-	if fd, ok := d[filepath.Dir(p.Path)]; ok {
-		parent, name = fd, filepath.Base(p.Path)
-	}
-	var err error
-	if p.Content == nil {
+	parent, err := d.of(p.Path)
+	name := filepath.Base(p.Path)
+	switch {
+	case err != nil:
+	case p.Content == nil:
 		err = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
-	} else if err = holds(parent, name, p.Content); err == nil {
-		err = unix.Unlinkat(parent, name, 0)
+	default:
+		if err = holds(parent, name, p.Content); err == nil {
+			err = unix.Unlinkat(parent, name, 0)
+		}
 	}
 	nothing := among(err, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO)
-	if err == nil || nothing || among(err, unix.ENOTEMPTY, unix.EEXIST, fs.ErrInvalid) {
+	if err == nil || nothing || among(err, unix.ENOTEMPTY, unix.EEXIST, fs.ErrInvalid, files.ErrNotRegular) {
 		return nil
 	}
 	return &fs.PathError{Op: "remove", Path: p.Path, Err: err}
@@ -237,17 +231,12 @@ func among(err error, list ...error) bool {
 // holds returns nil when a file that is no link, pipe or device has a content, or the beginning of it,
 // which is what a killed run wrote.
 func holds(parent int, name string, content []byte) error {
-	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	f, _, err := copytree.Regular(parent, name)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > int64(len(content)) {
-		return fs.ErrInvalid
-	}
-	got, err := io.ReadAll(f)
+	got, err := io.ReadAll(io.LimitReader(f, int64(len(content))+1))
 	if err == nil && !bytes.HasPrefix(content, got) {
 		err = fs.ErrInvalid
 	}

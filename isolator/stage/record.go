@@ -135,7 +135,9 @@ func sweepRecord(innerHome, dir string, look func(Watched)) (stuck []error, err 
 	if err != nil {
 		return nil, err
 	}
-	left, stuck, err := takeBack(innerHome, dir, rec.places, nil)
+	dirs := parents{}
+	defer dirs.close()
+	left, stuck, err := takeBack(innerHome, dir, rec.places, dirs)
 	if err != nil {
 		return stuck, err
 	}

@@ -77,15 +77,7 @@ func (g *Gate) hasLoose(name string) bool {
 // openPlain opens a file of the box's store. It returns nil for what cannot be had: also for what is no
 // plain file, and for what is behind a link.
 func (g *Gate) openPlain(rel string) *os.File {
-	fd, err := copytree.Open(int(g.store.Fd()), rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return nil
-	}
-	file := os.NewFile(uintptr(fd), rel)
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		file.Close()
-		return nil
-	}
+	file, _, _ := copytree.Regular(int(g.store.Fd()), rel)
 	return file
 }
 
