@@ -215,7 +215,7 @@ func parent(to, from int, rel string, make bool) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(up)
-	st, err := statBeneath(from, dir)
+	st, err := copytree.Lstat(from, dir)
 	if err != nil {
 		return -1, err
 	}

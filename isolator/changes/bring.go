@@ -78,7 +78,7 @@ func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
 	for _, v := range list {
 		for dir := filepath.Dir(v.Path); !known[dir]; dir = filepath.Dir(dir) {
 			known[dir] = true
-			if st, err := statBeneath(from, dir); err == nil && stateOf(st).mode.IsDir() {
+			if st, err := copytree.Lstat(from, dir); err == nil && stateOf(st).mode.IsDir() {
 				entries = append(entries, copytree.Entry{Path: dir, Mode: fs.ModeDir | 0o700})
 			}
 			if err := os.MkdirAll(filepath.Join(tree, dir), 0o700); err != nil {
@@ -107,7 +107,7 @@ func (v Version) entry(now state, same bool) copytree.Entry {
 
 // original returns what source has at the path, and whether it is what the run began with.
 func (v Version) original(from int) (now state, same bool) {
-	st, err := statBeneath(from, v.Path)
+	st, err := copytree.Lstat(from, v.Path)
 	if err != nil {
 		return state{}, false
 	}

@@ -322,7 +322,7 @@ func (w *comparer) original(at string) state {
 	if w.from < 0 {
 		return state{}
 	}
-	st, err := statBeneath(w.from, at)
+	st, err := copytree.Lstat(w.from, at)
 	if err != nil {
 		return state{}
 	}
@@ -397,16 +397,11 @@ func openOriginal(dir int, rel string) (*os.File, error) {
 // openIn opens the folder a path lies in, then the file: the two together can
 // be too long.
 func openIn(dir int, rel string, open func(dir int, rel string, flags int) (int, error)) (*os.File, error) {
-	parent, err := copytree.Open(dir, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
-	}
-	defer unix.Close(parent)
-	fd, err := open(parent, path.Base(rel), unix.O_RDONLY|unix.O_NONBLOCK)
-	return regular(fd, rel, err)
-}
-
-func regular(fd int, rel string, err error) (*os.File, error) {
+	fd := -1
+	err := copytree.In(dir, rel, func(parent int, name string) (err error) {
+		fd, err = open(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
+		return err
+	})
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
 	}
@@ -464,26 +459,16 @@ func readable(dir int, rel string, flags int) (int, error) {
 }
 
 func readLink(dir int, rel string) (string, error) {
-	parent, err := copytree.Open(dir, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return "", &fs.PathError{Op: "open", Path: path.Dir(rel), Err: err}
-	}
-	defer unix.Close(parent)
 	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(parent, path.Base(rel), buf)
+	n := 0
+	err := copytree.In(dir, rel, func(parent int, name string) (err error) {
+		n, err = unix.Readlinkat(parent, name, buf)
+		return err
+	})
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: rel, Err: err}
 	}
 	return string(buf[:n]), nil
-}
-
-func statBeneath(dir int, rel string) (st unix.Stat_t, err error) {
-	parent, err := copytree.Open(dir, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return st, err
-	}
-	defer unix.Close(parent)
-	return st, unix.Fstatat(parent, path.Base(rel), &st, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 func stateOf(st unix.Stat_t) state {

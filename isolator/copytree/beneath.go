@@ -41,6 +41,12 @@ func In(dir int, rel string, f func(parent int, name string) error) error {
 	return f(parent, filepath.Base(rel))
 }
 
+// Lstat says what rel is below the folder dir.
+func Lstat(dir int, rel string) (st unix.Stat_t, err error) {
+	err = In(dir, rel, func(parent int, name string) error { return unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	return st, err
+}
+
 // step is Open, one part of the path at a time.
 func step(dir int, rel string, flags int) (int, error) {
 	at := dir
@@ -147,11 +153,6 @@ func Has(root, rel string) bool {
 		return false
 	}
 	defer unix.Close(dir)
-	fd, err := Open(dir, rel, unix.O_PATH)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
+	st, err := Lstat(dir, rel)
+	return err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
 }

@@ -145,10 +145,13 @@ type copier struct {
 	exclude  map[string]bool
 	src, dst int
 
-	mu    sync.Mutex // guards what follows
-	res   Result
-	dirs  []*dir
-	links map[inode][]string // names of files that have several
+	mu      sync.Mutex // guards what follows
+	res     Result
+	dirs    []*dir             // a folder before what is in it
+	links   map[inode][]string // names of files that have several
+	need    int64              // the space that all takes
+	most    int64              // that of the largest file
+	largest string
 }
 
 type inode struct{ dev, ino uint64 }
@@ -190,8 +193,8 @@ func (c *copier) tree(dst string) error {
 	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
 		return err
 	}
-	need, probe := c.need()
-	err = c.room(probe, need)
+	probe, _ := Open(c.src, cmp.Or(c.largest, "."), unix.O_RDONLY|unix.O_NONBLOCK) // without it, nothing is shared
+	err = c.room(probe)
 	unix.Close(probe)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package copytree
 
 import (
-	"cmp"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -30,28 +29,8 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.0f %cB", f, units[u])
 }
 
-// need is the space that the tree takes, and largest is its largest file, open, or -1.
-func (c *copier) need() (need int64, largest int) {
-	var probe string
-	var most int64
-	for _, d := range c.dirs {
-		need += 4096
-		for _, f := range d.files {
-			need += max(f.room, 512)
-			if f.kind == unix.S_IFREG && f.room > most {
-				most, probe = f.room, join(d.rel, f.name)
-			}
-		}
-	}
-	largest, err := Open(c.src, cmp.Or(probe, "."), unix.O_RDONLY|unix.O_NONBLOCK)
-	if err != nil {
-		return need, -1
-	}
-	return need, largest
-}
-
 // room looks whether the copy fits, unless it can share the blocks of an open file.
-func (c *copier) room(probe int, need int64) error {
+func (c *copier) room(probe int) error {
 	if c.o.Progress != nil {
 		c.o.Progress.Total.Store(c.res.Bytes)
 	}
@@ -66,8 +45,8 @@ func (c *copier) room(probe int, need int64) error {
 	if c.res.Shared || unix.Fstatfs(c.dst, &st) != nil { // then writing tells
 		return nil
 	}
-	if free := int64(st.Bavail) * st.Bsize; need > free {
-		return &NoRoomError{need, free}
+	if free := int64(st.Bavail) * st.Bsize; c.need > free {
+		return &NoRoomError{c.need, free}
 	}
 	return nil
 }

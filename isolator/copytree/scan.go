@@ -25,8 +25,13 @@ func (c *copier) scan(rel string) ([]string, error) {
 	c.dirs = append(c.dirs, d)
 	c.res.Left = append(c.res.Left, left...)
 	c.res.Files += len(d.files)
+	c.need += 4096
 	for _, f := range d.files {
 		c.res.Bytes += f.size
+		c.need += max(f.room, 512)
+		if f.room > c.most {
+			c.most, c.largest = f.room, join(rel, f.name)
+		}
 	}
 	c.mu.Unlock()
 	return subs, nil

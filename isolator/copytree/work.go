@@ -1,12 +1,10 @@
 package copytree
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,31 +88,22 @@ func (c *copier) hardLinks() error {
 // finish gives the folders their modes, times and attributes, the deepest
 // first: a folder may be one that nothing can be looked up in.
 func (c *copier) finish() error {
-	slices.SortFunc(c.dirs, func(a, b *dir) int {
-		return cmp.Or(cmp.Compare(strings.Count(b.rel, "/"), strings.Count(a.rel, "/")), cmp.Compare(b.rel, a.rel))
-	})
-	for _, d := range c.dirs {
+	for _, d := range slices.Backward(c.dirs) {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.finishDir(d); err != nil {
+		to, err := Open(c.dst, d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
+		if err == nil {
+			times := []unix.Timespec{d.st.Atim, d.st.Mtim}
+			err = errors.Join(unix.UtimesNanoAt(to, ".", times, 0), unix.Fchmod(to, keptMode(d.st.Mode)))
+			unix.Close(to)
+		}
+		if err != nil {
 			return c.fault("copy", d.rel, err)
 		}
 		c.record(entry(d.rel, d.st))
 	}
 	return nil
-}
-
-func (c *copier) finishDir(d *dir) error {
-	to, err := Open(c.dst, d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(to)
-	if err := unix.Fchmod(to, keptMode(d.st.Mode)); err != nil {
-		return err
-	}
-	return unix.UtimesNanoAt(to, ".", []unix.Timespec{d.st.Atim, d.st.Mtim}, 0)
 }
 
 // single copies a source that is one file.
@@ -125,8 +114,8 @@ func (c *copier) single(src, dst string, st unix.Stat_t) error {
 	}
 	defer unix.Close(to)
 	c.dst = to
-	c.res.Files, c.res.Bytes = 1, st.Size
-	if err := c.room(c.src, st.Blocks*512); err != nil {
+	c.res.Files, c.res.Bytes, c.need = 1, st.Size, st.Blocks*512
+	if err := c.room(c.src); err != nil {
 		return err
 	}
 	e, err := c.contents(c.src, to, filepath.Base(dst), st, make([]byte, buffer))

@@ -80,13 +80,8 @@ func (h *Home) has(p Point) bool {
 	if p.File {
 		want = unix.S_IFREG
 	}
-	st, err := h.stat(p.Path)
+	st, err := copytree.Lstat(h.root, p.Path)
 	return err == nil && st.Mode&unix.S_IFMT == want
-}
-
-func (h *Home) stat(rel string) (st unix.Stat_t, err error) {
-	err = copytree.In(h.root, rel, func(dir int, name string) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
-	return st, err
 }
 
 // place makes one place.
@@ -156,7 +151,7 @@ func (h *Home) Write(rel string, data []byte, mode fs.FileMode) error {
 // Remove takes a file away. What is not there is no error.
 func (h *Home) Remove(rel string) error {
 	err := copytree.In(h.root, rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
-	if _, there := h.stat(rel); there != nil {
+	if _, there := copytree.Lstat(h.root, rel); there != nil {
 		return nil
 	}
 	return err

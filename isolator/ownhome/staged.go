@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // put is what inner put into a home in one place: the hash of what it was made of, and of
@@ -98,7 +99,7 @@ func (h *Home) put(rel string, fresh []byte, mode fs.FileMode, old put, decide D
 	}
 	write := func(data []byte) error {
 		if kept != nil && bytes.Equal(data, kept) {
-			if st, err := h.stat(rel); err == nil && st.Mode == unix.S_IFREG|uint32(mode) {
+			if st, err := copytree.Lstat(h.root, rel); err == nil && st.Mode == unix.S_IFREG|uint32(mode) {
 				return nil
 			}
 		}

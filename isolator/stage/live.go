@@ -1,11 +1,9 @@
 package stage
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -59,31 +57,27 @@ func Door(base, id string) string { return filepath.Join(base, id, "join") }
 // exist has none.
 func Running(base string) ([]Live, error) {
 	names, err := owned.Living(base)
-	locks, _ := os.ReadFile("/proc/locks") // without it no process is known
 	var out []Live
 	for _, name := range names {
-		dir := filepath.Join(base, name)
-		out = append(out, Live{name, holder(locks, filepath.Join(dir, "lock")), readAbout(dir)})
+		out = append(out, Live{name, holder(base, name), readAbout(filepath.Join(base, name))})
 	}
 	return out, err
 }
 
-// holder finds the process that holds flock on a file, in the form of proc_locks(5):
+// holder finds the process that holds a run by flock, in the form of proc_locks(5):
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
-func holder(locks []byte, path string) int {
+func holder(base, id string) int {
 	var st syscall.Stat_t
-	if syscall.Lstat(path, &st) != nil {
+	if syscall.Lstat(filepath.Join(base, id, "lock"), &st) != nil {
 		return 0
 	}
-	want := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
-	for line := range bytes.Lines(locks) {
-		f := strings.Fields(string(line))
-		if len(f) > 5 && f[1] == "FLOCK" && f[5] == want {
-			pid, err := strconv.Atoi(f[4])
-			if err == nil && pid > 0 {
-				return pid
-			}
+	locks, _ := os.ReadFile("/proc/locks") // without it no process is known
+	form := fmt.Sprintf("%%d: FLOCK ADVISORY WRITE %%d %02x:%02x:%d 0 EOF", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	for line := range strings.Lines(string(locks)) {
+		var number, pid int
+		if _, err := fmt.Sscanf(line, form, &number, &pid); err == nil {
+			return max(pid, 0)
 		}
 	}
 	return 0
@@ -92,7 +86,7 @@ func holder(locks []byte, path string) int {
 // Signal sends a signal to the process that holds a run, and to no other: it is named by a
 // descriptor, and asked once more whether it still holds the run.
 func Signal(base, id string, sig syscall.Signal) error {
-	pid := pidOf(base, id)
+	pid := holder(base, id)
 	if pid == 0 {
 		return fmt.Errorf("the process of run %s is unknown", id)
 	}
@@ -101,13 +95,8 @@ func Signal(base, id string, sig syscall.Signal) error {
 		return fmt.Errorf("run %s: %w", id, err)
 	}
 	defer unix.Close(fd)
-	if pidOf(base, id) != pid {
+	if holder(base, id) != pid {
 		return fmt.Errorf("run %s has ended meanwhile", id)
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
-}
-
-func pidOf(base, id string) int {
-	locks, _ := os.ReadFile("/proc/locks")
-	return holder(locks, filepath.Join(base, id, "lock"))
 }
