@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile/config"
 )
 
 // auditTrust notes what was decided about a profile, a project's config.toml, or
@@ -54,17 +55,25 @@ func (a *app) cmdAudit() *cobra.Command {
 	return c
 }
 
-// audited is one line that is to be shown.
-type audited struct {
-	line  []byte
-	event runlog.Event
+// sinceWhen reads an age, a day or a moment.
+func sinceWhen(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	age, err := config.ParseAge(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
+	}
+	return now.Add(-age), nil
 }
 
 func (a *app) showAudit(f auditFlags) error {
 	var since time.Time
 	if f.since != "" {
 		var err error
-		if since, err = runlog.Since(f.since, time.Now()); err != nil {
+		if since, err = sinceWhen(f.since, time.Now()); err != nil {
 			return cli.Usagef("--since: %w", err)
 		}
 	}
@@ -72,10 +81,13 @@ func (a *app) showAudit(f auditFlags) error {
 	if i >= 0 {
 		return cli.Usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
 	}
-	list, err := a.audited(since, f.types)
+	list, err := runlog.ReadAudit(a.LogsDir())
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(list, func(l runlog.AuditLine) bool {
+		return l.Time.Before(since) || len(f.types) > 0 && !slices.Contains(f.types, l.Type)
+	})
 	if f.run != "" {
 		if list, err = ofRun(list, f.run); err != nil {
 			return err
@@ -83,7 +95,7 @@ func (a *app) showAudit(f auditFlags) error {
 	}
 	if f.json {
 		for _, l := range list {
-			if _, err := fmt.Fprintf(a.Out, "%s\n", cli.Printable(string(l.line))); err != nil {
+			if _, err := fmt.Fprintf(a.Out, "%s\n", cli.Printable(string(l.Raw))); err != nil {
 				return err
 			}
 		}
@@ -93,33 +105,21 @@ func (a *app) showAudit(f auditFlags) error {
 }
 
 // ofRun returns the lines of the run that is called so, or begins so.
-func ofRun(list []audited, name string) ([]audited, error) {
+func ofRun(list []runlog.AuditLine, name string) ([]runlog.AuditLine, error) {
 	var ids []string
 	for _, l := range list {
-		if !slices.Contains(ids, l.event.Run) {
-			ids = append(ids, l.event.Run)
+		if !slices.Contains(ids, l.Run) {
+			ids = append(ids, l.Run)
 		}
 	}
 	slices.Reverse(ids) // the newest first
 	id, err := oneRun(ids, name, "there is no event of a run %q", "inner log audit")
-	return slices.DeleteFunc(list, func(l audited) bool { return l.event.Run != id }), err
+	return slices.DeleteFunc(list, func(l runlog.AuditLine) bool { return l.Run != id }), err
 }
 
-// audited reads the events that are not older, of some types or of all.
-func (a *app) audited(since time.Time, types []string) (list []audited, err error) {
-	err = runlog.ReadAudit(a.LogsDir(), func(line []byte, e runlog.Event) error {
-		if !e.Time.Before(since) && (len(types) == 0 || slices.Contains(types, e.Type)) {
-			list = append(list, audited{line, e})
-		}
-		return nil
-	})
-	return list, err
-}
-
-func (a *app) printAudit(w io.Writer, list []audited) error {
+func (a *app) printAudit(w io.Writer, list []runlog.AuditLine) error {
 	rows := [][]string{{"DATE", "EVENT", "RUN", "PROFILE", "WHAT"}}
-	for _, l := range list {
-		e := l.event
+	for _, e := range list {
 		when := e.Time
 		if !e.At.IsZero() {
 			when = e.At

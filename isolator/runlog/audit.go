@@ -24,6 +24,7 @@ package runlog
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -36,6 +37,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // Sizes of the audit log: at most keptAudit older files of about maxAudit bytes, 20 MiB in all.
@@ -70,8 +73,9 @@ func Append(dir string, events ...Event) error {
 	return nil
 }
 
-// head is what audit.head says.
+// head is what audit.head says; of none, or a damaged one, it is that of an empty log.
 type head struct {
+	whole  bool  // there is one
 	seq    int64 // of the last line
 	hash   string
 	size   int64  // of audit.jsonl
@@ -86,33 +90,29 @@ func (h head) String() string {
 	return fmt.Sprintf("%-*s\n", headSize-1, fmt.Sprintf(headForm, h.seq, h.hash, h.size, h.boot, h.first, h.before))
 }
 
-// parseHead reads a head; of none, or a damaged one, it is that of an empty log.
-func parseHead(text string) (h head, whole bool) {
-	n, err := fmt.Sscanf(text, headForm, &h.seq, &h.hash, &h.size, &h.boot, &h.first, &h.before)
-	if err != nil || n != 6 || len(text) != headSize || len(h.hash) != len(noLine) || len(h.before) != len(noLine) {
-		return head{hash: noLine, first: 1, before: noLine}, false
+func parseHead(text string) head {
+	h := head{whole: true}
+	_, err := fmt.Sscanf(text, headForm, &h.seq, &h.hash, &h.size, &h.boot, &h.first, &h.before)
+	if err != nil || len(text) != headSize || len(h.hash) != len(noLine) || len(h.before) != len(noLine) {
+		return head{hash: noLine, first: 1, before: noLine}
 	}
-	return h, true
+	return h
 }
 
 // bootID names the time since the machine was started.
 func bootID() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if f := strings.Fields(string(id)); err == nil && len(f) == 1 {
-		return f[0]
-	}
-	return "-"
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return cmp.Or(strings.TrimSpace(string(id)), "-")
 }
 
-// audit is the log, locked.
+// audit is the log, locked by its head.
 type audit struct {
-	dir   string
-	file  *os.File // the head
-	head  head
-	whole bool // there is a head
+	head
+	dir  string
+	file *os.File
 }
 
-// lockAudit opens the head and locks it, to write or to read.
+// lockAudit opens the log, to write or to read, and waits for its lock no longer than lockPatience.
 func lockAudit(dir string, write bool) (*audit, error) {
 	flags, how := os.O_RDONLY, syscall.LOCK_SH
 	if write {
@@ -125,27 +125,20 @@ func lockAudit(dir string, write bool) (*audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockWithin(f, how, lockPatience); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", f.Name(), err), f.Close())
-	}
-	var text [headSize + 1]byte
-	n, err := f.ReadAt(text[:], 0)
-	if err != nil && err != io.EOF {
-		return nil, errors.Join(err, f.Close())
-	}
-	l := &audit{dir: dir, file: f}
-	l.head, l.whole = parseHead(string(text[:n]))
-	return l, nil
-}
-
-// lockWithin waits for a lock, and not longer than that.
-func lockWithin(f *os.File, how int, patience time.Duration) error {
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		if err == nil || err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
-			return err
+	for end := time.Now().Add(lockPatience); ; time.Sleep(time.Millisecond) {
+		err = files.FlockFD(int(f.Fd()), how|syscall.LOCK_NB)
+		if err != syscall.EWOULDBLOCK || time.Now().After(end) {
+			break
 		}
 	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", f.Name(), err), f.Close())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, headSize+1))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &audit{parseHead(string(text)), dir, f}, nil
 }
 
 // path returns the n-th file of the log, 0 for the newest.
@@ -158,7 +151,7 @@ func (l *audit) path(n int) string {
 
 // append adds events, and sets a file aside that is larger than most.
 func (l *audit) append(events []Event, most int64) error {
-	if fi, err := os.Stat(l.path(0)); err == nil && l.whole && fi.Size() == l.head.size && fi.Size() > most {
+	if fi, err := os.Stat(l.path(0)); err == nil && fi.Size() == l.size && fi.Size() > most {
 		if err := l.rotate(); err != nil {
 			return err
 		}
@@ -169,43 +162,38 @@ func (l *audit) append(events []Event, most int64) error {
 	}
 	defer func() { _ = f.Close() }()
 	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
 	boot := bootID()
-	var text []byte
 	switch {
-	case !l.whole && size == 0: // a new log: whoever is killed after its first line has left a head
-		l.head.boot = boot
+	case err != nil:
+	case size != l.size:
+		events, err = l.settle(f, boot, events)
+	case !l.whole: // a new log: whoever is killed after its first line has left a head
+		l.boot = boot
 		err = l.writeHead()
-	case !l.whole || size != l.head.size:
-		var note Event
-		if note, err = l.settle(f, boot); note.Reason != "" {
-			events = append([]Event{note}, events...)
-		}
-		if note.Torn > 0 {
-			text = []byte{'\n'}
-		}
 	}
 	if err != nil {
 		return err
 	}
+	var text []byte
 	now := time.Now()
 	for _, e := range events {
-		e.Seq, e.Prev, e.Time = l.head.seq+1, l.head.hash, now
+		e.Seq, e.Prev, e.Time = l.seq+1, l.hash, now
 		for _, s := range []*string{&e.Command, &e.Program, &e.Host, &e.Reason, &e.Actor} {
 			if len(*s) > maxText {
 				*s = strings.ToValidUTF8((*s)[:maxText], "") + "…"
 			}
 		}
+		if e.Torn > 0 { // the end of that piece
+			text = append(text, '\n')
+		}
 		line := line(e)
 		text = append(append(text, line...), '\n')
-		l.head.seq, l.head.hash = e.Seq, sum(line)
+		l.seq, l.hash = e.Seq, sum(line)
 	}
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
-	l.head.size, l.head.boot = size+int64(len(text)), boot
+	l.size, l.boot = size+int64(len(text)), boot
 	return l.writeHead()
 }
 
@@ -214,71 +202,56 @@ func (l *audit) writeHead() error {
 	return err
 }
 
+// orLost is what else may have become of the end of a log.
+const orLost = "the end was cut off, or lost when the machine stopped: it was started since they were written"
+
 // settle finds where the chain goes on in a log that is not as the head says: after the lines that
-// follow the head's, and without a head after the last line. It returns what is to be noted, if
-// there is a Reason.
-func (l *audit) settle(f *os.File, boot string) (note Event, err error) {
+// follow the head's, and without a head after the last line. What is to be said of that is put before the
+// events.
+func (l *audit) settle(f *os.File, boot string, events []Event) ([]Event, error) {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<62))
-	lines, rest := auditLines(data)
-	for _, line := range lines {
-		seq, prev, ok := chained(line)
-		if ok && (!l.whole || seq == l.head.seq+1 && prev == l.head.hash) {
-			l.head.seq, l.head.hash = seq, sum(line)
-		}
-	}
+	note := Event{Type: EventRecovered}
 	var why []string
-	if note.Type = EventRecovered; len(rest) > 0 {
-		note.Torn, note.TornSum = len(rest), sum(rest)
-		why = append(why, fmt.Sprintf("the last line had no end (%d bytes)", len(rest)))
+	for _, line := range auditLines("", data) {
+		switch {
+		case line.torn:
+			note.Torn, note.TornSum = len(line.Raw), sum(line.Raw)
+			why = append(why, fmt.Sprintf("the last line had no end (%d bytes)", len(line.Raw)))
+		case line.ok && (!l.whole || line.Seq == l.seq+1 && line.Prev == l.hash):
+			l.seq, l.hash = line.Seq, sum(line.Raw)
+		}
 	}
 	switch {
 	case !l.whole:
 		note.Lost = lostHead
 		why = append(why, "the head was missing or damaged")
-	case int64(len(data)) < l.head.size && l.head.boot != boot:
+	case int64(len(data)) < l.size && l.boot != boot:
 		why = append(why, orLost)
 	}
-	note.Reason = strings.Join(why, "; ")
-	return note, err
+	if note.Reason = strings.Join(why, "; "); note.Reason != "" {
+		events = append([]Event{note}, events...)
+	}
+	return events, err
 }
-
-// orLost is what else may have become of the end of a log.
-const orLost = "the end was cut off, or lost when the machine stopped: it was started since they were written"
 
 // rotate sets the log aside. The head has to know before what goes, and that the file is a new
 // one: a crash in between leaves a file too many, or a full one, which the next writer sets aside.
 func (l *audit) rotate() error {
 	data, _ := os.ReadFile(l.path(keptAudit - 1)) // none: nothing goes
-	if lines, _ := auditLines(data); len(lines) > 0 {
-		if seq, prev, ok := chained(lines[0]); ok {
-			l.head.first, l.head.before = seq, prev
+	if oldest := auditLines("", data[:bytes.IndexByte(data, '\n')+1]); len(oldest) > 0 && oldest[0].ok {
+		l.first, l.before = oldest[0].Seq, oldest[0].Prev
+	}
+	l.size = 0
+	err := l.writeHead()
+	for i := keptAudit; i > 0 && err == nil; i-- {
+		if err = os.Rename(l.path(i-1), l.path(i)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
 	}
-	l.head.size = 0
-	if err := l.writeHead(); err != nil {
-		return err
-	}
-	for i := keptAudit; i > 0; i-- {
-		if err := os.Rename(l.path(i-1), l.path(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 func sum(line []byte) string {
 	h := sha256.Sum256(line)
 	return hex.EncodeToString(h[:])
-}
-
-// auditLines returns the lines of a file, and what has no end.
-func auditLines(data []byte) (lines [][]byte, rest []byte) {
-	parts := bytes.Split(data, []byte{'\n'})
-	return parts[:len(parts)-1], parts[len(parts)-1]
-}
-
-// chained returns the link of a line, which is how it begins.
-func chained(line []byte) (seq int64, prev string, ok bool) {
-	n, err := fmt.Sscanf(string(line[:min(len(line), 110)]), `{"seq":%d,"prev":%q`, &seq, &prev)
-	return seq, prev, err == nil && n == 2 && seq > 0 && len(prev) == len(noLine) && line[len(line)-1] == '}'
 }

@@ -250,9 +250,9 @@ func TestLostAtRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, whole := parseHead(string(data))
-	if !whole || h.boot != bootID() {
-		t.Fatalf("%+v %v", h, whole)
+	h := parseHead(string(data))
+	if !h.whole || h.boot != bootID() {
+		t.Fatalf("%+v", h)
 	}
 	h.boot = "00000000-0000-0000-0000-000000000000"
 	put(t, path, h.String())
@@ -316,13 +316,13 @@ func TestManyWriters(t *testing.T) {
 		t.Errorf("%+v %+v", v, v.Fault)
 	}
 	last := ""
-	err = ReadAudit(dir, func(_ []byte, e Event) error {
+	lines, err := ReadAudit(dir)
+	for _, e := range lines {
 		if last == EventStart && e.Type != EventExit {
 			t.Errorf("line %d: the events of one Append are apart", e.Seq)
 		}
 		last = e.Type
-		return nil
-	})
+	}
 	if err != nil {
 		t.Error(err)
 	}
@@ -395,11 +395,11 @@ func TestAuditRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ok bool
-	if l.head.first, l.head.before, ok = chained([]byte(strings.TrimSuffix(linesOf(t, l.path(3))[0], "\n"))); !ok {
+	next := auditLines("", []byte(linesOf(t, l.path(3))[0]))[0]
+	if !next.ok {
 		t.Fatal("no line")
 	}
-	l.head.size = 0
+	l.first, l.before, l.size = next.Seq, next.Prev, 0
 	if err := errors.Join(l.writeHead(), l.file.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -444,8 +444,8 @@ func TestAuditLine(t *testing.T) {
 				t.Errorf("%q in %s", r, line)
 			}
 		}
-		if seq, prev, ok := chained(line); !ok || seq != e.Seq || prev != e.Prev {
-			t.Errorf("%d %s %v", seq, prev, ok)
+		if back := auditLines("", append(line, '\n'))[0]; !back.ok || back.Seq != e.Seq || back.Prev != e.Prev {
+			t.Errorf("%+v", back)
 		}
 	}
 	dir := written(t, 0)

@@ -1,12 +1,14 @@
 package runlog
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -29,54 +31,57 @@ type Verdict struct {
 	Fault *Fault   `json:"fault,omitempty"`
 }
 
-// page is one file of the log as it was read.
-type page struct {
-	path  string
-	lines [][]byte
-	rest  []byte // a last line without an end
+// AuditLine is a line of the audit log, or what stands in the place of one.
+type AuditLine struct {
+	Event
+	Raw []byte
+
+	file   string
+	number int  // in the file
+	ok     bool // it is a line of the log
+	torn   bool // it has no end
 }
 
-// pages reads the files of the log, oldest first, and the head, all at one moment.
-func pages(dir string) (out []page, l *audit, err error) {
+// auditLines returns the lines of a file.
+func auditLines(path string, data []byte) (out []AuditLine) {
+	for text := range bytes.Lines(data) {
+		line := AuditLine{file: path, number: len(out) + 1}
+		var whole bool
+		line.Raw, whole = bytes.CutSuffix(text, []byte{'\n'})
+		line.torn = !whole
+		line.ok = whole && json.Unmarshal(line.Raw, &line.Event) == nil && line.Seq > 0 && len(line.Prev) == len(noLine)
+		out = append(out, line)
+	}
+	return out
+}
+
+// read returns the lines of all files, oldest first, and the log as it was at that moment, no longer
+// locked. No log is an empty one.
+func read(dir string) (out []AuditLine, l *audit, err error) {
 	l, err = lockAudit(dir, false)
 	if errors.Is(err, fs.ErrNotExist) {
-		l = &audit{dir: dir}
-		l.head, l.whole = parseHead("")
-	} else if err != nil {
-		return nil, nil, fmt.Errorf("audit log: %w", err)
-	} else {
+		l, err = &audit{head: parseHead(""), dir: dir}, nil
+	} else if err == nil {
 		defer l.file.Close()
 	}
-	for i := keptAudit; i >= 0; i-- {
-		data, err := os.ReadFile(l.path(i))
-		if err == nil {
-			lines, rest := auditLines(data)
-			out = append(out, page{l.path(i), lines, rest})
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("audit log: %w", err)
+	for i := keptAudit; i >= 0 && err == nil; i-- {
+		var data []byte
+		if data, err = os.ReadFile(l.path(i)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
+		out = append(out, auditLines(l.path(i), data)...)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("audit log: %w", err)
 	}
 	return out, l, nil
 }
 
-// ReadAudit hands over the lines of the audit log in dir, oldest first. What is not a line of the
-// log is passed over: Verify names it. No log is an empty one.
-func ReadAudit(dir string, each func(line []byte, e Event) error) error {
-	all, _, err := pages(dir)
-	for _, p := range all {
-		for _, line := range p.lines {
-			if e, ok := eventOf(line); ok && err == nil {
-				err = each(line, e)
-			}
-		}
-	}
-	return err
-}
-
-// eventOf reads a line of the log.
-func eventOf(line []byte) (e Event, ok bool) {
-	_, _, ok = chained(line)
-	return e, ok && json.Unmarshal(line, &e) == nil
+// ReadAudit returns the lines of the audit log in dir, oldest first. What is not a line of the log is
+// left out: Verify names it.
+func ReadAudit(dir string) ([]AuditLine, error) {
+	all, _, err := read(dir)
+	return slices.DeleteFunc(all, func(l AuditLine) bool { return !l.ok }), err
 }
 
 // Verify follows the chain of the audit log in dir from its oldest line to the head. The error is
@@ -85,105 +90,69 @@ func eventOf(line []byte) (e Event, ok bool) {
 // There is no secret in the chain: it shows what was changed by somebody who did not write all that
 // follows, and the head, anew.
 func Verify(dir string) (Verdict, error) {
-	all, l, err := pages(dir)
-	c := chain{verdict: Verdict{Notes: []string{}}}
+	v := Verdict{Notes: []string{}}
+	all, l, err := read(dir)
 	if err != nil {
-		return c.verdict, err
+		return v, err
 	}
-	c.head, c.whole, c.seq, c.hash = l.head, l.whole, l.head.first-1, l.head.before
-	for _, p := range all {
-		c.file = p.path
-		for i, line := range p.lines {
-			c.line = i + 1
-			if c.step(line, p.lines[i+1:]); c.verdict.Fault != nil {
-				return c.verdict, nil
-			}
+	last, hash := AuditLine{Event: Event{Seq: l.first - 1}, file: l.path(0)}, l.before // what a line follows
+	for i, line := range all {
+		switch {
+		case line.torn:
+			v.note("%s: the last line has no end (%d bytes): inner was killed, or the machine stopped, while it was written", line.file, len(line.Raw))
+			continue
+		case i+1 < len(all) && all[i+1].Torn == len(line.Raw) && all[i+1].TornSum == sum(line.Raw): // which the next line says
+			continue
+		case !line.ok:
+			return v.fault(line, last.Seq+1, "it was edited: not a line of this log")
+		case v.Lines == 0 && (!l.whole || line.Seq < l.first): // of a file that was about to go
+			last.Seq, hash = line.Seq-1, line.Prev
 		}
-		if len(p.rest) > 0 {
-			c.note("%s: the last line has no end (%d bytes): inner was killed, or the machine stopped, while it was written", p.path, len(p.rest))
+		if v.Lines++; v.Lines == 1 {
+			v.First, v.From = line.Seq, line.Time.Format(time.RFC3339)
+		}
+		v.Last, v.To = line.Seq, line.Time.Format(time.RFC3339)
+		recovered := line.Type == EventRecovered
+		switch want := last.Seq + 1; {
+		case line.Seq > want && recovered:
+			return v.fault(line, want, "%s missing before line %d: %s", span(want, line.Seq-1), line.Seq, line.Reason)
+		case line.Seq > want:
+			return v.fault(line, want, "%s missing before line %d", span(want, line.Seq-1), line.Seq)
+		case line.Seq < want:
+			return v.fault(line, want, "line %d stands where line %d belongs: a line was put in, or lines were swapped", line.Seq, want)
+		case line.Prev != hash:
+			return v.fault(last, last.Seq, "line %d was edited: it is not the one that line %d follows", last.Seq, line.Seq)
+		case recovered && line.Lost == lostHead:
+			return v.fault(line, line.Seq, "the head was missing or damaged when line %d was written: lines before it may be missing", line.Seq)
+		case recovered:
+			v.note("%s:%d: %s", line.file, line.number, line.Reason)
+		}
+		if last, hash = line, sum(line.Raw); l.whole && line.Seq == l.seq && hash != l.hash {
+			return v.fault(line, line.Seq, "line %d was edited, or the head was: it is not the line that the head names", line.Seq)
 		}
 	}
-	c.end(l)
-	return c.verdict, nil
-}
-
-// chain is how far Verify has come: seq and hash are those of the line that the next one follows.
-type chain struct {
-	verdict Verdict
-	head    head
-	whole   bool // there is a head
-
-	file string
-	line int
-	seq  int64
-	hash string
-}
-
-func (c *chain) fault(file string, line int, seq int64, format string, args ...any) {
-	c.verdict.Fault = &Fault{file, line, seq, fmt.Sprintf(format, args...)}
-}
-
-func (c *chain) note(format string, args ...any) {
-	c.verdict.Notes = append(c.verdict.Notes, fmt.Sprintf(format, args...))
-}
-
-// step takes one line; rest are those after it.
-func (c *chain) step(line []byte, rest [][]byte) {
-	e, ok := eventOf(line)
-	if !ok {
-		if tornBefore(line, rest) {
-			c.note("%s:%d: a line without an end (%d bytes), of an inner that was killed, or a machine that stopped, while it was written", c.file, c.line, len(line))
-			return
-		}
-		c.fault(c.file, c.line, c.seq+1, "it was edited: not a line of this log")
-		return
+	end := AuditLine{file: l.path(0)}
+	switch {
+	case !l.whole && v.Lines > 0:
+		end.file = filepath.Join(l.dir, headFile)
+		return v.fault(end, last.Seq, "the head is missing or damaged: whether lines are missing at the end cannot be told")
+	case last.Seq < l.seq && l.boot != bootID():
+		return v.fault(end, last.Seq+1, "%s missing: %s", span(last.Seq+1, l.seq), orLost)
+	case last.Seq < l.seq:
+		return v.fault(end, last.Seq+1, "%s missing: the end was cut off", span(last.Seq+1, l.seq))
+	case last.Seq > l.seq && l.whole:
+		v.note("%s: %s beyond the head: inner was killed before it could note that", end.file, span(l.seq+1, last.Seq))
 	}
-	if c.verdict.Lines == 0 {
-		if !c.whole || e.Seq <= c.seq { // of a file that was about to go
-			c.seq, c.hash = e.Seq-1, e.Prev
-		}
-		c.verdict.First, c.verdict.From = e.Seq, e.Time.Format(time.RFC3339)
-	}
-	recovered := e.Type == EventRecovered
-	switch want := c.seq + 1; {
-	case e.Seq > want && recovered:
-		c.fault(c.file, c.line, want, "%s missing before line %d: %s", span(want, e.Seq-1), e.Seq, e.Reason)
-	case e.Seq > want:
-		c.fault(c.file, c.line, want, "%s missing before line %d", span(want, e.Seq-1), e.Seq)
-	case e.Seq < want:
-		c.fault(c.file, c.line, want, "line %d stands where line %d belongs: a line was put in, or lines were swapped", e.Seq, want)
-	case e.Prev != c.hash:
-		c.fault(c.file, c.line-1, c.seq, "line %d was edited: it is not the one that line %d follows", c.seq, e.Seq)
-	case recovered && e.Lost == lostHead:
-		c.fault(c.file, c.line, e.Seq, "the head was missing or damaged when line %d was written: lines before it may be missing", e.Seq)
-	case c.whole && e.Seq == c.head.seq && sum(line) != c.head.hash:
-		c.fault(c.file, c.line, e.Seq, "line %d was edited, or the head was: it is not the line that the head names", e.Seq)
-	case recovered:
-		c.note("%s:%d: %s", c.file, c.line, e.Reason)
-	}
-	c.seq, c.hash = e.Seq, sum(line)
-	c.verdict.Lines++
-	c.verdict.Last, c.verdict.To = e.Seq, e.Time.Format(time.RFC3339)
+	return v, nil
 }
 
-// end compares the end of the chain with the head.
-func (c *chain) end(l *audit) {
-	switch first := c.seq + 1; {
-	case !c.whole && c.verdict.Lines > 0:
-		c.fault(filepath.Join(l.dir, headFile), 0, c.seq, "the head is missing or damaged: whether lines are missing at the end cannot be told")
-	case c.seq < c.head.seq && c.head.boot != bootID():
-		c.fault(l.path(0), 0, first, "%s missing: %s", span(first, c.head.seq), orLost)
-	case c.seq < c.head.seq:
-		c.fault(l.path(0), 0, first, "%s missing: the end was cut off", span(first, c.head.seq))
-	case c.whole && c.seq > c.head.seq:
-		c.note("%s: %s beyond the head: inner was killed before it could note that", l.path(0), span(c.head.seq+1, c.seq))
-	}
+func (v *Verdict) note(format string, args ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
 }
 
-// tornBefore reports whether a line is the piece of one that the next line says was there.
-func tornBefore(line []byte, rest [][]byte) bool {
-	var next Event
-	return len(rest) > 0 && json.Unmarshal(rest[0], &next) == nil && next.Type == EventRecovered && next.Torn == len(line) && next.TornSum == sum(line)
+func (v Verdict) fault(at AuditLine, seq int64, format string, args ...any) (Verdict, error) {
+	v.Fault = &Fault{at.file, at.number, seq, fmt.Sprintf(format, args...)}
+	return v, nil
 }
 
 func span(first, last int64) string {

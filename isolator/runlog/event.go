@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/enr/inner/profile/config"
 )
 
 // Types of events.
@@ -120,18 +118,4 @@ func (e Event) Text(short func(string) string) string {
 		parts = parts[1:]
 	}
 	return strings.Join(parts, "; ")
-}
-
-// Since reads an age, a day or a moment.
-func Since(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	age, err := config.ParseAge(text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
-	}
-	return now.Add(-age), nil
 }
