@@ -57,9 +57,7 @@ const gather = 20 * time.Millisecond
 func (r *Run) Output(h Header, secrets []string) *Capture {
 	c := &Capture{name: outputFile, start: time.Now(), redact: redactor{secrets: ordered(secrets)}}
 	c.rows, c.cols = uint16(h.Height), uint16(h.Width)
-	c.open = func() (*os.File, error) {
-		return r.root.OpenFile(c.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	}
+	c.open = func() (*os.File, error) { return r.create(c.name) }
 	return c
 }
 
@@ -149,15 +147,11 @@ func (c *Capture) event(kind string, p []byte) []byte {
 
 // partial returns how many bytes at the end of p are the beginning of a character.
 func partial(p []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
-		if end := p[len(p)-n:]; utf8.RuneStart(end[0]) {
-			if utf8.FullRune(end) {
-				return 0
-			}
-			return n
-		}
+	n := min(len(p), utf8.UTFMax-1)
+	for n > 0 && utf8.FullRune(p[len(p)-n:]) {
+		n--
 	}
-	return 0
+	return n
 }
 
 // flush writes what is pending.
@@ -239,11 +233,9 @@ func ordered(secrets []string) [][]byte {
 
 // pass returns what of the stream so far can be kept: of secrets at one place the longest counts,
 // so its end is waited for.
-func (r *redactor) pass(p []byte, last bool) []byte {
-	if len(r.held) > 0 {
-		p = append(r.held, p...)
-		r.held = nil
-	}
+func (r *redactor) pass(p []byte, last bool) (out []byte) {
+	p = append(r.held, p...)
+	r.held = nil
 	if len(r.secrets) == 0 {
 		return p
 	}
@@ -251,27 +243,23 @@ func (r *redactor) pass(p []byte, last bool) []byte {
 	for _, s := range r.secrets {
 		begin[s[0]] = true
 	}
-	var out []byte
-	from := 0 // what was looked at and is not in out
 next:
-	for i := 0; i < len(p); i++ {
-		if !begin[p[i]] {
-			continue
-		}
-		for _, s := range r.secrets {
-			if bytes.HasPrefix(p[i:], s) {
-				out = append(append(out, p[from:i]...), "***"...)
-				i += len(s) - 1
-				from = i + 1
-				continue next
-			}
-			if !last && bytes.HasPrefix(s, p[i:]) {
-				r.held = bytes.Clone(p[i:])
-				return append(out, p[from:i]...)
+	for ; len(p) > 0; p = p[1:] {
+		if begin[p[0]] {
+			for _, s := range r.secrets {
+				if bytes.HasPrefix(p, s) {
+					out, p = append(out, "***"...), p[len(s)-1:]
+					continue next
+				}
+				if !last && bytes.HasPrefix(s, p) {
+					r.held = p
+					return out
+				}
 			}
 		}
+		out = append(out, p[0])
 	}
-	return append(out, p[from:]...)
+	return out
 }
 
 // Secrets picks out of an environment, KEY=VALUE, the values of the variables

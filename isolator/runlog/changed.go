@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,21 +45,65 @@ func Moment() time.Time {
 
 // Changed looks through folders for what changed since a Moment, less what inner itself put there.
 // It does not look into .git and node_modules, and follows no link.
-func Changed(roots, ours []string, since time.Time) Changes {
-	s := search{since: since, ours: ours, end: time.Now().Add(maxSearch), shown: map[string]bool{}}
-	for _, root := range topmost(roots) {
-		_ = filepath.WalkDir(root+"/", s.entry) // it never fails
+func Changed(roots, ours []string, since time.Time) (found Changes) {
+	add := func(p string) {
+		if len(found.Files) == maxListed {
+			found.More++
+			return
+		}
+		found.Files = append(found.Files, p)
 	}
-	for _, dir := range s.folders {
+	seen, end := 0, time.Now().Add(maxSearch)
+	folders := map[string]bool{} // that changed, and nothing in them shows why
+	entry := func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // nothing of it is the box's: it could not read it either
+		}
+		if seen++; seen > maxEntries || seen%256 == 0 && time.Now().After(end) {
+			found.Partly = true
+			return fs.SkipAll
+		}
+		fi, err := e.Info()
+		if err != nil {
+			return nil
+		}
+		p = filepath.Clean(p)
+		name, mine, recent := fi.Name(), slices.Contains(ours, p), changedSince(fi, since)
+		skip := fi.IsDir() && (mine || name == ".git" || name == "node_modules")
+		if recent || mine {
+			delete(folders, filepath.Dir(p))
+		}
+		if skip && name == ".git" { // only what happened to the repository counts
+			recent = slices.ContainsFunc([]string{"HEAD", "logs/HEAD", "index", "packed-refs", "config"}, func(name string) bool {
+				fi, err := os.Lstat(filepath.Join(p, name))
+				return err == nil && changedSince(fi, since)
+			})
+		}
 		switch {
-		case s.shown[dir]:
-		case isNew(dir, since):
-			s.add(dir + "/")
-		case len(s.found.Gone) < maxListed:
-			s.found.Gone = append(s.found.Gone, dir)
+		case mine || !recent:
+		case skip:
+			add(p + "/")
+		case fi.IsDir():
+			folders[p] = true
+		default:
+			add(p)
+		}
+		if skip {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	for _, root := range topmost(roots) {
+		_ = filepath.WalkDir(root+"/", entry) // it never fails
+	}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		if isNew(dir, since) {
+			add(dir + "/")
+		} else if len(found.Gone) < maxListed {
+			found.Gone = append(found.Gone, dir)
 		}
 	}
-	return s.found
+	return found
 }
 
 // topmost drops the folders that lie in another one.
@@ -68,65 +113,6 @@ func topmost(roots []string) []string {
 	return slices.DeleteFunc(slices.Compact(sorted), func(r string) bool {
 		return slices.ContainsFunc(roots, func(other string) bool { return paths.Inside(other, r) })
 	})
-}
-
-type search struct {
-	since   time.Time
-	ours    []string
-	end     time.Time
-	seen    int
-	folders []string        // that changed
-	shown   map[string]bool // folders with something in them that shows why they changed
-	found   Changes
-}
-
-// entry looks at a file or folder, as filepath.WalkDir finds it.
-func (s *search) entry(p string, e fs.DirEntry, err error) error {
-	if err != nil {
-		return nil // nothing of it is the box's: it could not read it either
-	}
-	if s.seen++; s.seen > maxEntries || s.seen%256 == 0 && time.Now().After(s.end) {
-		s.found.Partly = true
-		return fs.SkipAll
-	}
-	p = filepath.Clean(p)
-	fi, err := e.Info()
-	if err != nil {
-		return nil
-	}
-	name, ours := fi.Name(), slices.Contains(s.ours, p)
-	skip := fi.IsDir() && (ours || name == ".git" || name == "node_modules")
-	recent := changedSince(fi, s.since)
-	if recent || ours {
-		s.shown[filepath.Dir(p)] = true
-	}
-	if skip && name == ".git" { // only what happened to the repository counts
-		recent = slices.ContainsFunc([]string{"HEAD", "logs/HEAD", "index", "packed-refs", "config"}, func(name string) bool {
-			fi, err := os.Lstat(filepath.Join(p, name))
-			return err == nil && changedSince(fi, s.since)
-		})
-	}
-	switch {
-	case ours:
-	case recent && skip:
-		s.add(p + "/")
-	case recent && fi.IsDir():
-		s.folders = append(s.folders, p)
-	case recent:
-		s.add(p)
-	}
-	if skip {
-		return fs.SkipDir
-	}
-	return nil
-}
-
-func (s *search) add(p string) {
-	if len(s.found.Files) == maxListed {
-		s.found.More++
-		return
-	}
-	s.found.Files = append(s.found.Files, p)
 }
 
 // isNew reports whether a folder was made since then, where the file system remembers that.

@@ -50,8 +50,11 @@ func checked(path string, root *os.Root, err error) (*Folder, error) {
 		}
 		_ = root.Close()
 	}
-	return nil, fmt.Errorf("log folder %q: %w", path, cause(err))
+	return nil, (&Folder{Path: path}).fault(err)
 }
+
+// fault says which folder an error is about.
+func (f *Folder) fault(err error) error { return fmt.Errorf("log folder %q: %w", f.Path, cause(err)) }
 
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
@@ -110,12 +113,27 @@ func walk(path string) (*os.Root, error) {
 	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
+// file opens a file of a run for reading: a regular one, never a link.
+func (f *Folder) file(id, name string) (*os.File, error) {
+	path := filepath.Join(id, name)
+	// Not a FIFO either: that one would wait.
+	if fi, err := f.root.Lstat(path); err != nil {
+		return nil, err
+	} else if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", filepath.Join(f.Path, path))
+	}
+	return f.root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}
+
 // isRun reports whether name is that of a run's folder: the run's id.
 func isRun(name string) bool {
 	const digit, hex = "[0-9][0-9]", "[0-9a-f][0-9a-f]"
 	ok, err := filepath.Match(digit+digit+digit+digit+"-"+digit+digit+digit+"-"+hex+hex+hex, name)
 	return ok && err == nil
 }
+
+// idTime is the time in the id of a run.
+const idTime = "20060102-150405"
 
 // ids returns the ids of the runs in the folder, oldest first.
 func (f *Folder) ids() ([]string, error) {
@@ -126,9 +144,42 @@ func (f *Folder) ids() ([]string, error) {
 		names, err = dir.Readdirnames(-1)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("log folder %q: %w", f.Path, cause(err))
+		return nil, f.fault(err)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return !isRun(n) })
 	slices.Sort(names)
 	return names, nil
+}
+
+// foldersFile lists, one a line, the other folders that hold runs.
+const foldersFile = "folders"
+
+// Remember notes in the log folder home that folder holds runs as well.
+func Remember(home, folder string) error {
+	if folder == home || slices.Contains(Folders(home), folder) {
+		return nil
+	}
+	f, err := Make(home, false)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	file, err := f.root.OpenFile(foldersFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return f.fault(err)
+	}
+	_, err = file.WriteString(folder + "\n")
+	return errors.Join(err, file.Close())
+}
+
+// Folders returns home and every other folder that holds runs.
+func Folders(home string) []string {
+	out := []string{home}
+	data, _ := os.ReadFile(filepath.Join(home, foldersFile)) // none is as good as empty
+	for line := range strings.Lines(string(data)) {
+		if p := strings.TrimSuffix(line, "\n"); filepath.IsAbs(p) && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }

@@ -111,7 +111,6 @@ const MaxHosts = 500
 type Run struct {
 	ID     string
 	folder *Folder
-	root   *os.Root
 	record *os.File // locked for as long as the run lives
 	ended  bool
 }
@@ -123,29 +122,30 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 		return nil, errors.Join(fmt.Errorf("log: %q is not the id of a run", s.Run), f.Close())
 	}
 	if err := f.root.Mkdir(s.Run, 0o700); err != nil {
-		return nil, errors.Join(fmt.Errorf("log folder %q: %w", f.Path, cause(err)), f.Close())
+		return nil, errors.Join(f.fault(err), f.Close())
 	}
 	r := &Run{ID: s.Run, folder: f}
 	var err error
-	if r.root, err = f.root.OpenRoot(s.Run); err == nil {
-		r.record, err = r.root.OpenFile(recordFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	}
-	if err == nil {
+	if r.record, err = r.create(recordFile); err == nil {
 		err = syscall.Flock(int(r.record.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
 	if err == nil {
 		s.Event = "start"
-		err = r.write(line(s))
+		err = r.write(s)
 	}
 	if err != nil {
-		err = fmt.Errorf("log folder %q: %w", f.Path, cause(err))
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(f.fault(err), r.Close())
 	}
 	return r, nil
 }
 
-func (r *Run) write(text []byte) error {
-	_, err := r.record.Write(append(text, '\n')) // one write: no line is torn
+// create makes a file in the run's folder.
+func (r *Run) create(name string) (*os.File, error) {
+	return r.folder.root.OpenFile(filepath.Join(r.ID, name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+func (r *Run) write(v any) error {
+	_, err := r.record.Write(append(line(v), '\n')) // one write: no line is torn
 	return err
 }
 
@@ -162,7 +162,7 @@ func (r *Run) End(e End) error {
 		e.Rewound, e.MoreRewound = e.Rewound[:MaxRewound], more
 	}
 	r.ended = true
-	if err := r.write(line(e)); err != nil {
+	if err := r.write(e); err != nil {
 		return fmt.Errorf("log of run %s: %w", r.ID, cause(err))
 	}
 	return nil
@@ -181,9 +181,6 @@ func (r *Run) Close() error {
 	if r.record != nil {
 		err = errors.Join(err, r.record.Close())
 	}
-	if r.root != nil {
-		err = errors.Join(err, r.root.Close())
-	}
 	err = errors.Join(err, r.folder.Close())
 	r.folder = nil
 	return err
@@ -194,23 +191,25 @@ func (r *Run) Close() error {
 // only when one is too old, after one run in 32, and after one that left much.
 func (r *Run) Tidy(left int64, keep time.Duration) error {
 	ids, err := r.folder.ids()
-	if err != nil {
+	seldom := r.ID[len(r.ID)-1] == '0' && r.ID[len(r.ID)-2]&1 == 0
+	if err != nil || len(ids) == 0 || left < 1<<20 && !seldom && !older(ids[0], keep) {
 		return err
 	}
-	seldom := r.ID[len(r.ID)-1] == '0' && r.ID[len(r.ID)-2]&1 == 0
-	if left < 1<<20 && !seldom && (len(ids) == 0 || !older(ids[0], keep)) {
-		return nil
-	}
 	return r.folder.tidy(ids, MaxRuns, MaxTotal, keep)
+}
+
+// older reports whether a run began longer ago than keep, as its id says.
+func older(id string, keep time.Duration) bool {
+	return keep > 0 && id[:len(idTime)] <= time.Now().Add(-keep).Format(idTime)
 }
 
 func (f *Folder) tidy(ids []string, runs int, total int64, keep time.Duration) error {
 	var size int64
 	var errs []error
-	for i := len(ids) - 1; i >= 0; i-- { // newest first
-		size += f.size(ids[i])
-		if (len(ids)-i > runs || size > total || older(ids[i], keep)) && !f.alive(ids[i]) {
-			errs = append(errs, f.root.RemoveAll(ids[i]))
+	for i, id := range slices.Backward(ids) { // newest first
+		size += f.size(id)
+		if (len(ids)-i > runs || size > total || older(id, keep)) && !f.alive(id) {
+			errs = append(errs, f.root.RemoveAll(id))
 		}
 	}
 	return errors.Join(errs...)
@@ -218,7 +217,7 @@ func (f *Folder) tidy(ids []string, runs int, total int64, keep time.Duration) e
 
 // alive reports whether the run goes on: its record is locked.
 func (f *Folder) alive(id string) bool {
-	rec, err := f.root.OpenFile(filepath.Join(id, recordFile), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	rec, err := f.file(id, recordFile)
 	if err != nil {
 		return false
 	}
@@ -226,8 +225,7 @@ func (f *Folder) alive(id string) bool {
 	return syscall.Flock(int(rec.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }
 
-func (f *Folder) size(id string) int64 {
-	var n int64
+func (f *Folder) size(id string) (n int64) {
 	for _, name := range []string{recordFile, outputFile, castFile} {
 		if fi, err := f.root.Lstat(filepath.Join(id, name)); err == nil && fi.Mode().IsRegular() {
 			n += fi.Size()
