@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -162,7 +163,7 @@ func (c *Cmd) run() (err error) {
 	if done == nil && !c.alone { // of context.Background: the run takes no signal of this program all the same
 		done = make(chan struct{})
 	}
-	call := Call{Profile: p.profile, Context: p.context, By: p.role.By(c.Actor, ""), Word: p.word}
+	call := run.Call{Profile: p.profile, Context: p.context, By: p.role.By(c.Actor, ""), Word: p.word}
 	call.Done, call.Began = done, notes.Began
 	var s *session.Session
 	if p.session != "" {
@@ -175,7 +176,11 @@ func (c *Cmd) run() (err error) {
 	if err := c.into(&call, &who, p.spec, s); err != nil {
 		return err
 	}
-	out, err := Run(p.settings.With(&who), call)
+	its := p.settings.With(&who)
+	if s != nil {
+		call.Join = func(spec profile.RunConfig) (features.Outcome, error) { return callBox(its, s.Dir(), call, spec) }
+	}
+	out, err := run.Run(its, call)
 	if c.res.Run = out.ID; err != nil {
 		return err
 	}
@@ -210,9 +215,9 @@ func (c *Cmd) ended(out features.Outcome) {
 }
 
 // into completes a call whose profile resolves to spec. s is its session, or nil.
-func (c *Cmd) into(call *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
+func (c *Cmd) into(call *run.Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
 	if s != nil {
-		call.Tmp, call.Session, call.Start, call.OrElse, call.By.Session = s.Tmp, s.Dir(), s.Last, true, s.ID
+		call.Tmp, call.Start, call.OrElse, call.By.Session = s.Tmp, s.Last, true, s.ID
 	}
 	if c.Dir != "" {
 		call.Start, call.OrElse = c.Dir, false

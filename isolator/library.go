@@ -1,3 +1,11 @@
+// Package isolator runs programs in boxes, for other Go programs:
+//
+//	isolator.Main() // first in main
+//	p, err := isolator.Load(ctx, isolator.Options{Name: "tools"})
+//	result, err := p.Command(ctx, "make", "test").Run()
+//
+// What a run is made of is package run; here is what callers of tools need besides: profiles by name, file or
+// role, values for the standard streams, and sessions.
 package isolator
 
 import (
@@ -13,11 +21,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/connect"
-	"github.com/enr/inner/isolator/git/server"
-	"github.com/enr/inner/isolator/launch/box"
-	"github.com/enr/inner/isolator/launch/outside"
-	"github.com/enr/inner/isolator/procfs"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
@@ -34,20 +38,10 @@ var mainCalled bool // allowed: written once, by Main
 // started again as the supervisor of each box, and there Main does not return. In a normal
 // process it returns at once.
 func Main() {
-	switch {
-	case box.Is(os.Args):
-		os.Exit(box.Run())
-	case server.Is(os.Args):
-		os.Exit(serveGit(os.Args))
-	case isKeeper(os.Args):
+	if isKeeper(os.Args) {
 		os.Exit(keepBox())
-	case outside.Is(os.Args):
-		os.Exit(outside.Run())
-	case procfs.IsPart(os.Args):
-		os.Exit(procfs.Part(os.Args))
-	case connect.Is(os.Args):
-		os.Exit(connect.Run(os.Args[1], os.Args[2]))
 	}
+	run.Main()
 	mainCalled = true
 }
 
@@ -296,11 +290,11 @@ func (p *Profile) Classify(host string) (Place, error) {
 	if !filepath.IsAbs(host) {
 		host = filepath.Join(p.place.Cwd, host)
 	}
-	b, err := Show(p.settings.With(p.caller), Call{Profile: p.profile, Context: p.context, Word: p.word, By: p.role.By("", p.session)}, false)
+	b, err := run.Show(p.settings.With(p.caller), run.Call{Profile: p.profile, Context: p.context, Word: p.word, By: p.role.By("", p.session)}, false)
 	if err != nil {
 		return Place{}, refused(err)
 	}
-	a := b.Why().Path(filepath.Clean(host))
+	a := why.Of(b).Path(filepath.Clean(host))
 	box := a.Box
 	if a.Access == why.Absent || a.Access == why.Outside {
 		box = ""

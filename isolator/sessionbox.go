@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -32,7 +33,7 @@ import (
 )
 
 // The keeper of the box of a session is this program, started by the first call in a session
-// of the system of its own. It makes the box as Run does, and ends it when inner stop
+// of the system of its own. It makes the box as run.Run does, and ends it when inner stop
 // says so, when no call came for session.Idle, when a call comes that has another box, when its profile is
 // not allowed any more, or when it is killed: then everything in the box dies with it.
 
@@ -69,9 +70,9 @@ type keeperRefusal struct {
 const keeperListens = "ok"
 
 // startKeeper starts a keeper, and returns when it listens.
-func startKeeper(s *settings.Settings, c Call, key string) error {
+func startKeeper(s *settings.Settings, folder string, c run.Call, key string) error {
 	text, err := json.Marshal(keeperRequest{
-		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Version: s.Version, Key: key, Folder: c.Session, Dir: c.Context.Cwd,
+		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Version: s.Version, Key: key, Folder: folder, Dir: c.Context.Cwd,
 		File: c.Profile.Files[0], Scope: c.Profile.Scope, Overrides: c.Context.Overrides, By: c.By,
 	})
 	if err != nil {
@@ -133,8 +134,8 @@ type keeper struct {
 	notes    *caller.Notes
 	settings *settings.Settings
 	place    settings.Place
-	call     Call // that makes the box
-	box      *Prepared
+	call     run.Call // that makes the box
+	box      *run.Prepared
 	calls    *launch.Calls
 	done     chan struct{} // closed when the box is to end
 
@@ -158,7 +159,7 @@ func (k *keeper) run() error {
 	if err := k.load(); err != nil {
 		return err
 	}
-	_, err = Run(k.settings, k.call)
+	_, err = run.Run(k.settings, k.call)
 	return err
 }
 
@@ -169,7 +170,7 @@ func (k *keeper) load() (err error) {
 	who.Environ, who.Teller = os.Environ(), k.notes
 	s := settings.Of(who)
 	k.settings = s
-	k.call = Call{Word: "session " + q.By.Session, By: q.By, Tmp: filepath.Join(q.Folder, "tmp"), Instead: k.serve}
+	k.call = run.Call{Word: "session " + q.By.Session, By: q.By, Tmp: filepath.Join(q.Folder, "tmp"), Instead: k.serve}
 	if k.place, err = s.At(q.Dir); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (k *keeper) load() (err error) {
 }
 
 // serve launches the box that was prepared, and serves calls in it.
-func (k *keeper) serve(box *Prepared) error {
+func (k *keeper) serve(box *run.Prepared) error {
 	k.box = box
 	k.notes.Began()
 	o := box.Options()
@@ -191,12 +192,12 @@ func (k *keeper) serve(box *Prepared) error {
 	out.Result = box.Launch(o, nil)
 	k.end()
 	if !out.Started {
-		return StartFailure(out.Result)
+		return run.StartFailure(out.Result)
 	}
 	k.between.Lock()
 	defer k.between.Unlock()
 	out.Clock = k.clock
-	box.finish(&out)
+	box.Finish(&out)
 	k.settings.Audit(out.Events...)
 	return nil
 }
@@ -262,7 +263,7 @@ func (k *keeper) allowed() bool {
 	if p.Scope == profile.Local && s.Verdict(k.place, p).State != trust.Allowed {
 		return false
 	}
-	_, err := specOf(s, k.call)
+	_, err := run.SpecOf(s, k.call)
 	return err == nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -63,7 +64,7 @@ type callAnswer struct {
 
 // boxKey is what the box of a call is: whose, of which profile, role and project, and with which limits. A
 // call joins a box of its own key alone; what is the call's own is not in it.
-func boxKey(version string, c Call, spec profile.RunConfig) (string, error) {
+func boxKey(version string, c run.Call, spec profile.RunConfig) (string, error) {
 	spec.Env, spec.Cwd, spec.Entrypoint = profile.Env{}, "", profile.Entrypoint{}
 	spec.Output.Timeout, spec.AskedTimeout = 0, 0
 	var files []string
@@ -85,8 +86,8 @@ const mostJoins = 20
 // errAgain says that the call was not taken.
 var errAgain = errors.New("the box has ended")
 
-// callBox is Run in the box of a session.
-func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features.Outcome, err error) {
+// callBox runs a call in the box of the session whose folder this is.
+func callBox(s *settings.Settings, folder string, c run.Call, spec profile.RunConfig) (out features.Outcome, err error) {
 	q, err := requestOf(s, c, spec)
 	if err != nil {
 		return out, err
@@ -94,7 +95,7 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 	j := &joined{s: s, c: c, conn: -1}
 	for range mostJoins {
 		var a callAnswer
-		if j.conn, err = joinBox(s, c, q.Key); err == nil {
+		if j.conn, err = joinBox(s, folder, c, q.Key); err == nil {
 			a, err = j.call(q)
 			unix.Close(j.conn)
 		}
@@ -111,36 +112,36 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 	return out, unreachable(c, errors.New("it takes no call; another version of inner may have made it"))
 }
 
-func unreachable(c Call, err error) error {
+func unreachable(c run.Call, err error) error {
 	r := &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Hint: "inner stop " + c.By.Session}
 	r.Msg = fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err)
 	return r
 }
 
 // requestOf is a call as it would run now.
-func requestOf(s *settings.Settings, c Call, spec profile.RunConfig) (q callRequest, err error) {
-	spec = Named(s.Caller, spec)
+func requestOf(s *settings.Settings, c run.Call, spec profile.RunConfig) (q callRequest, err error) {
+	spec = run.Named(s.Caller, spec)
 	q = callRequest{
 		Argv: append([]string{spec.Entrypoint.Cmd}, spec.Entrypoint.Args...), Env: spec.Env, Environ: s.Environ,
 		Cwd: spec.Cwd, Start: c.Start, OrElse: c.OrElse, Word: c.Word, Timeout: spec.Output.Timeout, By: c.By,
 	}
-	if q.Program, err = Program(s.Caller, spec); err == nil {
+	if q.Program, err = run.Program(s.Caller, spec); err == nil {
 		q.Key, err = boxKey(s.Version, c, spec)
 	}
 	return q, err
 }
 
 // told tells what an answer has to tell, and returns it as an outcome.
-func told(s *settings.Settings, c Call, spec profile.RunConfig, a callAnswer) (features.Outcome, error) {
+func told(s *settings.Settings, c run.Call, spec profile.RunConfig, a callAnswer) (features.Outcome, error) {
 	for _, text := range a.SetUp {
 		s.Warn("%s", text)
 	}
-	c.began()
+	c.Began()
 	for _, text := range a.Notes {
 		s.Warn("%s", text)
 	}
 	if !a.Started {
-		return a.Outcome, StartFailure(a.Result)
+		return a.Outcome, run.StartFailure(a.Result)
 	}
 	if a.Lost {
 		s.Warn("the box of session %q ended, and this call with it", c.By.Session)
@@ -148,27 +149,27 @@ func told(s *settings.Settings, c Call, spec profile.RunConfig, a callAnswer) (f
 	if a.TimedOut {
 		s.Say("stopped after %s (timeout)", spec.Output.Timeout)
 	}
-	warnRewound(s.Caller, a.Rewound)
+	run.WarnRewound(s.Caller, a.Rewound)
 	return a.Outcome, nil
 }
 
 // joinBox connects to the keeper of the box of a session, and starts one where there is none.
-func joinBox(s *settings.Settings, c Call, key string) (conn int, err error) {
-	if conn, err = session.Dial(c.Session); !errors.Is(err, session.ErrNoBox) {
+func joinBox(s *settings.Settings, folder string, c run.Call, key string) (conn int, err error) {
+	if conn, err = session.Dial(folder); !errors.Is(err, session.ErrNoBox) {
 		return conn, err
 	}
-	starting, err := session.Starting(c.Session)
+	starting, err := session.Starting(folder)
 	if err != nil {
 		return -1, err
 	}
 	defer starting.Close()
-	if conn, err = session.Dial(c.Session); !errors.Is(err, session.ErrNoBox) {
+	if conn, err = session.Dial(folder); !errors.Is(err, session.ErrNoBox) {
 		return conn, err
 	}
-	if err := startKeeper(s, c, key); err != nil {
+	if err := startKeeper(s, folder, c, key); err != nil {
 		return -1, err
 	}
-	if conn, err = session.Dial(c.Session); errors.Is(err, session.ErrNoBox) {
+	if conn, err = session.Dial(folder); errors.Is(err, session.ErrNoBox) {
 		return -1, errAgain // a call of another box was faster
 	}
 	return conn, err
@@ -177,7 +178,7 @@ func joinBox(s *settings.Settings, c Call, key string) (conn int, err error) {
 // joined is one call in a box that it has joined.
 type joined struct {
 	s    *settings.Settings
-	c    Call
+	c    run.Call
 	conn int
 	outs [2]*streams.Output
 	news []string // of the box, for the answer

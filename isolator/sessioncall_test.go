@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 )
@@ -19,8 +20,8 @@ func TestServerEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := settings.Of(&caller.Caller{Home: t.TempDir(), InnerHome: t.TempDir(), Exe: exe})
-	c := Call{Session: t.TempDir(), Profile: &profile.Profile{Files: []profile.File{{}}}}
-	if _, err := joinBox(s, c, "key"); !errors.Is(err, errAgain) {
+	c := run.Call{Profile: &profile.Profile{Files: []profile.File{{}}}}
+	if _, err := joinBox(s, t.TempDir(), c, "key"); !errors.Is(err, errAgain) {
 		t.Errorf("%v, want %v", err, errAgain)
 	}
 }

@@ -185,14 +185,8 @@ func (k *keeper) after(q callRequest, a *callAnswer) {
 	defer k.between.Unlock()
 	now := runlog.Moment()
 	a.Clock, k.clock = k.clock, now
-	k.box.tellReplaced(k.calls.Replaced())
-	for _, f := range k.box.features {
-		if f.Between != nil && a.Started {
-			if err := f.Between(k.box.Run, &a.Outcome); err != nil {
-				k.settings.Fail(err)
-			}
-		}
-	}
+	a.Recovered, a.Replaced = k.calls.Replaced()
+	k.box.Between(&a.Outcome)
 	a.Limits = features.LimitTexts(k.box.Run, k.reached(a))
 	for _, text := range a.Limits {
 		reached := runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: k.box.Spec.Name, Reason: text + " reached"}
@@ -219,7 +213,7 @@ func (k *keeper) reached(a *callAnswer) []string {
 func (k *keeper) audit(q callRequest, a *callAnswer) {
 	c := k.call
 	c.Word, c.By = q.Word, q.By
-	events := ended(k.box, c, a.Outcome)
+	events := k.box.Ended(c, a.Outcome)
 	end := &events[len(events)-1]
 	end.Program, end.Args, end.Cwd = q.Program, max(0, len(q.Argv)-1), q.Cwd
 	if a.Lost {

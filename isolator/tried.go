@@ -7,12 +7,13 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 )
 
-// Try is Launch for those who look at the box from inside: change puts a program of theirs
+// Try is box.Launch for those who look at the box from inside: change puts a program of theirs
 // into the plan. Where the calls of a session share a box it is such a call, the second one
 // of its box, as inner exec --session would start it.
-func (b *Prepared) Try(o launch.Options, change func(plan.Plan) plan.Plan) launch.Result {
+func Try(b *run.Prepared, o launch.Options, change func(plan.Plan) plan.Plan) launch.Result {
 	if !b.Spec.SessionBox {
 		return b.Launch(o, change)
 	}

@@ -54,7 +54,7 @@ func main() {
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	stderr := tell.Teller{To: tell.To(os.Stderr)}
-	code, err := run(os.Args[1:], stderr)
+	code, err := tryAll(os.Args[1:], stderr)
 	if err != nil {
 		stderr.Fail(err)
 		code = fault.Code(err)
@@ -82,8 +82,8 @@ func parse(args []string) (f flags, err error) {
 	return f, nil
 }
 
-// run is the whole suite, or with --rows a part of it, and returns the exit code.
-func run(args []string, stderr tell.Teller) (int, error) {
+// tryAll is the whole suite, or with --rows a part of it, and returns the exit code.
+func tryAll(args []string, stderr tell.Teller) (int, error) {
 	f, err := parse(args)
 	if err != nil {
 		return 0, err

@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
@@ -155,7 +156,7 @@ func (s *suite) attackable() error {
 		if err != nil {
 			return "", err
 		}
-		return "", s.runIn(sc, who, func(*isolator.Prepared) error { return nil })
+		return "", s.runIn(sc, who, func(*run.Prepared) error { return nil })
 	})
 	if r := fault.AsRefusal(err); r != nil {
 		refused := *r
@@ -183,7 +184,7 @@ const (
 
 // runIn prepares a run in the project of a fixture, and does something in the place of its
 // program.
-func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*isolator.Prepared) error) error {
+func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*run.Prepared) error) error {
 	c, err := who.Context(settings.Place{Cwd: sc.App, Project: who.ProjectOf(sc.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: sc.App}, false)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*
 	if err != nil {
 		return err
 	}
-	_, err = isolator.Run(who, isolator.Call{Profile: s.profile, Context: c, Mode: features.Checks, Instead: instead, Shows: []plan.Bind{
+	_, err = run.Run(who, run.Call{Profile: s.profile, Context: c, Mode: features.Checks, Instead: instead, Shows: []plan.Bind{
 		{Host: self, Box: boxSuite, Reason: "the attack suite"},
 		{Host: s.inner, Box: boxInner, Reason: "inner, for attacks that call it"},
 	}})
@@ -209,7 +210,7 @@ func (s *suite) boxed(at attack.Attack, sc *attack.Fixture) (leak, declared stri
 		return s.launched(at, sc, who)
 	}
 	prepared := false
-	err = s.runIn(sc, who, func(box *isolator.Prepared) error {
+	err = s.runIn(sc, who, func(box *run.Prepared) error {
 		prepared = true
 		if at.Declared != nil {
 			declared = at.Declared(box.Spec)
@@ -251,7 +252,7 @@ func (s *suite) launched(at attack.Attack, sc *attack.Fixture, who *settings.Set
 }
 
 // tryIn puts an attack in the place of the program of a run.
-func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Fixture) (leak string, err error) {
+func tryIn(box *run.Prepared, at attack.Attack, s *attack.Fixture) (leak string, err error) {
 	ours, theirs, err := verify.Line()
 	if err != nil {
 		return "", err
@@ -269,14 +270,14 @@ func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Fixture) (leak st
 	trial := s.Trial
 	trial.Inner = boxInner
 	wait := attack.Ask(ours, trial, nil)
-	res := box.Try(o, func(p plan.Plan) plan.Plan {
+	res := isolator.Try(box, o, func(p plan.Plan) plan.Plan {
 		p.Program, p.Argv = boxSuite, []string{attack.Program, attack.Word}
 		return p
 	})
 	theirs.Close()
 	answer, err := wait()
 	if !res.Started {
-		return "", errors.New(isolator.StartFailure(res).Error()) // no refusal: it was to start
+		return "", errors.New(run.StartFailure(res).Error()) // no refusal: it was to start
 	}
 	// What a box does to its own end, and to inner's, is no answer; the host tells.
 	return at.Leak(s, answer.Said, cmp.Or(err, said(answer))), err

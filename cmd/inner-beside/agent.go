@@ -18,10 +18,10 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
@@ -277,11 +277,11 @@ func (a *app) toolBox(f toolFlags, dir string) (*toolBox, error) {
 	if err := a.AsAllowed(b.prof, c, spec); err != nil {
 		return nil, err
 	}
-	shown, err := isolator.Show(a.Settings, isolator.Call{Profile: b.prof, Context: c}, false)
+	shown, err := run.Show(a.Settings, run.Call{Profile: b.prof, Context: c}, false)
 	if err != nil {
 		return nil, err
 	}
-	b.table, b.git = shown.Why(), spec.GitDir == "rw"
+	b.table, b.git = why.Of(shown), spec.GitDir == "rw"
 	return b, nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/export"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
 )
 
@@ -80,7 +80,7 @@ func (a *app) export(f exportFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := isolator.Experimental(p); err != nil {
+	if err := run.Experimental(p); err != nil {
 		return err
 	}
 	if f.sign != "" {

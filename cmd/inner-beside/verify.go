@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify"
@@ -119,22 +120,22 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	if err != nil {
 		return report, err
 	}
-	if _, err := isolator.Program(a.Caller, isolator.Named(a.Caller, rc)); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
+	if _, err := run.Program(a.Caller, run.Named(a.Caller, rc)); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 		// The checks do not need it, and it adds nothing to the box.
 		a.Warn("%v; the sandbox is checked without it", err)
 		c.Overrides.Entrypoint = "/bin/sh"
 	}
-	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Mode: features.Checks, Instead: func(b *isolator.Prepared) error {
+	_, err = run.Run(a.Settings, run.Call{Profile: p, Context: c, Mode: features.Checks, Instead: func(b *run.Prepared) error {
 		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan}
 		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {
 			return fault.Refuse(125, "", "the checks cannot be prepared: %v", err)
 		}
 		defer exam.Close()
-		res := b.Try(exam.Options(), exam.Plan)
+		res := isolator.Try(b, exam.Options(), exam.Plan)
 		report = exam.Report()
 		if !res.Started {
-			return isolator.StartFailure(res)
+			return run.StartFailure(res)
 		}
 		return nil
 	}})

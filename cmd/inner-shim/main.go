@@ -16,8 +16,8 @@ import (
 	"runtime"
 
 	"github.com/enr/inner/cmd/internal/shim"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/shims"
 )
 
@@ -25,7 +25,7 @@ import (
 var version = "dev"
 
 func main() {
-	isolator.Main()
+	run.Main()
 	if code, first := shim.AsFirst(); first {
 		os.Exit(code)
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -174,14 +174,14 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 		pic.Profile.Extends = append(pic.Profile.Extends, a.Short(e))
 	}
 	rc, refused := settings.Resolve(p, c)
-	meant := isolator.Named(a.Caller, rc)
+	meant := run.Named(a.Caller, rc)
 	if refused == nil {
-		if _, err := isolator.Program(a.Caller, meant); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
+		if _, err := run.Program(a.Caller, meant); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 			refused, pic.Program.Missing = err, true
 			c.Overrides.Entrypoint = "/bin/sh" // the box is the same without it
 		}
 	}
-	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, false)
+	b, err := run.Show(a.Settings, run.Call{Profile: p, Context: c}, false)
 	if refused == nil {
 		refused = err
 		pic.Program.Path = a.Short(b.Program)
@@ -190,7 +190,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 		}
 	}
 	if refused == nil {
-		refused = isolator.Experimental(p)
+		refused = run.Experimental(p)
 	}
 	pic.Program.Folder = a.Short(meant.Cwd)
 	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)

@@ -17,11 +17,11 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/preview"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -167,8 +167,8 @@ func (a *app) runRun(f runFlags, extra []string) error {
 
 // callFor is the run that the flags ask for. That no profile can be used is noted in the audit
 // log, unless nothing was to run.
-func (a *app) callFor(f runFlags, pl settings.Place, o profile.Overrides) (isolator.Call, error) {
-	call := isolator.Call{Word: "run"}
+func (a *app) callFor(f runFlags, pl settings.Place, o profile.Overrides) (run.Call, error) {
+	call := run.Call{Word: "run"}
 	if !f.dryRun {
 		if err := a.FirstUse(); err != nil {
 			return call, err
@@ -194,8 +194,8 @@ func (a *app) callFor(f runFlags, pl settings.Place, o profile.Overrides) (isola
 }
 
 // dryRun prints what the run would be.
-func (a *app) dryRun(call isolator.Call, asJSON bool) error {
-	b, err := isolator.Show(a.Settings, call, !asJSON)
+func (a *app) dryRun(call run.Call, asJSON bool) error {
+	b, err := run.Show(a.Settings, call, !asJSON)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/rules"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
@@ -92,16 +93,16 @@ func (a *app) tableOf(pl settings.Place, p *profile.Profile) (*why.Table, error)
 	}
 	if p.Program() != "" { // the box is the same without it, and it may not be installed
 		if rc, err := p.Resolve(c); err == nil {
-			if _, err := isolator.Program(a.Caller, rc); err != nil {
+			if _, err := run.Program(a.Caller, rc); err != nil {
 				c.Overrides.Entrypoint = "/bin/sh"
 			}
 		}
 	}
-	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, false)
+	b, err := run.Show(a.Settings, run.Call{Profile: p, Context: c}, false)
 	if err != nil {
 		return nil, err
 	}
-	return b.Why(), nil
+	return why.Of(b), nil
 }
 
 // whyInside is what is known of the box that this process is in.
@@ -109,7 +110,7 @@ func whyInside(another bool) (*why.Table, error) {
 	if another {
 		return nil, fault.Refuse(126, "inner why PATH", "in a sandbox, inner why answers for this one alone")
 	}
-	data, err := os.ReadFile(why.Place)
+	data, err := os.ReadFile(rules.Place)
 	if err != nil {
 		return nil, fault.Refuse(125, "inner why -p NAME, on the host", "this sandbox has nothing to answer from: %v", err)
 	}

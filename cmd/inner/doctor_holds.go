@@ -1,11 +1,11 @@
 package main
 
 import (
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/run"
 )
 
 // holds says what holds each key of a profile in the box that was made for it.
-func (a *app) holds(b *isolator.Prepared) []finding {
+func (a *app) holds(b *run.Prepared) []finding {
 	list := []finding{ok("program", "%s", a.Short(b.Program))}
 	for _, h := range b.Holds() {
 		f := ok(h.Name, "%s", h.Text)

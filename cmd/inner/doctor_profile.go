@@ -6,9 +6,9 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 )
@@ -35,15 +35,15 @@ func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 	var holds []finding
 	call, err := a.callOf(name, who)
 	if err == nil {
-		call.Mode, call.Instead = features.Checks, func(b *isolator.Prepared) error {
+		call.Mode, call.Instead = features.Checks, func(b *run.Prepared) error {
 			res := b.Launch(launch.Options{Trial: true}, nil)
 			holds = a.holds(b) // now: the plan may be another one than before
 			if !res.Started {
-				return isolator.StartFailure(res)
+				return run.StartFailure(res)
 			}
 			return nil
 		}
-		_, err = isolator.Run(a.Settings, call)
+		_, err = run.Run(a.Settings, call)
 	}
 	out := checkup{Profile: name, Starts: err == nil}
 	if call.Profile != nil {
@@ -68,9 +68,9 @@ func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 }
 
 // callOf is the run that `inner run -p NAME` makes here.
-func (a *app) callOf(name string, who cli.WhoFlags) (isolator.Call, error) {
+func (a *app) callOf(name string, who cli.WhoFlags) (run.Call, error) {
 	if cli.InBox() {
-		return isolator.Call{}, errInBox()
+		return run.Call{}, errInBox()
 	}
 	call, pl, err := a.CallHere(name, who, profile.Overrides{})
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/run"
 )
 
 // TestDoctorBwrap: the version that a bwrap says of itself is judged.
@@ -40,7 +40,7 @@ func TestDoctorBwrap(t *testing.T) {
 
 // TestTooOldBwrapRefuses: the run says the same.
 func TestTooOldBwrapRefuses(t *testing.T) {
-	err := isolator.StartFailure(launch.Result{Code: 125, Reason: "bwrap: Unknown option --disable-userns"})
+	err := run.StartFailure(launch.Result{Code: 125, Reason: "bwrap: Unknown option --disable-userns"})
 	r := fault.AsRefusal(err)
 	if r == nil || r.Code != 125 || r.Hint != "inner doctor" || !strings.Contains(r.Msg, "bwrap is older than "+host.OldestBwrap) {
 		t.Errorf("%+v", r)

@@ -19,10 +19,10 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -68,10 +68,10 @@ func Stops(s *settings.Settings, p *profile.Profile, at profile.Context) error {
 
 // look is that, and what there is in the project that the box would not see.
 func look(s *settings.Settings, p *profile.Profile, at profile.Context) (hidden []string, err error) {
-	b, err := isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
+	b, err := run.Show(s, run.Call{Profile: p, Context: at}, false)
 	if fault.Code(err) == launch.CodeNotFound {
 		at.Overrides.Entrypoint = "/bin/sh" // the box is the same
-		b, err = isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
+		b, err = run.Show(s, run.Call{Profile: p, Context: at}, false)
 	}
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@
 // a Picture as they are; Text and HTML pass each through the clean function of their caller,
 // and HTML escapes it as well.
 //
-//	shown, err := isolator.Show(settings, call, false)
+//	shown, err := run.Show(settings, call, false)
 //	pic.Groups = picture.Groups(profile, shown)
 //	picture.Text(os.Stdout, pic, picture.Style{Width: 100})
 package picture

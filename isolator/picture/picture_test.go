@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
@@ -23,7 +23,7 @@ const (
 )
 
 // prepared is a run on a machine with a few secrets; change, and it is planned.
-func prepared(t *testing.T, change func(*features.Run)) *isolator.Prepared {
+func prepared(t *testing.T, change func(*features.Run)) *run.Prepared {
 	t.Helper()
 	dir := func(paths ...string) map[string]host.Path {
 		m := map[string]host.Path{}
@@ -32,7 +32,7 @@ func prepared(t *testing.T, change func(*features.Run)) *isolator.Prepared {
 		}
 		return m
 	}
-	run := &features.Run{
+	shown := &features.Run{
 		Settings: settings.Of(&caller.Caller{Home: home, InnerHome: home + "/.inner"}),
 		Spec: profile.RunConfig{
 			Name: "web", HomeDir: home, Project: work, Workdir: work, Cwd: work, WorkdirMode: profile.RW, Base: "host", Home: "isolated",
@@ -70,19 +70,19 @@ func prepared(t *testing.T, change func(*features.Run)) *isolator.Prepared {
 		Reach: features.Reach{Lines: []features.ReachLine{{Text: "can reach api.example.net [capability claude]"}}},
 	}
 	for _, p := range []string{"/usr/bin/bash"} {
-		run.Facts.Paths[p] = host.Path{Kind: host.File, Real: p}
+		shown.Facts.Paths[p] = host.Path{Kind: host.File, Real: p}
 	}
 	clone, ok := capability.Find("claude", nil)
 	if !ok {
 		t.Fatal("no capability claude")
 	}
-	run.Agents = []capability.Capability{clone}
-	change(run)
+	shown.Agents = []capability.Capability{clone}
+	change(shown)
 	var err error
-	if run.Plan, err = plan.Build(run.Spec, run.Facts, run.Assets); err != nil {
+	if shown.Plan, err = plan.Build(shown.Spec, shown.Facts, shown.Assets); err != nil {
 		t.Fatal(err)
 	}
-	return &isolator.Prepared{Run: run}
+	return &run.Prepared{Run: shown}
 }
 
 // rows writes groups one row to a line: way, and what the row says.

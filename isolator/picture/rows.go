@@ -9,10 +9,10 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 )
@@ -42,7 +42,7 @@ func sections() []section {
 
 // Groups sorts what is known of a box into groups; empty ones are left out. Of a run that would be
 // refused, and has no plan, there are the grants alone.
-func Groups(p *profile.Profile, b *isolator.Prepared) (out []Group) {
+func Groups(p *profile.Profile, b *run.Prepared) (out []Group) {
 	for _, s := range sections() {
 		out = append(out, Group{Key: s.key, Title: s.title})
 	}
@@ -126,7 +126,7 @@ func row(way Way, word string, list ...string) []Row {
 }
 
 // planned is what the plan and the host add to the grants, by groups.
-func planned(b *isolator.Prepared) map[string][]Row {
+func planned(b *run.Prepared) map[string][]Row {
 	var kept []string
 	for _, p := range protected(b) {
 		kept = append(kept, b.Short(p))
@@ -157,7 +157,7 @@ func planned(b *isolator.Prepared) map[string][]Row {
 }
 
 // Unseen are the places of the project, or of the working folder, that the box would not see, relative to it.
-func Unseen(b *isolator.Prepared) (out []string) {
+func Unseen(b *run.Prepared) (out []string) {
 	for _, place := range b.Plan.Masked {
 		if rest, below := paths.Rest(cmp.Or(b.Spec.Project, b.Spec.Workdir), place); below && rest != "" && files.Exists(place) {
 			out = append(out, rest)
@@ -167,7 +167,7 @@ func Unseen(b *isolator.Prepared) (out []string) {
 }
 
 // protected are the places of the host that the box can only read, in a folder that it can change.
-func protected(b *isolator.Prepared) (out []string) {
+func protected(b *run.Prepared) (out []string) {
 	for _, o := range b.Plan.Ops {
 		in := slices.ContainsFunc(b.Spec.WritableRoots(), func(root string) bool { return paths.Inside(root, o.Dest) })
 		empty := o.Kind == plan.OpTmpfs && !o.Writable() && !strings.HasPrefix(o.Reason, "hidden:") // until the start, where nothing is
@@ -193,7 +193,7 @@ func variables(p plan.Plan) (names []string) {
 }
 
 // hidden says which kinds of things of the table are hidden, and in how many places of this host.
-func hidden(b *isolator.Prepared) (rows []Row) {
+func hidden(b *run.Prepared) (rows []Row) {
 	if b.Facts.Home == "" { // nothing was probed
 		return row(Shut, "hides", "what inner profile resources lists, and what you hide yourself")
 	}
@@ -235,7 +235,7 @@ func hidden(b *isolator.Prepared) (rows []Row) {
 
 // organisation says what the administrator of this computer takes from the box, each with its
 // line in the file.
-func organisation(b *isolator.Prepared) (rows []Row) {
+func organisation(b *run.Prepared) (rows []Row) {
 	for _, o := range b.Spec.Organisation {
 		value, err := strconv.Unquote(o.Value)
 		if err != nil {
@@ -247,7 +247,7 @@ func organisation(b *isolator.Prepared) (rows []Row) {
 }
 
 // gone is what does not outlive the run.
-func gone(b *isolator.Prepared) []string {
+func gone(b *run.Prepared) []string {
 	list := []string{"/tmp, and everything else it has of its own"}
 	copies := slices.ContainsFunc(b.Spec.Mounts, func(m profile.Mount) bool { return m.Mode == profile.SafeRW })
 	if copies && !b.Spec.Output.Review { // else they are for inner changes
@@ -260,7 +260,7 @@ func gone(b *isolator.Prepared) []string {
 }
 
 // later says what the box can change that runs on the machine afterwards, without a box.
-func later(b *isolator.Prepared) []Row {
+func later(b *run.Prepared) []Row {
 	rc := b.Spec
 	roots := rc.WritableRoots()
 	if len(roots) == 0 {

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/shims"
@@ -36,7 +36,7 @@ func each[T any](list []T, row func(T) object) (rows []object) {
 // JSON is everything that the launcher of a run gets, and what is made on the host for it.
 // contrib/frozen.sh compares it between two versions of inner, so a field of a plan that is
 // missing here is a field that nobody compares.
-func JSON(b *isolator.Prepared) (map[string]any, error) {
+func JSON(b *run.Prepared) (map[string]any, error) {
 	rc, p := b.Spec, b.Plan
 	args := each(p.Ops, func(op plan.Op) object {
 		words := []string{}
@@ -83,7 +83,7 @@ func containerJSON(c *plan.Container) object {
 }
 
 // launchJSON is what the launcher gets beside bwrap's arguments and the program.
-func launchJSON(b *isolator.Prepared) object {
+func launchJSON(b *run.Prepared) object {
 	rc, p := b.Spec, b.Plan
 	fills := each(p.Fills, func(f plan.Fill) object {
 		return object{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room}
@@ -151,7 +151,7 @@ func landlockJSON(l *plan.Landlock) object {
 
 // dataJSON are the contents of files that exist only in the box, by their descriptors. What
 // opens the display of the person is a secret.
-func dataJSON(b *isolator.Prepared) []any {
+func dataJSON(b *run.Prepared) []any {
 	var out []any
 	for i, content := range b.Plan.Data {
 		entry := object{"fd": plan.FirstDataFD + i}
@@ -181,7 +181,7 @@ func reachJSON(r features.Reach) object {
 }
 
 // stagedJSON is what would be made on the host for the run.
-func stagedJSON(b *isolator.Prepared) (object, error) {
+func stagedJSON(b *run.Prepared) (object, error) {
 	places := b.Facts.Later
 	clones := each(b.Agents, func(c capability.Capability) object {
 		places = slices.Concat(places, features.Wanted(b.Spec, c.Wants))

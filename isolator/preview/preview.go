@@ -1,7 +1,7 @@
 // Package preview renders what a run would be: as a command to paste into a shell, and as
 // JSON. It makes nothing, and never shows the value of a variable that looks like a secret.
 //
-//	shown, err := isolator.Show(settings, call, true)
+//	shown, err := run.Show(settings, call, true)
 //	os.Stdout.Write(preview.Command(shown))
 package preview
 
@@ -15,14 +15,14 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
 )
 
 // Command is what makes the box, as a command to paste.
-func Command(b *isolator.Prepared) []byte {
+func Command(b *run.Prepared) []byte {
 	if b.Plan.Container != nil {
 		return engineCommand(b.Plan.Container)
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
 )
 
 // Every field of a plan is in what --dry-run --json prints: contrib/frozen.sh compares that.
@@ -96,6 +96,6 @@ func TestDryJSONHidesTheDisplay(t *testing.T) {
 	}
 }
 
-func preview(p plan.Plan) *isolator.Prepared {
-	return &isolator.Prepared{Run: &features.Run{Plan: p}}
+func preview(p plan.Plan) *run.Prepared {
+	return &run.Prepared{Run: &features.Run{Plan: p}}
 }

@@ -14,7 +14,7 @@ import (
 // and not where it has one of its own, as in a copy or in its home. A path at which there is
 // nothing is judged like the nearest folder above it.
 func (t *Table) Direct(asked string) Answer {
-	if t.s == nil {
+	if t.box == nil {
 		return Answer{Asked: asked, Access: Outside, How: "asked inside a box"}
 	}
 	host, there := real(t.disk, asked)
@@ -41,9 +41,9 @@ func (t *Table) same(host string) Answer {
 	if !a.Granted(false) {
 		return a
 	}
-	_, r := over(t.Rules, a.Box)
+	_, r := over(t.rules, a.Box)
 	if r != nil && r.kind == shown && r.source != "" {
-		_, staged := t.s.Original(r.source)
+		_, staged := t.staged(r.source)
 		rest, _ := paths.Rest(r.At, a.Box)
 		if real, _ := real(t.disk, filepath.Join(r.source, rest)); !staged && real == host {
 			return a
@@ -59,10 +59,10 @@ func (t *Table) new(host string) string {
 	if key := t.hidden(host); key != "" {
 		return key
 	}
-	if _, text := t.pattern(host); text != "" && !strings.HasPrefix(text, "!") {
+	if _, text := t.Pattern(host); text != "" && !strings.HasPrefix(text, "!") {
 		return "sandbox.hide"
 	}
-	if slices.Contains(t.s.Spec.Allow, "project-config") {
+	if slices.Contains(t.box.Spec.Allow, "project-config") {
 		return ""
 	}
 	return t.obeyed(host)
@@ -71,7 +71,7 @@ func (t *Table) new(host string) string {
 // obeyed returns the key that forbids making a file at a path because of its name or that of a
 // folder above it: a repository or a project would begin there, or tools outside would obey it.
 func (t *Table) obeyed(host string) string {
-	for p, kind := host, sensitive.File; p != "/" && p != t.s.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
+	for p, kind := host, sensitive.File; p != "/" && p != t.box.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
 		if name := filepath.Base(p); strings.EqualFold(name, ".git") || strings.EqualFold(name, ".inner") {
 			return "sandbox.git_dir" // a repository or a project of inner would begin there
 		}
@@ -87,7 +87,7 @@ func (t *Table) obeyed(host string) string {
 // reads what reads says: of a place below the path, which may be a folder.
 func (t *Table) HidesBelow(asked string, reads func(rest string, folder bool) bool) (place string, found bool) {
 	host, _ := real(t.disk, asked)
-	for _, r := range t.Rules {
+	for _, r := range t.rules {
 		rest, below := paths.Rest(host, r.At)
 		if (r.Hides || r.kind == file) && below && reads(rest, t.disk.at(r.At).kind != 'f') {
 			return r.At, true

@@ -97,7 +97,7 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 	case allow != "":
 		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
 		a.Key, a.From = "sandbox.network_allow", t.allowedAt(allow)
-		if t.s != nil && name != "" {
+		if t.box != nil && name != "" {
 			t.resolved(a, name, port)
 		}
 	case t.Network == string(profile.NetAsk):
@@ -117,7 +117,7 @@ func (t *Table) allowedAt(entry string) string {
 func (t *Table) resolved(a *Answer, name string, port uint16) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	why, around := netproxy.NewPolicy(t.s.Allow, t.s.Deny).Refuses(ctx, name, port)
+	why, around := netproxy.NewPolicy(t.box.Reach.Allow, t.box.Reach.Deny).Refuses(ctx, name, port)
 	if why == "" {
 		return
 	}
@@ -152,12 +152,12 @@ func (t *Table) Env(name string) Answer {
 	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, How: "it does not pass", Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
 	value, there := t.variable(name)
 	switch {
-	case there && t.s == nil:
+	case there && t.box == nil:
 		a.Access, a.Box, a.How, a.Widen = ReadOnly, name, "it is set", ""
 	case there:
 		a.Access, a.Box, a.Widen = ReadOnly, name, ""
 		a.How, a.Key, a.From = t.setBy(name, value)
-	case t.s != nil:
+	case t.box != nil:
 		t.withheld(&a, name)
 	}
 	return a
@@ -166,25 +166,25 @@ func (t *Table) Env(name string) Answer {
 // setBy says why a variable of the box has its value, by which key, and where that was written.
 func (t *Table) setBy(name, value string) (how, key, from string) {
 	const always = "every box has it"
-	mine, inherited := t.s.Facts.Env[name]
+	mine, inherited := t.box.Facts.Env[name]
 	switch {
-	case slices.ContainsFunc(t.s.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
-		return "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
+	case slices.ContainsFunc(t.box.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
+		return "the profile sets it", "env.set", cmp.Or(t.Origin("env.set."+name, ""), "--env")
 	case !inherited || mine != value:
 		return "inner sets it", "", always
 	}
-	return "the caller's own", "env.inherit", cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.clearenv", ""), always)
+	return "the caller's own", "env.inherit", cmp.Or(t.Origin("env.inherit", name), t.Origin("env.inherit", ""), t.Origin("env.clearenv", ""), always)
 }
 
 // withheld completes the answer for a variable that the box does not have.
 func (t *Table) withheld(a *Answer, name string) {
-	_, outside := t.s.Facts.Env[name]
+	_, outside := t.box.Facts.Env[name]
 	switch {
-	case t.s.Spec.Env.Kept(name):
+	case t.box.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
-		for _, o := range originsOf(t.s.Spec.Organisation, "hide.env") {
+		for _, o := range t.box.Spec.Organisation {
 			pattern, _ := strconv.Unquote(o.Value)
-			if profile.VariableLike(pattern, name) {
+			if o.Key == "hide.env" && profile.VariableLike(pattern, name) {
 				a.From, a.Widen = o.Place(), ""
 			}
 		}
@@ -195,10 +195,10 @@ func (t *Table) withheld(a *Answer, name string) {
 
 // variable looks up a variable of the box.
 func (t *Table) variable(name string) (value string, there bool) {
-	if t.s == nil {
+	if t.box == nil {
 		return os.LookupEnv(name)
 	}
-	for _, kv := range t.s.Plan.Env {
+	for _, kv := range t.box.Plan.Env {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
 			return v, true
 		}
@@ -212,8 +212,8 @@ func (t *Table) Command(name string) Answer {
 	path, _ := t.variable("PATH")
 	a.Box = t.onPath(name, path, t.follow)
 	a.Real = a.Box
-	if t.s != nil {
-		a.Real = t.onPath(name, t.s.Facts.Env["PATH"], func(p string) (string, entry) { return real(t.disk, p) })
+	if t.box != nil {
+		a.Real = t.onPath(name, t.box.Facts.Env["PATH"], func(p string) (string, entry) { return real(t.disk, p) })
 	}
 	if slices.Contains(t.Blocked, name) {
 		a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"
@@ -243,7 +243,7 @@ func (t *Table) Command(name string) Answer {
 // onPath returns where a command is found in the folders of a PATH; at resolves a path.
 func (t *Table) onPath(name, path string, at func(string) (string, entry)) string {
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) || t.s != nil && dir == t.shims() {
+		if !filepath.IsAbs(dir) || t.box != nil && dir == t.shims() {
 			continue
 		}
 		if p, e := at(filepath.Join(dir, name)); e.kind == 'f' && e.read && e.perms&0o111 != 0 {
@@ -254,4 +254,4 @@ func (t *Table) onPath(name, path string, at func(string) (string, entry)) strin
 }
 
 // shims returns the folder of shims of the host, which is on PATH and empty in a box.
-func (t *Table) shims() string { return filepath.Join(t.s.Facts.InnerHome, "shims", "bin") }
+func (t *Table) shims() string { return filepath.Join(t.box.Facts.InnerHome, "shims", "bin") }

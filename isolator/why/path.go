@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/rules"
 )
 
 // maxLinks is how many links are followed in resolving one path (path_resolution(7)).
@@ -17,7 +18,7 @@ func (t *Table) Path(asked string) Answer {
 	box, e := t.follow(asked)
 	a := Answer{Asked: asked, Box: box, Real: box}
 	var onHost entry
-	if t.s != nil {
+	if t.box != nil {
 		a.Real, onHost = real(t.disk, asked)
 		if e.kind == '-' && onHost.kind != '-' {
 			a.own = asked // be it a link to what the box has
@@ -35,7 +36,7 @@ func (t *Table) Path(asked string) Answer {
 
 // judge fills in the answer that follows from the entry in the box and the one on the host.
 func (t *Table) judge(a *Answer, e, onHost entry) {
-	r := &t.Rules[e.rule]
+	r := &t.rules[e.rule]
 	a.How, a.Key, a.From = r.How, r.Key, r.From
 	switch {
 	case e.kind == '-':
@@ -72,23 +73,23 @@ func (e entry) barred(write bool) (access Access, how string) {
 // special reports whether something is a socket, a FIFO or a device, which a read-only mount does
 // not keep a box from writing to, and whether Landlock does not either.
 func (t *Table) special(e entry, box string) bool {
-	return e.kind == 's' && t.s != nil && !t.confined(box)
+	return e.kind == 's' && t.box != nil && !t.confined(box)
 }
 
 // nothing fills in the answer for a path at which the box has nothing.
-func (t *Table) nothing(a *Answer, r *Rule, onHost entry) {
+func (t *Table) nothing(a *Answer, r *rule, onHost entry) {
 	there := onHost.kind != '-'
 	a.Box = ""
 	switch {
-	case r.Hides && (t.s == nil || there):
+	case r.Hides && (t.box == nil || there):
 		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: ")
-	case t.s == nil || !there:
+	case t.box == nil || !there:
 		a.Access, a.How, a.Key, a.From = Absent, "there is nothing", "", ""
 		t.makeable(a)
 	default:
 		a.Access, a.How = Outside, "not shown in the box"
 		if key := t.hidden(a.Real); key != "" {
-			a.Access, a.Key, a.From = Hidden, key, builtIn
+			a.Access, a.Key, a.From = Hidden, key, rules.BuiltIn
 		}
 	}
 }
@@ -96,15 +97,15 @@ func (t *Table) nothing(a *Answer, r *Rule, onHost entry) {
 // makeable completes the answer about what is nowhere, where the box can make something of that name and it stays.
 func (t *Table) makeable(a *Answer) {
 	dir, above := t.follow(filepath.Dir(a.Asked))
-	at, r := filepath.Join(dir, filepath.Base(a.Asked)), &t.Rules[above.rule]
-	if above.kind == 'd' && above.write && r.Write && t.entry(at).kind == '-' && (t.s == nil || t.new(at) == "") {
+	at, r := filepath.Join(dir, filepath.Base(a.Asked)), &t.rules[above.rule]
+	if above.kind == 'd' && above.write && r.Write && t.entry(at).kind == '-' && (t.box == nil || t.new(at) == "") {
 		a.Makes, a.How, a.Key, a.From = true, "there is nothing, and the box can make it: "+r.How, r.Key, r.From
 	}
 }
 
 // confined reports whether Landlock keeps the box from writing at a place.
 func (t *Table) confined(box string) bool {
-	l := t.s.Plan.Landlock
+	l := t.box.Plan.Landlock
 	return l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, box) })
 }
 
@@ -162,12 +163,12 @@ func names(p string) []string {
 
 // entry returns what is at a path of the box, without following links.
 func (t *Table) entry(p string) entry {
-	i, r := over(t.Rules, p)
+	i, r := over(t.rules, p)
 	if r == nil {
 		return entry{kind: '-'}
 	}
 	rest, _ := paths.Rest(r.At, p)
-	if t.s == nil { // inside a box
+	if t.box == nil { // inside a box
 		e := t.disk.at(p)
 		e.rule = i
 		if r.Hides && rest == "" {
@@ -180,7 +181,7 @@ func (t *Table) entry(p string) entry {
 	return e
 }
 
-func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
+func (t *Table) entryOf(i int, r *rule, p, rest string) entry {
 	switch r.kind {
 	case file:
 		if rest != "" {
@@ -196,12 +197,12 @@ func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
 }
 
 // mounted returns what a mount of something has at a path below it.
-func (t *Table) mounted(r *Rule, rest string) entry {
-	source, staged := t.s.Original(r.source)
+func (t *Table) mounted(r *rule, rest string) entry {
+	source, staged := t.staged(r.source)
 	switch {
 	case !staged:
 		source = r.source
-	case rest != "" && (source == "" || !t.s.Copied(r.At, rest)):
+	case rest != "" && (source == "" || !t.copied(r.At, rest)):
 		return entry{kind: '-'}
 	case source == "": // made for the run, and known by its place alone
 		return entry{kind: 'd', read: true, write: true, perms: 0o700}
@@ -221,11 +222,11 @@ func (t *Table) mounted(r *Rule, rest string) entry {
 
 // put returns what inner copies to a path of the box's own home at the start.
 func (t *Table) put(source, rest string) (e entry, ok bool) {
-	home := t.s.Facts.OwnHome
+	home := t.box.Facts.OwnHome
 	if home == nil || source != home.Path {
 		return entry{}, false
 	}
-	original, ok := t.s.Put(rest)
+	original, ok := t.copiedHome(rest)
 	if !ok {
 		return entry{}, false
 	}
@@ -243,7 +244,7 @@ func (t *Table) copyOf(original string) (e entry, ok bool) {
 // original returns the host path that is shown for a source; "" for what is made for the run and
 // has none.
 func (t *Table) original(source string) string {
-	if original, staged := t.s.Original(source); staged {
+	if original, staged := t.staged(source); staged {
 		return original
 	}
 	return source
@@ -251,15 +252,15 @@ func (t *Table) original(source string) string {
 
 // inMemory returns what a folder in memory has at a path: what inner makes there, the folders
 // above what is mounted in it, or the content that it is filled with.
-func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
+func (t *Table) inMemory(i int, r *rule, p, rest string) entry {
 	own := entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
 	if rest == "" {
 		return own
 	}
-	for _, later := range t.Rules[i+1:] {
+	for _, later := range t.rules[i+1:] {
 		switch {
 		case later.At == p && later.kind == link:
-			return entry{kind: 'l', text: later.text}
+			return entry{kind: 'l', text: later.Op.Source}
 		case paths.Below(p, later.At):
 			return own
 		}
@@ -269,8 +270,8 @@ func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
 
 // filled returns what a folder in memory has at a path of the content that it is filled with.
 func (t *Table) filled(folder, rest string) entry {
-	for _, f := range t.s.Plan.Fills {
-		if f.Dest != folder || !t.s.Copied(f.Dest, rest) {
+	for _, f := range t.box.Plan.Fills {
+		if f.Dest != folder || !t.copied(f.Dest, rest) {
 			continue
 		}
 		if e, ok := t.copyOf(filepath.Join(t.original(f.Source), rest)); ok {
@@ -287,8 +288,8 @@ func deviceNodes() []string {
 
 // kernels returns what /proc or /dev of the box has at a path: roughly what the host's has, and
 // the folders above what is mounted there.
-func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
-	if rest != "" && slices.ContainsFunc(t.Rules[i+1:], func(later Rule) bool { return paths.Inside(p, later.At) }) {
+func (t *Table) kernels(i int, r *rule, p, rest string) entry {
+	if rest != "" && slices.ContainsFunc(t.rules[i+1:], func(later rule) bool { return paths.Inside(p, later.At) }) {
 		return entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
 	}
 	first, _, below := strings.Cut(rest, "/")
@@ -301,7 +302,7 @@ func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
 // elsewhere looks for another place at which the box shows a path of the host, by the name that is
 // asked: what only a link leads to, which the box lacks, is not there for who asks for the link.
 func (t *Table) elsewhere(asked string) (string, entry, bool) {
-	for i, r := range t.Rules {
+	for i, r := range t.rules {
 		if r.kind != shown {
 			continue
 		}
@@ -311,7 +312,7 @@ func (t *Table) elsewhere(asked string) (string, entry, bool) {
 				continue
 			}
 			at := filepath.Join(r.At, rest)
-			if j, _ := over(t.Rules, at); j != i {
+			if j, _ := over(t.rules, at); j != i {
 				continue
 			}
 			if box, e := t.follow(at); e.kind != '-' {
@@ -324,9 +325,9 @@ func (t *Table) elsewhere(asked string) (string, entry, bool) {
 
 // sources returns the paths of the host that a place of the box shows: the real one, and that of
 // a mount as its profile writes it.
-func (t *Table) sources(r Rule) []string {
+func (t *Table) sources(r rule) []string {
 	list := []string{t.original(r.source)}
-	for _, m := range t.s.Spec.Mounts {
+	for _, m := range t.box.Spec.Mounts {
 		if m.Dest == r.At {
 			list = append(list, m.Source)
 		}

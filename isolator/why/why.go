@@ -3,20 +3,24 @@
 // what would grant more. The answers come from the plan of the run, which is also what the box is
 // made from, and not from the profile a second time.
 //
-//	t := why.Of(why.Subject{Spec: spec, Facts: facts, Staged: staged, Plan: plan, Origins: p.Origins()})
+//	t := why.Of(prepared)                // of package run
 //	a := t.Path("/home/u/app/.env")      // Access "hidden", Key "env-files"
 //
-// Inside a box there is no plan. inner puts a Summary there, and Read makes a Table of it that
-// also looks at the files of the box.
+// Inside a box there is no plan. The box has the rules of package rules, and Read makes a Table of
+// them that also looks at the files of the box.
 package why
 
-import "github.com/enr/inner/internal/paths"
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
 
-// Place is where a box has its Summary.
-const Place = paths.BoxWhy
-
-// builtIn is Answer.From for a resource that inner itself hides.
-const builtIn = "built in: inner profile resources"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/rules"
+	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/profile"
+)
 
 // Access says how much the box has of a thing of the host.
 type Access string
@@ -52,21 +56,13 @@ func (a Answer) Granted(write bool) bool {
 	return a.Access == ReadWrite || a.Access == ReadOnly && !write
 }
 
-// Rule says what is mounted at one place of the box. It overrides earlier rules for that place
-// and everything below it.
-type Rule struct {
-	At    string `json:"at"` // a box path
-	Write bool   `json:"write,omitempty"`
-	Hides bool   `json:"hides,omitempty"` // it covers something of the host
-	How   string `json:"how,omitempty"`
-	Key   string `json:"key,omitempty"`
-	From  string `json:"from,omitempty"`
-	Widen string `json:"widen,omitempty"` // not for one path: see Table.widen
-
+// rule is a rule of the box, and what shows it.
+type rule struct {
+	rules.Rule
+	Widen  string // not for one path: see Table.widen
+	stated bool   // Widen is the whole answer
 	kind   kind
 	source string // what of the host is shown there; "" for what is made for the box
-	text   string // of a link
-	stated bool   // Widen is the whole answer
 }
 
 // kind is what an operation puts at a place.
@@ -83,32 +79,113 @@ const (
 
 // Table is everything there is to say about one box.
 type Table struct {
-	Profile string            `json:"profile"`
-	File    string            `json:"file"` // base name of the profile's file
-	Network string            `json:"network"`
-	Allow   []string          `json:"allow,omitempty"` // entries of hosts
-	Deny    []string          `json:"deny,omitempty"`
-	Ports   map[uint16]uint16 `json:"ports,omitempty"`   // of this computer, and which of the box it is
-	Blocked []string          `json:"blocked,omitempty"` // commands of [noop] block
-	Rules   []Rule            `json:"rules"`
-	From    []From            `json:"from,omitempty"` // of keys that are not about a place
-
-	s      *Subject // nil inside a box
-	disk   disk
-	hidden func(hostPath string) string // the key of a resource; nil inside a box
-	keys   map[string]bool              // of resources; nil inside a box
+	*rules.Table
+	rules []rule
+	box   *run.Prepared // nil inside a box
+	disk  disk
+	keys  map[string]bool // of resources
 }
 
-// From is where a key was written.
-type From struct {
-	Key  string `json:"key"`
-	From string `json:"from"`
+// Of returns the table of a planned run.
+func Of(b *run.Prepared) *Table {
+	return tableOf(b.Rules(), b, onHost{})
+}
+
+// Read returns the table of the box that this process is in, from what the box has at rules.Place.
+func Read(text []byte) (*Table, error) {
+	var of rules.Table
+	if err := json.Unmarshal(text, &of); err != nil {
+		return nil, err
+	}
+	return tableOf(&of, nil, inBox{}), nil
+}
+
+func tableOf(of *rules.Table, b *run.Prepared, d disk) *Table {
+	t := &Table{Table: of, box: b, disk: d, keys: map[string]bool{}}
+	for _, key := range profile.AllowKeys() {
+		t.keys[key] = true
+	}
+	for _, r := range of.Rules {
+		for _, r := range served(t.ruleOf(r)) {
+			r.Widen, r.stated = t.widenOf(r)
+			t.rules = append(t.rules, r)
+		}
+	}
+	return t
+}
+
+// hidden returns the key of the resource that hides a path of the host; "" for none.
+func (t *Table) hidden(hostPath string) string {
+	if key := plan.ResourceAt(hostPath, t.box.Spec, t.box.Facts); !slices.Contains(t.box.Spec.Allow, key) {
+		return key
+	}
+	return ""
+}
+
+// ruleOf says what shows a rule. In the box, the box is all there is.
+func (t *Table) ruleOf(of rules.Rule) rule {
+	r := rule{Rule: of, source: of.Op.Source}
+	if t.box == nil {
+		r.source = of.At
+		return r
+	}
+	switch of.Op.Kind {
+	case plan.OpMask, plan.OpData, plan.OpFile:
+		r.kind, r.source = file, ""
+	case plan.OpTmpfs:
+		r.kind, r.source = folder, ""
+	case plan.OpProc, plan.OpDev:
+		r.kind, r.source = kernels, of.At
+	case plan.OpSymlink:
+		r.kind, r.source = link, ""
+	case plan.OpDir:
+		r.kind, r.source = made, ""
+	}
+	return r
+}
+
+// served returns what becomes of a rule where a git directory is served: a box can write most of it.
+func served(r rule) []rule {
+	all := []rule{r}
+	if !r.Served {
+		return all
+	}
+	for _, of := range []struct {
+		name, how string
+		write     bool
+		kind      kind
+	}{
+		{name: "hooks", how: "your hooks, which run in the box as well"},
+		{name: "description", how: "the repository's own"},
+		{name: "branches", how: "the repository's own"},
+		{name: "config", how: "settings made of yours: what the box changes stays with it", write: true},
+		{name: "objects", how: "what the box adds; it reads the repository's own", write: true, kind: folder},
+	} {
+		below := r
+		below.At, below.source, below.How, below.Write = filepath.Join(r.At, of.name), filepath.Join(r.source, of.name), of.how, r.Write && of.write
+		if of.kind == folder {
+			below.kind, below.source = folder, ""
+		}
+		all = append(all, below)
+	}
+	return all
+}
+
+// over returns the rule that decides about a box path, and its index.
+func over(list []rule, p string) (int, *rule) {
+	for i := range slices.Backward(list) {
+		r := &list[i]
+		if r.kind != link && r.kind != made && paths.Below(r.At, p) {
+			return i, r
+		}
+	}
+	return -1, nil
 }
 
 // Workdir is the working folder of the box, as the host has it; "" inside a box.
 func (t *Table) Workdir() string {
-	if t.s == nil {
+	if t.box == nil {
 		return ""
 	}
-	return t.s.Spec.Workdir
+	return t.box.Spec.Workdir
 }

@@ -2,7 +2,6 @@ package why
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,17 +9,16 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/gitignore"
 )
 
 // widenOf returns what to write to get more of a whole rule. stated says that this is the whole
 // answer; otherwise it depends on the path that is asked for.
-func (t *Table) widenOf(r Rule) (text string, stated bool) {
+func (t *Table) widenOf(r rule) (text string, stated bool) {
 	switch {
 	case t.keys[r.Key] && (r.Hides || r.Key == "project-config"):
-		return t.allowing(r.Key, r.At), true
+		return allowing(r.Key, r.HideFrom, r.Hide), true
 	case r.Hides && r.Key == "sandbox.hide":
-		text, _ = t.unhiding(r.At)
+		text, _ = unhiding(r.HideFrom, r.Hide)
 		return text, true
 	case r.Hides && r.Key != "sandbox.home": // inner's own
 		return "", true
@@ -33,10 +31,10 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 }
 
 // allowing returns what to write to see a place that the table of resources hides, and perhaps
-// the profile, too.
-func (t *Table) allowing(key, place string) string {
+// a pattern of hide, too.
+func allowing(key, from, pattern string) string {
 	text := "allow = [" + strconv.Quote(key) + "]"
-	switch unhide, possible := t.unhiding(place); {
+	switch unhide, possible := unhiding(from, pattern); {
 	case !possible:
 		return ""
 	case unhide != "":
@@ -45,10 +43,9 @@ func (t *Table) allowing(key, place string) string {
 	return text
 }
 
-// unhiding returns what to write so that no pattern of hide covers a place, "" when none does;
+// unhiding returns what to write so that a pattern of hide covers nothing, "" for none;
 // nothing is possible against a pattern of the organisation's.
-func (t *Table) unhiding(place string) (text string, possible bool) {
-	from, pattern := t.pattern(place)
+func unhiding(from, pattern string) (text string, possible bool) {
 	switch {
 	case pattern == "":
 		return "", true
@@ -59,13 +56,16 @@ func (t *Table) unhiding(place string) (text string, possible bool) {
 }
 
 // widen returns what to write to get more of a path.
-func (t *Table) widen(a Answer, r Rule) string {
+func (t *Table) widen(a Answer, r rule) string {
 	switch {
 	case a.Access == ReadWrite || a.Access == Absent:
 		return ""
+	case t.box == nil:
+		return r.Widen
 	case t.keys[a.Key] && a.Access == Hidden:
-		return t.allowing(a.Key, a.Real)
-	case r.Widen != "" || r.stated || t.s == nil:
+		from, pattern := t.Pattern(a.Real)
+		return allowing(a.Key, from, pattern)
+	case r.Widen != "" || r.stated:
 		return r.Widen
 	}
 	return t.granting(a, r)
@@ -73,7 +73,7 @@ func (t *Table) widen(a Answer, r Rule) string {
 
 // granting returns what to write to have a path of the host in the box, or to write there; "" when
 // no profile can.
-func (t *Table) granting(a Answer, r Rule) string {
+func (t *Table) granting(a Answer, r rule) string {
 	switch {
 	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real): // no mount is made there
 		return profile.DevicesOf(a.Real)
@@ -84,8 +84,8 @@ func (t *Table) granting(a Answer, r Rule) string {
 }
 
 // mounting returns what to write to have a path mounted, or to write in the working folder.
-func (t *Table) mounting(a Answer, r Rule) string {
-	spec, path, mode := t.s.Spec, cmp.Or(a.own, a.Real), "rw"
+func (t *Table) mounting(a Answer, r rule) string {
+	spec, path, mode := t.box.Spec, cmp.Or(a.own, a.Real), "rw"
 	if a.Access == Outside || a.Access == Hidden {
 		mode = "ro"
 	}
@@ -117,58 +117,6 @@ func zone(spec profile.RunConfig, rest string) string {
 
 // refused reports whether no profile can mount a place of the host.
 func (t *Table) refused(p string) bool {
-	return p == "/run" || paths.Below("/proc", p) || paths.Below("/sys", p) || paths.Inside(p, t.s.Spec.HomeDir) ||
-		slices.ContainsFunc(t.s.Facts.InnerHomes(), func(home string) bool { return paths.Below(home, p) })
-}
-
-// pattern returns where the last pattern of hide that matches a path was written, and what it
-// says there.
-func (t *Table) pattern(hostPath string) (from, text string) {
-	if t.s == nil {
-		return "", ""
-	}
-	hide := t.s.Spec.Hide // the profile's own first, the organisation's last
-	own, ruled := originsOf(t.s.Origins, "sandbox.hide"), originsOf(t.s.Spec.Organisation, "sandbox.hide")
-	from = "config.toml"
-	for i, p := range hide {
-		parsed, err := gitignore.Parse(p)
-		if err != nil || !matches(parsed, hostPath) {
-			continue
-		}
-		from, text = "config.toml", p
-		if j := i - len(hide) + len(ruled); j >= 0 {
-			from = ruled[j].Place()
-		}
-		if i < len(own) {
-			from = own[i].Place()
-			text, _ = strconv.Unquote(own[i].Value)
-		}
-	}
-	return from, text
-}
-
-// originsOf returns the origins of a key.
-func originsOf(origins []profile.Origin, key string) (list []profile.Origin) {
-	for _, o := range origins {
-		if o.Key == key {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// matches reports whether a pattern matches a path or a folder that it lies in.
-func matches(p gitignore.Pattern, path string) bool {
-	l := gitignore.List{p}
-	s := l.Start()
-	list := names(filepath.Clean(path))
-	for i, name := range list {
-		for _, dir := range []bool{true, i < len(list)-1} {
-			if _, _, ok := l.Step(s, name, dir); ok {
-				return true
-			}
-		}
-		s, _, _ = l.Step(s, name, true)
-	}
-	return false
+	return p == "/run" || paths.Below("/proc", p) || paths.Below("/sys", p) || paths.Inside(p, t.box.Spec.HomeDir) ||
+		slices.ContainsFunc(t.box.Facts.InnerHomes(), func(home string) bool { return paths.Below(home, p) })
 }

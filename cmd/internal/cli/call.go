@@ -17,9 +17,9 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/handover"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -70,7 +70,7 @@ func (a *App) SSHKeygen() (string, error) {
 }
 
 // CallHere is a call of the profile of that name, or of a role, in this folder.
-func (a *App) CallHere(name string, who WhoFlags, o profile.Overrides) (call isolator.Call, pl settings.Place, err error) {
+func (a *App) CallHere(name string, who WhoFlags, o profile.Overrides) (call run.Call, pl settings.Place, err error) {
 	if pl, err = a.Ready(); err != nil {
 		return call, pl, err
 	}

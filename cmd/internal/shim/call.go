@@ -6,16 +6,17 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
-	"golang.org/x/sys/unix"
 )
 
 // Call carries out the call of a command through its shim: it decides, then runs the profile,
@@ -89,7 +90,7 @@ func (p *Process) run(d shims.Decision, env shims.Env, args []string) int {
 		p.Fail(err)
 		return 125
 	}
-	return Leave(p.Run(isolator.Call{Profile: prof, Context: c, Word: d.Name}))
+	return Leave(p.Run(run.Call{Profile: prof, Context: c, Word: d.Name}))
 }
 
 // Leave ends this process as its program ended, when that was of SIGINT and somebody

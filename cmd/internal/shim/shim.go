@@ -12,9 +12,9 @@ import (
 	"os"
 
 	"github.com/enr/inner/cmd/internal/tell"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/shims"
 )
@@ -63,8 +63,8 @@ func (p *Process) Regenerate() error {
 }
 
 // Run carries a call out, and says why when it does not start.
-func (p *Process) Run(call isolator.Call) features.Outcome {
-	out, err := isolator.Run(p.Settings, call)
+func (p *Process) Run(call run.Call) features.Outcome {
+	out, err := run.Run(p.Settings, call)
 	if err != nil {
 		p.Fail(err)
 	}

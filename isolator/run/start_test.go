@@ -1,4 +1,4 @@
-package isolator
+package run
 
 import (
 	"os"
@@ -9,7 +9,9 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/why"
+	"github.com/enr/inner/isolator/rules"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
 )
 
 // Another plan, after a start that failed, has what the first one had: the summary for inner why.
@@ -22,17 +24,26 @@ func TestAgain(t *testing.T) {
 	inner := filepath.Join(work, "home", ".inner")
 	who := &caller.Caller{Home: filepath.Join(work, "home"), InnerHome: inner, Environ: []string{"PATH=" + os.Getenv("PATH")}, Teller: new(caller.Notes)}
 	text := "schema_version = \"1\"\n[sandbox]\nhome = \"isolated\"\n[entrypoint]\ncmd = \"/bin/sh\"\n"
-	l, err := LoadFor(who, "test", Options{TOML: []byte(text), Dir: app})
+	s := settings.Of(who)
+	place, err := s.At(app)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Show(l.settings, Call{Profile: l.profile, Context: l.context}, false)
+	p, err := s.Loader(place).LoadBytes(profile.File{Path: filepath.Join(app, "test.toml"), Data: []byte(text)}, profile.Direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Context(place, profile.Overrides{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Show(s, Call{Profile: p, Context: c}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	answered := func() bool {
-		return slices.ContainsFunc(b.Plan.Ops, func(o plan.Op) bool { return o.Dest == why.Place })
+		return slices.ContainsFunc(b.Plan.Ops, func(o plan.Op) bool { return o.Dest == rules.Place })
 	}
 	if !answered() {
 		t.Fatal("the first plan has no summary")

@@ -1,4 +1,4 @@
-package isolator
+package run
 
 import (
 	"cmp"
@@ -121,9 +121,21 @@ func (b *Prepared) tellReplaced(hidden, protected []string) {
 	}
 }
 
-// finish does what follows the end of the program. A failure is reported, and does not change the
+// Between does what follows one call of a box that goes on. A failure is reported.
+func (b *Prepared) Between(out *features.Outcome) {
+	b.tellReplaced(out.Recovered, out.Replaced)
+	for _, f := range b.features {
+		if f.Between != nil && out.Started {
+			if err := f.Between(b.Run, out); err != nil {
+				b.Fail(err)
+			}
+		}
+	}
+}
+
+// Finish does what follows the end of the program. A failure is reported, and does not change the
 // exit code: the program has run.
-func (b *Prepared) finish(out *features.Outcome) {
+func (b *Prepared) Finish(out *features.Outcome) {
 	if out.TimedOut {
 		b.Say("stopped after %s (timeout)", b.Spec.Output.Timeout)
 	}

@@ -1,4 +1,4 @@
-package isolator
+package run
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package isolator
+package run
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/rules"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -88,6 +89,37 @@ func (b *Prepared) assemble(c Call) error {
 		return err
 	}
 	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
+}
+
+// build makes the plan, including the rules that answer `inner why` in the box.
+func (b *Prepared) build() error {
+	var parts []plan.Part
+	for _, f := range b.features {
+		if f.Parts == nil {
+			continue
+		}
+		more, err := f.Parts(b.Run)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, more...)
+	}
+	b.Assets.Parts = parts
+	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
+	if err != nil {
+		return err
+	}
+	b.Plan = p
+	if b.Plan, err = b.Rules().AddTo(p); err != nil {
+		return err
+	}
+	b.Plan, err = features.Contained(b.Run, b.Plan)
+	return err
+}
+
+// Rules says what the box shows, and which line of the profile says so.
+func (b *Prepared) Rules() *rules.Table {
+	return rules.Of(b.Profile, b.Spec, b.Assets, b.Plan, b.Reach.Allow, b.Reach.Deny)
 }
 
 // Show is Prepare for a preview: nothing is made. pasted is for a bwrap command that a person

@@ -1,4 +1,4 @@
-package isolator
+package run
 
 // The record of a run: its folder is there before the host is probed, its first
 // line before the program starts, its last after everything else is done. Then
@@ -162,7 +162,7 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 	}
 	roots, ours, files := rc.WritableRoots(), features.Placeholders(b.Run), []string(nil)
 	if r.log == nil {
-		warnRewound(b.Caller, o.Rewound)
+		WarnRewound(b.Caller, o.Rewound)
 	}
 	if rc.Output.Summary {
 		changes := runlog.Changed(roots, ours, r.clock)
@@ -252,8 +252,8 @@ func (r *record) summary(b *Prepared, end runlog.End) {
 	}
 }
 
-// warnRewound names the refs that a run without a record deleted or forced: nothing else keeps them.
-func warnRewound(c *caller.Caller, list []runlog.Ref) {
+// WarnRewound names the refs that a run without a record deleted or forced: nothing else keeps them.
+func WarnRewound(c *caller.Caller, list []runlog.Ref) {
 	const most = 20
 	for _, ref := range list[:min(len(list), most)] {
 		text, command := ref.Words()
@@ -296,8 +296,8 @@ func started(b *Prepared, c Call) runlog.Event {
 // maxAudited is the most hosts of one run that have a line in the audit log.
 const maxAudited = 64
 
-// ended returns the audit events of what happened in the run, and of its end.
-func ended(b *Prepared, c Call, o features.Outcome) []runlog.Event {
+// Ended returns the audit events of what happened in the run, and of its end.
+func (b *Prepared) Ended(c Call, o features.Outcome) []runlog.Event {
 	var events []runlog.Event
 	for _, name := range slices.Sorted(maps.Keys(o.Blocked)) {
 		events = append(events, runlog.Event{Type: runlog.EventBlocked, Run: b.ID(), Profile: b.Spec.Name, Command: name, Count: o.Blocked[name]})

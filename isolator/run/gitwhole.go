@@ -1,6 +1,6 @@
 //go:build !programs
 
-package isolator
+package run
 
 import "github.com/enr/inner/isolator/git/share"
 

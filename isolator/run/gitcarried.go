@@ -1,6 +1,6 @@
 //go:build programs
 
-package isolator
+package run
 
 // serveGit refuses: inner-git serves git directories, and nothing else of inner links what that needs. Where inner-git
 // cannot be executed, the box has a clone.

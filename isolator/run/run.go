@@ -1,20 +1,17 @@
-// Package isolator runs programs in boxes. Run is the way of one run, from a loaded profile to its
-// outcome; Prepare goes as far as the plan.
+// Package run is the way of one run: Run goes from a loaded profile to its outcome, Prepare as far as
+// the plan.
 //
 //	s := settings.Of(caller)                                  // who calls; what is set and allowed
 //	place, err := s.Here()
 //	p, err := s.Choose("", place)                             // trusted on the bytes that were loaded
 //	c, err := s.Context(place, profile.Overrides{}, false)
-//	out, err := isolator.Run(s, isolator.Call{Profile: p, Context: c, Word: "run"})
+//	out, err := run.Run(s, run.Call{Profile: p, Context: c, Word: "run"})
 //
 // Run and Prepare do not print, exit, or read the environment of the process: the caller does.
 //
-// Other Go programs use Load, which takes all of that from the process itself:
-//
-//	isolator.Main() // first in main
-//	p, err := isolator.Load(ctx, isolator.Options{Name: "tools"})
-//	result, err := p.Command(ctx, "make", "test").Run()
-package isolator
+// A program that makes boxes calls Main first. Other Go programs use package isolator, which takes all
+// of that from the process itself.
+package run
 
 import (
 	"fmt"
@@ -47,11 +44,14 @@ type Call struct {
 
 	Began func() // when not nil, is called after the program has run, before what came of it is told
 
-	Done    <-chan struct{} // see launch.Options
-	Tmp     string          // host path of the session's folder that is /tmp; "" for an empty /tmp
-	Session string          // host path of the session's folder; "" without a session
-	Start   string          // box path to start in; "" for the profile's
-	OrElse  bool            // start in the profile's folder where the box has no Start
+	Done   <-chan struct{} // see launch.Options
+	Tmp    string          // host path of the session's folder that is /tmp; "" for an empty /tmp
+	Start  string          // box path to start in; "" for the profile's
+	OrElse bool            // start in the profile's folder where the box has no Start
+
+	// Join, when not nil, runs the call in the box of its session, where the profile has one for all
+	// calls: it is prepared, launched and finished once.
+	Join func(profile.RunConfig) (features.Outcome, error)
 
 	// Observe, when not nil, observes what the program accesses.
 	Observe *features.Observe
@@ -75,12 +75,12 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 			s.Audit(c.refused(out.ID, err)...)
 		}
 	}()
-	spec, err := specOf(s, c) // what the profile comes to here, and was shown when it was allowed
+	spec, err := SpecOf(s, c) // what the profile comes to here, and was shown when it was allowed
 	if err != nil {
 		return out, err
 	}
-	if spec.SessionBox && c.Session != "" && c.Instead == nil {
-		return callBox(s, c, spec) // it is prepared, launched and finished once for all calls, see boxserver.go
+	if spec.SessionBox && c.Join != nil && c.Instead == nil {
+		return c.Join(spec)
 	}
 	folder, err := openFolder(s, spec) // of this run; what crashed runs left is gone
 	if err != nil {
@@ -109,7 +109,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, err
 	}
 	out.Result = box.Launch(o, nil)
-	c.began()
+	if c.Began != nil {
+		c.Began()
+	}
 	switch {
 	case rec.err != nil:
 		return out, rec.err
@@ -117,9 +119,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, StartFailure(out.Result)
 	}
 	out.Backend, out.Begun, out.Clock = box.Backend(), rec.begun, rec.clock
-	box.finish(&out)
+	box.Finish(&out)
 	rec.end(box, out)
-	s.Audit(ended(box, c, out)...)
+	s.Audit(box.Ended(c, out)...)
 	return out, nil
 }
 
@@ -134,12 +136,6 @@ func (c Call) options(box *Prepared) launch.Options {
 	return o
 }
 
-func (c Call) began() {
-	if c.Began != nil {
-		c.Began()
-	}
-}
-
 // refused returns the audit event of a refusal.
 func (c Call) refused(id string, err error) []runlog.Event {
 	if c.Instead != nil {
@@ -151,9 +147,9 @@ func (c Call) refused(id string, err error) []runlog.Event {
 	}}
 }
 
-// specOf resolves the profile of a call, and refuses one that would get more than was
+// SpecOf resolves the profile of a call, and refuses one that would get more than was
 // allowed.
-func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
+func SpecOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
 	spec, err := settings.Resolve(c.Profile, c.Context)
 	if err != nil {
 		return spec, err

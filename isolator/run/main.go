@@ -1,0 +1,28 @@
+package run
+
+import (
+	"os"
+
+	"github.com/enr/inner/isolator/connect"
+	"github.com/enr/inner/isolator/git/server"
+	"github.com/enr/inner/isolator/launch/box"
+	"github.com/enr/inner/isolator/launch/outside"
+	"github.com/enr/inner/isolator/procfs"
+)
+
+// Main is the first call of a program that makes boxes. The program is started again as the supervisor of
+// each box, among other parts, and there Main does not return. In a normal process it returns at once.
+func Main() {
+	switch {
+	case box.Is(os.Args):
+		os.Exit(box.Run())
+	case server.Is(os.Args):
+		os.Exit(serveGit(os.Args))
+	case outside.Is(os.Args):
+		os.Exit(outside.Run())
+	case procfs.IsPart(os.Args):
+		os.Exit(procfs.Part(os.Args))
+	case connect.Is(os.Args):
+		os.Exit(connect.Run(os.Args[1], os.Args[2]))
+	}
+}
