@@ -7,6 +7,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/review"
 )
 
 // Copies that boxes have of files of the project: see package ownhome. They belong to no
@@ -36,7 +37,7 @@ func (a *app) changedFiles(named []string) ([]changes.Change, error) {
 		n := len(out)
 		for _, f := range list {
 			if f.Original == at {
-				c, err := changes.OfCopy(filepath.Dir(filepath.Dir(at)), at, f.Copies)
+				c, err := review.OfCopy(filepath.Dir(filepath.Dir(at)), at, f.Copies)
 				if err != nil {
 					return nil, err
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -44,7 +45,7 @@ func (a *app) cmdChangesList() *cobra.Command {
 	return a.AnswersOnHost(&cobra.Command{
 		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
 	}, func(*cobra.Command, []string) (cli.Answer, error) {
-		list, err := changes.List(a.InnerHome)
+		list, err := review.List(a.InnerHome)
 		if err != nil {
 			return cli.Answer{}, err
 		}
@@ -67,7 +68,7 @@ func keptRows(list []*changes.Kept) []keptRow {
 		switch {
 		case k.Damaged != nil:
 			row.State = "damaged"
-		case k.Running():
+		case review.Running(k):
 			row.State = "running"
 		case k.Record.Ended == nil:
 			row.State = "killed"
@@ -145,7 +146,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 				a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 				return nil
 			}
-			if named := len(args) > 1 || len(args) == 1 && !changes.RunLike(args[0]); !named {
+			if named := len(args) > 1 || len(args) == 1 && !review.RunLike(args[0]); !named {
 				list = a.withoutGit(list)
 			}
 			if stat {
@@ -189,12 +190,12 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 // toDiscard are the kept runs of these names, or all that are not running. The git directories
 // of runs that have these names are dropped.
 func (a *app) toDiscard(names []string, all bool) (drop []*changes.Kept, err error) {
-	list, err := changes.List(a.InnerHome)
+	list, err := review.List(a.InnerHome)
 	if err != nil {
 		return nil, err
 	}
 	if all {
-		return slices.DeleteFunc(list, (*changes.Kept).Running), nil
+		return slices.DeleteFunc(list, review.Running), nil
 	}
 	for _, name := range names {
 		dropped, err := features.DropGits(a.Caller, name)
@@ -217,7 +218,7 @@ func (a *app) discard(k *changes.Kept) error {
 	if err := stillRunning(k); err != nil {
 		return err
 	}
-	if err := k.Tidy(); err != nil {
+	if err := review.Tidy(k); err != nil {
 		a.Warn("what an interrupted apply left is still there: %v", err)
 	}
 	if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
@@ -229,7 +230,7 @@ func (a *app) discard(k *changes.Kept) error {
 
 // findKept finds a kept run by its name.
 func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error) {
-	k, known, err := changes.Find(list, name)
+	k, known, err := review.Find(list, name)
 	switch {
 	case err != nil:
 		return nil, cli.Misuse(err)
@@ -243,11 +244,11 @@ func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error)
 
 // keptChanges reads [RUN] [PATH...].
 func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error) {
-	list, err := changes.List(a.InnerHome)
+	list, err := review.List(a.InnerHome)
 	if err != nil {
 		return nil, nil, err
 	}
-	name, named, err := changes.Meant(list, args)
+	name, named, err := review.Meant(list, args)
 	if err != nil {
 		return nil, nil, cli.Misuse(err)
 	}
@@ -265,7 +266,7 @@ func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error
 
 // pick returns the changes at and below the paths. Each must name one.
 func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Change, error) {
-	picked, missing := k.At(all, named)
+	picked, missing := review.At(k, all, named)
 	if missing != "" {
 		return nil, fault.Refuse(1, "inner changes show --stat "+k.Record.Run, "run %s changed nothing at %q", k.Record.Run, missing)
 	}
@@ -273,7 +274,7 @@ func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Chan
 }
 
 func stillRunning(k *changes.Kept) error {
-	if k.Running() {
+	if review.Running(k) {
 		return fault.Refuse(126, "wait for it to end", "run %s still works on its copy", k.Record.Run)
 	}
 	return nil
@@ -292,7 +293,7 @@ func (a *app) printStat(k *changes.Kept, list []changes.Change) error {
 	guard := features.Guard(a.Caller)
 	for _, c := range list {
 		line := features.ChangeLine(a.Caller, k, guard, c)
-		if plus, minus, ok := c.Lines(); ok {
+		if plus, minus, ok := review.Lines(c); ok {
 			line += fmt.Sprintf("  +%d -%d", plus, minus)
 		}
 		fmt.Fprintln(a.Out, cli.Printable(line))
@@ -330,7 +331,7 @@ func (a *app) printDiff(list []changes.Change) error {
 	f, ok := tell.FileOf(a.Out)
 	tty := ok && caller.IsTerminal(f)
 	for _, c := range list {
-		d, err := c.Diff()
+		d, err := review.Diff(c)
 		if err != nil {
 			return err
 		}
@@ -356,7 +357,7 @@ func (a *app) completeKept(_ *cobra.Command, args []string, _ string) ([]string,
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	list, err := changes.List(a.InnerHome)
+	list, err := review.List(a.InnerHome)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -82,15 +83,15 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	}
 	ctx, stop := features.Interruptible(nil)
 	defer stop()
-	done, err := k.Apply(ctx, list)
+	done, err := review.Apply(ctx, k, list)
 	switch {
-	case errors.Is(err, changes.ErrBusy):
+	case errors.Is(err, review.ErrBusy):
 		return fault.Refuse(126, "wait for it to end", "run %s: %v", k.Record.Run, err)
 	case err != nil:
 		return a.halfway(ctx, done, list, err)
 	}
 	a.Say("wrote %s", cli.Counted(len(done), "change", "changes"))
-	if err := k.Applied(features.BringCopies(a.Caller, k, git)); err != nil {
+	if err := review.Applied(k, features.BringCopies(a.Caller, k, git)); err != nil {
 		return err
 	}
 	rest, err := k.Compare()

@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/handover"
+	"github.com/enr/inner/isolator/review"
 )
 
 func (a *app) cmdChangesFetch() *cobra.Command {
@@ -66,7 +67,7 @@ func (a *app) fetchChanges(fleet, from string) error {
 // keepBranches makes kept runs of branches. One that cannot be is said, and the others are
 // made.
 func (a *app) keepBranches(ctx context.Context, branches *handover.Branches, top, fleet string) error {
-	list, err := changes.List(a.InnerHome)
+	list, err := review.List(a.InnerHome)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (a *app) keepBranches(ctx context.Context, branches *handover.Branches, top
 			failed = true
 			continue
 		}
-		k, changed, err := changes.Bring(a.InnerHome, a.StageBase(), top, record, versions)
+		k, changed, err := review.Bring(a.InnerHome, a.StageBase(), top, record, versions)
 		switch {
 		case err != nil:
 			return err

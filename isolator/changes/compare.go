@@ -38,13 +38,13 @@ type Change struct {
 	New     fs.FileMode `json:"-"`                  // 0 when there is nothing in the copy
 	Target  string      `json:"target,omitempty"`   // where a link of the copy leads
 	Clash   string      `json:"conflict,omitempty"` // how the original changed since it was copied, "" when it did not
-	root    string      // of the original
-	tree    string      // of the copy
-	current state       // of the original, when it was compared
+	Root    string      `json:"-"`                  // of the original
+	Tree    string      `json:"-"`                  // of the copy
+	Current State       `json:"-"`                  // of the original, when it was compared
 }
 
 // Full returns the path of the original.
-func (c Change) Full() string { return filepath.Join(c.root, c.Path) }
+func (c Change) Full() string { return filepath.Join(c.Root, c.Path) }
 
 // Name returns the path for people: folders end in a slash.
 func (c Change) Name() string {
@@ -54,12 +54,12 @@ func (c Change) Name() string {
 	return c.Path
 }
 
-// state is what a path was when it was looked at; the zero value is nothing.
-type state struct {
-	mode         fs.FileMode
-	ino          uint64
-	size         int64
-	mtime, ctime int64
+// State is what a path was when it was looked at; the zero value is nothing.
+type State struct {
+	Mode         fs.FileMode
+	Ino          uint64
+	Size         int64
+	Mtime, Ctime int64 // nanoseconds
 }
 
 // Count says how many changes there are of each kind.
@@ -139,7 +139,7 @@ func (k *Kept) compare(i int, c Copy) ([]Change, error) {
 		return nil, err
 	}
 	defer unix.Close(w.to)
-	w.from, err = openDir(c.Root())
+	w.from, err = OpenDir(c.Root())
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		w.from = -1 // the original is gone: everything is new, and in conflict
@@ -201,18 +201,18 @@ func (w *comparer) folder(rel string, fd int) (subs []string, err error) {
 		}
 		at := path.Join(rel, name)
 		w.seen[at] = true
-		now := stateOf(st)
-		if now.mode&fs.ModeIrregular != 0 {
+		now := StateOf(st)
+		if now.Mode&fs.ModeIrregular != 0 {
 			continue // a socket, FIFO or device of the box: nobody wants it
 		}
 		switch {
-		case now.mode.IsDir() && len(at) >= unix.PathMax:
+		case now.Mode.IsDir() && len(at) >= unix.PathMax:
 			w.list = append(w.list, Change{
-				Source: w.copy.Source, Path: at, Kind: Added, New: now.mode, Clash: "too deep to be looked into",
-				root: w.copy.Root(), tree: w.tree, current: w.original(at),
+				Source: w.copy.Source, Path: at, Kind: Added, New: now.Mode, Clash: "too deep to be looked into",
+				Root: w.copy.Root(), Tree: w.tree, Current: w.original(at),
 			})
 			continue
-		case now.mode.IsDir():
+		case now.Mode.IsDir():
 			subs = append(subs, at)
 		}
 		if err := w.one(at, now); err != nil {
@@ -223,15 +223,15 @@ func (w *comparer) folder(rel string, fd int) (subs []string, err error) {
 }
 
 // one compares one path of the copy.
-func (w *comparer) one(at string, now state) error {
+func (w *comparer) one(at string, now State) error {
 	base, known := w.base[at]
 	if known && w.untouched(base, now) {
 		return nil
 	}
-	c := Change{Source: w.copy.Source, Path: at, New: now.mode, root: w.copy.Root(), tree: w.tree, current: w.original(at)}
-	c.Old = c.current.mode
-	if now.mode&fs.ModeSymlink != 0 {
-		target, err := readLink(w.to, at)
+	c := Change{Source: w.copy.Source, Path: at, New: now.Mode, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
+	c.Old = c.Current.Mode
+	if now.Mode&fs.ModeSymlink != 0 {
+		target, err := ReadLink(w.to, at)
 		if err != nil {
 			return err
 		}
@@ -244,18 +244,18 @@ func (w *comparer) one(at string, now state) error {
 	if kind == "" || err != nil {
 		return err
 	}
-	c.Kind, c.Clash = kind, clash(base, known, c.current)
+	c.Kind, c.Clash = kind, clash(base, known, c.Current)
 	w.list = append(w.list, c)
 	return nil
 }
 
 // untouched reports whether a file or folder of the copy is as it was copied, as far as its status tells.
-func (w *comparer) untouched(base copytree.Entry, now state) bool {
+func (w *comparer) untouched(base copytree.Entry, now State) bool {
 	switch {
-	case now.mode.IsRegular() && base.Mode.IsRegular():
-		return now.ino == base.Copy && now.ctime < w.copy.Stamp
-	case now.mode.IsDir() && base.Mode.IsDir():
-		return now.mode.Perm() == base.Mode.Perm()
+	case now.Mode.IsRegular() && base.Mode.IsRegular():
+		return now.Ino == base.Copy && now.Ctime < w.copy.Stamp
+	case now.Mode.IsDir() && base.Mode.IsDir():
+		return now.Mode.Perm() == base.Mode.Perm()
 	}
 	return false
 }
@@ -281,8 +281,8 @@ func (w *comparer) kind(at string, c Change) (Kind, error) {
 }
 
 // clash says what has happened to the original since it was copied, or was not, in words.
-func clash(base copytree.Entry, known bool, now state) string {
-	switch gone := now.mode == 0; {
+func clash(base copytree.Entry, known bool, now State) string {
+	switch gone := now.Mode == 0; {
 	case gone && known:
 		return "the original was deleted"
 	case !gone && !known:
@@ -299,34 +299,34 @@ func (w *comparer) deleted() {
 		if at == "." || w.seen[at] {
 			continue
 		}
-		c := Change{Source: w.copy.Source, Path: at, Kind: Deleted, root: w.copy.Root(), tree: w.tree, current: w.original(at)}
-		if c.Old = c.current.mode; c.Old == 0 {
+		c := Change{Source: w.copy.Source, Path: at, Kind: Deleted, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
+		if c.Old = c.Current.Mode; c.Old == 0 {
 			continue // in the original neither
 		}
-		c.Clash = clash(base, true, c.current)
+		c.Clash = clash(base, true, c.Current)
 		w.list = append(w.list, c)
 	}
 }
 
 // unchanged reports whether the original is what was copied. A folder is one as
 // long as it is a folder.
-func unchanged(base copytree.Entry, now state) bool {
+func unchanged(base copytree.Entry, now State) bool {
 	if base.Mode.IsDir() {
-		return now.mode.IsDir()
+		return now.Mode.IsDir()
 	}
-	return now == state{base.Mode, base.Ino, base.Size, base.Mtime, base.Ctime}
+	return now == State{base.Mode, base.Ino, base.Size, base.Mtime, base.Ctime}
 }
 
 // original looks at a path of the original, through no link.
-func (w *comparer) original(at string) state {
+func (w *comparer) original(at string) State {
 	if w.from < 0 {
-		return state{}
+		return State{}
 	}
 	st, err := copytree.Lstat(w.from, at)
 	if err != nil {
-		return state{}
+		return State{}
 	}
-	return stateOf(st)
+	return StateOf(st)
 }
 
 // same reports whether a path has the same content in the copy and the
@@ -336,15 +336,15 @@ func (w *comparer) same(at string, c Change) (bool, error) {
 	case c.New.IsDir():
 		return true, nil
 	case c.New&fs.ModeSymlink != 0:
-		target, err := readLink(w.from, at)
+		target, err := ReadLink(w.from, at)
 		return err == nil && target == c.Target, nil
 	}
-	mine, err := openCopy(w.to, at)
+	mine, err := OpenCopy(w.to, at)
 	if err != nil {
 		return false, err
 	}
 	defer mine.Close()
-	theirs, err := openOriginal(w.from, at)
+	theirs, err := OpenOriginal(w.from, at)
 	if err != nil {
 		return false, err
 	}
@@ -385,12 +385,13 @@ func unlessEnd(err error) error {
 	return err
 }
 
-// openCopy opens a regular file of a copy, openOriginal one of an original.
-func openCopy(dir int, rel string) (*os.File, error) {
+// OpenCopy opens a regular file of a copy, OpenOriginal one of an original, below an open folder.
+func OpenCopy(dir int, rel string) (*os.File, error) {
 	return openIn(dir, rel, readable)
 }
 
-func openOriginal(dir int, rel string) (*os.File, error) {
+// OpenOriginal is documented at OpenCopy.
+func OpenOriginal(dir int, rel string) (*os.File, error) {
 	return openIn(dir, rel, copytree.Open)
 }
 
@@ -415,7 +416,7 @@ func openIn(dir int, rel string, open func(dir int, rel string, flags int) (int,
 
 // openTree opens a copy, also when the box closed it.
 func openTree(kept, name string) (int, error) {
-	dir, err := openDir(kept)
+	dir, err := OpenDir(kept)
 	if err != nil {
 		return -1, err
 	}
@@ -458,7 +459,8 @@ func readable(dir int, rel string, flags int) (int, error) {
 	return copytree.Open(dir, rel, flags)
 }
 
-func readLink(dir int, rel string) (string, error) {
+// ReadLink returns where a link leads that is below an open folder.
+func ReadLink(dir int, rel string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n := 0
 	err := copytree.In(dir, rel, func(parent int, name string) (err error) {
@@ -471,6 +473,7 @@ func readLink(dir int, rel string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-func stateOf(st unix.Stat_t) state {
-	return state{copytree.FileMode(st.Mode), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+// StateOf is the State of what was looked at.
+func StateOf(st unix.Stat_t) State {
+	return State{copytree.FileMode(st.Mode), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }

@@ -50,7 +50,7 @@ func (g *Guard) Protects(c Change) bool {
 		return true
 	}
 	if !sensitive.Packages(filepath.Dir(c.Path)) {
-		hit, ok := sensitive.Below(c.root, c.Path, kindOf(c), func(dir string) bool { return dir == c.root || g.exists(c, dir+"/.git") })
+		hit, ok := sensitive.Below(c.Root, c.Path, kindOf(c), func(dir string) bool { return dir == c.Root || g.exists(c, dir+"/.git") })
 		if ok && !hit.Row.Told {
 			return true
 		}
@@ -64,12 +64,12 @@ func (g *Guard) Protects(c Change) bool {
 // isReached reports whether links lead to what a change is to, from start-up files or from what
 // settings of git name everywhere.
 func (g *Guard) isReached(c Change) bool {
-	led, known := g.led[c.root]
+	led, known := g.led[c.Root]
 	if !known {
-		led = host.Reached(c.root, g.startup, g.homes, g.getenv)
-		g.led[c.root] = led
+		led = host.Reached(c.Root, g.startup, g.homes, g.getenv)
+		g.led[c.Root] = led
 	}
-	full := filepath.Join(files.Real(c.root), c.Path)
+	full := filepath.Join(files.Real(c.Root), c.Path)
 	return slices.ContainsFunc(led, func(p string) bool { return touches(full, p, c) })
 }
 
@@ -95,7 +95,7 @@ func touches(full, p string, c Change) bool {
 // inGit reports whether a change is to a git directory or in one: in a folder called .git, or in
 // one that git would take for a repository.
 func (g *Guard) inGit(c Change) bool {
-	dir := c.root
+	dir := c.Root
 	for name := range strings.SplitSeq(c.Path, "/") {
 		dir += "/" + name
 		if strings.EqualFold(name, ".git") || g.isGit(c, dir) {
@@ -117,7 +117,7 @@ func (c Change) GitRecord() bool {
 // git directory of the copy is, in which the box may have put something else.
 func (c Change) Repository() (top, copied string) {
 	rest, _, _ := strings.Cut("/"+c.Path, "/.git/")
-	return filepath.Join(c.root, rest), filepath.Join(c.tree, rest, ".git")
+	return filepath.Join(c.Root, rest), filepath.Join(c.Tree, rest, ".git")
 }
 
 // isGit reports whether a folder is a bare repository (setup.c, is_git_directory), in the
@@ -138,11 +138,11 @@ func (g *Guard) exists(c Change, full string) bool {
 	if _, err := os.Lstat(full); err == nil {
 		return true
 	}
-	rest, ok := strings.CutPrefix(full, c.root+"/")
+	rest, ok := strings.CutPrefix(full, c.Root+"/")
 	if !ok {
 		return false
 	}
-	_, err := os.Lstat(filepath.Join(c.tree, rest))
+	_, err := os.Lstat(filepath.Join(c.Tree, rest))
 	return err == nil
 }
 

@@ -15,7 +15,7 @@ import (
 func TestProtectedByOtherNames(t *testing.T) {
 	mounts := host.Mounts{MountAliases: []host.MountAlias{{Path: "/home", At: "/data/home"}, {Path: "/home/ann/.config", At: "/srv/settings"}}, Mounted: []string{"/home", "/srv/settings"}}
 	for path, want := range map[string]bool{"data/home/ann/.zshrc": true, "srv/settings/autostart/x.desktop": true, "srv/settings/app/x": false, "data/home/eve/.zshrc": false} {
-		c := Change{Path: path, New: 0o644, root: "/", tree: "/nowhere"}
+		c := Change{Path: path, New: 0o644, Root: "/", Tree: "/nowhere"}
 		if got := NewGuard([]string{"/home/ann"}, mounts, func(string) string { return "" }).Protects(c); got != want {
 			t.Errorf("%s: %v", path, got)
 		}

@@ -1,5 +1,5 @@
-// Package changes compares the kept copies of a run with their originals, shows
-// what is different, and writes chosen parts of it to the originals.
+// Package changes compares the kept copies of a run with their originals. Package review
+// shows what is different, and writes chosen parts of it to the originals.
 //
 // A kept run is a folder of INNER_HOME/changes: run.json, and for each copy its
 // tree and a manifest of the original as it was when it was copied. The box
@@ -10,19 +10,15 @@
 //   - a file counts as untouched only when the kernel says so: same inode, and
 //     its change time, which no program can set, before the end of the copying.
 //     Everything else is compared byte by byte;
-//   - nothing of an original is written but by Apply, which writes each file
-//     whole or not at all, follows no link, and does not touch a file that is
-//     not what it was when it was compared;
+//   - nothing of an original is written;
 //   - names and contents of a copy are a stranger's: nothing in a copy is
 //     followed, opened blindly or run.
 //
-// What it does not: times and extended attributes alone are no changes, and a
-// file with several hard links becomes one of its own when it is applied.
+// What it does not: times and extended attributes alone are no changes.
 package changes
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +36,6 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
-	"github.com/enr/inner/isolator/stage"
 )
 
 const recordName = "run.json"
@@ -61,7 +56,7 @@ type Record struct {
 	Copies  []Copy     `json:"copies"`
 	Count   *Count     `json:"count,omitempty"` // when the run ended
 	Applied []string   `json:"applied,omitempty"`
-	// Applying marks what an Apply under way writes beside the originals.
+	// Applying marks what an apply under way writes beside the originals.
 	Applying string `json:"applying,omitempty"`
 }
 
@@ -252,9 +247,6 @@ func Open(dir string) (*Kept, error) {
 	return k, nil
 }
 
-// Running reports whether the run still writes its copies.
-func (k *Kept) Running() bool { return k.Record.Ended == nil && stage.Alive(k.Dir) }
-
 // Finish records, when the run has ended, what changed, and returns it.
 func (k *Kept) Finish() ([]Change, error) {
 	list, err := k.Compare()
@@ -266,82 +258,8 @@ func (k *Kept) Finish() ([]Change, error) {
 	return list, k.Record.Write(k.Dir)
 }
 
-// Applied records changes that were applied.
-func (k *Kept) Applied(list []Change) error {
-	for _, c := range list {
-		k.Record.Applied = append(k.Record.Applied, c.Full())
-	}
-	slices.Sort(k.Record.Applied)
-	k.Record.Applied = slices.Compact(k.Record.Applied)
-	return k.Record.Write(k.Dir)
-}
-
-// List returns the kept runs below INNER_HOME, the oldest first, damaged ones
-// among them.
-func List(innerHome string) ([]*Kept, error) {
-	base := stage.Kept(innerHome)
-	entries, err := os.ReadDir(base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []*Kept
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		k, err := Open(filepath.Join(base, e.Name()))
-		if err != nil { // it can still be discarded, and is in nobody's way
-			k = &Kept{Dir: filepath.Join(base, e.Name()), Record: Record{Run: e.Name()}, Damaged: err}
-		}
-		out = append(out, k)
-	}
-	// The end of an id is random: among those of one second the beginning decides.
-	slices.SortStableFunc(out, func(a, b *Kept) int {
-		return cmp.Or(strings.Compare(second(a.Record.Run), second(b.Record.Run)), a.Record.Begun.Compare(b.Record.Begun))
-	})
-	return out, nil
-}
-
-// second returns the beginning of an id, the time.
-func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
-
-// Find returns the kept run that name stands for: its id, the beginning or the
-// end of one, or the latest for "". known says whether any run was meant.
-func Find(list []*Kept, name string) (k *Kept, known bool, err error) {
-	if name == "" {
-		k = latest(list)
-		return k, k != nil, nil
-	}
-	var hits []string
-	for _, c := range list {
-		id := c.Record.Run
-		switch {
-		case id == name:
-			return c, true, nil
-		case strings.HasPrefix(id, name) || len(name) >= 3 && strings.HasSuffix(id, name):
-			hits, k = append(hits, id), c
-		}
-	}
-	if len(hits) > 1 {
-		return nil, true, fmt.Errorf("run %q is one of several: %s", name, strings.Join(hits, ", "))
-	}
-	return k, k != nil, nil
-}
-
-// latest returns the last run that is not damaged, or nil.
-func latest(list []*Kept) *Kept {
-	for _, k := range slices.Backward(list) {
-		if k.Damaged == nil {
-			return k
-		}
-	}
-	return nil
-}
-
-func openDir(path string) (int, error) {
+// OpenDir opens a folder, not through a link.
+func OpenDir(path string) (int, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: path, Err: err}

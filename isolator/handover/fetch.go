@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/enr/inner/isolator/changes"
 	gitindex "github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/review"
 )
 
 // maxText is the most bytes of files that one branch may change.
@@ -71,7 +71,7 @@ func (b *Branches) fill(ctx context.Context, dir, from, fleet string) error {
 
 // Versions returns the files that a branch changes, as they were at its base and as they are in it.
 // A path that no work tree may have, a submodule, and more than 256 MiB are errors.
-func (b *Branches) Versions(ctx context.Context, of Fetched) (out []changes.Version, err error) {
+func (b *Branches) Versions(ctx context.Context, of Fetched) (out []review.Version, err error) {
 	raw, err := b.run(ctx, b.dir, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", of.Base, of.Commit)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (b *Branches) Versions(ctx context.Context, of Fetched) (out []changes.Vers
 		if len(part) != 5 {
 			return nil, fmt.Errorf("git diff-tree says %q", fields[i])
 		}
-		v := changes.Version{Path: fields[i+1]}
+		v := review.Version{Path: fields[i+1]}
 		if !gitindex.GoodPath(v.Path, 0o100644) {
 			return nil, fmt.Errorf("%s: the path %q may be in no work tree", of.Ref, v.Path)
 		}

@@ -1,4 +1,4 @@
-package changes
+package review
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -22,8 +23,8 @@ const largest = 8 << 20
 
 // OfCopy returns the difference between a file, which may be missing, and a copy of it, which
 // has the path of the original below the folder copies. Both paths begin at root.
-func OfCopy(root, original, copies string) (Change, error) {
-	c := Change{Source: original, Path: strings.TrimPrefix(original, root+"/"), Kind: Modified, root: root, tree: copies + root}
+func OfCopy(root, original, copies string) (changes.Change, error) {
+	c := changes.Change{Source: original, Path: strings.TrimPrefix(original, root+"/"), Kind: changes.Modified, Root: root, Tree: copies + root}
 	now, err := os.Lstat(copies + original)
 	if err != nil {
 		return c, err
@@ -32,40 +33,40 @@ func OfCopy(root, original, copies string) (Change, error) {
 	if old, err := os.Lstat(original); err == nil && old.Mode().IsRegular() {
 		c.Old = old.Mode()
 	} else {
-		c.Kind = Added
+		c.Kind = changes.Added
 	}
 	c.New = c.New.Type() | cmp.Or(c.Old, c.New).Perm() // the mode is inner's
 	return c, nil
 }
 
 // Diff writes a change as a unified diff.
-func (c Change) Diff() ([]byte, error) {
+func Diff(c changes.Change) ([]byte, error) {
 	var out bytes.Buffer
 	from, to := quoted("a/"+c.Path), quoted("b/"+c.Path)
 	switch c.Kind {
-	case Mode:
+	case changes.Mode:
 		fmt.Fprintf(&out, "diff %s %s\nold mode %s\nnew mode %s\n", from, to, octal(c.Old), octal(c.New))
 		return out.Bytes(), nil
-	case Added:
+	case changes.Added:
 		from = os.DevNull
-	case Deleted:
+	case changes.Deleted:
 		to = os.DevNull
 	}
 	if c.New.IsDir() && c.Old == 0 || c.Old.IsDir() && c.New == 0 {
 		fmt.Fprintf(&out, "diff %s %s\n%s folder, mode %s\n", from, to, c.Kind, octal(c.Old|c.New))
 		return out.Bytes(), nil
 	}
-	old, oldWhy, err := text(c.root, c.Path, c.Old, openOriginal)
+	old, oldWhy, err := text(c.Root, c.Path, c.Old, changes.OpenOriginal)
 	if err != nil {
 		return nil, err
 	}
-	now, newWhy, err := text(c.tree, c.Path, c.New, openCopy)
+	now, newWhy, err := text(c.Tree, c.Path, c.New, changes.OpenCopy)
 	if err != nil {
 		return nil, err
 	}
 	// The first line names the file, and what follows is about it.
 	why := cmp.Or(newWhy, oldWhy)
-	fmt.Fprintf(&out, "diff %s %s\n%s", from, to, c.modes(why == ""))
+	fmt.Fprintf(&out, "diff %s %s\n%s", from, to, modes(c, why == ""))
 	if why != "" {
 		fmt.Fprintf(&out, "%s files %s and %s differ\n", why, from, to)
 		return out.Bytes(), nil
@@ -76,7 +77,7 @@ func (c Change) Diff() ([]byte, error) {
 }
 
 // modes returns the lines of a diff about permissions; shown says that the content follows.
-func (c Change) modes(shown bool) string {
+func modes(c changes.Change, shown bool) string {
 	switch {
 	case c.Old != 0 && c.New != 0 && octal(c.Old) != octal(c.New):
 		return fmt.Sprintf("old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
@@ -88,11 +89,11 @@ func (c Change) modes(shown bool) string {
 
 // Lines counts the lines that a change adds and removes; isText says whether it is
 // text at all.
-func (c Change) Lines() (plus, minus int, isText bool) {
-	if c.Kind == Mode || (c.Old | c.New).IsDir() {
+func Lines(c changes.Change) (plus, minus int, isText bool) {
+	if c.Kind == changes.Mode || (c.Old | c.New).IsDir() {
 		return 0, 0, false
 	}
-	d, err := c.Diff()
+	d, err := Diff(c)
 	if err != nil {
 		return 0, 0, false
 	}
@@ -116,13 +117,13 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 	if mode == 0 {
 		return nil, "", nil
 	}
-	dir, err := openDir(root)
+	dir, err := changes.OpenDir(root)
 	if err != nil {
 		return nil, "", err
 	}
 	defer unix.Close(dir)
 	if mode&fs.ModeSymlink != 0 {
-		target, err := readLink(dir, rel)
+		target, err := changes.ReadLink(dir, rel)
 		return []byte(target + "\n"), "", err
 	}
 	switch {
@@ -184,8 +185,8 @@ func octal(m fs.FileMode) string {
 }
 
 // Size returns the size of the file in the copy, for people.
-func (c Change) Size() string {
-	st, err := os.Lstat(c.tree + "/" + c.Path)
+func Size(c changes.Change) string {
+	st, err := os.Lstat(c.Tree + "/" + c.Path)
 	if err != nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package changes
+package review
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -26,7 +27,7 @@ type Version struct {
 // Bring records the files that a run elsewhere changed as a kept run, as if that run had worked on
 // a copy of source, which is a real path. An original that is not as it was when that run began is
 // in conflict. The Record is that of the run; Bring sets its id and its folder.
-func Bring(innerHome, stageBase, source string, r Record, list []Version) (*Kept, []Change, error) {
+func Bring(innerHome, stageBase, source string, r changes.Record, list []Version) (*changes.Kept, []changes.Change, error) {
 	folder, err := stage.New(stageBase, innerHome)
 	if err != nil {
 		return nil, nil, err
@@ -37,12 +38,12 @@ func Bring(innerHome, stageBase, source string, r Record, list []Version) (*Kept
 		return nil, nil, err
 	}
 	r.Run, r.Begun = folder.ID, time.Now()
-	tree := filepath.Join(disk, TreeName(0))
+	tree := filepath.Join(disk, changes.TreeName(0))
 	entries, err := begun(source, tree, list)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.Add(disk, 0, Copy{Source: source, Dest: source}, copytree.Result{Entries: entries}); err != nil {
+	if err := r.Add(disk, 0, changes.Copy{Source: source, Dest: source}, copytree.Result{Entries: entries}); err != nil {
 		return nil, nil, err
 	}
 	if err := r.Write(disk); err != nil {
@@ -52,7 +53,7 @@ func Bring(innerHome, stageBase, source string, r Record, list []Version) (*Kept
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := Open(kept)
+	k, err := changes.Open(kept)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +66,7 @@ func Bring(innerHome, stageBase, source string, r Record, list []Version) (*Kept
 
 // begun writes the files into tree, and returns the entries that the run began with.
 func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
-	from, err := openDir(source)
+	from, err := changes.OpenDir(source)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
 	for _, v := range list {
 		for dir := filepath.Dir(v.Path); !known[dir]; dir = filepath.Dir(dir) {
 			known[dir] = true
-			if st, err := copytree.Lstat(from, dir); err == nil && stateOf(st).mode.IsDir() {
+			if st, err := copytree.Lstat(from, dir); err == nil && changes.StateOf(st).Mode.IsDir() {
 				entries = append(entries, copytree.Entry{Path: dir, Mode: fs.ModeDir | 0o700})
 			}
 			if err := os.MkdirAll(filepath.Join(tree, dir), 0o700); err != nil {
@@ -97,42 +98,42 @@ func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
 }
 
 // entry says what the run began with.
-func (v Version) entry(now state, same bool) copytree.Entry {
+func (v Version) entry(now changes.State, same bool) copytree.Entry {
 	e := copytree.Entry{Path: v.Path, Mode: v.BaseMode, Link: string(v.Base)}
 	if same { // else the entry is of no file that is there
-		e.Mode, e.Size, e.Mtime, e.Ctime, e.Ino = now.mode, now.size, now.mtime, now.ctime, now.ino
+		e.Mode, e.Size, e.Mtime, e.Ctime, e.Ino = now.Mode, now.Size, now.Mtime, now.Ctime, now.Ino
 	}
 	return e
 }
 
 // original returns what source has at the path, and whether it is what the run began with.
-func (v Version) original(from int) (now state, same bool) {
+func (v Version) original(from int) (now changes.State, same bool) {
 	st, err := copytree.Lstat(from, v.Path)
 	if err != nil {
-		return state{}, false
+		return changes.State{}, false
 	}
-	now = stateOf(st)
+	now = changes.StateOf(st)
 	switch {
-	case now.mode.Type() != v.BaseMode.Type():
+	case now.Mode.Type() != v.BaseMode.Type():
 		return now, false
-	case now.mode&fs.ModeSymlink != 0:
-		target, err := readLink(from, v.Path)
+	case now.Mode&fs.ModeSymlink != 0:
+		target, err := changes.ReadLink(from, v.Path)
 		return now, err == nil && target == string(v.Base)
-	case now.size != int64(len(v.Base)):
+	case now.Size != int64(len(v.Base)):
 		return now, false
 	}
-	f, err := openOriginal(from, v.Path)
+	f, err := changes.OpenOriginal(from, v.Path)
 	if err != nil {
 		return now, false
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, now.size+1))
+	data, err := io.ReadAll(io.LimitReader(f, now.Size+1))
 	return now, err == nil && bytes.Equal(data, v.Base)
 }
 
 // write makes the file as the run left it, with the permissions of the original where git
 // knows no others.
-func (v Version) write(at string, now state) error {
+func (v Version) write(at string, now changes.State) error {
 	switch {
 	case v.Mode == 0:
 		return nil
@@ -140,10 +141,10 @@ func (v Version) write(at string, now state) error {
 		return os.Symlink(string(v.Data), at)
 	}
 	perm := v.Mode.Perm()
-	if now.mode.IsRegular() && (now.mode.Perm()&0o100 != 0) == (perm&0o100 != 0) {
-		perm = now.mode.Perm()
+	if now.Mode.IsRegular() && (now.Mode.Perm()&0o100 != 0) == (perm&0o100 != 0) {
+		perm = now.Mode.Perm()
 	}
-	f, err := create(at)
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package changes
+package review
 
 import "testing"
 

@@ -1,4 +1,11 @@
-package changes
+// Package review is what a person does with a kept run of package changes: finds it, reads what is
+// different, and applies what is wanted of it.
+//
+// It promises that nothing of an original is written but by Apply, which writes each file
+// whole or not at all, follows no link, and does not touch a file that is
+// not what it was when it was compared. A file with several hard links becomes one of its
+// own when it is applied.
+package review
 
 import (
 	"cmp"
@@ -15,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -32,7 +40,7 @@ var ErrBusy = errors.New("it is being applied by another process")
 //
 // Only one process at a time can apply a run. Tidy, or the next Apply, removes the
 // file that an Apply was writing when it was killed.
-func (k *Kept) Apply(ctx context.Context, list []Change) (done []Change, err error) {
+func Apply(ctx context.Context, k *changes.Kept, list []changes.Change) (done []changes.Change, err error) {
 	lock, err := os.OpenFile(filepath.Join(k.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
@@ -41,18 +49,28 @@ func (k *Kept) Apply(ctx context.Context, list []Change) (done []Change, err err
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, ErrBusy
 	}
-	if err := k.Tidy(); err != nil {
+	if err := Tidy(k); err != nil {
 		return nil, err
 	}
 	k.Record.Applying = rand.Text()
 	_ = k.Record.Write(k.Dir) // on a full disk what makes room must still be possible
 	done, err = apply(ctx, list, k.Record.Applying)
 	k.Record.Applying = ""
-	return done, errors.Join(err, k.Applied(done))
+	return done, errors.Join(err, Applied(k, done))
+}
+
+// Applied records changes that were applied.
+func Applied(k *changes.Kept, list []changes.Change) error {
+	for _, c := range list {
+		k.Record.Applied = append(k.Record.Applied, c.Full())
+	}
+	slices.Sort(k.Record.Applied)
+	k.Record.Applied = slices.Compact(k.Record.Applied)
+	return k.Record.Write(k.Dir)
 }
 
 // Tidy removes the files that an Apply that was killed left beside the originals.
-func (k *Kept) Tidy() error {
+func Tidy(k *changes.Kept) error {
 	if k.Record.Applying == "" {
 		return nil
 	}
@@ -73,8 +91,8 @@ func (k *Kept) Tidy() error {
 }
 
 // tidy removes the file that is left beside one original.
-func (a *applier) tidy(c Change, token string) {
-	to, err := a.root(c.root)
+func (a *applier) tidy(c changes.Change, token string) {
+	to, err := a.root(c.Root)
 	if err != nil {
 		return
 	}
@@ -87,7 +105,7 @@ func (a *applier) tidy(c Change, token string) {
 // nextName returns the name under which the new content of an original is written.
 func nextName(token string) string { return ".inner-apply-" + token }
 
-func apply(ctx context.Context, list []Change, token string) (done []Change, err error) {
+func apply(ctx context.Context, list []changes.Change, token string) (done []changes.Change, err error) {
 	a := &applier{roots: map[string]int{}, token: token}
 	defer a.close()
 	for _, c := range order(list) {
@@ -104,16 +122,16 @@ func apply(ctx context.Context, list []Change, token string) (done []Change, err
 
 // order sorts changes: first what is new or changed, then what is deleted (the
 // deepest first), then what replaces a thing of another kind, with its content.
-func order(list []Change) []Change {
+func order(list []changes.Change) []changes.Change {
 	var turned []string
 	for _, c := range list {
-		if c.Kind == Type {
+		if c.Kind == changes.Type {
 			turned = append(turned, c.Full())
 		}
 	}
-	rank := func(c Change) int {
+	rank := func(c changes.Change) int {
 		switch {
-		case c.Kind == Deleted:
+		case c.Kind == changes.Deleted:
 			return 2
 		case slices.ContainsFunc(turned, func(p string) bool { return paths.Below(p, c.Full()) }):
 			return 3
@@ -121,7 +139,7 @@ func order(list []Change) []Change {
 		return 1
 	}
 	out := slices.Clone(list)
-	slices.SortStableFunc(out, func(x, y Change) int {
+	slices.SortStableFunc(out, func(x, y changes.Change) int {
 		rx, ry := rank(x), rank(y)
 		if rx == 2 && ry == 2 {
 			return cmp.Compare(y.Full(), x.Full())
@@ -157,7 +175,7 @@ func (a *applier) root(dir string) (int, error) {
 	if fd, ok := a.roots[dir]; ok {
 		return fd, nil
 	}
-	fd, err := openDir(dir)
+	fd, err := changes.OpenDir(dir)
 	if err == nil {
 		a.roots[dir] = fd
 	}
@@ -165,17 +183,17 @@ func (a *applier) root(dir string) (int, error) {
 }
 
 // one applies one change.
-func (a *applier) one(c Change) error {
-	to, err := a.root(c.root)
+func (a *applier) one(c changes.Change) error {
+	to, err := a.root(c.Root)
 	if err != nil {
 		return err
 	}
-	from, err := a.root(c.tree)
+	from, err := a.root(c.Tree)
 	if err != nil {
 		return err
 	}
-	dir, err := parent(to, from, c.Path, c.Kind != Deleted)
-	if c.Kind == Deleted && errors.Is(err, unix.ENOENT) {
+	dir, err := parent(to, from, c.Path, c.Kind != changes.Deleted)
+	if c.Kind == changes.Deleted && errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
@@ -184,11 +202,11 @@ func (a *applier) one(c Change) error {
 	defer unix.Close(dir)
 	p := place{dir: dir, name: path.Base(c.Path), next: nextName(a.token), change: c}
 	switch {
-	case c.Kind == Deleted:
+	case c.Kind == changes.Deleted:
 		return p.remove()
-	case c.Kind == Mode:
+	case c.Kind == changes.Mode:
 		return p.chmod()
-	case c.Kind == Type && (c.Old.IsDir() || c.New.IsDir()): // no rename puts one over the other
+	case c.Kind == changes.Type && (c.Old.IsDir() || c.New.IsDir()): // no rename puts one over the other
 		if err := p.makeRoom(); err != nil {
 			return err
 		}
@@ -230,7 +248,7 @@ type place struct {
 	dir    int
 	name   string
 	next   string
-	change Change
+	change changes.Change
 }
 
 func (p place) there() bool {
@@ -242,15 +260,15 @@ func (p place) there() bool {
 func (p place) asCompared() error {
 	var st unix.Stat_t
 	err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	now := state{}
+	now := changes.State{}
 	switch {
 	case err == nil:
-		now = stateOf(st)
+		now = changes.StateOf(st)
 	case !errors.Is(err, unix.ENOENT):
 		return err
 	}
-	want := p.change.current
-	if want.mode.IsDir() && now.mode.IsDir() {
+	want := p.change.Current
+	if want.Mode.IsDir() && now.Mode.IsDir() {
 		return nil
 	}
 	if now != want {
@@ -281,7 +299,7 @@ func (p *place) makeRoom() error {
 	if p.there() {
 		return errors.New("the folder is not empty, and is to become something else")
 	}
-	p.change.current = state{}
+	p.change.Current = changes.State{}
 	return nil
 }
 
@@ -317,7 +335,7 @@ func (p place) mkdir() error {
 // file writes a file of the copy beside the original, without a name where the file system
 // supports that, and then gives it the original's name.
 func (p place) file(from int) error {
-	f, err := openCopy(from, p.change.Path)
+	f, err := changes.OpenCopy(from, p.change.Path)
 	if err != nil {
 		return err
 	}
@@ -369,7 +387,7 @@ func (p place) put(makeIt func(name string) error) error {
 	err := p.asCompared()
 	if err == nil {
 		flags := uint(0)
-		if p.change.current == (state{}) {
+		if p.change.Current == (changes.State{}) {
 			flags = unix.RENAME_NOREPLACE
 		}
 		err = unix.Renameat2(p.dir, name, p.dir, p.name, flags)

@@ -1,0 +1,167 @@
+package review
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/stage"
+)
+
+// List returns the kept runs below INNER_HOME, the oldest first, damaged ones
+// among them.
+func List(innerHome string) ([]*changes.Kept, error) {
+	base := stage.Kept(innerHome)
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*changes.Kept
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		k, err := changes.Open(filepath.Join(base, e.Name()))
+		if err != nil { // it can still be discarded, and is in nobody's way
+			k = &changes.Kept{Dir: filepath.Join(base, e.Name()), Record: changes.Record{Run: e.Name()}, Damaged: err}
+		}
+		out = append(out, k)
+	}
+	// The end of an id is random: among those of one second the beginning decides.
+	slices.SortStableFunc(out, func(a, b *changes.Kept) int {
+		return cmp.Or(strings.Compare(second(a.Record.Run), second(b.Record.Run)), a.Record.Begun.Compare(b.Record.Begun))
+	})
+	return out, nil
+}
+
+// second returns the beginning of an id, the time.
+func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
+
+// Find returns the kept run that name stands for: its id, the beginning or the
+// end of one, or the latest for "". known says whether any run was meant.
+func Find(list []*changes.Kept, name string) (k *changes.Kept, known bool, err error) {
+	if name == "" {
+		k = latest(list)
+		return k, k != nil, nil
+	}
+	var hits []string
+	for _, c := range list {
+		id := c.Record.Run
+		switch {
+		case id == name:
+			return c, true, nil
+		case strings.HasPrefix(id, name) || len(name) >= 3 && strings.HasSuffix(id, name):
+			hits, k = append(hits, id), c
+		}
+	}
+	if len(hits) > 1 {
+		return nil, true, fmt.Errorf("run %q is one of several: %s", name, strings.Join(hits, ", "))
+	}
+	return k, k != nil, nil
+}
+
+// latest returns the last run that is not damaged, or nil.
+func latest(list []*changes.Kept) *changes.Kept {
+	for _, k := range slices.Backward(list) {
+		if k.Damaged == nil {
+			return k
+		}
+	}
+	return nil
+}
+
+// Running reports whether the run still writes its copies.
+func Running(k *changes.Kept) bool { return k.Record.Ended == nil && stage.Alive(k.Dir) }
+
+// Meant reads [RUN] [PATH...]: a first word that is no run is a path of the latest one, whose
+// name is "".
+func Meant(list []*changes.Kept, words []string) (run string, named []string, err error) {
+	if len(words) == 0 {
+		return "", nil, nil
+	}
+	first := words[0]
+	_, known, _ := Find(list, first)
+	switch like := RunLike(first); {
+	case !known && !like:
+		return "", words, nil
+	case !like && isChange(list, first):
+		return "", nil, fmt.Errorf("%q is a run and a path of the latest one: write the whole id, or %q", first, "./"+first)
+	}
+	return first, words[1:], nil
+}
+
+// RunLike reports whether a word looks like the id of a run, so that the id of one that is gone
+// is not taken for a path.
+func RunLike(word string) bool {
+	_, err := time.Parse("20060102-150405", word[:min(len(word), 15)])
+	return err == nil
+}
+
+// isChange reports whether the latest run changed something at a path.
+func isChange(list []*changes.Kept, path string) bool {
+	k, _, _ := Find(list, "")
+	if k == nil {
+		return false
+	}
+	all, err := k.Compare()
+	if err != nil {
+		return false
+	}
+	_, missing := At(k, all, []string{path})
+	return missing == ""
+}
+
+// At returns those of the changes that are at or below the paths. Each path must name one;
+// missing is the first that does not.
+func At(k *changes.Kept, all []changes.Change, named []string) (out []changes.Change, missing string) {
+	var roots []string
+	for _, c := range k.Record.Copies {
+		roots = append(roots, c.Root())
+	}
+	if cwd, err := os.Getwd(); err == nil {
+		roots = append(roots, cwd) // as printed, else as seen from here
+	}
+	for _, p := range named {
+		found := below(all, roots, filepath.Clean(p))
+		if len(found) == 0 {
+			return nil, p
+		}
+		for _, c := range found {
+			if !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out, ""
+}
+
+// below returns the changes at and below a path, from the first of the roots where there are
+// some.
+func below(all []changes.Change, roots []string, path string) (found []changes.Change) {
+	for _, root := range roots {
+		full := path
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(root, full)
+		}
+		for _, c := range all {
+			if paths.Below(full, c.Full()) {
+				found = append(found, c)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	return found
+}
