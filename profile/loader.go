@@ -101,6 +101,9 @@ func (l *Loader) names() []string {
 // GlobalFiles returns the paths of the global profiles, sorted.
 func (l *Loader) GlobalFiles() ([]string, error) { return profileFiles(l.GlobalDir) }
 
+// IsURL reports whether a word is meant as a URL: no name and no path has this.
+func IsURL(word string) bool { return strings.Contains(word, "://") }
+
 // CheckName reports why a word cannot be the name of a profile, or nil. Shells complete names, so a name
 // is nothing that one would evaluate.
 func CheckName(name string) error {
@@ -232,7 +235,7 @@ func (l *Loader) base(extends, from string, downloaded bool) (string, error) {
 		return "", fmt.Errorf("%q is a file: a remote profile extends only profiles of your own, by name", extends)
 	case extends == "":
 		return "", nil
-	case strings.Contains(extends, "://"):
+	case IsURL(extends):
 		return "", fmt.Errorf("%q is a URL: extends takes the name of a profile, or a file (inner profile install fetches one)", extends)
 	case strings.HasPrefix(extends, "~/"):
 		if !filepath.IsAbs(l.Home) {

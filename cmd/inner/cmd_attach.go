@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/visit"
 )
 
 func (a *app) cmdAttach() *cobra.Command {
@@ -38,7 +39,7 @@ func (a *app) cmdDetach() *cobra.Command {
 				return err
 			}
 			words := fmt.Sprintf("run %s goes on without a terminal; inner attach %s joins it", b.Run, b.Run)
-			if err := launch.Detach(stage.Door(a.StageBase(), b.Run), b.PID, "inner: detached: "+words); err != nil {
+			if err := visit.Detach(stage.Door(a.StageBase(), b.Run), b.PID, "inner: detached: "+words); err != nil {
 				return a.notJoined(b, err)
 			}
 			a.Say("%s", words)
@@ -55,7 +56,7 @@ func (a *app) attach(args []string) error {
 	if !caller.IsTerminal(a.In) {
 		return fault.Refuse(2, "type it in a terminal", "standard input is not a terminal, and the box needs one")
 	}
-	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), b.PID, a.In)
+	end, err := visit.Attach(stage.Door(a.StageBase(), b.Run), b.PID, a.In)
 	switch {
 	case err != nil:
 		return a.notJoined(b, err)
@@ -69,7 +70,7 @@ func (a *app) attach(args []string) error {
 // notJoined says why a box cannot be joined, or detached.
 func (a *app) notJoined(b box, err error) error {
 	r := &fault.Refusal{Code: 125, Msg: "run " + b.Run + ": " + err.Error(), Hint: "inner ps"}
-	if no, ok := errors.AsType[*launch.RefusedError](err); ok && strings.Contains(no.Words, "not detached") {
+	if no, ok := errors.AsType[*visit.RefusedError](err); ok && strings.Contains(no.Words, "not detached") {
 		r.Hint = "inner detach " + b.Run
 	}
 	return r
@@ -78,7 +79,7 @@ func (a *app) notJoined(b box, err error) error {
 // startDetached starts this same call as a process of its own, and returns when its program
 // starts, or with the code with which it did not.
 func (a *app) startDetached() error {
-	id, code, err := launch.StartDetached(os.Args, os.Environ(), a.In, a.Err)
+	id, code, err := visit.StartDetached(os.Args, os.Environ(), a.In, a.Err)
 	switch {
 	case err != nil:
 		return err

@@ -10,7 +10,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/remote"
 )
 
 func (a *app) cmdProfile() *cobra.Command {
@@ -43,7 +42,7 @@ func (a *app) find(name string) (found, error) {
 		return found{}, err
 	}
 	f := found{place: pl, loader: a.Loader(pl)}
-	if remote.IsURL(name) {
+	if profile.IsURL(name) {
 		return f, settings.NoURL(name)
 	}
 	if name == "" {

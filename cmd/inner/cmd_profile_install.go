@@ -54,7 +54,7 @@ func (a *app) cmdProfileInstall() *cobra.Command {
 // toInstall is the text of a profile that is to be installed, and what it is called where it
 // comes from.
 func (a *app) toInstall(from, pin string) (file profile.File, name, source string, err error) {
-	if remote.IsURL(from) {
+	if profile.IsURL(from) {
 		if file, err = a.download(from, pin); err != nil {
 			return file, "", "", err
 		}
@@ -78,7 +78,7 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 		if err := checkName(name); err != nil {
 			return err
 		}
-	} else if remote.IsURL(from) { // before anything is fetched
+	} else if profile.IsURL(from) { // before anything is fetched
 		if _, err := remote.Name(from); err != nil {
 			return cli.Usagef("%w: --name gives it one", err)
 		}
@@ -93,7 +93,7 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 	}
 	name = cmp.Or(name, called)
 	f := a.ownProfile(pl, name)
-	if base := saysExtends(file); profiles.Read(base) != nil && !remote.IsURL(from) && !files.Exists(a.ownProfile(pl, base).path) {
+	if base := saysExtends(file); profiles.Read(base) != nil && !profile.IsURL(from) && !files.Exists(a.ownProfile(pl, base).path) {
 		if err := a.installProfile(base, "", "", false); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 	// Loaded as what it is, so that faults name the URL and it builds on no file;
 	// looked at as what it will be.
 	scope := profile.Remote
-	if !remote.IsURL(from) {
+	if !profile.IsURL(from) {
 		scope = profile.Global
 	}
 	return a.keep(f, name, file, kept{scope: scope, source: source, force: force})

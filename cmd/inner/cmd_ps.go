@@ -15,10 +15,10 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/visit"
 )
 
 // stopPatience is how long a box may take to end when it is asked to.
@@ -83,7 +83,7 @@ func (a *app) boxes() ([]box, error) {
 	out := []box{}
 	for _, l := range live {
 		b := box{Run: l.ID, PID: l.PID, Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
-		b.Terminal, _ = launch.State(stage.Door(a.StageBase(), l.ID), l.PID) // most have none
+		b.Terminal, _ = visit.State(stage.Door(a.StageBase(), l.ID), l.PID) // most have none
 		out = append(out, b)
 	}
 	return out, err
@@ -186,7 +186,7 @@ func (a *app) stop(args []string) error {
 	if err := stage.Signal(a.StageBase(), id, syscall.SIGTERM); err != nil {
 		return err
 	}
-	launch.WakeUp(b.PID) // after ^Z
+	visit.WakeUp(b.PID) // after ^Z
 	if !a.ends(id, stopPatience) {
 		a.Warn("the program did not end within %s, and is killed", stopPatience)
 		if err := stage.Signal(a.StageBase(), id, syscall.SIGKILL); err != nil {

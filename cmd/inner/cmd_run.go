@@ -18,13 +18,12 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/visit"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/remote"
 )
 
 // runFlags are the flags of `inner run`.
@@ -105,7 +104,7 @@ func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 	if f.json && !f.dryRun {
 		return cli.Usagef("--json goes with --dry-run: a run's output is the program's")
 	}
-	if f.detach && (f.dryRun || f.noInteractive || remote.IsURL(f.profile)) {
+	if f.detach && (f.dryRun || f.noInteractive || profile.IsURL(f.profile)) {
 		return cli.Usagef("--detach needs a program in a terminal, and a profile that is not a URL; it does not go with --dry-run")
 	}
 	return nil
@@ -125,8 +124,8 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	var word *os.File // to whoever started this process, that the program starts
 	if f.detach {
-		a.Environ = slices.DeleteFunc(slices.Clone(a.Environ), launch.NamesDetached)
-		if word = launch.DetachedBy(); word == nil {
+		a.Environ = slices.DeleteFunc(slices.Clone(a.Environ), visit.NamesDetached)
+		if word = visit.DetachedBy(); word == nil {
 			return a.startDetached()
 		}
 	}
@@ -229,7 +228,7 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role
 	switch {
 	case f.approved != "":
 		p, err = a.ChooseApproved(f.profile, f.approved, pl)
-	case remote.IsURL(f.profile):
+	case profile.IsURL(f.profile):
 		p, err = a.chooseRemote(f, pl, o)
 	default:
 		if p, err = a.Choose(f.profile, pl); err == nil {

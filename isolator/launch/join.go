@@ -31,7 +31,7 @@ import (
 // without a terminal. Who joins while somebody is joined takes over: a connection that
 // died without a word must not lock its owner out.
 
-// Where the terminal of a box is, see State.
+// Where the terminal of a box is, see visit.State.
 const (
 	Starting      = "starting" // in the one it was started in; the program does not run yet
 	InItsTerminal = "own"      // in the one it was started in

@@ -68,12 +68,6 @@ func (t *tty) controls() bool {
 	return err == nil
 }
 
-// putFront puts a group of our session into the foreground of the terminal, from the
-// background, too.
-func (t *tty) putFront(group int) {
-	_ = box.Quietly(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) })
-}
-
 // gone reports whether the terminal was hung up.
 func (t *tty) gone() bool {
 	_, err := unix.IoctlGetTermios(t.fd, unix.TCGETS)

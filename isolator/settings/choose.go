@@ -11,7 +11,6 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -38,7 +37,7 @@ func (s *Settings) Choose(name string, pl Place) (*profile.Profile, error) {
 
 // Load is Choose without the question of trust, for who only looks.
 func (s *Settings) Load(name string, pl Place) (*profile.Profile, error) {
-	if remote.IsURL(name) {
+	if profile.IsURL(name) {
 		return nil, NoURL(name)
 	}
 	l := s.Loader(pl)

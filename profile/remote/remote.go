@@ -8,7 +8,7 @@
 // judge, and whether they may run for the person at the keyboard.
 //
 // The http client itself is in remote/fetch. It is a large thing to start, and
-// every shim would pay for it; so `make build` links it into a program of its
+// every start of inner would pay for it; so `make build` links it into a program of its
 // own, which this package carries and runs (embedded.go). Without that build
 // tag it is simply called (linked.go).
 package remote
@@ -29,9 +29,6 @@ import (
 
 // maxURL is more than any link a person pastes.
 const maxURL = 2048
-
-// IsURL reports whether a word is meant as a URL: no name and no path has this.
-func IsURL(word string) bool { return strings.Contains(word, "://") }
 
 // Check reports why a URL is not fetched, or nil.
 func Check(raw string) error {

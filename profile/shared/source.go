@@ -42,7 +42,7 @@ func Open(ctx context.Context, from string, p Programs) (*Opened, error) {
 	o := &Opened{From: from}
 	var err error
 	switch {
-	case remote.IsURL(from) && !strings.HasSuffix(from, ".git"):
+	case profile.IsURL(from) && !strings.HasSuffix(from, ".git"):
 		o.From = strings.TrimSuffix(from, "/")
 		if err := remote.Check(o.From); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func Open(ctx context.Context, from string, p Programs) (*Opened, error) {
 			page, err := remote.Get(ctx, o.From+"/"+name)
 			return page.Data, err
 		}
-	case remote.IsURL(from):
+	case profile.IsURL(from):
 		o.read, err = p.Git(ctx, from)
 	default:
 		if o.From, err = filepath.Abs(from); err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
-	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -32,7 +31,7 @@ import (
 func (a *App) AuditUnusable(name, cwd string, err error) {
 	var said Exit
 	e := runlog.Event{Type: runlog.EventRefused, Profile: name, Command: "run", Cwd: cwd, Code: fault.Code(err), Reason: err.Error()}
-	if remote.IsURL(name) {
+	if profile.IsURL(name) {
 		e.Profile = BareURL(name)
 	}
 	switch {
@@ -95,7 +94,7 @@ func (a *App) Unusable(err error, name string) error {
 	var problems strict.Problems
 	var unknown *profile.NotFoundError
 	switch {
-	case fault.AsRefusal(err) != nil, remote.IsURL(name):
+	case fault.AsRefusal(err) != nil, profile.IsURL(name):
 	case errors.As(err, &problems) && len(problems) > 0:
 		a.Hint("edit %s", a.Short(problems[0].File))
 	case errors.As(err, &unknown):

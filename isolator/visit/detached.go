@@ -1,4 +1,4 @@
-package launch
+package visit
 
 import (
 	"io"
@@ -10,6 +10,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -24,9 +25,10 @@ func NamesDetached(kv string) bool { return strings.HasPrefix(kv, detachedFD+"="
 // DetachedBy reports whether this process was started by StartDetached, and returns where it
 // is to write its word when the program starts. The variable is gone then.
 func DetachedBy() *os.File {
+	var st unix.Stat_t
 	fd, err := strconv.Atoi(os.Getenv(detachedFD))
 	_ = os.Unsetenv(detachedFD)
-	if err != nil || fd < 3 || !isPipe(fd) {
+	if err != nil || fd < 3 || unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil
 	}
 	unix.CloseOnExec(fd)
@@ -40,19 +42,19 @@ func DetachedBy() *os.File {
 func StartDetached(argv, env []string, size *os.File, out io.Writer) (word string, code int, err error) {
 	own, other, err := pty.Open()
 	if err != nil {
-		return "", CodeNoSandbox, err
+		return "", launch.CodeNoSandbox, err
 	}
 	defer own.Close()
 	master := int(own.Fd())
-	w := winsize(RawFd(size))
-	if w.Row == 0 {
-		w = unix.Winsize{Row: 24, Col: 80}
+	w, err := unix.IoctlGetWinsize(launch.RawFd(size), unix.TIOCGWINSZ)
+	if err != nil || w.Row == 0 {
+		w = &unix.Winsize{Row: 24, Col: 80}
 	}
-	_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &w)
+	_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, w)
 	r, said, err := os.Pipe()
 	if err != nil {
 		other.Close()
-		return "", CodeNoSandbox, err
+		return "", launch.CodeNoSandbox, err
 	}
 	defer r.Close()
 	pid, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
@@ -64,7 +66,7 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 	other.Close()
 	said.Close()
 	if err != nil {
-		return "", CodeNoSandbox, os.NewSyscallError("fork", err)
+		return "", launch.CodeNoSandbox, os.NewSyscallError("fork", err)
 	}
 	text := make(chan string, 1)
 	go func() {

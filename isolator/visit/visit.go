@@ -1,4 +1,7 @@
-package launch
+// Package visit is what other processes do with a box that has a terminal of its own: they put it into their
+// terminal, let it go on without one, start it without one, or ask where it is. The launcher, at the other end
+// of the socket, is package launch (join.go, letgo.go).
+package visit
 
 import (
 	"errors"
@@ -10,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -43,7 +48,7 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 		return a, err
 	}
 	defer unix.Close(sock)
-	if state == Stopped {
+	if state == launch.Stopped {
 		return a, &RefusedError{"it is stopped in the terminal it was started in, and not detached"}
 	}
 	fd := int(terminal.Fd())
@@ -51,22 +56,24 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 	if err != nil {
 		return a, os.NewSyscallError("terminal", err)
 	}
-	t := tty{fd: fd}
-	defer t.set(saved)
+	defer func() {
+		_ = box.Quietly(func() error { return unix.IoctlSetTermios(fd, unix.TCSETS, saved) })
+	}()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGTTOU, syscall.SIGTTIN)
 	defer signal.Stop(signals)
 	if wire.Send(sock, wire.Msg{Kind: wire.Terminal}, fd) != nil {
 		return a, errNotLetIn
 	}
-	err = a.stay(sock, lookAt(launcher), &t, signals)
+	err = a.stay(sock, lookAt(launcher), fd, signals)
 	return a, err
 }
 
 // stay follows a visit to its end.
-func (a *Attached) stay(sock int, job jobOf, t *tty, signals <-chan os.Signal) error {
+func (a *Attached) stay(sock int, job jobOf, terminal int, signals <-chan os.Signal) error {
 	sid, _ := unix.Getsid(0)
-	ofShell := job.session == sid && t.controls() // it is a job of the shell here, as this process is
+	_, elsewhere := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	ofShell := job.session == sid && elsewhere == nil // it is a job of the shell here, as this process is
 	said := make(chan wire.Msg)
 	go listenTo(sock, said)
 	asked := time.After(joinPatience)
@@ -86,8 +93,8 @@ func (a *Attached) stay(sock int, job jobOf, t *tty, signals <-chan os.Signal) e
 			case m.Kind == wire.Ended:
 				a.Ended, a.Code = true, int(m.N)
 			case m.Kind == wire.Terminal && ofShell:
-				t.putFront(job.group)
-				defer t.putFront(unix.Getpgrp())
+				putFront(terminal, job.group)
+				defer putFront(terminal, unix.Getpgrp())
 				_ = wire.Send(sock, wire.Msg{Kind: wire.Size})
 			}
 			asked = nil
@@ -103,6 +110,12 @@ func (a *Attached) stay(sock int, job jobOf, t *tty, signals <-chan os.Signal) e
 			return errSilent
 		}
 	}
+}
+
+// putFront puts a group of our session into the foreground of the terminal, from the
+// background, too.
+func putFront(terminal, group int) {
+	_ = box.Quietly(func() error { return unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, group) })
 }
 
 // listenTo hands on what a launcher says, until it ends.
@@ -129,7 +142,7 @@ func Detach(path string, launcher int, words string) error {
 	if wire.Send(sock, wire.Msg{Kind: wire.Detach, Text: words}) != nil {
 		return errNotLetIn
 	}
-	if state == Stopped {
+	if state == launch.Stopped {
 		WakeUp(launcher)
 	}
 	m, err := answerOf(sock)
@@ -142,7 +155,7 @@ func Detach(path string, launcher int, words string) error {
 // State is where the terminal of a box is.
 func State(path string, launcher int) (string, error) {
 	if lookAt(launcher).stopped && unix.Access(path, unix.F_OK) == nil { // it would only keep the connection waiting
-		return Stopped, nil
+		return launch.Stopped, nil
 	}
 	sock, state, err := ask(path, launcher)
 	if err == nil {
@@ -154,7 +167,7 @@ func State(path string, launcher int) (string, error) {
 // enter connects to a launcher whose program runs, or is being started for too long.
 func enter(path string, launcher int) (sock int, state string, err error) {
 	for end := time.Now().Add(joinPatience); ; time.Sleep(10 * time.Millisecond) {
-		if sock, state, err = ask(path, launcher); err != nil || state != Starting || time.Now().After(end) {
+		if sock, state, err = ask(path, launcher); err != nil || state != launch.Starting || time.Now().After(end) {
 			return sock, state, err
 		}
 		unix.Close(sock)
@@ -169,7 +182,7 @@ func ask(path string, launcher int) (sock int, state string, err error) {
 	case err != nil:
 		return -1, "", fmt.Errorf("socket %s: %w", path, err)
 	case lookAt(launcher).stopped:
-		return sock, Stopped, nil
+		return sock, launch.Stopped, nil
 	}
 	var m wire.Msg
 	if err = errNotLetIn; wire.Send(sock, wire.Msg{Kind: wire.Where}) == nil {
