@@ -29,7 +29,9 @@ func toolchainFolders() []string {
 		".local/bin", "bin", ".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/pnpm", ".local/share/mise", ".local/share/fnm", ".local/share/rtx",
 		".nvm", ".npm-global", ".volta", ".fnm", ".bun", ".deno", ".yarn/bin", ".n",
 		".asdf", ".tool-versions", ".pyenv", ".rbenv", ".rvm", ".nodenv", ".goenv", ".gvm", ".jenv", ".sdkman", ".jdks",
-		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix",
+		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix", ".config/mise",
+		".terminfo", ".fonts", ".local/share/fonts", // of programs on a terminal, and of those that draw
+		".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer", ".cache/node/corepack", // programs, not what they keep
 	}
 }
 

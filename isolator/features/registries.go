@@ -107,7 +107,7 @@ func tellReach(run *Run) error {
 	}
 	if slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {
 		for _, name := range []string{
-			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO",
+			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE",
 		} {
 			if err := certificates(run, name, run.Getenv(name)); err != nil {
 				return err

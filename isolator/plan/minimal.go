@@ -77,6 +77,13 @@ func (b *builder) pathNames() error {
 	if b.f.Engine != nil || !namesPath(b.rc) {
 		return nil
 	}
+	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME"} { // where programs of PATH look for the rest of themselves
+		if dir := b.f.Env[name]; dir != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) {
+			if _, at := b.view.at(dir); at == dir {
+				b.s.Env = append(b.s.Env, profile.KV{Key: name, Value: dir})
+			}
+		}
+	}
 	b.s.Path = map[string]string{}
 	for _, dir := range filepath.SplitList(b.f.Env["PATH"]) {
 		real := b.canon(dir)
