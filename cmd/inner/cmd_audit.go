@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/runlog/records"
 	"github.com/enr/inner/profile/config"
 )
 
@@ -81,12 +82,12 @@ func (a *app) showAudit(f auditFlags) error {
 	if i >= 0 {
 		return cli.Usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
 	}
-	list, err := runlog.ReadAudit(a.LogsDir())
+	list, _, err := runlog.ReadAudit(a.LogsDir())
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(l runlog.AuditLine) bool {
-		return l.Time.Before(since) || len(f.types) > 0 && !slices.Contains(f.types, l.Type)
+		return !l.OK || l.Time.Before(since) || len(f.types) > 0 && !slices.Contains(f.types, l.Type)
 	})
 	if f.run != "" {
 		if list, err = ofRun(list, f.run); err != nil {
@@ -124,7 +125,7 @@ func (a *app) printAudit(w io.Writer, list []runlog.AuditLine) error {
 		if !e.At.IsZero() {
 			when = e.At
 		}
-		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), e.Text(a.Short)})
+		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), records.EventText(e.Event, a.Short)})
 	}
 	tell.Table(w, rows)
 	return nil
@@ -139,12 +140,12 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 			"head. When the machine stops, the disk may lose the last lines; they are then missing, and\n" +
 			"the answer says that the machine was restarted since.",
 	}, func(*cobra.Command, []string) (cli.Answer, error) {
-		v, err := runlog.Verify(a.LogsDir())
+		v, err := records.Verify(a.LogsDir())
 		return cli.Answer{Value: v, Words: func() { a.printVerified(v) }, Code: cli.OneIf(v.Fault != nil)}, err
 	})
 }
 
-func (a *app) printVerified(v runlog.Verdict) {
+func (a *app) printVerified(v records.Verdict) {
 	for _, note := range v.Notes {
 		fmt.Fprintf(a.Out, "note: %s\n", cli.Printable(a.Short(note)))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/escape/shown"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/runlog/records"
 	"github.com/enr/inner/profile/config"
 )
 
@@ -30,14 +31,14 @@ func (a *app) cmdLog() *cobra.Command {
 }
 
 // runs returns the records of past runs, newest first.
-func (a *app) runs() []runlog.Record {
+func (a *app) runs() []records.Record {
 	folders := runlog.Folders(a.LogsDir())
 	if cfg, err := a.GlobalConfig(); err == nil && cfg.Log != "" {
 		if dir := a.Absolute(cfg.Log, ""); !slices.Contains(folders, dir) {
 			folders = append(folders, dir)
 		}
 	}
-	runs, err := runlog.List(folders)
+	runs, err := records.List(folders)
 	if err != nil {
 		a.Warn("%v", err)
 	}
@@ -45,7 +46,7 @@ func (a *app) runs() []runlog.Record {
 }
 
 // findRun finds a run by its id, the beginning of it, or "last".
-func (a *app) findRun(name string) (runlog.Record, error) {
+func (a *app) findRun(name string) (records.Record, error) {
 	runs := a.runs()
 	var ids []string
 	for _, r := range runs {
@@ -53,7 +54,7 @@ func (a *app) findRun(name string) (runlog.Record, error) {
 	}
 	id, err := oneRun(ids, name, "there is no record of a run %q", "inner log list")
 	if err != nil {
-		return runlog.Record{}, err
+		return records.Record{}, err
 	}
 	return runs[slices.Index(ids, id)], nil
 }
@@ -97,9 +98,9 @@ func (a *app) runWords() (words []string) {
 }
 
 // stateOf is the column EXIT.
-func stateOf(r runlog.Record) string {
+func stateOf(r records.Record) string {
 	switch {
-	case r.State != runlog.Ended:
+	case r.State != records.Ended:
 		return r.State
 	case r.End.TimedOut:
 		return "timeout"
@@ -117,12 +118,12 @@ type logJSON struct {
 	End    *runlog.End   `json:"end,omitempty"`
 }
 
-func recordJSON(r runlog.Record) logJSON {
+func recordJSON(r records.Record) logJSON {
 	out := logJSON{Run: r.ID, State: r.State, Folder: r.Path(), Size: r.Size}
-	if r.State != runlog.Unknown {
+	if r.State != records.Unknown {
 		out.Start = &r.Start
 	}
-	if r.State == runlog.Ended {
+	if r.State == records.Ended {
 		out.End = &r.End
 	}
 	return out
@@ -144,22 +145,22 @@ func (a *app) cmdLogList() *cobra.Command {
 
 // commandOf is the column COMMAND: the word that was typed, or the program where that was a
 // command of inner.
-func commandOf(r runlog.Record) string {
+func commandOf(r records.Record) string {
 	if c := r.Start.Command; c != "" && c != "run" && c != "learn" || r.Start.Program == "" {
 		return cmp.Or(c, "?")
 	}
 	return filepath.Base(r.Start.Program)
 }
 
-func when(r runlog.Record) string {
+func when(r records.Record) string {
 	if r.Start.Time.IsZero() {
 		return "?"
 	}
 	return r.Start.Time.Local().Format("2006-01-02 15:04")
 }
 
-func took(r runlog.Record) string {
-	if r.State != runlog.Ended {
+func took(r records.Record) string {
+	if r.State != records.Ended {
 		return "-"
 	}
 	return runlog.Roughly(time.Duration(r.End.Millis) * time.Millisecond)
@@ -191,14 +192,14 @@ func (a *app) cmdLogShow() *cobra.Command {
 }
 
 // showRun writes a record for people.
-func (a *app) showRun(w io.Writer, r runlog.Record) error {
+func (a *app) showRun(w io.Writer, r records.Record) error {
 	var rows [][]string
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
 	}
 	s, e := r.Start, r.End
 	row("run", "%s", r.ID)
-	if r.State != runlog.Unknown {
+	if r.State != records.Unknown {
 		row("started", "%s", s.Time.Local().Format("2006-01-02 15:04:05 -0700"))
 		row("profile", "%s (%s)", s.Profile, a.Short(s.Path))
 		row("digest", "%s", s.Digest)
@@ -215,11 +216,11 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 		}
 	}
 	switch r.State {
-	case runlog.Ended:
+	case records.Ended:
 		a.showEnd(e, took(r), row)
-	case runlog.Running:
+	case records.Running:
 		row("ended", "not yet")
-	case runlog.Killed:
+	case records.Killed:
 		row("ended", "unknown: inner was killed, or the machine stopped")
 	default:
 		row("ended", "unknown: the record cannot be read")
@@ -236,7 +237,7 @@ func (a *app) showEnd(e runlog.End, took string, row func(name, format string, a
 		row("blocked", "%s", runlog.BlockedText(e.Blocked))
 	}
 	for _, h := range e.Network {
-		row("host", "%s", runlog.HostLine(h))
+		row("host", "%s", records.HostLine(h))
 	}
 	if e.MoreHosts > 0 {
 		row("host", "and %d more", e.MoreHosts)
@@ -278,7 +279,7 @@ func (a *app) showChanged(c *runlog.Changes, row func(name, format string, args 
 
 // showOutput writes what was kept of a run's output as plain text: what scrolled off the screen, and
 // what was on it at the end.
-func (a *app) showOutput(w io.Writer, r runlog.Record) error {
+func (a *app) showOutput(w io.Writer, r records.Record) error {
 	f, recording, err := r.Output()
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = fmt.Fprintf(w, "\nno output was kept: it did not go to a terminal, or there was none\n")
@@ -291,7 +292,7 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 	fmt.Fprintln(w)
 	screen := shown.New(w)
 	if recording {
-		err = runlog.ReadCast(f, func(m runlog.CastEvent) error {
+		err = records.ReadCast(f, func(m records.CastEvent) error {
 			screen.Resize(m.Rows, m.Cols)
 			_, err := io.WriteString(screen, m.Output)
 			return err
@@ -329,8 +330,8 @@ func (a *app) cmdLogClean() *cobra.Command {
 
 func (a *app) logClean(age time.Duration, dry, yes bool) error {
 	now := time.Now()
-	runs := slices.DeleteFunc(a.runs(), func(r runlog.Record) bool {
-		return r.State == runlog.Running || now.Sub(r.Begun()) < age
+	runs := slices.DeleteFunc(a.runs(), func(r records.Record) bool {
+		return r.State == records.Running || now.Sub(r.Begun()) < age
 	})
 	var size int64
 	for _, r := range runs {
@@ -347,15 +348,12 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 	if err := a.confirm(question{text: text, yes: yes, hint: "inner log clean --yes", no: "nothing was removed"}); err != nil {
 		return err
 	}
-	removed := 0
 	var errs []error
 	for _, r := range runs {
 		if err := r.Remove(); err != nil {
 			errs = append(errs, err)
-			continue
 		}
-		removed++
 	}
-	a.Say("removed the records of %d runs", removed)
+	a.Say("removed the records of %d runs", len(runs)-len(errs))
 	return errors.Join(errs...)
 }

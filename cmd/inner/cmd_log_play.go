@@ -20,7 +20,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
-	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/runlog/records"
 )
 
 func (a *app) cmdLogPlay() *cobra.Command {
@@ -50,7 +50,7 @@ func (a *app) cmdLogPlay() *cobra.Command {
 	return c
 }
 
-func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
+func (a *app) play(r records.Record, speed float64, pause time.Duration) error {
 	f, recording, err := r.Output()
 	if err == nil {
 		defer f.Close()
@@ -102,7 +102,7 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 	var left launch.Leftover
 	show := launch.NoClipboard(io.MultiWriter(tty, &left))
 	start, skipped, last := time.Now(), time.Duration(0), time.Duration(0)
-	err = runlog.ReadCast(recording, func(m runlog.CastEvent) error {
+	err = records.ReadCast(recording, func(m records.CastEvent) error {
 		if gap := m.When - last; pause > 0 && gap > pause {
 			skipped += gap - pause
 		}

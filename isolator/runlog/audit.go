@@ -7,8 +7,8 @@ package runlog
 // holds both ends of the chain: the number and hash of the last line, and the link of the oldest one
 // that is kept. It is the lock, too: whoever appends holds flock on it.
 //
-// The rule is that every line follows the one before, from the one end to the other. Verify says where
-// that is not so; a writer goes on after the line that the head names, whatever the log holds, so that
+// The rule is that every line follows the one before, from the one end to the other. Package records
+// verifies that; a writer goes on after the line that the head names, whatever the log holds, so that
 // what was done to it stays visible. The order of writing is that a crash is no change:
 //
 //  1. the lines of one Append, by one write
@@ -26,7 +26,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,10 +47,14 @@ const (
 	keptAudit = 4
 )
 
+// Names of the files of the audit log, of which older ones have a number behind their name.
 const (
-	auditFile = "audit.jsonl"
-	headFile  = "audit.head"
-	headSize  = 256
+	AuditFile = "audit.jsonl"
+	HeadFile  = "audit.head"
+)
+
+const (
+	headSize = 256
 	// maxText is the longest text of a field that is kept: texts come from strangers.
 	maxText = 4096
 	// lockPatience is the longest an event waits for other writers, each of which takes some
@@ -73,28 +77,28 @@ func Append(dir string, events ...Event) error {
 	return nil
 }
 
-// head is what audit.head says; of none, or a damaged one, it is that of an empty log.
-type head struct {
-	whole  bool  // there is one
-	seq    int64 // of the last line
-	hash   string
-	size   int64  // of audit.jsonl
-	boot   string // the time since the machine was started in which that was written
-	first  int64  // the oldest line kept
-	before string // its prev
+// Head is what audit.head says; of none, or a damaged one, it is that of an empty log.
+type Head struct {
+	Whole  bool  // there is one
+	Seq    int64 // of the last line
+	Hash   string
+	Size   int64  // of audit.jsonl
+	Boot   string // the time since the machine was started in which that was written
+	First  int64  // the oldest line kept
+	Before string // its prev
 }
 
 const headForm = "inner-audit-1 %d %s %d %s %d %s"
 
-func (h head) String() string {
-	return fmt.Sprintf("%-*s\n", headSize-1, fmt.Sprintf(headForm, h.seq, h.hash, h.size, h.boot, h.first, h.before))
+func (h Head) String() string {
+	return fmt.Sprintf("%-*s\n", headSize-1, fmt.Sprintf(headForm, h.Seq, h.Hash, h.Size, h.Boot, h.First, h.Before))
 }
 
-func parseHead(text string) head {
-	h := head{whole: true}
-	_, err := fmt.Sscanf(text, headForm, &h.seq, &h.hash, &h.size, &h.boot, &h.first, &h.before)
-	if err != nil || len(text) != headSize || len(h.hash) != len(noLine) || len(h.before) != len(noLine) {
-		return head{hash: noLine, first: 1, before: noLine}
+func parseHead(text string) Head {
+	h := Head{Whole: true}
+	_, err := fmt.Sscanf(text, headForm, &h.Seq, &h.Hash, &h.Size, &h.Boot, &h.First, &h.Before)
+	if err != nil || len(text) != headSize || len(h.Hash) != len(noLine) || len(h.Before) != len(noLine) {
+		return Head{Hash: noLine, First: 1, Before: noLine}
 	}
 	return h
 }
@@ -105,9 +109,12 @@ func bootID() string {
 	return cmp.Or(strings.TrimSpace(string(id)), "-")
 }
 
+// Restarted reports whether the machine was started since the head was written.
+func (h Head) Restarted() bool { return h.Boot != bootID() }
+
 // audit is the log, locked by its head.
 type audit struct {
-	head
+	Head
 	dir  string
 	file *os.File
 }
@@ -121,7 +128,7 @@ func lockAudit(dir string, write bool) (*audit, error) {
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(dir, headFile), flags, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, HeadFile), flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -143,15 +150,16 @@ func lockAudit(dir string, write bool) (*audit, error) {
 
 // path returns the n-th file of the log, 0 for the newest.
 func (l *audit) path(n int) string {
-	if n == 0 {
-		return filepath.Join(l.dir, auditFile)
+	name := AuditFile
+	if n > 0 {
+		name += "." + strconv.Itoa(n)
 	}
-	return filepath.Join(l.dir, auditFile+"."+strconv.Itoa(n))
+	return filepath.Join(l.dir, name)
 }
 
 // append adds events, and sets a file aside that is larger than most.
 func (l *audit) append(events []Event, most int64) error {
-	if fi, err := os.Stat(l.path(0)); err == nil && fi.Size() == l.size && fi.Size() > most {
+	if fi, err := os.Stat(l.path(0)); err == nil && fi.Size() == l.Size && fi.Size() > most {
 		if err := l.rotate(); err != nil {
 			return err
 		}
@@ -162,13 +170,12 @@ func (l *audit) append(events []Event, most int64) error {
 	}
 	defer func() { _ = f.Close() }()
 	size, err := f.Seek(0, io.SeekEnd)
-	boot := bootID()
 	switch {
 	case err != nil:
-	case size != l.size:
-		events, err = l.settle(f, boot, events)
-	case !l.whole: // a new log: whoever is killed after its first line has left a head
-		l.boot = boot
+	case size != l.Size:
+		events, err = l.settle(f, events)
+	case !l.Whole: // a new log: whoever is killed after its first line has left a head
+		l.Boot = bootID()
 		err = l.writeHead()
 	}
 	if err != nil {
@@ -177,7 +184,7 @@ func (l *audit) append(events []Event, most int64) error {
 	var text []byte
 	now := time.Now()
 	for _, e := range events {
-		e.Seq, e.Prev, e.Time = l.seq+1, l.hash, now
+		e.Seq, e.Prev, e.Time = l.Seq+1, l.Hash, now
 		for _, s := range []*string{&e.Command, &e.Program, &e.Host, &e.Reason, &e.Actor} {
 			if len(*s) > maxText {
 				*s = strings.ToValidUTF8((*s)[:maxText], "") + "…"
@@ -188,45 +195,45 @@ func (l *audit) append(events []Event, most int64) error {
 		}
 		line := line(e)
 		text = append(append(text, line...), '\n')
-		l.seq, l.hash = e.Seq, sum(line)
+		l.Seq, l.Hash = e.Seq, Sum(line)
 	}
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
-	l.size, l.boot = size+int64(len(text)), boot
+	l.Size, l.Boot = size+int64(len(text)), bootID()
 	return l.writeHead()
 }
 
 func (l *audit) writeHead() error {
-	_, err := l.file.WriteAt([]byte(l.head.String()), 0)
+	_, err := l.file.WriteAt([]byte(l.Head.String()), 0)
 	return err
 }
 
-// orLost is what else may have become of the end of a log.
-const orLost = "the end was cut off, or lost when the machine stopped: it was started since they were written"
+// OrLost is what else may have become of the end of a log.
+const OrLost = "the end was cut off, or lost when the machine stopped: it was started since they were written"
 
 // settle finds where the chain goes on in a log that is not as the head says: after the lines that
 // follow the head's, and without a head after the last line. What is to be said of that is put before the
 // events.
-func (l *audit) settle(f *os.File, boot string, events []Event) ([]Event, error) {
+func (l *audit) settle(f *os.File, events []Event) ([]Event, error) {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<62))
 	note := Event{Type: EventRecovered}
 	var why []string
 	for _, line := range auditLines("", data) {
 		switch {
-		case line.torn:
-			note.Torn, note.TornSum = len(line.Raw), sum(line.Raw)
+		case line.Cut:
+			note.Torn, note.TornSum = len(line.Raw), Sum(line.Raw)
 			why = append(why, fmt.Sprintf("the last line had no end (%d bytes)", len(line.Raw)))
-		case line.ok && (!l.whole || line.Seq == l.seq+1 && line.Prev == l.hash):
-			l.seq, l.hash = line.Seq, sum(line.Raw)
+		case line.OK && (!l.Whole || line.Seq == l.Seq+1 && line.Prev == l.Hash):
+			l.Seq, l.Hash = line.Seq, Sum(line.Raw)
 		}
 	}
 	switch {
-	case !l.whole:
-		note.Lost = lostHead
+	case !l.Whole:
+		note.Lost = LostHead
 		why = append(why, "the head was missing or damaged")
-	case int64(len(data)) < l.size && l.boot != boot:
-		why = append(why, orLost)
+	case int64(len(data)) < l.Size && l.Restarted():
+		why = append(why, OrLost)
 	}
 	if note.Reason = strings.Join(why, "; "); note.Reason != "" {
 		events = append([]Event{note}, events...)
@@ -238,10 +245,10 @@ func (l *audit) settle(f *os.File, boot string, events []Event) ([]Event, error)
 // one: a crash in between leaves a file too many, or a full one, which the next writer sets aside.
 func (l *audit) rotate() error {
 	data, _ := os.ReadFile(l.path(keptAudit - 1)) // none: nothing goes
-	if oldest := auditLines("", data[:bytes.IndexByte(data, '\n')+1]); len(oldest) > 0 && oldest[0].ok {
-		l.first, l.before = oldest[0].Seq, oldest[0].Prev
+	if oldest := auditLines("", data[:bytes.IndexByte(data, '\n')+1]); len(oldest) > 0 && oldest[0].OK {
+		l.First, l.Before = oldest[0].Seq, oldest[0].Prev
 	}
-	l.size = 0
+	l.Size = 0
 	err := l.writeHead()
 	for i := keptAudit; i > 0 && err == nil; i-- {
 		if err = os.Rename(l.path(i-1), l.path(i)); errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +258,50 @@ func (l *audit) rotate() error {
 	return err
 }
 
-func sum(line []byte) string {
-	h := sha256.Sum256(line)
-	return hex.EncodeToString(h[:])
+// Sum returns the hash of a line, without its end.
+func Sum(line []byte) string { return fmt.Sprintf("%x", sha256.Sum256(line)) }
+
+// AuditLine is a line of the audit log, or what stands in the place of one.
+type AuditLine struct {
+	Event
+	Raw    []byte
+	OK     bool // it is a line of the log
+	Cut    bool // it has no end
+	File   string
+	Number int // in the file
+}
+
+// auditLines returns the lines of a file.
+func auditLines(path string, data []byte) (out []AuditLine) {
+	for raw := range bytes.Lines(data) {
+		line := AuditLine{File: path, Number: len(out) + 1}
+		var whole bool
+		line.Raw, whole = bytes.CutSuffix(raw, []byte{'\n'})
+		line.Cut = !whole
+		line.OK = whole && json.Unmarshal(line.Raw, &line.Event) == nil && line.Seq > 0 && len(line.Prev) == len(noLine)
+		out = append(out, line)
+	}
+	return out
+}
+
+// ReadAudit returns what all files of the log in dir hold, oldest first, and the head of that moment. No
+// log is an empty one.
+func ReadAudit(dir string) (out []AuditLine, h Head, err error) {
+	l, err := lockAudit(dir, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		l, err = &audit{Head: parseHead(""), dir: dir}, nil
+	} else if err == nil {
+		defer l.file.Close()
+	}
+	for i := keptAudit; i >= 0 && err == nil; i-- {
+		var data []byte
+		if data, err = os.ReadFile(l.path(i)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		out = append(out, auditLines(l.path(i), data)...)
+	}
+	if err != nil {
+		return nil, h, fmt.Errorf("audit log: %w", err)
+	}
+	return out, l.Head, nil
 }

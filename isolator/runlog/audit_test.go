@@ -1,4 +1,4 @@
-package runlog
+package runlog_test
 
 import (
 	"bytes"
@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	. "github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/runlog/records"
 )
 
 // written makes a log of n lines and returns its folder.
@@ -49,9 +52,9 @@ func put(t *testing.T, path string, lines ...string) {
 	}
 }
 
-func verdict(t *testing.T, dir string) Verdict {
+func verdict(t *testing.T, dir string) records.Verdict {
 	t.Helper()
-	v, err := Verify(dir)
+	v, err := records.Verify(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +63,16 @@ func verdict(t *testing.T, dir string) Verdict {
 
 // forged is a line that follows prev as one of this log would.
 func forged(prev string, seq int64) string {
-	e := Event{Seq: seq, Prev: sum([]byte(strings.TrimSuffix(prev, "\n"))), Time: time.Now(), Type: EventBypass, Command: "forged"}
-	return string(line(e)) + "\n"
+	e := Event{Seq: seq, Prev: Sum([]byte(strings.TrimSuffix(prev, "\n"))), Time: time.Now(), Type: EventBypass, Command: "forged"}
+	return string(Line(e)) + "\n"
 }
 
 // What was done to a log shows, also after more was written; the same log
 // untouched is whole.
 func TestTampering(t *testing.T) {
 	const n = 8
-	log := func(dir string) string { return filepath.Join(dir, auditFile) }
-	head := func(dir string) string { return filepath.Join(dir, headFile) }
+	log := func(dir string) string { return filepath.Join(dir, AuditFile) }
+	head := func(dir string) string { return filepath.Join(dir, HeadFile) }
 	for _, tt := range []struct {
 		name  string
 		do    func(t *testing.T, dir string, l []string)
@@ -186,35 +189,35 @@ func TestCrashes(t *testing.T) {
 		next int64 // the number of the line after
 	}{
 		{"between the lines and the head", func(t *testing.T, dir string) {
-			head, err := os.ReadFile(filepath.Join(dir, headFile))
+			head, err := os.ReadFile(filepath.Join(dir, HeadFile))
 			if err = errors.Join(err, Append(dir, Event{Type: EventBlocked}, Event{Type: EventExit})); err != nil {
 				t.Fatal(err)
 			}
-			put(t, filepath.Join(dir, headFile), string(head))
+			put(t, filepath.Join(dir, HeadFile), string(head))
 		}, "lines 6 to 7 are beyond the head", 8},
 		{"the head of a while ago", func(t *testing.T, dir string) {
-			head, err := os.ReadFile(filepath.Join(dir, headFile))
+			head, err := os.ReadFile(filepath.Join(dir, HeadFile))
 			for range 2 {
 				err = errors.Join(err, Append(dir, Event{Type: EventExit}))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, filepath.Join(dir, headFile), string(head))
+			put(t, filepath.Join(dir, HeadFile), string(head))
 		}, "lines 6 to 7 are beyond the head", 8},
 		{"within a line", func(t *testing.T, dir string) {
-			put(t, filepath.Join(dir, auditFile), append(linesOf(t, filepath.Join(dir, auditFile)), `{"seq":6,"prev":"torn`)...)
+			put(t, filepath.Join(dir, AuditFile), append(linesOf(t, filepath.Join(dir, AuditFile)), `{"seq":6,"prev":"torn`)...)
 		}, "the last line has no end (21 bytes)", 7},
 		{"zeroes after a power cut", func(t *testing.T, dir string) {
-			put(t, filepath.Join(dir, auditFile), append(linesOf(t, filepath.Join(dir, auditFile)), string(make([]byte, 300))+"torn")...)
+			put(t, filepath.Join(dir, AuditFile), append(linesOf(t, filepath.Join(dir, AuditFile)), string(make([]byte, 300))+"torn")...)
 		}, "the last line has no end (304 bytes)", 7},
 		{"while the file was set aside", func(t *testing.T, dir string) {
-			if err := os.Rename(filepath.Join(dir, auditFile), filepath.Join(dir, auditFile+".1")); err != nil {
+			if err := os.Rename(filepath.Join(dir, AuditFile), filepath.Join(dir, AuditFile+".1")); err != nil {
 				t.Fatal(err)
 			}
 		}, "", 6},
 		{"before the head was first written", func(t *testing.T, dir string) {
-			if err := errors.Join(os.Remove(filepath.Join(dir, auditFile)), os.Truncate(filepath.Join(dir, headFile), 0)); err != nil {
+			if err := errors.Join(os.Remove(filepath.Join(dir, AuditFile)), os.Truncate(filepath.Join(dir, HeadFile), 0)); err != nil {
 				t.Fatal(err)
 			}
 		}, "", 1},
@@ -245,21 +248,20 @@ func TestCrashes(t *testing.T) {
 // machine that is said.
 func TestLostAtRestart(t *testing.T) {
 	dir := written(t, 5)
-	path := filepath.Join(dir, headFile)
-	data, err := os.ReadFile(path)
+	path := filepath.Join(dir, HeadFile)
+	_, h, err := ReadAudit(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := parseHead(string(data))
-	if !h.whole || h.boot != bootID() {
+	if !h.Whole || h.Restarted() {
 		t.Fatalf("%+v", h)
 	}
-	h.boot = "00000000-0000-0000-0000-000000000000"
+	h.Boot = "00000000-0000-0000-0000-000000000000"
 	put(t, path, h.String())
 	if v := verdict(t, dir); v.Fault != nil {
 		t.Fatalf("nothing is lost: %+v", v.Fault)
 	}
-	put(t, filepath.Join(dir, auditFile), linesOf(t, filepath.Join(dir, auditFile))[:3]...)
+	put(t, filepath.Join(dir, AuditFile), linesOf(t, filepath.Join(dir, AuditFile))[:3]...)
 	for _, want := range []string{"lines 4 to 5 are missing: the end was cut off, or lost when the machine stopped", "lines 4 to 5 are missing before line 6: the end was cut off, or lost when the machine stopped"} {
 		if v := verdict(t, dir); v.Fault == nil || !strings.HasPrefix(v.Fault.What, want) {
 			t.Errorf("%+v, want %q", v.Fault, want)
@@ -316,7 +318,7 @@ func TestManyWriters(t *testing.T) {
 		t.Errorf("%+v %+v", v, v.Fault)
 	}
 	last := ""
-	lines, err := ReadAudit(dir)
+	lines, _, err := ReadAudit(dir)
 	for _, e := range lines {
 		if last == EventStart && e.Type != EventExit {
 			t.Errorf("line %d: the events of one Append are apart", e.Seq)
@@ -333,11 +335,7 @@ func TestAuditRotation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	add := func() {
 		t.Helper()
-		l, err := lockAudit(dir, true)
-		if err == nil {
-			err = errors.Join(l.append([]Event{{Type: EventExit}}, 1000), l.file.Close())
-		}
-		if err != nil {
+		if err := AppendAtMost(dir, 1000, Event{Type: EventExit}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -345,7 +343,7 @@ func TestAuditRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := func() []string {
-		found, _ := filepath.Glob(filepath.Join(dir, auditFile+"*"))
+		found, _ := filepath.Glob(filepath.Join(dir, AuditFile+"*"))
 		return found
 	}
 	for range 60 {
@@ -355,7 +353,7 @@ func TestAuditRotation(t *testing.T) {
 		}
 	}
 	v := verdict(t, dir)
-	if got := files(); len(got) != keptAudit+1 || v.Last != 61 || v.First == 1 || v.First > 40 {
+	if got := files(); len(got) != KeptAudit+1 || v.Last != 61 || v.First == 1 || v.First > 40 {
 		t.Errorf("%q, lines %d to %d", got, v.First, v.Last)
 	}
 	for _, e := range files() {
@@ -364,7 +362,7 @@ func TestAuditRotation(t *testing.T) {
 		}
 	}
 	// A file that is taken away shows, and so does what was done in one.
-	oldest, middle := filepath.Join(dir, auditFile+".4"), filepath.Join(dir, auditFile+".2")
+	oldest, middle := filepath.Join(dir, AuditFile+".4"), filepath.Join(dir, AuditFile+".2")
 	for _, tt := range []struct {
 		path, want string
 		data       func([]byte) []byte
@@ -391,23 +389,22 @@ func TestAuditRotation(t *testing.T) {
 		put(t, tt.path, string(old))
 	}
 	// A crash after the oldest was struck from the head, and one among the names.
-	l, err := lockAudit(dir, true)
+	_, h, err := ReadAudit(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := auditLines("", []byte(linesOf(t, l.path(3))[0]))[0]
-	if !next.ok {
+	file := func(n int) string { return fmt.Sprintf("%s.%d", filepath.Join(dir, AuditFile), n) }
+	next := AuditLines("", []byte(linesOf(t, file(3))[0]))[0]
+	if !next.OK {
 		t.Fatal("no line")
 	}
-	l.first, l.before, l.size = next.Seq, next.Prev, 0
-	if err := errors.Join(l.writeHead(), l.file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	h.First, h.Before, h.Size = next.Seq, next.Prev, 0
+	put(t, filepath.Join(dir, HeadFile), h.String())
 	for range 2 {
 		if v := verdict(t, dir); v.Fault != nil {
 			t.Errorf("%+v", v.Fault)
 		}
-		if err := os.Rename(l.path(3), l.path(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(file(3), file(4)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
@@ -424,13 +421,13 @@ func TestAuditLine(t *testing.T) {
 	now := time.Now()
 	evil := "a\x1b]0;x\x07\u009b31m\u202e\"\\\n\U0001f600\U000e0041\u00e4"
 	for _, e := range []Event{
-		{Seq: 1, Prev: noLine, Time: now, Type: EventExit},
+		{Seq: 1, Prev: NoLine, Time: now, Type: EventExit},
 		{
-			Seq: 7, Prev: noLine, Time: now, Type: EventRefused, Run: "r", Profile: evil, Scope: "local", Path: evil, Digest: "d", Command: evil, Program: evil, Args: 3,
-			Cwd: evil, Network: "off", Allow: []string{"a", evil}, Host: evil, Count: 2, Code: 3, Signal: "SIGTERM", Millis: 12, Reason: evil, Torn: 4, TornSum: "x", Lost: lostHead,
+			Seq: 7, Prev: NoLine, Time: now, Type: EventRefused, Run: "r", Profile: evil, Scope: "local", Path: evil, Digest: "d", Command: evil, Program: evil, Args: 3,
+			Cwd: evil, Network: "off", Allow: []string{"a", evil}, Host: evil, Count: 2, Code: 3, Signal: "SIGTERM", Millis: 12, Reason: evil, Torn: 4, TornSum: "x", Lost: LostHead,
 		},
 	} {
-		line := line(e)
+		line := Line(e)
 		var back Event
 		if err := json.Unmarshal(line, &back); err != nil {
 			t.Fatalf("%s: %v", line, err)
@@ -444,15 +441,15 @@ func TestAuditLine(t *testing.T) {
 				t.Errorf("%q in %s", r, line)
 			}
 		}
-		if back := auditLines("", append(line, '\n'))[0]; !back.ok || back.Seq != e.Seq || back.Prev != e.Prev {
+		if back := AuditLines("", append(line, '\n'))[0]; !back.OK || back.Seq != e.Seq || back.Prev != e.Prev {
 			t.Errorf("%+v", back)
 		}
 	}
 	dir := written(t, 0)
-	if err := Append(dir, Event{Type: EventRefused, Reason: "\xff" + strings.Repeat("\u00e4", maxText)}); err != nil {
+	if err := Append(dir, Event{Type: EventRefused, Reason: "\xff" + strings.Repeat("\u00e4", MaxText)}); err != nil {
 		t.Fatal(err)
 	}
-	if l := linesOf(t, filepath.Join(dir, auditFile))[0]; !json.Valid([]byte(l)) || len(l) > maxText+400 {
+	if l := linesOf(t, filepath.Join(dir, AuditFile))[0]; !json.Valid([]byte(l)) || len(l) > MaxText+400 {
 		t.Errorf("%d bytes: %.80s", len(l), l)
 	}
 }
@@ -470,7 +467,7 @@ func TestNoAudit(t *testing.T) {
 
 func BenchmarkAudit(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "logs")
-	e := Event{Type: EventStart, Run: "20260101-000000-abcdef", Profile: "p", Path: "/home/u/p.toml", Digest: noLine, Command: "claude", Program: "/usr/bin/claude", Cwd: "/home/u/src"}
+	e := Event{Type: EventStart, Run: "20260101-000000-abcdef", Profile: "p", Path: "/home/u/p.toml", Digest: NoLine, Command: "claude", Program: "/usr/bin/claude", Cwd: "/home/u/src"}
 	for b.Loop() {
 		if err := Append(dir, e); err != nil {
 			b.Fatal(err)

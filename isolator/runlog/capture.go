@@ -22,6 +22,17 @@ type Captured struct {
 	Error string `json:"error,omitempty"` // why it ends early
 }
 
+// Header is the first line of a recording, asciicast v2
+// (docs.asciinema.org/manual/asciicast/v2).
+type Header struct {
+	Version   int               `json:"version"`
+	Width     int               `json:"width"`
+	Height    int               `json:"height"`
+	Timestamp int64             `json:"timestamp"`
+	Title     string            `json:"title,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+}
+
 // Capture keeps what a program writes, less the secrets. Output and Resize are called while it runs,
 // from any goroutine; they never wait for the disk: what is not written yet is held in memory, at
 // most MaxOutput of it.
@@ -55,7 +66,7 @@ const gather = 20 * time.Millisecond
 // size: the sequence that gives a terminal its size (xterm, CSI 8 ; rows ; columns t) is written
 // before it, and for every other size that comes.
 func (r *Run) Output(h Header, secrets []string) *Capture {
-	c := &Capture{name: outputFile, start: time.Now(), redact: redactor{secrets: ordered(secrets)}}
+	c := &Capture{name: OutputFile, start: time.Now(), redact: redactor{secrets: ordered(secrets)}}
 	c.rows, c.cols = uint16(h.Height), uint16(h.Width)
 	c.open = func() (*os.File, error) { return r.create(c.name) }
 	return c
@@ -66,7 +77,7 @@ func (r *Run) Output(h Header, secrets []string) *Capture {
 // program shows of it.
 func (r *Run) Cast(h Header, start time.Time, secrets []string) (*Capture, error) {
 	c := r.Output(h, secrets)
-	c.name, c.cast, c.start = castFile, true, start
+	c.name, c.cast, c.start = CastFile, true, start
 	h.Version, h.Timestamp = 2, start.Unix()
 	line, err := json.Marshal(h)
 	if err == nil {
@@ -75,7 +86,7 @@ func (r *Run) Cast(h Header, start time.Time, secrets []string) (*Capture, error
 		err = c.err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s in %q: %w", castFile, r.Path(), err)
+		return nil, fmt.Errorf("%s in %q: %w", CastFile, r.Path(), err)
 	}
 	return c, nil
 }

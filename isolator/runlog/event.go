@@ -1,11 +1,6 @@
 package runlog
 
-import (
-	"cmp"
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // Types of events.
 const (
@@ -79,43 +74,6 @@ type By struct {
 	Session string `json:"session,omitempty"`
 }
 
-// lostHead is what a recovered line says is lost when there was no head: so it is not known what
+// LostHead is what a recovered line says is lost when there was no head: so it is not known what
 // else.
-const lostHead = "head"
-
-// Text says what the event is about. short writes the home as ~.
-func (e Event) Text(short func(string) string) string {
-	what := cmp.Or(e.Host, e.Command)
-	if what != "" {
-		for _, f := range [][2]string{{" → ", e.Program}, {" in ", short(e.Cwd)}, {", network ", e.Network}} {
-			if f[1] != "" {
-				what += f[0] + f[1]
-			}
-		}
-	}
-	parts := []string{what}
-	add := func(there bool, format string, args ...any) {
-		if there {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	switch e.Type {
-	case EventExit, EventCall:
-		parts[0] = strings.TrimPrefix(what+": ", ": ") + HowEnded(End{Code: e.Code, Signal: e.Signal}) + " after " + Roughly(time.Duration(e.Millis)*time.Millisecond)
-	case EventRefused, EventVerify:
-		parts[0] += fmt.Sprintf(": code %d", e.Code)
-	case EventAllow, EventDeny, EventRevoke, EventInstall:
-		parts[0] = short(e.Path)
-		add(e.Digest != "", "sha256 %s", e.Digest)
-	}
-	add(len(e.Allow) > 0, "allow %s", strings.Join(e.Allow, ", "))
-	add(e.Count > 1, "%d times", e.Count)
-	add(e.Asked != "", "role %s, asked for as %q", e.Role, e.Asked)
-	add(e.Asked == "" && e.Role != "", "role %s", e.Role)
-	add(e.Actor != "", "for %s", e.Actor)
-	add(e.Reason != "", "%s", e.Reason)
-	if parts[0] == "" {
-		parts = parts[1:]
-	}
-	return strings.Join(parts, "; ")
-}
+const LostHead = "head"

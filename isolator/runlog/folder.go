@@ -113,8 +113,8 @@ func walk(path string) (*os.Root, error) {
 	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
-// file opens a file of a run for reading: a regular one, never a link.
-func (f *Folder) file(id, name string) (*os.File, error) {
+// File opens a file of a run for reading: a regular one, never a link.
+func (f *Folder) File(id, name string) (*os.File, error) {
 	path := filepath.Join(id, name)
 	// Not a FIFO either: that one would wait.
 	if fi, err := f.root.Lstat(path); err != nil {
@@ -132,11 +132,11 @@ func isRun(name string) bool {
 	return ok && err == nil
 }
 
-// idTime is the time in the id of a run.
-const idTime = "20060102-150405"
+// IDTime is the time in the id of a run.
+const IDTime = "20060102-150405"
 
-// ids returns the ids of the runs in the folder, oldest first.
-func (f *Folder) ids() ([]string, error) {
+// Runs returns the ids of the runs in the folder, oldest first.
+func (f *Folder) Runs() ([]string, error) {
 	var names []string
 	dir, err := f.root.Open(".")
 	if err == nil {

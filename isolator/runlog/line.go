@@ -22,10 +22,7 @@ func appendFields(to []byte, v reflect.Value) []byte {
 		if option != "" && value.IsZero() {
 			continue
 		}
-		text, err := json.Marshal(value.Interface())
-		if err != nil {
-			continue // no field has a type that fails
-		}
+		text, _ := json.Marshal(value.Interface()) // no field has a type that fails
 		if len(to) > 0 {
 			to = append(to, ',')
 		}

@@ -12,9 +12,9 @@ import (
 
 // Names of the files of a run.
 const (
-	recordFile = "run.jsonl"
-	outputFile = "output.log"
-	castFile   = "session.cast"
+	RecordFile = "run.jsonl"
+	OutputFile = "output.log"
+	CastFile   = "session.cast"
 )
 
 // Start is the first line of a record.
@@ -126,7 +126,7 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 	}
 	r := &Run{ID: s.Run, folder: f}
 	var err error
-	if r.record, err = r.create(recordFile); err == nil {
+	if r.record, err = r.create(RecordFile); err == nil {
 		err = syscall.Flock(int(r.record.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
 	if err == nil {
@@ -190,7 +190,7 @@ func (r *Run) Close() error {
 // bytes, or older than keep (0: of any age). How many bytes they have it counts
 // only when one is too old, after one run in 32, and after one that left much.
 func (r *Run) Tidy(left int64, keep time.Duration) error {
-	ids, err := r.folder.ids()
+	ids, err := r.folder.Runs()
 	seldom := r.ID[len(r.ID)-1] == '0' && r.ID[len(r.ID)-2]&1 == 0
 	if err != nil || len(ids) == 0 || left < 1<<20 && !seldom && !older(ids[0], keep) {
 		return err
@@ -200,24 +200,24 @@ func (r *Run) Tidy(left int64, keep time.Duration) error {
 
 // older reports whether a run began longer ago than keep, as its id says.
 func older(id string, keep time.Duration) bool {
-	return keep > 0 && id[:len(idTime)] <= time.Now().Add(-keep).Format(idTime)
+	return keep > 0 && id[:len(IDTime)] <= time.Now().Add(-keep).Format(IDTime)
 }
 
 func (f *Folder) tidy(ids []string, runs int, total int64, keep time.Duration) error {
 	var size int64
 	var errs []error
 	for i, id := range slices.Backward(ids) { // newest first
-		size += f.size(id)
-		if (len(ids)-i > runs || size > total || older(id, keep)) && !f.alive(id) {
+		size += f.Size(id)
+		if (len(ids)-i > runs || size > total || older(id, keep)) && !f.Alive(id) {
 			errs = append(errs, f.root.RemoveAll(id))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// alive reports whether the run goes on: its record is locked.
-func (f *Folder) alive(id string) bool {
-	rec, err := f.file(id, recordFile)
+// Alive reports whether the run goes on: its record is locked.
+func (f *Folder) Alive(id string) bool {
+	rec, err := f.File(id, RecordFile)
 	if err != nil {
 		return false
 	}
@@ -225,11 +225,20 @@ func (f *Folder) alive(id string) bool {
 	return syscall.Flock(int(rec.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }
 
-func (f *Folder) size(id string) (n int64) {
-	for _, name := range []string{recordFile, outputFile, castFile} {
+// Size returns how many bytes the files of a run have.
+func (f *Folder) Size(id string) (n int64) {
+	for _, name := range []string{RecordFile, OutputFile, CastFile} {
 		if fi, err := f.root.Lstat(filepath.Join(id, name)); err == nil && fi.Mode().IsRegular() {
 			n += fi.Size()
 		}
 	}
 	return n
+}
+
+// Remove removes the folder of a run that has ended.
+func (f *Folder) Remove(id string) error {
+	if f.Alive(id) {
+		return fmt.Errorf("run %s is still running", id)
+	}
+	return f.root.RemoveAll(id)
 }

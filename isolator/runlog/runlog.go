@@ -10,6 +10,8 @@
 // start, a refusal, an answer to inner allow…; audit.go), always in INNER_HOME/logs; a refusal
 // and a bypass have no folder.
 //
+// Package records reads all that.
+//
 // What it promises: arguments and values of variables are never in a record.
 // In what is captured, the values of variables that look like secrets are
 // replaced by ***. Input is never captured. A run's captured output is cut at

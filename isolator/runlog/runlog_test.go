@@ -1,7 +1,6 @@
 package runlog
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 func begin(t *testing.T, dir, id string) *Run {
@@ -32,50 +30,6 @@ func begin(t *testing.T, dir, id string) *Run {
 }
 
 func names(n int) string { return fmt.Sprintf("20260101-%06d-abcdef", n) }
-
-func TestRecordOfARun(t *testing.T) {
-	old := syscall.Umask(0)
-	defer syscall.Umask(old)
-	dir := filepath.Join(t.TempDir(), "a", "logs")
-	live, killed, ended, dropped := begin(t, dir, names(4)), begin(t, dir, names(3)), begin(t, dir, names(2)), begin(t, dir, names(1))
-	defer live.Close()
-	killed.record.Close() // its lock goes with its owner
-	c := ended.Output(Header{}, nil)
-	c.Output([]byte("text"))
-	got, err := c.Close()
-	if err != nil || *got != (Captured{File: "output.log", Seen: 4, Kept: 4}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if err := errors.Join(ended.End(End{Code: 7, Output: got}), ended.Close(), dropped.Close()); err != nil {
-		t.Error(err)
-	}
-	list, err := List([]string{dir, filepath.Join(dir, "none")})
-	if err != nil {
-		t.Error(err)
-	}
-	var states []string
-	for _, r := range list {
-		states = append(states, r.ID+" "+r.State)
-	}
-	want := []string{names(4) + " running", names(3) + " killed", names(2) + " ended"}
-	if !slices.Equal(states, want) {
-		t.Errorf("%q, want %q", states, want)
-	}
-	if r := list[2]; r.End.Code != 7 || r.Start.Profile != "p" || r.Size == 0 {
-		t.Errorf("%+v", r)
-	}
-	for path, mode := range map[string]fs.FileMode{"": 0o700, names(2): 0o700, names(2) + "/run.jsonl": 0o600, names(2) + "/output.log": 0o600} {
-		if fi, err := os.Lstat(filepath.Join(dir, path)); err != nil || fi.Mode().Perm() != mode {
-			t.Errorf("%q: %v %v", path, fi.Mode(), err)
-		}
-	}
-	if err := list[0].Remove(); err == nil {
-		t.Error("a run that goes on was removed")
-	}
-	if err := list[1].Remove(); err != nil {
-		t.Error(err)
-	}
-}
 
 func TestFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
@@ -109,18 +63,6 @@ func TestFolderOfOthers(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
-	// What lies in a folder is not believed to be what it is called.
-	id := names(1)
-	if err := errors.Join(os.Mkdir(filepath.Join(real, id), 0o700), os.Symlink("/etc/passwd", filepath.Join(real, id, recordFile)), syscall.Mkfifo(filepath.Join(real, id, outputFile), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	list, err := List([]string{real})
-	if err != nil || len(list) != 1 || list[0].State != Unknown {
-		t.Errorf("%+v, %v", list, err)
-	}
-	if _, _, err := list[0].Output(); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a FIFO is no output: %v", err)
-	}
 }
 
 func TestTidyRemovesTheOldest(t *testing.T) {
@@ -132,7 +74,7 @@ func TestTidyRemovesTheOldest(t *testing.T) {
 	defer live.Close()
 	for i := 1; i <= 6; i++ {
 		r := begin(t, dir, names(i))
-		if err := os.WriteFile(filepath.Join(r.Path(), outputFile), make([]byte, 1000), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(r.Path(), OutputFile), make([]byte, 1000), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(r.End(End{}), r.Close()); err != nil {
@@ -173,7 +115,7 @@ func TestTidyRemovesTheOldest(t *testing.T) {
 		{100, 1 << 20, time.Since(time.Date(2026, 1, 1, 0, 0, 4, 500e6, time.Local)), "0 5 6 7 mine"},
 		{0, 0, 0, "0 7 mine"},
 	} {
-		ids, err := f.ids()
+		ids, err := f.Runs()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,86 +164,6 @@ func TestSecretsOfSeveralLines(t *testing.T) {
 		got := string(append(r.pass([]byte("x "+shown), false), r.pass(nil, true)...))
 		if strings.TrimSpace(got) != "x ***" {
 			t.Errorf("%s: %q", name, got)
-		}
-	}
-}
-
-func TestRecording(t *testing.T) {
-	text := []byte("plain \x1b[31mred\x1b[0m \"q\\\" \u00e4\u20ac\U0001f600 \x00\x7f\r\n\u2028 <&> the-secret-value end")
-	for range 100 {
-		r := begin(t, t.TempDir()+"/logs", names(1))
-		c, err := r.Cast(Header{Width: 80, Height: 24, Env: map[string]string{"TERM": "x"}}, time.Now(), []string{"the-secret-value"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, p := range pieces(text) {
-			c.Output(p)
-			if i == 3 {
-				c.Resize(30, 100)
-				c.Resize(30, 100)
-			}
-		}
-		got, err := c.Close()
-		if err != nil || got.Seen != int64(len(text)) || got.Cut {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		data, err := os.ReadFile(filepath.Join(r.Path(), castFile))
-		if err != nil || int64(len(data)) != got.Kept || !utf8.Valid(data) {
-			t.Fatalf("%q %v", data, err)
-		}
-		var played strings.Builder
-		sizes, last := 0, time.Duration(0)
-		first := true
-		err = ReadCast(bytes.NewReader(data), func(s CastEvent) error {
-			if first && (s.Cols != 80 || s.Rows != 24) {
-				t.Errorf("it begins with %+v", s)
-			}
-			first = false
-			if s.When < last {
-				t.Errorf("%v after %v", s.When, last)
-			}
-			last = s.When
-			played.WriteString(s.Output)
-			if s.Cols == 100 && s.Rows == 30 {
-				sizes++
-			}
-			return nil
-		})
-		want := strings.Replace(string(text), "the-secret-value", "***", 1)
-		if err != nil || sizes != 1 || played.String() != want {
-			t.Fatalf("%d %q %v", sizes, played.String(), err)
-		}
-		_ = r.Close()
-	}
-}
-
-// What is no text becomes text; a torn last line is passed over.
-func TestBadRecordings(t *testing.T) {
-	var out strings.Builder
-	c := &Capture{cast: true, start: time.Now()}
-	text := "{\"version\":2}\n" + string(c.output([]byte("a\xffb\xc3"), false)) + string(c.output(nil, true))
-	err := ReadCast(strings.NewReader(text), func(s CastEvent) error {
-		out.WriteString(s.Output + "|")
-		return nil
-	})
-	if got, want := out.String(), "|a\ufffdb|\ufffd|"; err != nil || got != want {
-		t.Errorf("%q, want %q (%v)", got, want, err)
-	}
-	for text, want := range map[string]string{
-		"": "the recording is empty", "{}": "not a recording (asciicast v2)", "[1]": "not a recording (asciicast v2)",
-		"{\"version\":2}\n[0.1,\"o\",\"x\"]\n[0.2,\"o\",\"y":                                                  "x",
-		"{\"version\":2}\n[\"a\",\"o\",\"x\"]\n[0.2,\"r\",\"wide\"]\n[0.2,\"m\",\"mark\"]\n[0.2,\"o\",\"y\"]": "y",
-	} {
-		var out strings.Builder
-		err := ReadCast(strings.NewReader(text), func(s CastEvent) error {
-			out.WriteString(s.Output)
-			return nil
-		})
-		if err != nil {
-			out.WriteString(err.Error())
-		}
-		if out.String() != want {
-			t.Errorf("%q: %q, want %q", text, out.String(), want)
 		}
 	}
 }
@@ -371,7 +233,7 @@ func TestSizes(t *testing.T) {
 	if _, err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	data, err := os.ReadFile(filepath.Join(r.Path(), outputFile))
+	data, err := os.ReadFile(filepath.Join(r.Path(), OutputFile))
 	if err != nil || string(data) != "\x1b[8;25;90ttext\x1b[8;30;100t" {
 		t.Errorf("%q %v", data, err)
 	}

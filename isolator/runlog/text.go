@@ -29,26 +29,6 @@ func HostText(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// HostLine describes what a run did with one host, for people.
-func HostLine(h Host) string {
-	var parts []string
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{{h.Allowed, "connected"}, {h.Refused, "refused"}, {h.Failed, "failed"}} {
-		if c.n > 0 {
-			parts = append(parts, c.what+" "+Times(c.n))
-		}
-	}
-	if h.Up+h.Down > 0 {
-		parts = append(parts, fmt.Sprintf("%s out, %s in", limits.Size(uint64(h.Up)), limits.Size(uint64(h.Down))))
-	}
-	if h.Reason != "" {
-		parts = append(parts, h.Reason)
-	}
-	return HostText(h.Host, h.Port) + ": " + strings.Join(parts, ", ")
-}
-
 // NetworkSummary sums up the hosts of a run, the busiest first, or is "".
 func NetworkSummary(list []Host) string {
 	const most = 8

@@ -1,4 +1,4 @@
-package runlog
+package records
 
 import (
 	"bufio"
@@ -7,18 +7,9 @@ import (
 	"fmt"
 	"io"
 	"time"
-)
 
-// Header is the first line of a recording, asciicast v2
-// (docs.asciinema.org/manual/asciicast/v2).
-type Header struct {
-	Version   int               `json:"version"`
-	Width     int               `json:"width"`
-	Height    int               `json:"height"`
-	Timestamp int64             `json:"timestamp"`
-	Title     string            `json:"title,omitempty"`
-	Env       map[string]string `json:"env,omitempty"`
-}
+	"github.com/enr/inner/isolator/runlog"
+)
 
 // CastEvent is one event of a recording: output, or a resize when Cols is not 0.
 type CastEvent struct {
@@ -33,7 +24,7 @@ const maxCastLine = 8 << 20
 // ReadCast reads a recording and hands over its events in order; the first is the size that it
 // began with. A last line that was torn when the run was killed is passed over.
 func ReadCast(r io.Reader, each func(CastEvent) error) error {
-	var h Header
+	var h runlog.Header
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 64<<10), maxCastLine)
 	if !s.Scan() {

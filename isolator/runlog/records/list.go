@@ -1,11 +1,18 @@
-package runlog
+// Package records reads what package runlog keeps: the records of runs, their output, and the audit log.
+//
+//	list, err := records.List(runlog.Folders(home))
+//	fmt.Println(list[0].Start.Command, list[0].State)
+//	verdict, err := records.Verify(home)
+//
+// It trusts no name in a folder of records: what is not a regular file is not opened. What an earlier
+// inner wrote is read as well.
+package records
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/enr/inner/isolator/runlog"
 )
 
 // States of a run.
@@ -27,9 +36,9 @@ const (
 type Record struct {
 	ID     string
 	State  string
-	Start  Start
-	End    End   // zero unless Ended
-	Size   int64 // of its files
+	Start  runlog.Start
+	End    runlog.End // zero unless Ended
+	Size   int64      // of its files
 	Folder string
 }
 
@@ -41,7 +50,7 @@ func (r Record) Begun() time.Time {
 	if !r.Start.Time.IsZero() {
 		return r.Start.Time
 	}
-	t, _ := time.ParseInLocation(idTime, r.ID[:len(idTime)], time.Local) // zero when there is none
+	t, _ := time.ParseInLocation(runlog.IDTime, r.ID[:len(runlog.IDTime)], time.Local) // zero when there is none
 	return t
 }
 
@@ -53,18 +62,18 @@ const maxRecord = 4 << 20
 // others.
 func List(folders []string) (out []Record, err error) {
 	for _, path := range folders {
-		f, e := Open(path)
+		f, e := runlog.Open(path)
 		if errors.Is(e, fs.ErrNotExist) {
 			continue
 		}
 		var ids []string
 		if e == nil {
 			defer f.Close()
-			ids, e = f.ids()
+			ids, e = f.Runs()
 		}
 		err = errors.Join(err, e)
 		for _, id := range ids {
-			out = append(out, f.read(id))
+			out = append(out, read(f, id))
 		}
 	}
 	slices.SortFunc(out, func(a, b Record) int {
@@ -74,9 +83,9 @@ func List(folders []string) (out []Record, err error) {
 }
 
 // read reads one record. What is not there stays zero.
-func (f *Folder) read(id string) Record {
-	r := Record{ID: id, State: Unknown, Folder: f.Path, Size: f.size(id)}
-	file, err := f.file(id, recordFile)
+func read(f *runlog.Folder, id string) Record {
+	r := Record{ID: id, State: Unknown, Folder: f.Path, Size: f.Size(id)}
+	file, err := f.File(id, runlog.RecordFile)
 	if err != nil {
 		return r
 	}
@@ -96,7 +105,7 @@ func (f *Folder) read(id string) Record {
 			r.State = Ended
 		}
 	}
-	if r.State == Killed && f.alive(id) {
+	if r.State == Killed && f.Alive(id) {
 		r.State = Running
 	}
 	return r
@@ -105,27 +114,24 @@ func (f *Folder) read(id string) Record {
 // Output opens what was captured of a run, and says whether it is a recording.
 // The error is fs.ErrNotExist when nothing was.
 func (r Record) Output() (file *os.File, recording bool, err error) {
-	f, err := Open(r.Folder)
+	f, err := runlog.Open(r.Folder)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	if file, err = f.file(r.ID, castFile); err == nil {
+	if file, err = f.File(r.ID, runlog.CastFile); err == nil {
 		return file, true, nil
 	}
-	file, err = f.file(r.ID, outputFile)
+	file, err = f.File(r.ID, runlog.OutputFile)
 	return file, false, err
 }
 
-// Remove removes the folder of a run that has ended.
+// Remove removes the folder of the run, which must have ended.
 func (r Record) Remove() error {
-	f, err := Open(r.Folder)
+	f, err := runlog.Open(r.Folder)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if f.alive(r.ID) {
-		return fmt.Errorf("run %s is still running", r.ID)
-	}
-	return f.root.RemoveAll(r.ID)
+	return f.Remove(r.ID)
 }
