@@ -18,7 +18,6 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/escape/shown"
-	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/runlog/records"
 	"github.com/enr/inner/profile/config"
@@ -137,7 +136,7 @@ func (a *app) cmdLogList() *cobra.Command {
 		rows := [][]string{{"RUN", "DATE", "PROFILE", "COMMAND", "EXIT", "TIME", "SIZE"}}
 		for _, r := range a.runs() {
 			list = append(list, recordJSON(r))
-			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), limits.Size(uint64(r.Size))})
+			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), runlog.Bytes(r.Size)})
 		}
 		return cli.Answer{Value: list, Words: func() { tell.Table(a.Out, rows) }}, nil
 	})
@@ -258,7 +257,7 @@ func (a *app) showEnd(e runlog.End, took string, row func(name, format string, a
 		row("runs later", "%s", a.Short(p))
 	}
 	if o := e.Output; o != nil && (o.Cut || o.Error != "") {
-		row("output", "cut: %s of %s kept %s", limits.Size(uint64(o.Kept)), limits.Size(uint64(o.Seen)), o.Error)
+		row("output", "cut: %s of %s kept %s", runlog.Bytes(o.Kept), runlog.Bytes(o.Seen), o.Error)
 	}
 }
 
@@ -341,10 +340,10 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		}
 	}
 	if dry || len(runs) == 0 {
-		a.Say("%d runs, %s", len(runs), limits.Size(uint64(size)))
+		a.Say("%d runs, %s", len(runs), runlog.Bytes(size))
 		return nil
 	}
-	text := fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), limits.Size(uint64(size)))
+	text := fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))
 	if err := a.confirm(question{text: text, yes: yes, hint: "inner log clean --yes", no: "nothing was removed"}); err != nil {
 		return err
 	}

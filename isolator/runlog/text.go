@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/limits"
 )
 
 // Times writes how often.
@@ -37,7 +36,7 @@ func NetworkSummary(list []Host) string {
 	var reached, refused []string
 	for _, h := range list {
 		if h.Allowed > 0 {
-			reached = append(reached, fmt.Sprintf("%s (%s out, %s in)", HostText(h.Host, h.Port), limits.Size(uint64(h.Up)), limits.Size(uint64(h.Down))))
+			reached = append(reached, fmt.Sprintf("%s (%s out, %s in)", HostText(h.Host, h.Port), Bytes(h.Up), Bytes(h.Down)))
 		}
 		if h.Refused > 0 {
 			refused = append(refused, fmt.Sprintf("%s (%d)", HostText(h.Host, h.Port), h.Refused))
@@ -85,4 +84,15 @@ func Roughly(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// Bytes writes a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/runlog"
 )
 
@@ -59,7 +58,7 @@ func HostLine(h runlog.Host) string {
 		}
 	}
 	if h.Up+h.Down > 0 {
-		parts = append(parts, fmt.Sprintf("%s out, %s in", limits.Size(uint64(h.Up)), limits.Size(uint64(h.Down))))
+		parts = append(parts, fmt.Sprintf("%s out, %s in", runlog.Bytes(h.Up), runlog.Bytes(h.Down)))
 	}
 	if h.Reason != "" {
 		parts = append(parts, h.Reason)
