@@ -151,7 +151,11 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 	}
 	var names []string
 	for _, k := range kept {
-		names = append(names, k.String())
+		name := "~/" + k.Path
+		if k.Folder {
+			name += "/ (" + counted(k.Files, "file", "files") + ")"
+		}
+		names = append(names, name)
 	}
 	last := kept[len(kept)-1]
 	if i := slices.IndexFunc(kept, func(k ownhome.Kept) bool { return k.Folder }); i >= 0 {

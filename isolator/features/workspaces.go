@@ -10,7 +10,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
@@ -35,9 +35,9 @@ func workspaces() Feature {
 
 // workspacesOf returns the places of a run below ${workspaces_path}. It changes
 // nothing.
-func workspacesOf(run *Run) ([]stage.Workspace, error) {
+func workspacesOf(run *Run) ([]host.Placeholder, error) {
 	rc := run.Spec
-	var places []stage.Workspace
+	var places []host.Placeholder
 	for _, m := range rc.Mounts {
 		if !m.Workspace {
 			continue
@@ -45,11 +45,14 @@ func workspacesOf(run *Run) ([]stage.Workspace, error) {
 		if !paths.Below(rc.WorkspacesDir, m.Dest) {
 			return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: mounts.%q: dest %q leads out of workspaces_path %q", rc.Name, m.Written, m.Dest, rc.WorkspacesDir)}
 		}
-		fi, err := os.Stat(m.Source)
-		places = append(places, stage.Workspace{Path: m.Dest, File: m.Mode != profile.Tmpfs && err == nil && !fi.IsDir()})
+		place := host.Placeholder{Path: m.Dest}
+		if fi, err := os.Stat(m.Source); m.Mode != profile.Tmpfs && err == nil && !fi.IsDir() {
+			place.Content = []byte{}
+		}
+		places = append(places, place)
 	}
 	if rc.WorkspaceWorkdir && len(places) == 0 && paths.Below(rc.WorkspacesDir, rc.Workdir) {
-		places = append(places, stage.Workspace{Path: rc.Workdir}) // there already: to be locked
+		places = append(places, host.Placeholder{Path: rc.Workdir}) // there already: to be locked
 	}
 	if len(places) == 0 {
 		return nil, nil

@@ -24,20 +24,6 @@ type Kept struct {
 	Files  int
 }
 
-func (k Kept) String() string {
-	if k.Folder {
-		return fmt.Sprintf("~/%s/ (%d %s)", k.Path, k.Files, plural(k.Files, "file"))
-	}
-	return "~/" + k.Path
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
-}
-
 // mostEntries is how many entries of a home are inspected after each run, and mostDepth how
 // deep: each name on the way costs a step, for each entry.
 const (

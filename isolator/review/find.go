@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/owned"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -82,7 +83,7 @@ func latest(list []*changes.Kept) *changes.Kept {
 }
 
 // Running reports whether the run still writes its copies.
-func Running(k *changes.Kept) bool { return k.Record.Ended == nil && stage.Alive(k.Dir) }
+func Running(k *changes.Kept) bool { return k.Record.Ended == nil && owned.Alive(k.Dir) }
 
 // Meant reads [RUN] [PATH...]: a first word that is no run is a path of the latest one, whose
 // name is "".

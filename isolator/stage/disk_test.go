@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
 
@@ -61,7 +62,7 @@ func TestDiskGoesUnlessKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !Alive(keptAt) {
+	if !owned.Alive(keptAt) {
 		t.Error("a kept folder of a live run is not alive")
 	}
 	if err := Discard(home, backAt); err != nil {
@@ -72,7 +73,7 @@ func TestDiskGoesUnlessKept(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if Alive(keptAt) {
+	if owned.Alive(keptAt) {
 		t.Error("a kept folder of a closed run is alive")
 	}
 	kill(crashed)
@@ -115,7 +116,7 @@ func TestWorkspaces(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, part)
 		}
 	}
-	deep := []Workspace{{Path: root + "/a/b/c"}, {Path: root + "/a/f", File: true}, {Path: root}}
+	deep := []host.Placeholder{{Path: root + "/a/b/c"}, {Path: root + "/a/f", Content: []byte{}}, {Path: root}}
 	mine := filepath.Join(root, fmt.Sprintf(".inner-%d.lock", os.Getpid()))
 	// A crashed run's lock, under our own number.
 	if err := os.WriteFile(mine, []byte("run old\n"), 0o600); err != nil {
@@ -135,7 +136,7 @@ func TestWorkspaces(t *testing.T) {
 	}
 	two := begin()
 	want("the same one", two.Workspaces(root, deep[:1]), fmt.Sprintf("%q is in use by process 4242 (run %s)", root+"/a/b/c", one.ID))
-	if err := two.Workspaces(root, []Workspace{{Path: root + "/a/b/other"}}); err != nil {
+	if err := two.Workspaces(root, []host.Placeholder{{Path: root + "/a/b/other"}}); err != nil {
 		t.Errorf("another one: %v", err)
 	}
 	if err := os.Rename(held, filepath.Join(root, ".inner-4243.lock")); err != nil {
@@ -156,7 +157,7 @@ func TestWorkspaces(t *testing.T) {
 	if err := os.Symlink(outside, root+"/link"); err != nil {
 		t.Fatal(err)
 	}
-	want("through a link", three.Workspaces(root, []Workspace{{Path: root + "/link/x"}}), "is a link")
+	want("through a link", three.Workspaces(root, []host.Placeholder{{Path: root + "/link/x"}}), "is a link")
 	if there(outside + "/x") {
 		t.Error("made through a link")
 	}

@@ -53,7 +53,10 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 		files = map[string]string{"bashrc": bashrc(e.History, fix)}
 	case name == "bash":
 		sh.Env = []profile.KV{{Key: "HISTFILE", Value: paths.BoxShell + "/history"}}
-		files = map[string]string{"history": strings.Join(oneLine(e.History), "\n") + "\n"}
+		files = map[string]string{"history": ""}
+		for _, h := range e.History {
+			files["history"] += strings.ReplaceAll(h, "\n", " ") + "\n"
+		}
 	case name == "zsh":
 		orig, _ := lookup("ZDOTDIR")
 		sh.Env = []profile.KV{{Key: "ZDOTDIR", Value: paths.BoxShell}, {Key: "__inner_zdotdir", Value: orig}}
@@ -183,12 +186,4 @@ func fishHistory(history []string) string {
 		fmt.Fprintf(&b, "- cmd: %s\n  when: %d\n", esc.Replace(h), 1_700_000_000+i)
 	}
 	return b.String()
-}
-
-func oneLine(history []string) []string {
-	out := slices.Clone(history)
-	for i, h := range out {
-		out[i] = strings.ReplaceAll(h, "\n", " ")
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/owned"
 )
 
@@ -18,10 +19,8 @@ import (
 // of that folder.
 func migrate(innerHome string) error {
 	journal := filepath.Join(innerHome, "borrowed")
-	if fi, err := os.Lstat(journal); errors.Is(err, fs.ErrNotExist) {
+	if !files.Exists(journal) {
 		return nil
-	} else if err != nil || !fi.Mode().IsRegular() {
-		return errors.Join(err, fs.ErrInvalid)
 	}
 	lock, err := owned.Lock(journal+".lock", unix.LOCK_EX)
 	if err != nil {

@@ -136,8 +136,8 @@ func (r *Run) Disk() (dir string, err error) {
 	return r.disk.Path, nil
 }
 
-// Keep moves the folder of Disk to where it outlives the run, and returns its new path.
-// Its lock tells whether the run is still alive.
+// Keep moves the folder of Disk to where it outlives the run, and returns its new path. It is held, see
+// owned.Alive, as long as the run lives.
 func (r *Run) Keep() (string, error) {
 	if err := r.disk.Move(Kept(r.home)); err != nil {
 		return "", err
@@ -145,9 +145,6 @@ func (r *Run) Keep() (string, error) {
 	r.kept, r.disk = r.disk, nil
 	return r.kept.Path, nil
 }
-
-// Alive reports whether the run that made dir, one of Kept, still lives.
-func Alive(dir string) bool { return owned.Alive(dir) }
 
 // Discard removes a folder of INNER_HOME that nobody uses. What a crash leaves of it is removed by the
 // next sweep, with the copies.

@@ -17,13 +17,7 @@ import (
 	"github.com/enr/inner/isolator/owned"
 )
 
-// Workspace is a mount point below workspaces_path that is made for the run.
-type Workspace struct {
-	Path string // root itself or below it
-	File bool   // what is mounted there is a file
-}
-
-// Workspaces makes mount points below root, the user's workspaces_path, and
+// Workspaces makes mount points below root, the user's workspaces_path (or root itself is one), and
 // locks them for as long as the run lives: two runs may work below one root,
 // but not in one workspace. What is made is in the record before it is there,
 // and goes with the last run that needs it, when it is empty.
@@ -31,7 +25,7 @@ type Workspace struct {
 // The lock is a file .inner-PID.lock in root, held by flock(2) for the length
 // of the run, that lists the workspaces of the run. One that nobody holds is
 // a crashed run's, and is removed.
-func (r *Run) Workspaces(root string, places []Workspace) error {
+func (r *Run) Workspaces(root string, places []host.Placeholder) error {
 	if err := fitRoot(root); err != nil {
 		return err
 	}
@@ -80,7 +74,7 @@ const lockForm = ".inner-%d.lock"
 
 // freeOf refuses a workspace that another run holds, and removes the locks of
 // crashed runs.
-func freeOf(root string, places []Workspace) error {
+func freeOf(root string, places []host.Placeholder) error {
 	entries, err := os.ReadDir(root)
 	for _, e := range entries {
 		pid, lock := 0, filepath.Join(root, e.Name())
@@ -107,7 +101,7 @@ func freeOf(root string, places []Workspace) error {
 	return err
 }
 
-func (r *Run) lockWorkspaces(root string, places []Workspace) error {
+func (r *Run) lockWorkspaces(root string, places []host.Placeholder) error {
 	text := fmt.Sprintf("run %s\n", r.ID)
 	for _, p := range places {
 		text += fmt.Sprintf("%q\n", p.Path)
@@ -124,20 +118,19 @@ func (r *Run) lockWorkspaces(root string, places []Workspace) error {
 }
 
 // place makes one mount point, folder by folder, and none through a link.
-func (r *Run) place(root string, p Workspace) error {
+func (r *Run) place(root string, p host.Placeholder) error {
 	rest, ok := strings.CutPrefix(p.Path, root+"/")
 	if !ok {
 		return nil // the root itself
 	}
-	parts := strings.Split(rest, "/")
 	at := root
-	for i, name := range parts {
+	for name := range strings.SplitSeq(rest, "/") {
 		at = filepath.Join(at, name)
-		isFile := p.File && i == len(parts)-1
 		made := host.Placeholder{Path: at}
-		if isFile {
-			made.Content = []byte{}
+		if at == p.Path {
+			made = p
 		}
+		isFile := made.Content != nil
 		if err := r.MakePlaceholders(made); err != nil {
 			return err
 		}
