@@ -77,9 +77,7 @@ func (l Left) Lost() bool {
 type Result struct {
 	Entries []Entry // by path; only with Options.Record
 	Left    []Left  // by path, without what was excluded
-	Files   int
 	Bytes   int64
-	Shared  bool // blocks are shared with the source
 }
 
 // ErrOther is a source that is not the one of Options.Dev and Ino any more.

@@ -35,14 +35,15 @@ func (c *copier) room(probe int) error {
 		c.o.Progress.Total.Store(c.res.Bytes)
 	}
 	const name = ".inner-probe"
+	shared := false
 	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err == nil { // else the source has that name
-		c.res.Shared = unix.IoctlFileClone(to, probe) == nil
+		shared = unix.IoctlFileClone(to, probe) == nil
 		unix.Close(to)
 		_ = unix.Unlinkat(c.dst, name, 0)
 	}
 	var st unix.Statfs_t
-	if c.res.Shared || unix.Fstatfs(c.dst, &st) != nil { // then writing tells
+	if shared || unix.Fstatfs(c.dst, &st) != nil { // then writing tells
 		return nil
 	}
 	if free := int64(st.Bavail) * st.Bsize; c.need > free {

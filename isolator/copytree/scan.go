@@ -24,7 +24,6 @@ func (c *copier) scan(rel string) ([]string, error) {
 	c.mu.Lock()
 	c.dirs = append(c.dirs, d)
 	c.res.Left = append(c.res.Left, left...)
-	c.res.Files += len(d.files)
 	c.need += 4096
 	for _, f := range d.files {
 		c.res.Bytes += f.size

@@ -114,7 +114,7 @@ func (c *copier) single(src, dst string, st unix.Stat_t) error {
 	}
 	defer unix.Close(to)
 	c.dst = to
-	c.res.Files, c.res.Bytes, c.need = 1, st.Size, st.Blocks*512
+	c.res.Bytes, c.need = st.Size, st.Blocks*512
 	if err := c.room(c.src); err != nil {
 		return err
 	}

@@ -1,6 +1,5 @@
-// Package ownhome keeps the homes of boxes: a folder for each project, or for each name
-// that profiles give one, that the boxes of that project see as their home folder and that
-// outlives them.
+// Package ownhome keeps the homes of boxes: a folder for each project, that the boxes of that project see as
+// their home folder and that outlives them.
 //
 //	INNER_HOME/homes/KEY/       0700; no box sees it
 //	  home/                     what the box sees as its home
@@ -42,16 +41,16 @@ import (
 	"github.com/enr/inner/isolator/owned"
 )
 
-// Owner says whose a home is: that of a project, or one with a name. Agents of a project have
-// a home apart from its other boxes and from other agents: their logins lie there.
+// Owner says whose a home is. Agents of a project have a home apart from its other boxes and from other
+// agents: their logins lie there.
 type Owner struct {
 	Project string `json:"project,omitempty"` // real path of a project's root
 	Agents  string `json:"agents,omitempty"`  // the capabilities of the boxes, "claude" or "claude+gemini"
-	Name    string `json:"name,omitempty"`
-	Caches  bool   `json:"caches,omitempty"` // it is no home, and holds caches for boxes that see the user's
+	Name    string `json:"name,omitempty"`    // that a profile of the version before gave it
+	Caches  bool   `json:"caches,omitempty"`  // it is no home, and holds caches for boxes that see the user's
 }
 
-// Key is the name of the folder of a home. No name that a profile can give has an @ in it.
+// Key is the name of the folder of the home of a project. No name of the version before has an @ in it.
 func (o Owner) Key() string {
 	sum := sha256.Sum256([]byte(o.Project))
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
