@@ -4,6 +4,7 @@ package features
 // size. Their contents go with the run, but for a login that was renewed.
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -90,8 +91,10 @@ func (m memory) read(source, name string, limit int64) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	file, fi, err := copytree.Regular(int(folder.dir.Fd()), name)
-	defer file.Close() // nothing, when there is none
-	if err == files.ErrNotRegular || err == nil && fi.Size() > limit {
+	if err == nil {
+		defer file.Close()
+	}
+	if errors.Is(err, files.ErrNotRegular) || err == nil && fi.Size() > limit {
 		err = fmt.Errorf("%q is not a regular file of at most %d KiB", name, limit>>10)
 	}
 	if err != nil {
