@@ -17,6 +17,10 @@ import (
 // caches gives the box its caches.
 func caches() Feature {
 	var kept *ownhome.Home
+	tell := func(run *Run) error {
+		run.Assets.Caches = cachesOf(run)
+		return nil
+	}
 	return Feature{
 		Name: "caches of its own", Keys: []string{"sandbox.home"},
 		Before: func(run *Run) (err error) {
@@ -36,14 +40,7 @@ func caches() Feature {
 			}
 			return nil
 		},
-		Make: func(run *Run) error {
-			run.Assets.Caches = cachesOf(run)
-			return nil
-		},
-		Show: func(run *Run) error {
-			run.Assets.Caches = cachesOf(run)
-			return nil
-		},
+		Make: tell, Show: tell,
 		Planned: func(run *Run) error {
 			if kept == nil {
 				return nil
