@@ -133,7 +133,7 @@ func (c *Cmd) RunAlone() (Result, error) {
 
 // run makes the call, on a thread of its own.
 func (c *Cmd) run() (err error) {
-	began, notes := time.Now(), new(caller.Notes)
+	began, notes := time.Now(), new(Notes)
 	defer func() {
 		c.res.Took = time.Since(began)
 		c.res.SetUp, c.res.Warnings = notes.Parts()

@@ -141,7 +141,7 @@ func load(o Options) (*Profile, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	return LoadFor(&caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(caller.Notes)}, library, o)
+	return LoadFor(&caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(Notes)}, library, o)
 }
 
 // LoadFor is Load for a caller that is known: nothing is read of this process. word is what was typed, for

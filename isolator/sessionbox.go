@@ -104,7 +104,7 @@ func startKeeper(s *settings.Settings, folder string, c run.Call, key string) er
 // keepBox is the life of a keeper; it returns its exit code.
 func keepBox() int {
 	runtime.LockOSThread() // the box dies with the thread that started it
-	k := &keeper{notes: new(caller.Notes), calls: new(launch.Calls), done: make(chan struct{}), door: -1}
+	k := &keeper{notes: new(Notes), calls: new(launch.Calls), done: make(chan struct{}), door: -1}
 	if err := json.NewDecoder(os.Stdin).Decode(&k.q); err != nil || k.q.Folder == "" {
 		os.Stderr.WriteString("inner: " + keeperWord + " is for inner itself\n")
 		return 2
@@ -131,7 +131,7 @@ func keepBox() int {
 // keeper keeps one box.
 type keeper struct {
 	q        keeperRequest
-	notes    *caller.Notes
+	notes    *Notes
 	settings *settings.Settings
 	place    settings.Place
 	call     run.Call // that makes the box

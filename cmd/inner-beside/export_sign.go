@@ -10,6 +10,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/sshkey"
 	"github.com/enr/inner/internal/sshsig"
 	"github.com/enr/inner/isolator/export"
 	"github.com/enr/inner/profile"
@@ -88,7 +89,7 @@ func (a *app) verifyExport(args, keys []string) error {
 		if err != nil {
 			return err
 		}
-		key, err := sshsig.ParseKey(string(read.Data))
+		key, err := sshkey.Parse(string(read.Data))
 		if err != nil {
 			return cli.Usagef("--key: %w", err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/config/keys"
 )
 
 // projectConfig is the config.toml of a new project.
@@ -61,7 +62,7 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 	}
 	out := []setting{}
 	put := func(c *config.Config, file string) {
-		for _, s := range c.Settings() {
+		for _, s := range keys.Settings(c) {
 			row := setting{Key: s.Key, Value: s.Value, File: file}
 			if i := slices.IndexFunc(out, func(x setting) bool { return x.Key == s.Key }); i >= 0 {
 				out[i] = row
@@ -107,7 +108,7 @@ func (a *app) cmdConfigShow() *cobra.Command {
 		if err != nil {
 			return cli.Answer{}, a.Unusable(err, "")
 		}
-		for _, l := range config.Lines(o) {
+		for _, l := range keys.Lines(o) {
 			list = append(list, setting{l.Key, l.Value, l.At.File, l.At.Line})
 		}
 		return cli.Answer{Value: list, Words: func() { a.printSettings(list) }}, nil
@@ -118,7 +119,7 @@ func (a *app) cmdConfigShow() *cobra.Command {
 
 // oneSetting answers with the setting of one key.
 func (a *app) oneSetting(list []setting, word string) (cli.Answer, error) {
-	_, key, err := config.ParseKey(word)
+	_, key, err := keys.Parse(word)
 	if err != nil {
 		return cli.Answer{}, cli.Misuse(err)
 	}
@@ -183,7 +184,7 @@ func (a *app) settingsOf(pl settings.Place, w which) ([]setting, error) {
 		return nil, err
 	}
 	var out []setting
-	for _, s := range cfg.Settings() {
+	for _, s := range keys.Settings(cfg) {
 		out = append(out, setting{Key: s.Key, Value: s.Value, File: t.file.Path})
 	}
 	return out, nil
@@ -302,7 +303,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 			"and order stay; what would not be valid is not written.",
 		Example: "  inner config set default_profile claude-interactive\n  inner config set aliases.work 'run -p java -w ${workspaces_path}/x'\n  inner config set shims.claude claude-interactive",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parts, _, err := config.ParseKey(args[0])
+			parts, _, err := keys.Parse(args[0])
 			if err != nil {
 				return cli.Misuse(err)
 			}
@@ -310,7 +311,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 				return cli.Usagef("either KEY VALUE, or --unset KEY")
 			}
 			if unset {
-				return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Unset(f, parts) })
+				return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return keys.Unset(f, parts) })
 			}
 			if parts[0] == "aliases" && a.isCommand(cmd.Root(), parts[1]) {
 				return cli.Usagef("an alias cannot be called %q: that is a command of inner", parts[1])
@@ -320,7 +321,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 					return a.notFound(err)
 				}
 			}
-			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Set(f, parts, args[1]) })
+			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return keys.Set(f, parts, args[1]) })
 		},
 	}
 	c.Flags().BoolVar(&unset, "unset", false, "remove the key")
@@ -332,7 +333,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 // one of your own, for a project's also one of the project here.
 func (a *app) isProfile(name string, local bool) error {
 	if checkName(name) != nil {
-		return nil // config.Set says it in better words
+		return nil // keys.Set says it in better words
 	}
 	if err := a.FirstUse(); err != nil {
 		return err
@@ -385,15 +386,15 @@ func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string,
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	keys := config.Keys()
+	names := keys.All()
 	if pl, err := a.Here(); err == nil {
 		if list, err := a.settings(pl); err == nil {
 			for _, s := range list {
-				if !slices.Contains(keys, s.Key) && cli.Printable(s.Key) == s.Key {
-					keys = append(keys, s.Key)
+				if !slices.Contains(names, s.Key) && cli.Printable(s.Key) == s.Key {
+					names = append(names, s.Key)
 				}
 			}
 		}
 	}
-	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

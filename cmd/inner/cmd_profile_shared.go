@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/sshkey"
 	"github.com/enr/inner/internal/sshsig"
 	"github.com/enr/inner/isolator/handover"
 	"github.com/enr/inner/isolator/host"
@@ -137,7 +138,7 @@ func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said strin
 	fingerprint := o.Key.Fingerprint()
 	if org != nil && len(org.Publishers.Items) > 0 {
 		for _, it := range org.Publishers.Items {
-			if key, err := sshsig.ParseKey(it.Text); err == nil && key == o.Key {
+			if key, err := sshkey.Parse(it.Text); err == nil && key == o.Key {
 				return nil
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/config/keys"
 	"github.com/enr/inner/profile/starter"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -260,7 +261,7 @@ func (a *app) claimEverywhere(names []string) error {
 	}
 	file := t.file
 	for _, name := range names {
-		if file.Data, err = config.Set(file, []string{"shims", name}, name); err != nil {
+		if file.Data, err = keys.Set(file, []string{"shims", name}, name); err != nil {
 			return err
 		}
 	}

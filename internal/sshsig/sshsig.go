@@ -7,9 +7,7 @@ package sshsig
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -17,62 +15,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/sshkey"
 )
-
-// Key is a public key of ssh.
-type Key struct {
-	Type string // ssh-ed25519, …
-	Blob string // as in a .pub file, base64
-}
-
-// ParseKey reads a line of a .pub file and ignores what follows the key.
-func ParseKey(line string) (Key, error) {
-	words := strings.Fields(line)
-	if len(words) >= 2 {
-		data, err := base64.StdEncoding.DecodeString(words[1])
-		if name, ok := field(data); err == nil && ok && string(name) == words[0] {
-			return Key{words[0], words[1]}, nil
-		}
-	}
-	return Key{}, fmt.Errorf("%q is not a public key of ssh, a line as in FILE.pub", line)
-}
-
-// Line returns the key as a .pub file has it.
-func (k Key) Line() string { return k.Type + " " + k.Blob }
-
-// Fingerprint returns the one that ssh-keygen -l prints.
-func (k Key) Fingerprint() string {
-	data, _ := base64.StdEncoding.DecodeString(k.Blob) // ParseKey has checked it
-	sum := sha256.Sum256(data)
-	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
-}
-
-// Repeatable reports whether two signatures of the same bytes by this key are the same.
-func (k Key) Repeatable() bool { return k.Type == "ssh-ed25519" || k.Type == "ssh-rsa" }
-
-// field returns the string of RFC 4251 that data begins with.
-func field(data []byte) (text []byte, ok bool) {
-	if len(data) < 4 || uint64(binary.BigEndian.Uint32(data)) > uint64(len(data)-4) {
-		return nil, false
-	}
-	return data[4 : 4+binary.BigEndian.Uint32(data)], true
-}
 
 // Signer returns the key that a signature says it was made with. The format is in
 // PROTOCOL.sshsig of OpenSSH: "SSHSIG", a version of four bytes, the key, …
-func Signer(signature []byte) (Key, error) {
+func Signer(signature []byte) (sshkey.Key, error) {
 	text := strings.TrimSpace(string(signature))
 	text, begins := strings.CutPrefix(text, "-----BEGIN SSH SIGNATURE-----")
 	text, ends := strings.CutSuffix(text, "-----END SSH SIGNATURE-----")
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	data, magic := bytes.CutPrefix(data, []byte("SSHSIG"))
 	if begins && ends && err == nil && magic && len(data) > 4 {
-		blob, _ := field(data[4:])
-		if name, ok := field(blob); ok {
-			return ParseKey(string(name) + " " + base64.StdEncoding.EncodeToString(blob))
+		blob, _ := sshkey.Field(data[4:])
+		if name, ok := sshkey.Field(blob); ok {
+			return sshkey.Parse(string(name) + " " + base64.StdEncoding.EncodeToString(blob))
 		}
 	}
-	return Key{}, errors.New("it is not a signature of ssh-keygen -Y sign")
+	return sshkey.Key{}, errors.New("it is not a signature of ssh-keygen -Y sign")
 }
 
 // Sign returns the signature of data for a namespace. key is the file of a private key, or of
@@ -89,7 +50,7 @@ func Sign(ctx context.Context, program, key, namespace string, data []byte) ([]b
 }
 
 // Verify returns nil when the key signed data for a namespace. program is as for Sign.
-func Verify(ctx context.Context, program string, key Key, namespace string, data, signature []byte) error {
+func Verify(ctx context.Context, program string, key sshkey.Key, namespace string, data, signature []byte) error {
 	dir, err := os.MkdirTemp("", "sshsig")
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func (r *Runner) run(ctx context.Context, q Request, pass Streams, run runs) (a 
 		return a
 	}
 	who := *r.caller
-	who.Teller = new(caller.Notes)
+	who.Teller = new(isolator.Notes)
 	actor := cmp.Or(q.Actor, r.o.Actor)
 	p, err := isolator.LoadFor(&who, "exec", o)
 	a.Profile, a.Role = p.Name(), p.Role()

@@ -120,7 +120,7 @@ func (t *page) write() {
 
 // config shows what the config.toml asks for.
 func (t *page) config() {
-	parts := t.Config.Config.Describe()
+	parts := wordsOf(t.Config.Config)
 	if len(parts) > 0 {
 		t.line("", "config (%s):", t.Short(filepath.Join(t.Place.Project.Dir, "config.toml")))
 	}

@@ -22,7 +22,7 @@ func TestAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	inner := filepath.Join(work, "home", ".inner")
-	who := &caller.Caller{Home: filepath.Join(work, "home"), InnerHome: inner, Environ: []string{"PATH=" + os.Getenv("PATH")}, Teller: new(caller.Notes)}
+	who := &caller.Caller{Home: filepath.Join(work, "home"), InnerHome: inner, Environ: []string{"PATH=" + os.Getenv("PATH")}}
 	text := "schema_version = \"1\"\n[sandbox]\nhome = \"isolated\"\n[entrypoint]\ncmd = \"/bin/sh\"\n"
 	s := settings.Of(who)
 	place, err := s.At(app)

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/enr/inner/profile"
 	"github.com/google/shlex"
+
+	"github.com/enr/inner/profile"
 )
 
 // Words splits a text the way a shell would: quotes, backslashes and comments,

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/sshsig"
+	"github.com/enr/inner/internal/sshkey"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 )
@@ -165,50 +165,7 @@ func (f *organisation) check(problems *strict.Problems) {
 	}
 	checkVersion(f.SchemaVersion, problems)
 	for _, it := range f.Profiles.Publishers.Items {
-		_, err := sshsig.ParseKey(it.Text)
+		_, err := sshkey.Parse(it.Text)
 		problems.Judge(it.At, "profiles.publishers", err)
 	}
-}
-
-// Lines are what an organisation's file says, each with its place.
-func Lines(o *profile.Organisation) (out []Line) {
-	if o == nil {
-		return nil
-	}
-	for _, l := range []struct {
-		key string
-		strict.List
-	}{
-		{"hide.paths", o.Hide},
-		{"hide.env", o.HideEnv},
-		{"profiles.publishers", o.Publishers},
-	} {
-		for _, it := range l.Items {
-			out = append(out, Line{Setting{l.key, it.Text}, it.At})
-		}
-	}
-	for _, f := range o.Forbid {
-		out = append(out, Line{Setting{"forbid", f.String()}, f.At})
-	}
-	for _, t := range []struct {
-		key   string
-		table profile.LimitsTable
-	}{{"default_limits", o.DefaultLimits}, {"max_limits", o.MaxLimits}} {
-		for _, l := range t.table.Fields() {
-			if l.Number.Set {
-				out = append(out, Line{Setting{t.key + "." + l.Name, string(l.Number.V)}, l.Number.At})
-			}
-		}
-	}
-	if t := o.MaxTimeout; t.Set {
-		out = append(out, Line{Setting{"max_limits.timeout_seconds", strconv.FormatInt(t.V, 10)}, t.At})
-	}
-	slices.SortStableFunc(out, func(a, b Line) int { return a.At.Line - b.At.Line })
-	return out
-}
-
-// Line is a setting, and where it is written.
-type Line struct {
-	Setting
-	At strict.Pos
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/sshsig"
+	"github.com/enr/inner/internal/sshkey"
 	"github.com/enr/inner/profile"
 )
 
@@ -111,7 +111,7 @@ func (k *Known) Approved(o *Opened) bool {
 // goes back, a version that is another one than before.
 func (k *Known) Check(o *Opened) error {
 	if was, ok := k.Sources[o.From]; ok && was != o.Key.Line() {
-		old, err := sshsig.ParseKey(was)
+		old, err := sshkey.Parse(was)
 		return errors.Join(fmt.Errorf("%s is signed by %s, and you have approved %s", o.From, o.Key.Fingerprint(), old.Fingerprint()), err)
 	}
 	switch seen := k.Indexes[o.id()]; {

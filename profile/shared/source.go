@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/sshkey"
 	"github.com/enr/inner/internal/sshsig"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -19,7 +20,7 @@ import (
 // Opened is an index whose signature holds.
 type Opened struct {
 	From   string // where it is: a URL, or an absolute path
-	Key    sshsig.Key
+	Key    sshkey.Key
 	Index  Index
 	SHA256 string // of the index
 

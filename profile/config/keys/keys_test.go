@@ -1,4 +1,4 @@
-package config
+package keys
 
 import (
 	"strings"
@@ -36,7 +36,7 @@ func TestSet(t *testing.T) {
 		{"default_limits.cpu", "150%", "pids = 100\n", "pids = 100\ncpu = \"150%\"\n"},
 		{"log", "~/logs", "# the usual\n", "# the usual\nlog = \"~/logs\"\n"},
 	} {
-		key, _, err := ParseKey(c.key)
+		key, _, err := Parse(c.key)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -59,7 +59,7 @@ func TestSet(t *testing.T) {
 		{"log", "a\nb", "config.toml"},
 		{"aliases.e", "", "is empty"},
 	} {
-		key, _, err := ParseKey(c.key)
+		key, _, err := Parse(c.key)
 		if err == nil {
 			_, err = Set(file, key, c.value)
 		}
@@ -71,40 +71,12 @@ func TestSet(t *testing.T) {
 		"defualt_profile": `did you mean "default_profile"?`, "aliases": "aliases.NAME", "aliases.": "aliases.NAME",
 		"default_limits": "no key", "capability.x": "no key", "default_limits.memroy": `did you mean "default_limits.memory"`, "": "no key",
 	} {
-		if _, _, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 	got, err := Unset(file, []string{"aliases", "work"})
 	if err != nil || strings.Contains(string(got), "daily") {
 		t.Errorf("%s %v", got, err)
-	}
-}
-
-func TestAlias(t *testing.T) {
-	_, err := Parse(profile.File{Path: "config.toml", Data: []byte(sample)})
-	if err == nil || !strings.Contains(err.Error(), `config.toml:10: aliases.odd: "say \"a b\" \\" has a quote that is not closed`) {
-		t.Error(err)
-	}
-	for _, c := range []struct {
-		value, workspaces string
-		want              []string
-	}{
-		{"run -p java", "", []string{"run", "-p", "java"}},
-		{`run -w ${workspaces_path}/x`, "/a b", []string{"run", "-w", "/a b/x"}},
-		{`run 'a b' "c \" d" e\ f ""`, "", []string{"run", "a b", `c " d`, "e f", ""}},
-		{`run $HOME $(id)`, "", []string{"run", "$HOME", "$(id)"}},
-	} {
-		got, err := Expand(profile.KV{Key: "work", Value: c.value}, c.workspaces)
-		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-			t.Error(err, diff)
-		}
-	}
-	for value, want := range map[string]string{
-		"run -w ${workspaces_path}": "workspaces_path is not set", `run "x`: "not closed", "run 'x": "not closed", "# run": "says nothing",
-	} {
-		if _, err := Expand(profile.KV{Key: "work", Value: value}, ""); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "work") {
-			t.Errorf("%q: %v, want %q", value, err, want)
-		}
 	}
 }

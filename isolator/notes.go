@@ -1,4 +1,4 @@
-package caller
+package isolator
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 )
 
-// Notes is a Teller that collects the warnings of a run.
+// Notes is a caller.Teller that collects the warnings of a run.
 type Notes struct {
 	mu         sync.Mutex
 	setUp, run []string

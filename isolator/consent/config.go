@@ -1,11 +1,13 @@
-package config
+package consent
 
 import (
 	"fmt"
+
+	"github.com/enr/inner/profile/config"
 )
 
-// Describe says in words what a project's config.toml sets.
-func (c *Config) Describe() (parts []string) {
+// wordsOf says in words what a project's config.toml sets.
+func wordsOf(c *config.Config) (parts []string) {
 	say := func(format, value string) {
 		if value != "" {
 			parts = append(parts, fmt.Sprintf(format, value))
@@ -15,8 +17,8 @@ func (c *Config) Describe() (parts []string) {
 	for _, kv := range c.Shims {
 		parts = append(parts, fmt.Sprintf("runs %s in profile %q", kv.Key, kv.Value))
 	}
-	parts = append(parts, c.Roles.describe()...)
-	parts = append(parts, c.Commands.describe()...)
+	parts = append(parts, wordsOfRoles(c.Roles)...)
+	parts = append(parts, wordsOfCommands(c.Commands)...)
 	say("keeps workspaces in %q", c.WorkspacesPath)
 	say("keeps the log in %q", c.Log)
 	for _, path := range c.Hide {
@@ -34,7 +36,7 @@ func (c *Config) Describe() (parts []string) {
 	return parts
 }
 
-func (r *Roles) describe() (parts []string) {
+func wordsOfRoles(r *config.Roles) (parts []string) {
 	if r == nil {
 		return nil
 	}
@@ -44,7 +46,7 @@ func (r *Roles) describe() (parts []string) {
 	return parts
 }
 
-func (c *Commands) describe() (parts []string) {
+func wordsOfCommands(c *config.Commands) (parts []string) {
 	if c == nil {
 		return nil
 	}

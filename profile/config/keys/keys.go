@@ -1,4 +1,5 @@
-package config
+// Package keys is a config.toml key by key, as inner config shows and changes it.
+package keys
 
 import (
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -19,7 +21,7 @@ type Setting struct {
 
 // Settings lists what a config sets, in the order of the file's sections; the
 // capabilities it declares are not in it.
-func (c *Config) Settings() []Setting {
+func Settings(c *config.Config) []Setting {
 	var out []Setting
 	add := func(value string, key ...string) {
 		if value != "" {
@@ -43,7 +45,7 @@ func (c *Config) Settings() []Setting {
 	}
 	if c.Commands != nil {
 		table("commands", c.Commands.Profiles)
-		add(yes[c.Commands.Only], "commands", only)
+		add(yes[c.Commands.Only], "commands", "only")
 	}
 	add(c.Keep, "output", "keep")
 	table("default_limits", c.DefaultLimits.Rows())
@@ -56,9 +58,9 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// Keys are the keys that Set takes; one that ends in a dot wants a name of the
+// All are the keys that Set takes; one that ends in a dot wants a name of the
 // user's own after it.
-func Keys() []string {
+func All() []string {
 	return []string{
 		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "groups.", "output.keep",
 		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
@@ -66,9 +68,9 @@ func Keys() []string {
 	}
 }
 
-// ParseKey reads a key of the command line: its parts, and the way it is
+// Parse reads a key of the command line: its parts, and the way it is
 // written in Settings.
-func ParseKey(text string) (parts []string, key string, err error) {
+func Parse(text string) (parts []string, key string, err error) {
 	table, name, dotted := strings.Cut(text, ".")
 	if dotted {
 		if bare, err := strconv.Unquote(name); err == nil && strings.HasPrefix(name, `"`) {
@@ -76,7 +78,7 @@ func ParseKey(text string) (parts []string, key string, err error) {
 		}
 	}
 	var names []string
-	for _, k := range Keys() {
+	for _, k := range All() {
 		names = append(names, strings.TrimSuffix(k, "."))
 		switch {
 		case k == text && !dotted:
@@ -106,7 +108,7 @@ func Unset(file profile.File, key []string) ([]byte, error) {
 }
 
 func edited(file profile.File, key []string, value string, edit func(string) (string, error)) ([]byte, error) {
-	before, err := Parse(file)
+	before, err := config.Parse(file)
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +116,11 @@ func edited(file profile.File, key []string, value string, edit func(string) (st
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", file.Path, err)
 	}
-	after, err := Parse(profile.File{Path: file.Path, Data: []byte(text)})
+	after, err := config.Parse(profile.File{Path: file.Path, Data: []byte(text)})
 	if err != nil {
 		return nil, err
 	}
-	if want := with(before.Settings(), strict.Join(key...), value); !same(want, after.Settings()) {
+	if want := with(Settings(before), strict.Join(key...), value); !same(want, Settings(after)) {
 		return nil, fmt.Errorf("%q cannot be edited: it is written in an unusual way", file.Path)
 	}
 	return []byte(text), nil
@@ -138,4 +140,47 @@ func same(a, b []Setting) bool {
 	slices.SortFunc(a, order)
 	slices.SortFunc(b, order)
 	return slices.Equal(a, b)
+}
+
+// Lines are what an organisation's file says, each with its place.
+func Lines(o *profile.Organisation) (out []Line) {
+	if o == nil {
+		return nil
+	}
+	for _, l := range []struct {
+		key string
+		strict.List
+	}{
+		{"hide.paths", o.Hide},
+		{"hide.env", o.HideEnv},
+		{"profiles.publishers", o.Publishers},
+	} {
+		for _, it := range l.Items {
+			out = append(out, Line{Setting{l.key, it.Text}, it.At})
+		}
+	}
+	for _, f := range o.Forbid {
+		out = append(out, Line{Setting{"forbid", f.String()}, f.At})
+	}
+	for _, t := range []struct {
+		key   string
+		table profile.LimitsTable
+	}{{"default_limits", o.DefaultLimits}, {"max_limits", o.MaxLimits}} {
+		for _, l := range t.table.Fields() {
+			if l.Number.Set {
+				out = append(out, Line{Setting{t.key + "." + l.Name, string(l.Number.V)}, l.Number.At})
+			}
+		}
+	}
+	if t := o.MaxTimeout; t.Set {
+		out = append(out, Line{Setting{"max_limits.timeout_seconds", strconv.FormatInt(t.V, 10)}, t.At})
+	}
+	slices.SortStableFunc(out, func(a, b Line) int { return a.At.Line - b.At.Line })
+	return out
+}
+
+// Line is a setting, and where it is written.
+type Line struct {
+	Setting
+	At strict.Pos
 }
