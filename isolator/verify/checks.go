@@ -317,7 +317,7 @@ func (c *checker) environment() {
 // declared returns the names of all variables that the box may have.
 func (c *checker) declared() []string {
 	names := append(plan.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
-	for _, kv := range c.Plan.CacheEnv {
+	for _, kv := range slices.Concat(c.Plan.CacheEnv, c.Plan.Set) {
 		names = append(names, kv.Key)
 	}
 	for name := range c.Facts.Env {
