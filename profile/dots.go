@@ -2,9 +2,10 @@ package profile
 
 import "slices"
 
-// DotEntries are what a box sees of a home that is the host's, of all that begins with a dot: what shells, editors and git
-// read, and installed programs. Each holds no secrets where people keep it as it comes, or the table of secrets
-// (isolator/sensitive) hides those in it. What is not listed is not shown: a secret of tomorrow has a name that no table knows.
+// DotEntries are what a box sees of a home that is the host's, of all that begins with a dot: what
+// shells, editors and git read, and installed programs. Each holds no secrets where people keep it
+// as it comes, or the table of secrets (isolator/sensitive) hides those in it. What is not listed
+// is not shown: a secret of tomorrow has a name that no table knows.
 func DotEntries() []string {
 	return slices.Concat(toolchainFolders(), []string{
 		".inner", // covered by its own rule

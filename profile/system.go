@@ -9,13 +9,14 @@ import (
 	"github.com/enr/inner/internal/paths"
 )
 
-// System, as a key of [mounts], stands for what programs need besides the folders that every box with base = "minimal" has:
-// more of the system (systemMore), the folders of the caller's PATH, and what lies beside them and their links lead to. With
-// it a home that is the host's stays that, as with base = "host". It is read-only.
+// System, as a key of [mounts], stands for what programs need besides the folders that every box
+// with base = "minimal" has: more of the system (systemMore), the folders of the caller's PATH, and
+// what lies beside them and their links lead to. With it a home that is the host's stays that, as
+// with base = "host". It is read-only.
 const System = "@system"
 
-// systemMore are the kernel's view of the machine, the databases of package managers, the halves of packages of /usr that
-// lie in /var, and where further package managers keep programs.
+// systemMore are the kernel's view of the machine, the databases of package managers, the halves of
+// packages of /usr that lie in /var, and where further package managers keep programs.
 func systemMore() []string {
 	return []string{
 		"/usr/local", // where that is a link: OSTree
@@ -27,8 +28,8 @@ func systemMore() []string {
 	}
 }
 
-// beside are the folders next to one called bin that belong to the programs in it. Files never do: logins lie there
-// (~/.docker/config.json, ~/.cargo/credentials.toml).
+// beside are the folders next to one called bin that belong to the programs in it. Files never do:
+// logins lie there (~/.docker/config.json, ~/.cargo/credentials.toml).
 func beside() []string {
 	return []string{"lib", "lib64", "libexec", "share", "etc", "sdk", "shared", "pkgs", "versions", "envs", "vendor"}
 }
@@ -41,14 +42,15 @@ type installed struct {
 	list    []string        // real paths
 }
 
-// programs are what System stands for of the caller's PATH, by real path. What leads through a link that a box can change
-// is left out, and so is all that is, or holds, a home.
+// programs are what System stands for of the caller's PATH, by real path. What leads through a link
+// that a box can change is left out, and so is all that is, or holds, a home.
 func (r *resolver) programs() {
 	if _, ok := r.s.Mounts.Get(System); !ok {
 		return
 	}
 	path, _ := r.c.Lookup("PATH")
-	in := &installed{r: r, written: sync.OnceValue(r.boxFolders), shown: slices.Concat(SystemFolders(), systemMore(), r.rc.HomeAllow)}
+	in := &installed{r: r, written: sync.OnceValue(r.boxFolders)}
+	in.shown = slices.Concat(SystemFolders(), systemMore(), r.rc.HomeAllow)
 	for _, dir := range filepath.SplitList(path) {
 		if filepath.IsAbs(dir) {
 			in.path(dir)
@@ -76,8 +78,8 @@ func (in *installed) path(dir string) {
 	}
 }
 
-// behind adds what the link of a program leads to: its folder, when that is one of programs or outside of the home, or else
-// the file alone.
+// behind adds what the link of a program leads to: its folder, when that is one of programs or
+// outside of the home, or else the file alone.
 func (in *installed) behind(link string) {
 	real, ok := in.follow(link)
 	if fi, err := os.Stat(real); !ok || err != nil || in.has(real) || fi.IsDir() {
@@ -91,17 +93,23 @@ func (in *installed) behind(link string) {
 	}
 }
 
-// folder adds a folder of programs and what lies beside it, and returns its real path; "" when it is left out.
+// folder adds a folder of programs and what lies beside it, and returns its real path; "" when it
+// is left out.
 func (in *installed) folder(dir string) string {
 	at, ok := in.follow(dir)
-	if kind, err := stat(at); !ok || err != nil || kind != "a folder" || in.r.holdsHome(at) || in.r.inner != "" && (paths.Below(in.r.inner, at) || paths.Below(at, in.r.inner)) {
+	if kind, err := stat(at); !ok || err != nil || kind != "a folder" || in.r.holdsHome(at) {
+		return ""
+	}
+	if in.r.inner != "" && (paths.Below(in.r.inner, at) || paths.Below(at, in.r.inner)) {
 		return ""
 	}
 	in.add(at)
 	parent := filepath.Dir(at)
 	names := beside()
 	switch {
-	case !ofPrograms(at), parent == "/", parent == in.r.home, parent == filepath.Join(in.r.home, ".config"), parent == filepath.Join(in.r.home, ".local/share"):
+	case !ofPrograms(at), parent == "/", parent == in.r.home:
+		return at
+	case parent == filepath.Join(in.r.home, ".config"), parent == filepath.Join(in.r.home, ".local/share"):
 		return at
 	case parent == filepath.Join(in.r.home, ".local"):
 		names = []string{"lib"}
@@ -123,7 +131,8 @@ func ofPrograms(dir string) bool {
 // follow returns where a path leads, and whether no box has a say in that.
 func (in *installed) follow(p string) (real string, ok bool) {
 	real, links, err := follow(p)
-	return real, err == nil && !slices.ContainsFunc(links, func(link string) bool { return in.r.boxFolder(filepath.Dir(link), in.written()) != "" })
+	byBox := func(link string) bool { return in.r.boxFolder(filepath.Dir(link), in.written()) != "" }
+	return real, err == nil && !slices.ContainsFunc(links, byBox)
 }
 
 func (in *installed) add(p string) {
@@ -135,5 +144,5 @@ func (in *installed) add(p string) {
 // has reports whether the box has a path already.
 func (in *installed) has(p string) bool {
 	within := func(dir string) bool { return paths.Below(dir, p) }
-	return slices.ContainsFunc(in.shown, within) || slices.ContainsFunc(in.list, within) || slices.ContainsFunc(in.written(), within)
+	return slices.ContainsFunc(slices.Concat(in.shown, in.list, in.written()), within)
 }

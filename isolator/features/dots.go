@@ -81,7 +81,8 @@ func dotsOf(run *Run, home string) error {
 	return nil
 }
 
-// gitsOwn are the files of the home that the user's settings of git are in, and those that they name as git reads them.
+// gitsOwn are the files of the home that the user's settings of git are in, and those that they
+// name as git reads them.
 func gitsOwn(run *Run, home string) []string {
 	list, from, _ := gitconfig.Environment(run.Getenv).User()
 	for _, e := range list {

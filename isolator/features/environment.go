@@ -26,8 +26,8 @@ func environment() Feature {
 	}
 }
 
-// unseen names a folder of PATH that the box does not have: what runs in the place of its programs is another one of that
-// name, without a word.
+// unseen names a folder of PATH that the box does not have: what runs in the place of its programs
+// is another one of that name, without a word.
 func unseen(run *Run) string {
 	for _, dir := range run.Plan.Unseen {
 		entries, _ := os.ReadDir(dir) // what cannot be listed is not missed

@@ -2,8 +2,9 @@ package plan
 
 import "github.com/enr/inner/isolator/host"
 
-// dots hides what begins with a dot in a home of the host, but for a list (profile.DotEntries) and what the profile and
-// the program name. Mounts come after it: one of the home, or of such an entry, is the person's word.
+// dots hides what begins with a dot in a home of the host, but for a list (profile.DotEntries) and
+// what the profile and the program name. Mounts come after it: one of the home, or of such an
+// entry, is the person's word.
 func (b *builder) dots() error {
 	b.because("sandbox.home")
 	reason := func(d host.Dot) string {

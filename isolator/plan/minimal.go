@@ -42,7 +42,8 @@ func (b *builder) systemOnly() {
 		}
 	}
 	if b.rc.System != nil && b.kind("/sys/fs/cgroup/cgroup.controllers") == host.Missing {
-		// Of control groups of version 1 a box would see paths out of its own (/../..), which the JDK takes for a fault.
+		// Of control groups of version 1 a box would see paths out of its own (/../..), which the JDK
+		// takes for a fault.
 		b.tmpfs("no control groups of version 1", 0o755, "/sys/fs/cgroup")
 	}
 }
@@ -77,7 +78,8 @@ func (b *builder) pathNames() error {
 	if b.f.Engine != nil || !namesPath(b.rc) {
 		return nil
 	}
-	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME"} { // where programs of PATH look for the rest of themselves
+	// Where programs of PATH look for the rest of themselves.
+	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME"} {
 		if dir := b.f.Env[name]; dir != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) {
 			if _, at := b.view.at(dir); at == dir {
 				b.s.Env = append(b.s.Env, profile.KV{Key: name, Value: dir})

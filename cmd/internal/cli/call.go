@@ -276,7 +276,8 @@ func (a *App) FirstUse() error {
 		a.Say("first use of this version: wrote %d files below %s", len(written), a.Short(a.InnerHome))
 	}
 	if had != nil { // the version before showed them all
-		a.Say("home = \"host\" shows of what begins with a dot in your home a list: inner why ~/.NAME says which line shows more; the built-in profiles for agents and shells show programs and what your PATH has, and no other folder of the system: inner why PATH says which line does")
+		a.Say("home = \"host\" shows of what begins with a dot in your home a list: inner why ~/.NAME says which line shows more")
+		a.Say("the built-in profiles for agents and shells show programs and what your PATH has, and no other folder of the system: inner why")
 	}
 	return nil
 }

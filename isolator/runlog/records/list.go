@@ -1,7 +1,6 @@
 // Package records reads what package runlog keeps: the records of runs, their output, and the audit log.
 //
 //	list, err := records.List(runlog.Folders(home))
-//	fmt.Println(list[0].Start.Command, list[0].State)
 //	verdict, err := records.Verify(home)
 //
 // It trusts no name in a folder of records: what is not a regular file is not opened. What an earlier
