@@ -9,7 +9,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 )
 
-// System, as a key of [mounts], stands for what programs need besides the folders that every box
+// System is a key of [mounts]. It stands for what programs need besides the folders that every box
 // with base = "minimal" has: more of the system (systemMore), the folders of the caller's PATH, and
 // what lies beside them and their links lead to. With it a home that is the host's stays that, as
 // with base = "host". It is read-only.
