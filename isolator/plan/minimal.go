@@ -41,10 +41,10 @@ func (b *builder) systemOnly() {
 			show("what programs need of the system (@system)", b.canon(p))
 		}
 	}
-	if b.rc.System != nil && b.kind("/sys/fs/cgroup/cgroup.controllers") == host.Missing {
+	if b.rc.System != nil && b.kind(cgroupMount) == host.Dir && b.kind(cgroupMount+"/cgroup.controllers") == host.Missing {
 		// Of control groups of version 1 a box would see paths out of its own (/../..), which the JDK
 		// takes for a fault.
-		b.tmpfs("no control groups of version 1", 0o755, "/sys/fs/cgroup")
+		b.tmpfs("no control groups of version 1", 0o755, cgroupMount)
 	}
 }
 

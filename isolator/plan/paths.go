@@ -40,7 +40,9 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add(rc.Programs...)
 	if namesPath(rc) {
 		add(filepath.SplitList(f.Env["PATH"])...)
-		add("/sys/fs/cgroup/cgroup.controllers")
+	}
+	if rc.System != nil {
+		add(cgroupMount, cgroupMount+"/cgroup.controllers")
 	}
 	add(packageOf(real(program)))
 	if slices.Contains(rc.Allow, nestedKey) {
