@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt generate demo screenshot bench fuzz setup package package-test site install uninstall clean help
+.PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
 # The names of cmd/inner-beside, each with its commands.
 BESIDE := inner-agent inner-fleet inner-learn inner-verify
@@ -91,17 +91,13 @@ check: ## what every commit passes: lint, then the tests
 	@contrib/lint.sh
 	@contrib/test.sh $(PKG) $(ARGS)
 
-lint: ## formatting, vet, staticcheck, shell scripts, go.mod, generated files, house rules
+lint: ## formatting, vet, staticcheck, shell scripts, go.mod, house rules
 	@contrib/setup.sh lint
 	@$(MAKE) --no-print-directory build
 	@contrib/lint.sh
 
 fmt: ## format the Go code
 	$(GO) run $(GOFUMPT) -l -w .
-
-generate: ## write the file that is generated and committed (the table of resources)
-	$(GO) run ./contrib/resources isolator/sensitive/resources.toml >isolator/sensitive/resources_table.go.new
-	mv isolator/sensitive/resources_table.go.new isolator/sensitive/resources_table.go
 
 demo: ## show the main job in a sample project: a sandboxed command that was typed, not wrapped
 	@contrib/setup.sh demo

@@ -31,7 +31,6 @@ tools() { # downloads, before their output counts
 tidy() { "$GO" mod tidy -diff 2> >(grep -v '^go: downloading ' >&2); }
 zsh_syntax() { local f; for f in ${zsh[@]+"${zsh[@]}"}; do zsh -f -n "$f"; done; }
 fish_syntax() { local f; for f in ${fish[@]+"${fish[@]}"}; do fish --no-config --no-execute "$f"; done; }
-generated() { "$GO" run ./contrib/resources isolator/sensitive/resources.toml | diff - isolator/sensitive/resources_table.go; }
 
 # The house rules that grep can see. A line that must break one says why, in a
 # comment with the word "allowed:" on the same line.
@@ -96,7 +95,6 @@ check 'go mod tidy' tidy
 check shellcheck shellcheck -x -- .ci/run ${scripts[@]+"${scripts[@]}"}
 check 'zsh syntax' zsh_syntax
 check 'fish syntax' fish_syntax
-check 'generated files' generated
 check 'house rules' bans
 check 'one importer per library' one_importer
 check 'what a start loads' starts_light

@@ -32,11 +32,11 @@ type pattern struct {
 	tail   string // of one with a star: what it ends with
 	folder bool
 	place  int // of several that fit equally well, the first counts; those with a star come last
-	next   int // the next of the same last name, in table.exact; 0 is none
+	next   int // the next of the same last name, in index.exact; 0 is none
 }
 
-// table is the rows as they are looked up: by the last name of a path.
-type table struct {
+// index is the rows as they are looked up: by the last name of a path.
+type index struct {
 	first  map[string]int  // of a last name, in exact
 	exact  []pattern       // the first is none
 	starry [256][]pattern  // by the first byte of the last name, which may be the star
@@ -44,15 +44,15 @@ type table struct {
 	trees  []string        // folders of work trees, "/.claude/worktrees/"
 }
 
-// lookup makes the table once. Names are compared in lower case: a file system may do
+// lookup makes the index once. Names are compared in lower case: a file system may do
 // the same.
-var lookup = sync.OnceValue(func() *table { // allowed: written once
+var lookup = sync.OnceValue(func() *index { // allowed: written once
 	rows := Rows()
 	most := 1
 	for _, r := range rows {
 		most += len(r.Names)
 	}
-	t := &table{first: make(map[string]int, most), exact: make([]pattern, 1, most), leads: map[string]bool{}}
+	t := &index{first: make(map[string]int, most), exact: make([]pattern, 1, most), leads: map[string]bool{}}
 	place := 0
 	for i := range rows {
 		if rows[i].Where == Home {
@@ -67,7 +67,7 @@ var lookup = sync.OnceValue(func() *table { // allowed: written once
 })
 
 // add adds a name of a row. There are fewer than most of them.
-func (t *table) add(row *Row, name string, place, most int) {
+func (t *index) add(row *Row, name string, place, most int) {
 	p := pattern{row: row, folder: strings.HasSuffix(name, "/"), place: place}
 	p.last = strings.ToLower(strings.TrimSuffix(name, "/"))
 	if row.Trees != "" {

@@ -26,7 +26,7 @@ func TestPresent(t *testing.T) {
 	}
 	with := NewSite(Run{Homes: []string{home}, Names: names})
 	without := NewSite(Run{Homes: []string{home}})
-	for _, r := range resourceTable {
+	for _, r := range table().resources {
 		for _, p := range without.Expand(r) {
 			if _, err := os.Lstat(p.Path); err == nil && !slices.Contains(with.Expand(r), p) {
 				t.Errorf("%s is there and left out", p.Path)

@@ -1,17 +1,18 @@
 package sensitive
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/internal/paths"
 )
 
 // Resource is one thing of the host that a box does not see unless the
 // profile lists its Key in [sandbox] allow. The table is resources.toml, which
-// also says what each field means; resources_table.go is generated from it, because
-// decoding it at each start takes 6 ms, and lines of text 0.3 ms.
+// also says what each field means.
 type Resource struct {
 	Key    string   `json:"key"`
 	What   string   `json:"what"`
@@ -32,13 +33,75 @@ var resourcesTOML string // allowed: embed writes only to a variable
 // ResourcesTOML returns the table as it is documented.
 func ResourcesTOML() string { return resourcesTOML }
 
+// document is resources.toml as it is used.
+type document struct {
+	resources []Resource
+	moved     []Moved
+	// What only a variable names: start-up files, folders of them, and command lines that start
+	// programs.
+	files, folders, commands []string
+}
+
+// table is the document, read once, when it is first wanted.
+var table = sync.OnceValue(func() *document { return parse(resourcesTOML) }) // allowed: written once
+
+// parse reads the document line by line: a library for all of TOML takes ten times as long, at
+// every start. What stands in quotes, without a backslash, is a string; a list may take several
+// lines. TestParse compares it with such a library.
+func parse(text string) *document {
+	d := new(document)
+	var texts map[string]*string
+	var flags map[string]*bool
+	var lists map[string]*[]string
+	var list *[]string // that is going on
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimSpace(line); {
+		case line == "" || line[0] == '#':
+			continue
+		case line == "[[resource]]":
+			d.resources = append(d.resources, Resource{})
+			r := &d.resources[len(d.resources)-1]
+			texts = map[string]*string{"key": &r.Key, "what": &r.What, "kind": &r.Kind, "method": &r.Method, "holds": &r.Holds, "source": &r.Source}
+			flags = map[string]*bool{"rest": &r.Rest, "part": &r.Part, "root": &r.Root}
+			lists = map[string]*[]string{"paths": &r.Paths, "except": &r.Except}
+			continue
+		case line == "[[moved]]":
+			d.moved = append(d.moved, Moved{})
+			m := &d.moved[len(d.moved)-1]
+			texts, lists = map[string]*string{"place": &m.Place}, map[string]*[]string{"by": &m.By}
+			continue
+		case line == "[startup]":
+			lists = map[string]*[]string{"files": &d.files, "folders": &d.folders, "commands": &d.commands}
+			continue
+		}
+		key, _, _ := strings.Cut(line, " ")
+		if flags[key] != nil {
+			*flags[key] = true
+		}
+		list = cmp.Or(lists[key], list)
+		for rest := line; ; {
+			_, word, _ := strings.Cut(rest, `"`)
+			var more bool
+			if word, rest, more = strings.Cut(word, `"`); !more {
+				break
+			}
+			if texts[key] != nil {
+				*texts[key] = word
+			} else {
+				*list = append(*list, word)
+			}
+		}
+	}
+	return d
+}
+
 // Resources returns the table of sensitive resources.
-func Resources() []Resource { return slices.Clone(resourceTable) }
+func Resources() []Resource { return slices.Clone(table().resources) }
 
 // EmptyPlaces returns the rows of the folders that are emptied.
 func EmptyPlaces() []Resource {
 	var out []Resource
-	for _, r := range resourceTable {
+	for _, r := range table().resources {
 		if r.Method == "place" {
 			out = append(out, r)
 		}

@@ -56,16 +56,16 @@ func NewSite(run Run) Site {
 			}
 		}
 	}
-	for _, m := range movedTable {
+	for _, m := range table().moved {
 		find(m.By)
 	}
-	for _, r := range resourceTable {
+	for _, r := range table().resources {
 		find(r.Paths)
 	}
-	find(startupFiles)
-	find(startupFolders)
-	find(startupCommands)
-	for _, m := range movedTable {
+	find(table().files)
+	find(table().folders)
+	find(table().commands)
+	for _, m := range table().moved {
 		var set []string
 		for _, by := range m.By {
 			if name, _, ok := variableOf(by); ok && s.values[name] != nil {
@@ -97,7 +97,7 @@ func (s Site) variablePaths(name string) []string {
 	if s.Env[name] == "" && len(s.Set[name]) == 0 {
 		return nil
 	}
-	command := slices.Contains(startupCommands, "$"+name)
+	command := slices.Contains(table().commands, "$"+name)
 	var out []string
 	add := func(value string, set bool) {
 		named := s.readings(value)
@@ -241,12 +241,12 @@ func (s *Site) elsewhere(p string) []Spot {
 // have moved them, with the folders that only a variable names, and the files that only
 // a variable names, whether they exist or not. No row of these is a pattern.
 func (s Site) Startup() (places, files []string) {
-	list := slices.Clone(startupFolders)
+	list := slices.Clone(table().folders)
 	for _, name := range Startup() {
 		list = append(list, "~/"+name)
 	}
 	programs := Programs(s.Env["PATH"], s.Homes, s.Apart)
-	return append(pathsOf(s.expand(list)), programs...), pathsOf(s.expand(slices.Concat(startupFiles, startupCommands)))
+	return append(pathsOf(s.expand(list)), programs...), pathsOf(s.expand(slices.Concat(table().files, table().commands)))
 }
 
 // Programs returns the folders of a PATH that lie in a home of the user: what is put there runs when its
@@ -274,7 +274,7 @@ func pathsOf(spots []Spot) []string {
 // Holding returns the patterns of files that count only when they hold a text.
 func (s Site) Holding() map[string]string {
 	out := map[string]string{}
-	for _, r := range resourceTable {
+	for _, r := range table().resources {
 		if r.Holds != "" {
 			for _, p := range s.Expand(r) {
 				out[p.Path] = r.Holds
@@ -296,7 +296,7 @@ type Place struct {
 func (s Site) Places(globs map[string][]string) []Place {
 	var out []Place
 	var rest []int
-	for _, r := range resourceTable {
+	for _, r := range table().resources {
 		if r.Rest {
 			rest = append(rest, len(out))
 		}
@@ -336,7 +336,7 @@ func (s Site) KeyAt(p string) string {
 			return place.holds(h) && (paths.Below(h, p) || paths.Below(p, h))
 		})
 	}
-	for _, r := range resourceTable {
+	for _, r := range table().resources {
 		for _, place := range s.Expand(r) {
 			if place.holds(p) && !own(place) && !r.excepts(p) {
 				return r.Key

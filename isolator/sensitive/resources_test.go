@@ -1,0 +1,43 @@
+package sensitive
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+)
+
+// TestParse: the table is read as a library for all of TOML reads it, and every row says what it must.
+func TestParse(t *testing.T) {
+	var doc struct {
+		Resource []Resource
+		Moved    []Moved
+		Startup  struct{ Files, Folders, Commands []string }
+	}
+	meta, err := toml.Decode(ResourcesTOML(), &doc)
+	if err != nil || len(meta.Undecoded()) > 0 {
+		t.Fatal(err, meta.Undecoded())
+	}
+	if want := (&document{doc.Resource, doc.Moved, doc.Startup.Files, doc.Startup.Folders, doc.Startup.Commands}); !reflect.DeepEqual(table(), want) {
+		t.Errorf("read as %+v\nwant %+v", table(), want)
+	}
+	for _, r := range Resources() {
+		whole := r.Key != "" && r.What != "" && len(r.Paths) > 0 && r.Source != ""
+		if !whole || !slices.Contains([]string{"dir", "file", "socket"}, r.Kind) || !slices.Contains([]string{"empty", "parent", "place"}, r.Method) {
+			t.Errorf("row %q: %+v", r.Key, r)
+		}
+	}
+	for _, m := range table().moved {
+		if !strings.HasPrefix(m.Place, "~/") || len(m.By) == 0 || slices.ContainsFunc(m.By, func(v string) bool { return v[0] != '$' }) {
+			t.Errorf("moved place %q is not below ~/, or by no variable", m.Place)
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for b.Loop() {
+		parse(resourcesTOML)
+	}
+}
