@@ -28,18 +28,16 @@ func Aside(name string) bool {
 type pattern struct {
 	row    *Row
 	lead   string // the folders before the last name, "/.config" or ""
-	last   string // the last name, or what it begins with
-	tail   string // of one with a star: what it ends with
+	last   string // the last name, or of one with a star what it begins with
+	tail   string // and ends with
 	folder bool
 	place  int // of several that fit equally well, the first counts; those with a star come last
-	next   int // the next of the same last name, in index.exact; 0 is none
 }
 
 // index is the rows as they are looked up: by the last name of a path.
 type index struct {
-	first  map[string]int  // of a last name, in exact
-	exact  []pattern       // the first is none
-	starry [256][]pattern  // by the first byte of the last name, which may be the star
+	exact  map[string][]pattern
+	starry []pattern
 	leads  map[string]bool // folders that names of several parts begin with
 	trees  []string        // folders of work trees, "/.claude/worktrees/"
 }
@@ -48,46 +46,36 @@ type index struct {
 // the same.
 var lookup = sync.OnceValue(func() *index { // allowed: written once
 	rows := Rows()
-	most := 1
-	for _, r := range rows {
-		most += len(r.Names)
-	}
-	t := &index{first: make(map[string]int, most), exact: make([]pattern, 1, most), leads: map[string]bool{}}
-	place := 0
+	x := &index{exact: map[string][]pattern{}, leads: map[string]bool{}}
 	for i := range rows {
 		if rows[i].Where == Home {
 			continue
 		}
 		for _, name := range rows[i].Names {
-			place++
-			t.add(&rows[i], name, place, most)
+			x.add(&rows[i], name, i)
 		}
 	}
-	return t
+	return x
 })
 
-// add adds a name of a row. There are fewer than most of them.
-func (t *index) add(row *Row, name string, place, most int) {
+// add adds a name of a row.
+func (x *index) add(row *Row, name string, place int) {
 	p := pattern{row: row, folder: strings.HasSuffix(name, "/"), place: place}
 	p.last = strings.ToLower(strings.TrimSuffix(name, "/"))
 	if row.Trees != "" {
-		t.trees = append(t.trees, "/"+p.last+"/"+row.Trees+"/")
+		x.trees = append(x.trees, "/"+p.last+"/"+row.Trees+"/")
 	}
 	if cut := strings.LastIndexByte(p.last, '/'); cut >= 0 {
 		first, _, _ := strings.Cut(p.last, "/")
-		t.leads[first] = true
+		x.leads[first] = true
 		p.lead, p.last = "/"+p.last[:cut], p.last[cut+1:]
 	}
-	begin, tail, star := strings.Cut(p.last, "*")
-	if star {
-		alike := &t.starry[p.last[0]]
-		p.last, p.tail, p.place = begin, tail, place+most
-		*alike = append(*alike, p)
+	if begin, tail, star := strings.Cut(p.last, "*"); star {
+		p.last, p.tail, p.place = begin, tail, place+len(Rows())
+		x.starry = append(x.starry, p)
 		return
 	}
-	p.next = t.first[p.last]
-	t.first[p.last] = len(t.exact)
-	t.exact = append(t.exact, p)
+	x.exact[p.last] = append(x.exact[p.last], p)
 }
 
 // Kind is what lies at a path.
@@ -121,7 +109,6 @@ type Hit struct {
 // It goes by names and looks at nothing; for a row with Where == Top the caller has to
 // know whether Base is the top of something.
 func Match(dir, name string, kind Kind) (Hit, bool) {
-	t := lookup()
 	lower := strings.ToLower(name)
 	if name == "" || Aside(name) {
 		return Hit{}, false
@@ -134,14 +121,12 @@ func Match(dir, name string, kind Kind) (Hit, bool) {
 			hit, place = Hit{p.row, base}, p.place
 		}
 	}
-	for i := t.first[lower]; i > 0; i = t.exact[i].next {
-		try(t.exact[i])
+	for _, p := range lookup().exact[lower] {
+		try(p)
 	}
-	for _, first := range [...]byte{lower[0], '*'} {
-		for _, p := range t.starry[first] {
-			if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
-				try(p)
-			}
+	for _, p := range lookup().starry {
+		if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
+			try(p)
 		}
 	}
 	return hit, hit.Row != nil
@@ -252,16 +237,6 @@ func Startup() []string { return Names(func(r Row) bool { return r.Where == Home
 func Made() []string { return Names(func(r Row) bool { return r.Made }) }
 
 // MadeFor returns the folders that are made for a run where these signs of tools are there.
-// It asks for each once.
 func MadeFor(there func(sign string) bool) []string {
-	known := map[string]bool{}
-	once := func(sign string) bool {
-		is, asked := known[sign]
-		if !asked {
-			is = there(sign)
-			known[sign] = is
-		}
-		return is
-	}
-	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, once) })
+	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, there) })
 }

@@ -2,7 +2,6 @@ package sensitive
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/enr/inner/internal/paths"
 )
@@ -16,7 +15,6 @@ type folder struct {
 	look  func(dir string) (map[string]bool, bool) // Run.Names
 	known bool
 	names map[string]bool    // in lower case
-	begin [256]bool          // beginnings of these names
 	below map[string]*folder // those of deeper that were asked about
 }
 
@@ -36,10 +34,6 @@ func (s *Site) folder(path string) *folder {
 func newFolder(path string, look func(string) (map[string]bool, bool)) *folder {
 	f := &folder{path: path, look: look}
 	f.names, f.known = look(path)
-	for name := range f.names {
-		n, _ := beginning(name)
-		f.begin[n] = true
-	}
 	return f
 }
 
@@ -49,9 +43,6 @@ func (f *folder) mayHold(rest string) bool {
 		return true
 	}
 	for {
-		if n, ok := beginning(rest); ok && f.known && !f.begin[n] { // most places, without a look into the map
-			return false
-		}
 		name, more, deeper := strings.Cut(rest, "/")
 		if IsPattern(name) || name == "" {
 			return true
@@ -81,22 +72,4 @@ func holdsOthers(name string) bool {
 		return true
 	}
 	return false
-}
-
-// beginning returns a number that all paths share whose first name begins with the same three letters,
-// in whatever case. It is unknown for patterns, for no path, and where a letter is not ASCII.
-func beginning(rest string) (n uint8, ok bool) {
-	for i := range min(len(rest), 3) {
-		switch c := rest[i]; {
-		case c == '/':
-			return n, i > 0
-		case c >= utf8.RuneSelf || c == '*' || c == '?' || c == '[':
-			return 0, false
-		case 'A' <= c && c <= 'Z':
-			n = n*31 + c + 'a' - 'A'
-		default:
-			n = n*31 + c
-		}
-	}
-	return n, rest != ""
 }
