@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -16,21 +15,12 @@ type Folders struct{ read map[string]*folder }
 // NewFolders returns a memory that is empty.
 func NewFolders() *Folders { return &Folders{map[string]*folder{}} }
 
-// folder is what a folder holds, and what the names begin and end with: in each of hundreds of
-// folders is looked for dozens of patterns, most of which nothing there can match.
+// folder is what a folder holds.
 type folder struct {
-	entries    []fs.DirEntry   // sorted; what could be read
-	known      bool            // all of it was read, or there is no such folder
-	lower      map[string]bool // the names in lower case; nil until somebody asks
-	begin, end letters
+	entries []fs.DirEntry   // sorted; what could be read
+	known   bool            // all of it was read, or there is no such folder
+	lower   map[string]bool // the names in lower case; nil until somebody asks
 }
-
-// letters is a set of bytes.
-type letters [4]uint64
-
-func (l *letters) add(c byte) { l[c>>6] |= 1 << (c & 63) }
-
-func (l *letters) has(c byte) bool { return l[c>>6]&(1<<(c&63)) != 0 }
 
 func (f *Folders) folder(dir string) *folder {
 	if seen, ok := f.read[dir]; ok {
@@ -40,11 +30,6 @@ func (f *Folders) folder(dir string) *folder {
 	var err error
 	in.entries, err = os.ReadDir(dir)
 	in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-	for _, e := range in.entries {
-		n := e.Name()
-		in.begin.add(n[0])
-		in.end.add(n[len(n)-1])
-	}
 	f.read[dir] = in
 	return in
 }
@@ -85,18 +70,6 @@ func (f *Folders) Lacks(path string) bool {
 	dir, base := split(path)
 	in := f.read[dir]
 	return in != nil && in.known && in.lower != nil && !in.lower[strings.ToLower(base)]
-}
-
-// lacks reports whether a folder does not hold a name in any case: some file systems do not
-// tell case.
-func (f *folder) lacks(last string) bool {
-	if !f.known {
-		return false
-	}
-	if last != "" && last[0] < 0x80 && !f.begin.has(last[0]) && !f.begin.has(last[0]^0x20) { // the other case, of a letter
-		return true
-	}
-	return !slices.ContainsFunc(f.entries, func(e fs.DirEntry) bool { return len(e.Name()) == len(last) && strings.EqualFold(e.Name(), last) })
 }
 
 // Children lists what is in a folder, by name.

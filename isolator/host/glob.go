@@ -26,30 +26,15 @@ func (l *looker) glob(pattern string) []string {
 		return l.named(dir, last)
 	}
 	var out []string
-	var matches func(string) bool // made when there is something to match
-	for _, f := range l.globDir(dir) {
-		if !f.in.mayHold(last) {
-			continue
-		}
-		if matches == nil {
-			matches = matcher(last)
-		}
-		for _, e := range f.in.entries {
+	matches := matcher(last)
+	for _, d := range l.globDir(dir) {
+		for _, e := range l.list(d) {
 			if matches(e.Name()) {
-				out = append(out, paths.Join(f.dir, e.Name()))
+				out = append(out, paths.Join(d, e.Name()))
 			}
 		}
 	}
 	return out
-}
-
-// mayHold reports whether a folder has names with the first and the last byte of a pattern.
-func (f *folder) mayHold(pattern string) bool {
-	if len(f.entries) == 0 || strings.ContainsAny(pattern, `?[\`) {
-		return len(f.entries) > 0
-	}
-	first, end := pattern[:max(strings.IndexByte(pattern, '*'), 0)], pattern[strings.LastIndexByte(pattern, '*')+1:]
-	return (first == "" || f.begin.has(first[0])) && (end == "" || f.end.has(end[len(end)-1]))
 }
 
 // named returns the paths of that name in the folders a pattern means.
@@ -60,18 +45,13 @@ func (l *looker) named(dir, name string) (out []string) {
 		}
 		return out
 	}
-	for _, f := range l.globDir(dir) {
-		if p := paths.Join(f.dir, name); !f.in.lacks(name) && l.look(p).Kind != Missing {
+	for _, d := range l.globDir(dir) {
+		l.Names(d) // most folders lack the name
+		if p := paths.Join(d, name); l.look(p).Kind != Missing {
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-// found is a folder that a pattern means, and what it holds.
-type found struct {
-	dir string
-	in  *folder
 }
 
 // matcher is filepath.Match for one pattern and many names. Nearly all patterns have
@@ -130,22 +110,17 @@ func (l *looker) below(dir string, depth int) []string {
 	return out
 }
 
-// globDir returns the folders a pattern's folder part means. It lists them: many patterns
-// ask about the same ones.
-func (l *looker) globDir(dir string) []found {
-	if seen, ok := l.meant[dir]; ok {
-		return seen
+// globDir returns the folders a pattern's folder part means: many patterns ask about the same ones.
+func (l *looker) globDir(dir string) []string {
+	dirs, seen := l.meant[dir]
+	if !seen {
+		dirs = []string{dir}
+		if strings.ContainsAny(dir, `*?[\`) {
+			dirs = l.meantBy(dir)
+		}
+		l.meant[dir] = dirs
 	}
-	dirs := []string{dir}
-	if strings.ContainsAny(dir, `*?[\`) {
-		dirs = l.meantBy(dir)
-	}
-	out := make([]found, 0, len(dirs))
-	for _, d := range dirs {
-		out = append(out, found{d, l.folder(d)})
-	}
-	l.meant[dir] = out
-	return out
+	return dirs
 }
 
 func (l *looker) meantBy(dir string) []string {

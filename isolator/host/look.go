@@ -17,13 +17,13 @@ import (
 // folder is not there.
 type looker struct {
 	*Folders
-	paths map[string]Path    // of folders that were looked at
-	meant map[string][]found // the folders a pattern means, see globDir
-	table []mount            // see mounts
+	paths map[string]Path     // of folders that were looked at
+	meant map[string][]string // the folders a pattern means, see globDir
+	table []mount             // see mounts
 }
 
 func newLooker(f *Folders) *looker {
-	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]found{}}
+	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]string{}}
 }
 
 // Look looks at one path.

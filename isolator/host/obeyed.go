@@ -36,8 +36,15 @@ type survey struct {
 	named  []string
 	seen   map[GitPlace]bool
 	wanted []Placeholder // folders of hooks and files of settings among those
+	tops   []string      // folders with a .git
+	unseen []string      // folders that were not listed, bare repositories among them
 	repos  int
 }
+
+// walkFolders is how many folders of a root are listed at most: a start must not take long. Nearer
+// ones come first. Then come, with as many of their own, the folders of packages, of build results and
+// of programs, and last node_modules, which has thousands.
+const walkFolders = 400
 
 // survey begins one in folders that the box can write, for a user with these homes: with what the
 // user's settings of git name.
@@ -60,10 +67,9 @@ func (l *looker) survey(writable, homes []string, getenv func(string) string) *s
 	return s
 }
 
-// obeyed looks through the folders that the box can write, as far as git repositories
-// are looked for: for what tools outside obey in those of r.Obeyed, for the paths that the
-// settings of git name, there or not, and for where links of start-up files lead. It returns
-// what is to be made of it.
+// obeyed looks through the folders that the box can write: for repositories, for what tools outside
+// obey in those of r.Obeyed, for the paths that the settings of git name, there or not, and for where
+// links of start-up files lead. It returns what is to be made of it.
 func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 	s := l.survey(r.Writable, f.HomeNames(), func(name string) string { return f.Env[name] })
 	if len(s.roots) == 0 {
@@ -76,7 +82,7 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 		s.startup(p, f.Paths[p], filepath.SplitList(f.Env["PATH"]))
 	}
 	f.Obeyed = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
-	f.Named, f.Startup = s.named, s.begins
+	f.Named, f.Startup, f.Repositories, f.Unlisted = s.named, s.begins, s.tops, s.unseen
 	l.note(f, slices.Concat(f.Obeyed, f.Named, f.Startup)...)
 	return s.wanted
 }
@@ -100,26 +106,50 @@ func Reached(folder string, startup, homes []string, getenv func(string) string)
 	return slices.DeleteFunc(out, func(p string) bool { return !s.writes(p) })
 }
 
+// walk looks through a root. What lies in a repository is looked at, too: repositories lie in
+// repositories.
 func (s *survey) walk(root string, obeyed bool) {
-	queue := []string{root}
-	for left := repoFolders; len(queue) > 0 && left > 0; left-- {
-		dir := queue[0]
-		queue = queue[1:]
-		for _, e := range s.list(dir) {
-			if s.entry(root, dir, e, obeyed) {
-				queue = append(queue, paths.Join(dir, e.Name()))
+	queues := [3][]string{{root}}
+	for class := range queues {
+		for left := walkFolders; len(queues[class]) > 0; left-- {
+			dir := queues[class][0]
+			queues[class] = queues[class][1:]
+			if _, err := os.Lstat(paths.Join(dir, ".git")); err == nil && !slices.Contains(s.tops, dir) {
+				s.tops = append(s.tops, dir)
+			}
+			if left <= 0 {
+				s.unseen = append(s.unseen, dir)
+				continue
+			}
+			has := map[string]bool{}
+			for _, e := range s.list(dir) {
+				name, in := e.Name(), class
+				has[name] = true
+				switch {
+				case name == ".git" && class == 0:
+					s.repository(dir)
+				case class == 0 && s.apart(root, dir, e, obeyed):
+					in = 1
+				}
+				if name == "node_modules" {
+					in = 2
+				}
+				if e.IsDir() && name != ".git" {
+					queues[in] = append(queues[in], paths.Join(dir, name))
+				}
+			}
+			if has["HEAD"] && has["objects"] && has["refs"] {
+				s.unseen = append(s.unseen, dir)
 			}
 		}
 	}
 }
 
-// entry looks at one entry of a folder below a root, and reports whether it is a folder to look
-// into.
-func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
+// apart looks at one entry of a folder below a root, and reports whether it is none in which a person
+// works: tools obey it, or it holds packages, build results or the state of programs.
+func (s *survey) apart(root, dir string, e fs.DirEntry, obeyed bool) bool {
 	name, home := e.Name(), slices.Contains(s.homes, dir)
 	switch hit, ok := sensitive.Match(dir, name, sensitive.KindOf(e)); {
-	case name == ".git":
-		s.repository(dir)
 	case home && strings.HasPrefix(name, "."):
 	case ok && !home && s.counts(hit, root):
 		if obeyed && !hit.Row.Told {
@@ -129,9 +159,9 @@ func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
 			s.linked = append(s.linked, slices.DeleteFunc(s.links(p, p+hit.Row.Trees, maxLinking), whole)...)
 		}
 	default:
-		return e.IsDir() && !published(name) && !sensitive.PackageFolder(name)
+		return published(name) || sensitive.PackageFolder(name)
 	}
-	return false
+	return true
 }
 
 // counts reports whether a tool looks for a file where it was found below a root.
@@ -239,6 +269,18 @@ func (s *survey) name(p string) bool {
 	}
 	s.named = append(s.named, p)
 	return true
+}
+
+// EverywhereHooks are the folders of hooks that the settings of the user and of the
+// system name for every repository.
+func EverywhereHooks(getenv func(string) string) []string {
+	var out []string
+	for _, e := range gitconfig.Environment(getenv).Load() {
+		if e.Key == "core.hookspath" {
+			out = append(out, e.Value)
+		}
+	}
+	return out
 }
 
 // GitPlace is a path that a setting of git names.

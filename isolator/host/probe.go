@@ -83,7 +83,6 @@ func Probe(r Request) Facts {
 		f.Limits = &h
 	}
 	f.Resolver = resolver()
-	f.Repositories, f.Unlisted = l.repositories(r.Writable)
 	var err error
 	if f.Sockets, err = listening("/proc/net/unix"); err != nil {
 		f.SocketsUnknown = err.Error()
