@@ -40,7 +40,8 @@ type builder struct {
 	view    view
 	allowed map[string]bool
 	home    string            // canonical
-	targets []string          // see protected
+	kept    []held            // see held
+	targets []string          // see fixed
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
 	found   *sensitive.Site   // see site
@@ -51,20 +52,25 @@ type builder struct {
 	key     string            // see because
 }
 
+func newBuilder(rc profile.RunConfig, f host.Facts, s Staged) *builder {
+	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
+	b.view.mounts = f.Mounts
+	for _, k := range rc.Allow {
+		b.allowed[k] = true
+	}
+	return b
+}
+
 // Build turns intent into a plan. It touches nothing: no environment, no
 // disk, no clock, no map order. An error that is a *fault.Refusal carries the exit
 // code and what to type.
 func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
-	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
-	for _, k := range rc.Allow {
-		b.allowed[k] = true
-	}
+	b := newBuilder(rc, f, s)
 	if err := b.possible(); err != nil {
 		return Plan{}, err
 	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
-	b.view.mounts = f.Mounts
 	for _, step := range b.order() {
 		b.key = ""
 		if err := step(); err != nil {

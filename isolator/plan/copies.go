@@ -22,11 +22,7 @@ type Copy struct {
 //
 // They are under every name that the host has for them.
 func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
-	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
-	b.view.mounts = f.Mounts
-	for _, k := range rc.Allow {
-		b.allowed[k] = true
-	}
+	b := newBuilder(rc, f, s)
 	list := slices.Concat(b.hidePaths(), f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder})
 	for _, r := range b.table() {
 		if !b.allowed[r.Key] {

@@ -10,25 +10,24 @@ import (
 // StartupFiles returns the files and folders of the user's homes that exist and
 // that shells and sessions read or run.
 func StartupFiles(rc profile.RunConfig, f host.Facts) []string {
-	b := &builder{rc: rc, f: f}
-	return b.startup()
+	return newBuilder(rc, f, Staged{}).startup()
 }
 
 // LaterPlaces returns the host paths of one run that editors, agents and hook
 // managers of the host obey and that are there, or made for the run.
 func LaterPlaces(rc profile.RunConfig, f host.Facts) []string {
-	b := &builder{rc: rc, f: f, allowed: map[string]bool{configKey: slices.Contains(rc.Allow, configKey)}}
+	b := newBuilder(rc, f, Staged{})
 	return slices.Concat(b.later(), b.named())
 }
 
 // KeptPlaces returns what a box of this run cannot write although the folder is its to
 // write, and what therefore is not its work at the end of the run.
 func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
-	b := &builder{rc: rc, f: f, allowed: map[string]bool{configKey: slices.Contains(rc.Allow, configKey)}}
+	b := newBuilder(rc, f, Staged{})
 	var out []string
-	for _, p := range slices.Concat(b.later(), b.named(), b.startup(), b.innerFolders(), rc.Files) {
-		if b.kind(p) != host.Missing {
-			out = append(out, b.canon(p)) // a link that leads there can be replaced
+	for _, h := range b.held() {
+		if b.kind(h.path) != host.Missing {
+			out = append(out, b.canon(h.path)) // a link that leads there can be replaced
 		}
 	}
 	return out

@@ -13,16 +13,37 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// protect makes unwritable what the host later reads or runs, wherever the
-// box could write it.
-func (b *builder) protect() error {
-	b.because("sandbox.git_dir")
-	for _, p := range b.s.GitStays {
-		b.readOnly("git outside obeys it", b.canon(p))
+// held is a path of the host that the box may see and not change: the host later reads or runs it.
+type held struct{ path, reason, key string }
+
+// held lists them, in the order in which they are made read-only.
+func (b *builder) held() []held {
+	if b.kept != nil {
+		return b.kept
 	}
-	b.because("")
-	if err := b.protectProfiles(); err != nil {
-		return err
+	b.kept = []held{}
+	add := func(reason, key string, list []string) {
+		for _, p := range list {
+			b.kept = append(b.kept, held{p, reason, key})
+		}
+	}
+	add("git outside obeys it", "sandbox.git_dir", b.s.GitStays)
+	add("profiles cannot be changed from inside", "", b.innerFolders())
+	add("the profile cannot be changed from inside", "", b.looseFiles())
+	add("editors and agents on the host run what it says", configKey, b.later())
+	add("settings of git name it", "sandbox.git_dir", b.named())
+	add("it runs on the host later", "", b.startup())
+	return b.kept
+}
+
+// protect makes all that unwritable wherever the box could write it.
+func (b *builder) protect() error {
+	// The next run reads them again, and nobody is asked about a file that was named
+	// on the command line, or that a profile of one's own extends.
+	for _, p := range b.rc.Files {
+		if err := b.notPlanted(profile.Mount{Source: p}, b.canon(p), "its file "+quote(p)); err != nil {
+			return err
+		}
 	}
 	if err := b.laterLinks(); err != nil {
 		return err
@@ -30,24 +51,25 @@ func (b *builder) protect() error {
 	if err := b.toNothing(b.f.Startup); err != nil {
 		return err
 	}
-	b.because(configKey)
-	for _, p := range b.later() {
-		b.protectLater(p)
-	}
-	b.because("sandbox.git_dir")
-	for _, p := range b.named() {
-		reason := "settings of git name it"
-		if b.madeEmpty(p) {
-			b.coverEmpty(reason, p)
-			continue
-		}
-		b.readOnly(reason, b.canon(p))
+	for _, h := range b.held() {
+		b.because(h.key)
+		b.protectOne(h)
 	}
 	b.because("")
-	for _, p := range b.startup() {
-		b.readOnly("it runs on the host later", b.canon(p))
-	}
 	return b.pinLinks()
+}
+
+func (b *builder) protectOne(h held) {
+	switch {
+	case b.madeEmpty(h.path):
+		b.coverEmpty(h.reason, h.path)
+	case b.hasOwnFiles(h.path):
+		b.withOwnFiles(h.reason, h.path)
+	case b.kind(h.path) != host.Missing || b.made(h.path):
+		for _, at := range b.readOnly(h.reason, b.canon(h.path)) {
+			b.openTrees(h.path, at)
+		}
+	}
 }
 
 // readOnly makes a host path read-only wherever the box could write it, and returns these places.
@@ -68,41 +90,6 @@ func (b *builder) writable(p string) []string {
 		l, _ := b.view.at(at)
 		return !l.write
 	})
-}
-
-// protectProfiles protects what the next run reads its profiles from.
-func (b *builder) protectProfiles() error {
-	for _, dir := range b.innerFolders() {
-		if b.kind(dir) == host.Dir {
-			b.readOnly("profiles cannot be changed from inside", b.canon(dir))
-		}
-	}
-	// The next run reads them again, and nobody is asked about a file that was named
-	// on the command line, or that a profile of one's own extends.
-	for _, p := range b.rc.Files {
-		if err := b.notPlanted(profile.Mount{Source: p}, b.canon(p), "its file "+quote(p)); err != nil {
-			return err
-		}
-		if b.kind(p) == host.File {
-			b.readOnly("the profile cannot be changed from inside", b.canon(p))
-		}
-	}
-	return nil
-}
-
-// protectLater protects what editors and agents on the host obey.
-func (b *builder) protectLater(p string) {
-	const reason = "editors and agents on the host run what it says"
-	switch {
-	case b.madeEmpty(p):
-		b.coverEmpty(reason, p)
-	case b.hasOwnFiles(p):
-		b.withOwnFiles(reason, p)
-	default:
-		for _, at := range b.readOnly(reason, b.canon(p)) {
-			b.openTrees(p, at)
-		}
-	}
 }
 
 // startup returns the start-up files and folders that exist, and the links in these folders behind
@@ -127,19 +114,15 @@ func (b *builder) startup() []string {
 	return out
 }
 
-// protected are the host paths that are made unwritable or hidden.
-func (b *builder) protected() []string {
+// fixed are the host paths that are made unwritable or hidden.
+func (b *builder) fixed() []string {
 	if b.targets != nil {
 		return b.targets
 	}
-	b.targets = append(b.targets, b.s.GitStays...)
-	for _, m := range b.rc.Mounts {
-		if m.Mode == profile.SafeRW {
-			b.targets = append(b.targets, m.Source)
-		}
+	for _, h := range b.held() {
+		b.targets = append(b.targets, h.path)
 	}
-	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.InnerHomes())
-	b.targets = append(b.targets, b.hidden()...)
+	b.targets = slices.Concat(b.targets, b.hidePaths(), b.f.InnerHomes(), b.hidden())
 	return b.targets
 }
 

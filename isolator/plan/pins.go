@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // What is protected may be reached through a link: a .claude that is one, a .git, a
@@ -28,12 +29,13 @@ func (b *builder) hops() []host.Hop {
 		}
 	}
 	add(b.s.GitLinks)
-	named := b.f.Named // also one that is not there yet
-	if b.rc.GitDir == "rw" {
-		named = nil
+	for _, h := range b.held() {
+		add(b.f.Paths[h.path].Hops)
 	}
-	for _, p := range slices.Concat(b.innerFolders(), b.rc.Files, b.later(), named, b.startup()) {
-		add(b.f.Paths[p].Hops)
+	if b.rc.GitDir != "rw" { // also what is not there yet
+		for _, p := range b.f.Named {
+			add(b.f.Paths[p].Hops)
+		}
 	}
 	return out
 }
@@ -106,7 +108,12 @@ func (b *builder) fixedIn(m layer) (places []string) {
 			inside(g.Box)
 		}
 	}
-	for _, t := range b.protected() {
+	for _, c := range b.rc.Mounts {
+		if c.Mode == profile.SafeRW && b.kind(c.Source).Seen() { // see originals
+			inside(b.canon(c.Source))
+		}
+	}
+	for _, t := range b.fixed() {
 		if b.kind(t).Seen() || b.made(t) {
 			inside(b.canon(t))
 		}

@@ -19,10 +19,7 @@ func (b *builder) zoneCovered(real string) bool {
 	if rest, ok := paths.Rest(b.canon(b.rc.Workdir), real); ok && ObeyedName(b.rc, rest, b.kind(real) == host.Dir) {
 		return true
 	}
-	return slices.ContainsFunc(slices.Concat(b.hidden(), b.hidePaths(), b.later(), b.named(), b.startup(), b.innerFolders(), b.rc.Files), func(p string) bool {
-		k := b.kind(p)
-		return k != host.Missing && b.liesIn(b.canon(p), real)
-	})
+	return slices.ContainsFunc(b.fixed(), func(p string) bool { return b.kind(p) != host.Missing && b.liesIn(b.canon(p), real) })
 }
 
 // Fitting is a run without the zones of the working folder that are hidden or protected.
@@ -30,10 +27,7 @@ func Fitting(rc profile.RunConfig, f host.Facts) profile.RunConfig {
 	if !slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone }) {
 		return rc
 	}
-	b := &builder{rc: rc, f: f, allowed: map[string]bool{}}
-	for _, k := range rc.Allow {
-		b.allowed[k] = true
-	}
+	b := newBuilder(rc, f, Staged{})
 	var mounts []profile.Mount
 	dropped := slices.Clone(rc.Dropped)
 	for _, m := range rc.Mounts {
