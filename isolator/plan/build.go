@@ -45,7 +45,6 @@ type builder struct {
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
 	found   *sensitive.Site   // see site
-	emptied []string          // see places
 	closed  []string          // see hides
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit

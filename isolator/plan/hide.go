@@ -163,8 +163,9 @@ func (b *builder) reexposeAllowed() error {
 		}
 		b.because(r.Key)
 		for _, p := range r.At {
-			if b.kind(p).Seen() {
-				b.reexpose(r.Resource, p)
+			real := b.canon(p)
+			if l, _ := b.view.at(real); l.dest != real && len(b.view.where(real)) == 0 {
+				b.show("allowed: "+r.What+" ("+r.Key+")", p)
 			}
 		}
 	}
@@ -379,19 +380,6 @@ func (b *builder) coverFile(reason, source, dest string) {
 		covers = b.f.Paths[p].ID
 	}
 	b.mount(Op{Kind: OpMask, Source: source, Dest: dest, Probed: covers, Reason: reason})
-}
-
-// reexpose shows an allowed resource that an empty parent covers.
-func (b *builder) reexpose(r sensitive.Resource, p string) {
-	real := b.canon(p)
-	if len(b.view.where(real)) > 0 {
-		return
-	}
-	for _, at := range []string{real, b.linkFree(p)} {
-		if l, _ := b.view.at(at); !l.bind() && !(l.dest == at) {
-			b.bind("allowed: "+r.What+" ("+r.Key+")", real, at, false)
-		}
-	}
 }
 
 // allows reports whether a host path is, or lies in, a resource that the profile allows.

@@ -88,16 +88,7 @@ func (b *builder) showInHome(p, reason string) error {
 	if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
 		return err
 	}
-	// The entry may be a link: show it under the name programs use, too.
-	if _, hostPath := b.view.at(real); hostPath != real {
-		b.bind(reason, real, real, false)
-	}
-	// In a folder that is shown already the link itself is there, and leads to what
-	// was bound above; bwrap cannot mount on a link with an absolute target.
-	dest := b.linkFree(p)
-	if _, hostPath := b.view.at(dest); dest != real && hostPath != dest {
-		b.bind(reason, real, dest, false)
-	}
+	b.show(reason, p)
 	return nil
 }
 

@@ -17,11 +17,6 @@ import (
 // begins with.
 func (b *builder) systemOnly() {
 	b.view.add(layer{dest: "/", write: true, mask: true})
-	show := func(reason, real string) {
-		if _, at := b.view.at(real); at != real {
-			b.bind(reason, real, real, false)
-		}
-	}
 	for _, p := range profile.SystemFolders() {
 		switch real := b.canon(p); {
 		case b.kind(p) != host.Dir:
@@ -29,16 +24,16 @@ func (b *builder) systemOnly() {
 			b.minimalEtc()
 		case real != p: // merged into /usr, or elsewhere as on OSTree
 			b.symlink("programs and their settings", real, p)
-			show("programs and their settings", real)
+			b.showAt("programs and their settings", real, real)
 		default:
-			show("programs and their settings", p)
+			b.showAt("programs and their settings", p, p)
 		}
 	}
 	defer b.because(b.key)()
 	b.because(systemKey)
 	for _, p := range b.rc.System {
 		if b.kind(p) == host.Dir {
-			show("what programs need of the system (@system)", b.canon(p))
+			b.showAt("what programs need of the system (@system)", b.canon(p), b.canon(p))
 		}
 	}
 	if b.rc.System != nil && b.kind(cgroupMount) == host.Dir && b.kind(cgroupMount+"/cgroup.controllers") == host.Missing {
@@ -102,24 +97,6 @@ func (b *builder) pathNames() error {
 		}
 	}
 	return nil
-}
-
-// programsElsewhere shows the program, and what is installed for everybody, where that
-// is in none of these folders.
-func (b *builder) programsElsewhere() {
-	show := func(reason string, places ...string) {
-		for _, p := range places {
-			k := b.kind(p)
-			if paths.Below(b.home, p) || k != host.Dir && k != host.File {
-				continue
-			}
-			if l, _ := b.view.at(p); !l.bind() {
-				b.bind(reason, b.canon(p), p, false)
-			}
-		}
-	}
-	show("installed programs", toolPlaces()...)
-	show("the program itself", b.packageFolders(b.s.Program)...)
 }
 
 // sealRoot makes that root read-only, after the last mount point was made in it.

@@ -21,19 +21,9 @@ func (b *builder) places() {
 		for _, at := range b.view.where(place) {
 			if !slices.Contains(b.homes(), at) {
 				b.tmpfsMask(reason, at)
-				b.emptied = append(b.emptied, at)
 			}
 		}
 	})
-	b.because("sandbox.base")
-	if b.rc.Base == "minimal" {
-		if b.f.Engine == nil {
-			b.programsElsewhere()
-		}
-		if b.rc.HidesHome() {
-			return // nothing else is there
-		}
-	}
 	b.because("sandbox.home")
 	for _, home := range b.f.Homes() {
 		if !b.rc.HidesHome() {
@@ -41,12 +31,19 @@ func (b *builder) places() {
 		}
 	}
 	b.because("")
+	if b.rc.Base == "minimal" {
+		b.because("sandbox.base")
+	}
+	if b.f.Engine != nil {
+		return
+	}
 	for _, p := range toolPlaces() {
-		b.showAgain("installed programs", p)
+		b.show("installed programs", p)
 	}
 	for _, p := range b.packageFolders(b.s.Program) {
-		if !paths.Below(b.home, p) || !b.rc.HidesHome() { // see programFolders
-			b.showAgain("the program itself", p)
+		l, _ := b.view.at(p)
+		if hidden := b.rc.Base != "minimal" && !l.mask; !hidden && (!paths.Below(b.home, p) || !b.rc.HidesHome()) { // see programFolders
+			b.show("the program itself", p)
 		}
 	}
 }
@@ -121,42 +118,37 @@ func (b *builder) homes() []string {
 	return out
 }
 
-// showAgain binds back, read-only, what lies in an emptied place.
-func (b *builder) showAgain(reason, p string) {
-	real := b.canon(p)
-	if !b.kind(p).FileOrDir() {
-		return
-	}
-	for _, at := range []string{real, b.linkFree(p)} {
-		if b.inEmptied(at) {
-			b.bind(reason, real, at, false)
-		}
+// show shows what is at a path of the host, read-only, where it is, and by the name programs use, which
+// may be a link. In a folder that is shown the link itself is there, and bwrap cannot mount on one with
+// an absolute target.
+func (b *builder) show(reason, p string) {
+	if b.kind(p).Seen() {
+		b.showAt(reason, b.canon(p), b.canon(p))
+		b.showAt(reason, b.canon(p), b.linkFree(p))
 	}
 }
 
-// showHome is showAgain for a home; a name of it that is a link stays one.
+// showAt is show for one place, if the box has nothing of the host there.
+func (b *builder) showAt(reason, real, at string) {
+	if l, _ := b.view.at(at); !l.bind() {
+		b.bind(reason, real, at, false)
+	}
+}
+
+// showHome is show for a home; a name of it that is a link stays one.
 func (b *builder) showHome(home string) {
 	if b.kind(home) != host.Dir {
 		return
 	}
 	real := b.canon(home)
-	if l, _ := b.view.at(real); !l.bind() {
-		b.bind("the home folder", real, real, false)
-	}
+	b.showAt("the home folder", real, real)
 	name := b.linkFree(home)
 	if l, _ := b.view.at(name); name != real && !l.bind() {
 		b.symlink("the name of the home, which is a link", real, name)
 	}
 }
 
-// inEmptied reports whether p is in an emptied place, and not in a home.
-func (b *builder) inEmptied(p string) bool {
-	l, _ := b.view.at(p)
-	return slices.Contains(b.emptied, l.dest) && !l.bind() && !slices.Contains(b.homes(), filepath.Dir(l.dest))
-}
-
-// packageFolders are the name a program is called by, and the package it
-// belongs to.
+// packageFolders are the package that a program belongs to, and the name it is called by.
 func (b *builder) packageFolders(program string) []string {
 	real := b.canon(program)
 	for _, dir := range []string{b.rc.Workdir, b.rc.Project} {
@@ -164,5 +156,5 @@ func (b *builder) packageFolders(program string) []string {
 			return nil // a link there may be one that a box has made
 		}
 	}
-	return []string{b.linkFree(program), packageOf(real)}
+	return []string{packageOf(real), b.linkFree(program)}
 }

@@ -56,7 +56,7 @@ func parse(text string) *document {
 	var list *[]string // that is going on
 	for line := range strings.Lines(text) {
 		switch line = strings.TrimSpace(line); {
-		case line == "" || line[0] == '#':
+		case line == "" || line[0] == '#' || line == "[moved]":
 			continue
 		case line == "[[resource]]":
 			d.resources = append(d.resources, Resource{})
@@ -65,11 +65,10 @@ func parse(text string) *document {
 			flags = map[string]*bool{"rest": &r.Rest, "part": &r.Part, "root": &r.Root}
 			lists = map[string]*[]string{"paths": &r.Paths, "except": &r.Except}
 			continue
-		case line == "[[moved]]":
-			d.moved = append(d.moved, Moved{})
-			m := &d.moved[len(d.moved)-1]
-			texts, lists = map[string]*string{"place": &m.Place}, map[string]*[]string{"by": &m.By}
-			continue
+		case strings.HasPrefix(line, `"~/`) && strings.Contains(line, " = "): // of [moved]
+			place, by, _ := strings.Cut(line, " = ")
+			d.moved = append(d.moved, Moved{Place: strings.Trim(place, `"`)})
+			list, line = &d.moved[len(d.moved)-1].By, by
 		case line == "[startup]":
 			lists = map[string]*[]string{"files": &d.files, "folders": &d.folders, "commands": &d.commands}
 			continue

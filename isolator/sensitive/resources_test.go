@@ -13,14 +13,18 @@ import (
 func TestParse(t *testing.T) {
 	var doc struct {
 		Resource []Resource
-		Moved    []Moved
+		Moved    map[string][]string
 		Startup  struct{ Files, Folders, Commands []string }
 	}
 	meta, err := toml.Decode(ResourcesTOML(), &doc)
 	if err != nil || len(meta.Undecoded()) > 0 {
 		t.Fatal(err, meta.Undecoded())
 	}
-	if want := (&document{doc.Resource, doc.Moved, doc.Startup.Files, doc.Startup.Folders, doc.Startup.Commands}); !reflect.DeepEqual(table(), want) {
+	var moved []Moved // in their order
+	for _, m := range table().moved {
+		moved = append(moved, Moved{m.Place, doc.Moved[m.Place]})
+	}
+	if want := (&document{doc.Resource, moved, doc.Startup.Files, doc.Startup.Folders, doc.Startup.Commands}); !reflect.DeepEqual(table(), want) {
 		t.Errorf("read as %+v\nwant %+v", table(), want)
 	}
 	for _, r := range Resources() {
@@ -29,7 +33,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("row %q: %+v", r.Key, r)
 		}
 	}
-	for _, m := range table().moved {
+	if len(moved) != len(doc.Moved) {
+		t.Errorf("%d moved places, want %d", len(moved), len(doc.Moved))
+	}
+	for _, m := range moved {
 		if !strings.HasPrefix(m.Place, "~/") || len(m.By) == 0 || slices.ContainsFunc(m.By, func(v string) bool { return v[0] != '$' }) {
 			t.Errorf("moved place %q is not below ~/, or by no variable", m.Place)
 		}
