@@ -343,7 +343,8 @@ func (b *builder) inHidden(p string) bool { return b.hides(filepath.Dir(p)) }
 // hides reports whether a host path is a folder that is hidden, or lies in one.
 func (b *builder) hides(p string) bool {
 	if b.closed == nil {
-		b.closed, _ = HiddenPlaces(b.rc, b.f)
+		folders, _ := b.hiddenPlaces()
+		b.closed = append([]string{}, folders...)
 	}
 	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
 }

@@ -31,16 +31,6 @@ func (b *builder) ports() {
 	}
 }
 
-// ProxyVariables returns the names of the variables by which a box is told of its
-// proxy, none without one.
-func ProxyVariables(rc profile.RunConfig) []string {
-	var names []string
-	for _, kv := range proxyEnv(rc) {
-		names = append(names, kv.Key)
-	}
-	return names
-}
-
 // proxyEnv tells programs where the proxy is. A name is looked up by the proxy:
 // hence socks5h, and the address of the proxy is a number. What is on the box's
 // own loopback is reached without it.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
@@ -29,20 +28,6 @@ type Part struct {
 	Data   []byte       // of an OpData or OpFile
 	Env    []profile.KV // variables that lead to it; [env] set wins over them
 	Absent bool         // it is left out where the box shows Op.Source at Op.Dest without it
-}
-
-// Devices are the box paths at which a run may have a device of this computer, or a folder of
-// them.
-func Devices(rc profile.RunConfig, s Staged) (nodes []string) {
-	for _, p := range s.Parts {
-		if p.Op.Kind == OpDevice {
-			nodes = append(nodes, p.Op.Dest)
-		}
-	}
-	if slices.Contains(rc.Allow, nestedKey) {
-		nodes = append(nodes, nestedDevices()...)
-	}
-	return nodes
 }
 
 // Places are the box paths of everything that is put into the box for a run.

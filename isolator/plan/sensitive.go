@@ -103,29 +103,24 @@ func projectRoots(rc profile.RunConfig) []string {
 // HiddenPlaces returns the real paths of the folders that a box has hidden, with all that is in them, and of the files that
 // the table hides.
 func HiddenPlaces(rc profile.RunConfig, f host.Facts) (folders, files []string) {
-	folders = []string{}
-	add := func(p string) {
-		if at := f.Paths[p]; at.Kind == host.Dir {
-			folders = append(folders, at.Real)
+	return newBuilder(rc, f, Staged{}).hiddenPlaces()
+}
+
+func (b *builder) hiddenPlaces() (folders, files []string) {
+	add := func(list *[]string, p string, kind host.Kind) {
+		if b.kind(p) == kind && !slices.Contains(*list, b.canon(p)) {
+			*list = append(*list, b.canon(p))
 		}
 	}
-	for _, r := range present(rc, f).Places(f.Globs) {
-		if r.Method == "place" || slices.Contains(rc.Allow, r.Key) {
-			continue
-		}
+	for _, r := range b.table() {
 		for _, p := range r.At {
-			if at := f.Paths[p]; at.Kind == host.File && !slices.Contains(files, at.Real) {
-				files = append(files, at.Real)
-			}
-			if !r.Part {
-				add(p)
+			if !b.allowed[r.Key] {
+				add(&files, p, host.File)
 			}
 		}
 	}
-	if f.Hide != nil {
-		for _, p := range f.Hide.Paths {
-			add(p)
-		}
+	for _, p := range slices.Concat(b.hidden(), b.hidePaths()) {
+		add(&folders, p, host.Dir)
 	}
 	return folders, files
 }

@@ -170,7 +170,7 @@ func (c *checker) filesystem() {
 		}
 	}
 	ch = c.add("devices", High, "devices", "only harmless devices are there")
-	ch.Names = plan.Devices(c.Config, c.Staged)
+	ch.Names = c.devices()
 	c.home()
 }
 
@@ -238,10 +238,23 @@ func (c *checker) writable() []Place {
 	for _, p := range c.Plan.Caches {
 		add(p.At)
 	}
-	for _, p := range plan.Devices(c.Config, c.Staged) {
+	for _, p := range c.devices() {
 		out = append(out, Place{Path: p})
 	}
 	return out
+}
+
+// devices are the box paths at which a run may have a device of this computer, or a folder of them.
+func (c *checker) devices() (nodes []string) {
+	for _, p := range c.Staged.Parts {
+		if p.Op.Kind == plan.OpDevice {
+			nodes = append(nodes, p.Op.Dest)
+		}
+	}
+	if c.allowed["nested-user-ns"] {
+		nodes = append(nodes, "/dev/net/tun", "/dev/fuse")
+	}
+	return nodes
 }
 
 // grants adds checks that what was granted is there, as it was granted. A box that
@@ -316,7 +329,10 @@ func (c *checker) environment() {
 
 // declared returns the names of all variables that the box may have.
 func (c *checker) declared() []string {
-	names := append(plan.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
+	names := []string{"HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID"}
+	if c.Config.Network.ByName() {
+		names = append(names, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "NODE_USE_ENV_PROXY", "JAVA_TOOL_OPTIONS")
+	}
 	for _, kv := range slices.Concat(c.Plan.CacheEnv, c.Plan.Set) {
 		names = append(names, kv.Key)
 	}
