@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -75,21 +76,14 @@ func (l *looker) behind(at string, hops []Hop) Path {
 	if err == nil {
 		hops = slices.Concat(hops, more)
 	}
-	real, err := filepath.EvalSymlinks(at)
+	fi, there := os.Stat(at)
 	switch {
-	case err == nil:
-		fi, err := os.Lstat(real)
-		return path(real, fi, err, hops)
-	case errors.Is(err, fs.ErrNotExist), circular(at): // there is nothing to read behind it
+	case errors.Is(there, fs.ErrNotExist), errors.Is(there, syscall.ELOOP): // there is nothing to read behind it
 		return Path{Kind: Missing, Real: at, Link: to, Hops: hops}
+	case there != nil || err != nil:
+		return path(at, nil, cmp.Or(there, err), hops)
 	}
-	return path(at, nil, err, hops)
-}
-
-// circular reports whether a link leads back to itself.
-func circular(at string) bool {
-	_, err := os.Stat(at)
-	return errors.Is(err, syscall.ELOOP)
+	return path(to, fi, nil, hops)
 }
 
 // path is what lstat has said of a path without links.

@@ -360,14 +360,10 @@ func (s Spot) holds(p string) bool {
 	if !s.Pattern {
 		return paths.Below(s.Path, p)
 	}
-	names, wanted := strings.Split(strings.Trim(p, "/"), "/"), strings.Split(strings.Trim(s.Path, "/"), "/")
-	if len(names) < len(wanted) {
+	names, depth := strings.Split(p, "/"), strings.Count(s.Path, "/")+1
+	if len(names) < depth {
 		return false
 	}
-	for i, w := range wanted {
-		if ok, err := path.Match(w, names[i]); err != nil || !ok {
-			return false
-		}
-	}
-	return true
+	ok, err := path.Match(s.Path, strings.Join(names[:depth], "/"))
+	return err == nil && ok
 }
