@@ -421,7 +421,7 @@ func TestNoopRules(t *testing.T) {
 	if diff := cmp.Diff([]string{"pip", "apt", "npm", "echo"}, n.Commands()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]KV{{"npm", "pnpm"}, {"echo", "/bin/echo"}}, n.Replacements()); diff != "" {
+	if diff := cmp.Diff([]string{"npm i → pnpm add", "echo → /bin/echo"}, n.Rewritten()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -242,17 +242,8 @@ func (n Noop) Blocked() []string { return eachOf(keep(n.Rules, NoopRule.blocks),
 
 // Rewritten are the rules that make calls into others, each with what it becomes.
 func (n Noop) Rewritten() []string {
-	return eachOf(n.rewrites(), func(r NoopRule) string { return r.String() + " → " + strings.Join(r.Target, " ") })
-}
-
-// Replacements are the programs that calls are rewritten to, by the command.
-func (n Noop) Replacements() []KV {
-	return eachOf(n.rewrites(), func(r NoopRule) KV { return KV{r.Words[0], r.target()} })
-}
-
-// rewrites are the rules that make calls into others.
-func (n Noop) rewrites() []NoopRule {
-	return keep(n.Rules, func(r NoopRule) bool { return !r.blocks() })
+	rewrites := keep(n.Rules, func(r NoopRule) bool { return !r.blocks() })
+	return eachOf(rewrites, func(r NoopRule) string { return r.String() + " → " + strings.Join(r.Target, " ") })
 }
 
 // blocks reports whether the rule blocks calls, and does not rewrite them.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/changes"
-	"github.com/enr/inner/isolator/copytree"
 )
 
 // largest is the size up to which a file is shown as text.
@@ -182,13 +181,4 @@ func octal(m fs.FileMode) string {
 		return "120000"
 	}
 	return fmt.Sprintf("100%03o", m.Perm())
-}
-
-// Size returns the size of the file in the copy, for people.
-func Size(c changes.Change) string {
-	st, err := os.Lstat(c.Tree + "/" + c.Path)
-	if err != nil {
-		return ""
-	}
-	return copytree.Size(st.Size())
 }

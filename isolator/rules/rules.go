@@ -59,17 +59,14 @@ type Table struct {
 
 	spec      profile.RunConfig
 	origins   []profile.Origin
-	resources map[string]bool // keys of the table of resources
+	resources []string // keys of the table of resources
 }
 
 // Of returns the table of a planned run of a profile. The lists are of what the box may reach by name.
 func Of(p *profile.Profile, spec profile.RunConfig, staged plan.Staged, planned plan.Plan, allow, deny []netproxy.Rule) *Table {
 	t := &Table{
 		Profile: spec.Name, File: filepath.Base(spec.Path), Network: string(spec.Network), Ports: map[uint16]uint16{},
-		Allow: texts(allow), Deny: texts(deny), Blocked: spec.Noop.Blocked(), spec: spec, origins: p.Origins(), resources: map[string]bool{},
-	}
-	for _, key := range profile.AllowKeys() {
-		t.resources[key] = true
+		Allow: texts(allow), Deny: texts(deny), Blocked: spec.Noop.Blocked(), spec: spec, origins: p.Origins(), resources: profile.AllowKeys(),
 	}
 	for _, p := range spec.HostPorts {
 		t.Ports[p.Host] = p.Box
@@ -142,7 +139,7 @@ func (t *Table) rule(o plan.Op, staged plan.Staged) Rule {
 	if !r.Write && slices.ContainsFunc(staged.Repos, func(p plan.Repo) bool { return p.Dir == r.At }) {
 		r.Served, r.Write = true, true
 	}
-	if t.resources[r.Key] || r.Key == "sandbox.hide" {
+	if slices.Contains(t.resources, r.Key) || r.Key == "sandbox.hide" {
 		r.HideFrom, r.Hide = t.Pattern(r.At)
 	}
 	return r
@@ -153,7 +150,7 @@ func (t *Table) from(o plan.Op) string {
 	switch {
 	case o.Key == "":
 		return "every box has it"
-	case t.resources[o.Key]:
+	case slices.Contains(t.resources, o.Key):
 		return cmp.Or(t.Origin("sandbox.allow", o.Key), t.Origin("sandbox.allow", ""), BuiltIn)
 	case o.Key == "sandbox.hide":
 		at, _ := t.Pattern(o.Dest)

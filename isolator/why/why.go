@@ -62,7 +62,7 @@ type rule struct {
 	Widen  string // not for one path: see Table.widen
 	stated bool   // Widen is the whole answer
 	kind   kind
-	source string // what of the host is shown there; "" for what is made for the box
+	source string // what of the host is shown there, when kind is shown
 }
 
 // kind is what an operation puts at a place.
@@ -83,7 +83,7 @@ type Table struct {
 	rules []rule
 	box   *run.Prepared // nil inside a box
 	disk  disk
-	keys  map[string]bool // of resources
+	keys  []string // of resources
 }
 
 // Of returns the table of a planned run.
@@ -101,10 +101,7 @@ func Read(text []byte) (*Table, error) {
 }
 
 func tableOf(of *rules.Table, b *run.Prepared, d disk) *Table {
-	t := &Table{Table: of, box: b, disk: d, keys: map[string]bool{}}
-	for _, key := range profile.AllowKeys() {
-		t.keys[key] = true
-	}
+	t := &Table{Table: of, box: b, disk: d, keys: profile.AllowKeys()}
 	for _, r := range of.Rules {
 		for _, r := range served(t.ruleOf(r)) {
 			r.Widen, r.stated = t.widenOf(r)
@@ -131,15 +128,15 @@ func (t *Table) ruleOf(of rules.Rule) rule {
 	}
 	switch of.Op.Kind {
 	case plan.OpMask, plan.OpData, plan.OpFile:
-		r.kind, r.source = file, ""
+		r.kind = file
 	case plan.OpTmpfs:
-		r.kind, r.source = folder, ""
+		r.kind = folder
 	case plan.OpProc, plan.OpDev:
-		r.kind, r.source = kernels, of.At
+		r.kind = kernels
 	case plan.OpSymlink:
-		r.kind, r.source = link, ""
+		r.kind = link
 	case plan.OpDir:
-		r.kind, r.source = made, ""
+		r.kind = made
 	}
 	return r
 }
@@ -162,10 +159,8 @@ func served(r rule) []rule {
 		{name: "objects", how: "what the box adds; it reads the repository's own", write: true, kind: folder},
 	} {
 		below := r
-		below.At, below.source, below.How, below.Write = filepath.Join(r.At, of.name), filepath.Join(r.source, of.name), of.how, r.Write && of.write
-		if of.kind == folder {
-			below.kind, below.source = folder, ""
-		}
+		below.At, below.source, below.kind = filepath.Join(r.At, of.name), filepath.Join(r.source, of.name), of.kind
+		below.How, below.Write = of.how, r.Write && of.write
 		all = append(all, below)
 	}
 	return all

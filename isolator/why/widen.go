@@ -15,7 +15,7 @@ import (
 // answer; otherwise it depends on the path that is asked for.
 func (t *Table) widenOf(r rule) (text string, stated bool) {
 	switch {
-	case t.keys[r.Key] && (r.Hides || r.Key == "project-config"):
+	case slices.Contains(t.keys, r.Key) && (r.Hides || r.Key == "project-config"):
 		return allowing(r.Key, r.HideFrom, r.Hide), true
 	case r.Hides && r.Key == "sandbox.hide":
 		text, _ = unhiding(r.HideFrom, r.Hide)
@@ -62,7 +62,7 @@ func (t *Table) widen(a Answer, r rule) string {
 		return ""
 	case t.box == nil:
 		return r.Widen
-	case t.keys[a.Key] && a.Access == Hidden:
+	case slices.Contains(t.keys, a.Key) && a.Access == Hidden:
 		from, pattern := t.Pattern(a.Real)
 		return allowing(a.Key, from, pattern)
 	case r.Widen != "" || r.stated:
