@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/profile"
 )
@@ -20,8 +20,7 @@ func (a *app) cmdProfileShow() *cobra.Command {
 		Use: "show [NAME|./FILE]", Short: "Print a profile", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.CompleteOneProfile,
 		Long: "Print a profile as it is written; without a name, the default one.\n\n" +
 			"--resolved prints it merged with everything it extends, each value with the file it comes\n" +
-			"from: a profile in its own right. --explain adds what it grants, in words, what decides\n" +
-			"about the network, and what each capability puts into the box.",
+			"from: a profile in its own right. --explain adds what inner explain says of it.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if explain && resolved {
 				return cli.Usagef("--explain and --resolved are two views: choose one")
@@ -33,7 +32,7 @@ func (a *app) cmdProfileShow() *cobra.Command {
 			return a.showProfile(f, len(args) == 0, explain, resolved, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&explain, "explain", false, "also what it grants, in words, and where that is written")
+	c.Flags().BoolVar(&explain, "explain", false, "also what its sandbox can see and do here")
 	c.Flags().BoolVar(&resolved, "resolved", false, "merged with everything it extends")
 	cli.JSONFlag(c, &asJSON)
 	return c
@@ -71,51 +70,15 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 		})
 	}
 	a.printText(header + string(file.Data))
-	fmt.Fprintf(a.Out, "\n# ── what it grants ───\n")
-	for _, g := range picture.Grants(p, rc) {
-		fmt.Fprintf(a.Out, "#   %s%s\n", cli.Printable(g.Text), cli.Printable(written(g.From)))
+	pic, _ := a.pictureOf(p, c) // why it would not start is told in it
+	pic.Profile.Approved, pic.Profile.Trust = a.standing(f.place, p)
+	var b bytes.Buffer
+	picture.Text(&b, pic, picture.Style{Clean: cli.Printable})
+	fmt.Fprintln(a.Out)
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprint(a.Out, "# ", line)
 	}
-	a.explainNetwork(p, c, rc)
-	a.explainCapabilities(rc)
 	return nil
-}
-
-// explainNetwork says what decides about the network, each value with its file.
-func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.RunConfig) {
-	fmt.Fprintf(a.Out, "\n# ── network: %s ───\n", rc.Network)
-	list := p.OriginsOf(profile.Grant{Kind: "network"})
-	if len(list) == 0 {
-		fmt.Fprintf(a.Out, "#   nothing asks for it\n")
-	}
-	for _, o := range list {
-		fmt.Fprintf(a.Out, "#   %s = %s%s\n", cli.Printable(o.Key), cli.Printable(o.Value), cli.Printable(written(o.Place())))
-	}
-	for _, line := range features.ReachLines(a.Settings, p, c, rc) {
-		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line.Text))
-	}
-}
-
-// explainCapabilities says what each capability puts into the box.
-func (a *app) explainCapabilities(rc profile.RunConfig) {
-	list, err := features.Capabilities(a.Settings, &rc)
-	if err != nil {
-		a.Fail(err)
-		return
-	}
-	for _, c := range list {
-		fmt.Fprintf(a.Out, "\n# ── capability: %s ───\n", c.Name)
-		for _, line := range c.Explain(a.Home) {
-			fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line))
-		}
-	}
-}
-
-// written is where something is written, behind a line about it.
-func written(from string) string {
-	if from == "" {
-		return ""
-	}
-	return "  [" + from + "]"
 }
 
 // printText prints a file, wherever it goes, so that everything in it is seen.
