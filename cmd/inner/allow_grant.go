@@ -219,16 +219,11 @@ func (a *app) editsFor(w wanted, has why.Answer, t *why.Table, write bool) (list
 
 // confirmWider shows what a profile becomes, and asks.
 func (a *app) confirmWider(f found, old, new *profile.Profile, yes bool) error {
-	was, _, err := a.resolveHere(f, old)
-	if err != nil {
-		return err
-	}
-	will, _, err := a.resolveHere(f, new)
+	wider, narrower, err := a.changeOf(f, old, new)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Err, "profile %s (%s):\n", cli.Printable(new.Name), cli.Printable(a.Short(f.path)))
-	wider, narrower := profile.DiffGrants(profile.Grants(was), profile.Grants(will))
 	a.printChange("  ", wider, narrower)
 	return a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then the same with --yes", no: "nothing was changed"})
 }

@@ -354,6 +354,14 @@ func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File
 	if err != nil {
 		return err
 	}
+	if err := a.rewrite(t, change); err != nil {
+		return err
+	}
+	return a.configWritten(t)
+}
+
+// rewrite changes a config.toml, which nobody else changes meanwhile. What would not be valid is not written.
+func (a *app) rewrite(t configTarget, change func(profile.File) ([]byte, error)) error {
 	unlock, err := lockFolder(filepath.Dir(t.file.Path))
 	if err != nil {
 		return err
@@ -371,10 +379,7 @@ func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File
 		a.Say("nothing was changed")
 		return cli.Exit(1)
 	}
-	if err := t.write(data); err != nil {
-		return err
-	}
-	return a.configWritten(t)
+	return t.write(data)
 }
 
 // completeKeys offers the keys of config.toml, and for tables with names of the

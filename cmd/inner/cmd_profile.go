@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -75,6 +76,30 @@ func (a *app) resolveHere(f found, p *profile.Profile) (profile.RunConfig, profi
 		err = nil
 	}
 	return rc, c, err
+}
+
+// grantsOf is what a profile grants in a run from here.
+func (a *app) grantsOf(f found, p *profile.Profile) ([]profile.Grant, error) {
+	rc, _, err := a.resolveHere(f, p)
+	return profile.Grants(rc), err
+}
+
+// changeOf is what a profile grants here more and less than the one in whose place it comes.
+func (a *app) changeOf(f found, old, now *profile.Profile) (wider, narrower []profile.Grant, err error) {
+	was, err := a.grantsOf(f, old)
+	if err != nil {
+		return nil, nil, err
+	}
+	will, err := a.grantsOf(f, now)
+	wider, narrower = profile.DiffGrants(was, will)
+	return wider, narrower, err
+}
+
+// printGrants prints a line for each grant.
+func (a *app) printGrants(list []profile.Grant) {
+	for _, g := range list {
+		fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
+	}
 }
 
 // checkName is a CheckName that ends in a usage error.

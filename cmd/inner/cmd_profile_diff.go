@@ -61,6 +61,5 @@ func (a *app) grantsHere(name string, original bool) ([]profile.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	rc, _, err := a.resolveHere(f, p)
-	return profile.Grants(rc), err
+	return a.grantsOf(f, p)
 }

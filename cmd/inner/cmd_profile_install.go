@@ -139,12 +139,9 @@ func (a *app) keep(f found, name string, file profile.File, k kept) error {
 	}
 	a.Audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + k.source})
 	a.Say("sha256 %s", file.Digest)
-	rc, _, err := a.resolveHere(f, p)
-	if err == nil {
+	if grants, err := a.grantsOf(f, p); err == nil {
 		a.Say("it grants:")
-		for _, g := range profile.Grants(rc) {
-			fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
-		}
+		a.printGrants(grants)
 	}
 	v := a.validateLoaded(validated{Name: name, Path: f.path}, f, p)
 	for _, e := range v.Errors {

@@ -199,10 +199,8 @@ func (a *app) showDifference(at found, old, file profile.File) error {
 		return cli.Exit(125)
 	}
 	p.Name, p.Scope = cli.NameOf(at.path), profile.Global
-	now, _, nowErr := a.resolveHere(at, p)
-	if q, err := at.loader.LoadBytes(old, profile.Global); err == nil && nowErr == nil {
-		if before, _, err := a.resolveHere(at, q); err == nil {
-			wider, narrower := profile.DiffGrants(profile.Grants(before), profile.Grants(now))
+	if q, err := at.loader.LoadBytes(old, profile.Global); err == nil {
+		if wider, narrower, err := a.changeOf(at, q, p); err == nil {
 			a.printChange("", wider, narrower)
 		}
 	}

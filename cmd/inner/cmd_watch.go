@@ -130,9 +130,7 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 				what = "valid now; type: inner allow"
 			}
 			report(path, "%s", what)
-			for _, g := range w.grants {
-				fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
-			}
+			a.printGrants(w.grants)
 		default:
 			wider, narrower := profile.DiffGrants(before.grants, w.grants)
 			report(path, "changed, valid; type: inner allow")

@@ -251,24 +251,15 @@ func (a *app) allowEverywhere(names []string, yes bool) error {
 // claimEverywhere writes [shims] of the user's config.toml.
 func (a *app) claimEverywhere(names []string) error {
 	t := configTarget{file: profile.File{Path: a.ConfigFile()}}
-	unlock, err := lockFolder(a.InnerHome)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.read(); err != nil {
-		return err
-	}
-	file := t.file
-	for _, name := range names {
-		if file.Data, err = keys.Set(file, []string{"shims", name}, name); err != nil {
-			return err
+	err := a.rewrite(t, func(file profile.File) (_ []byte, err error) {
+		for _, name := range names {
+			if file.Data, err = keys.Set(file, []string{"shims", name}, name); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if err := t.judge(file); err != nil {
-		return err
-	}
-	if err := t.write(file.Data); err != nil {
+		return file.Data, nil
+	})
+	if err != nil {
 		return err
 	}
 	a.ForgetConfigs()

@@ -78,15 +78,10 @@ func (a *app) showRestored(name string) {
 	if err != nil {
 		return
 	}
-	was, _, err := a.resolveHere(f, old)
+	wider, narrower, err := a.changeOf(f, old, fresh)
 	if err != nil {
 		fmt.Fprintln(a.Err, "  it does not run here")
 		return
 	}
-	will, _, err := a.resolveHere(f, fresh)
-	if err != nil {
-		return
-	}
-	wider, narrower := profile.DiffGrants(profile.Grants(was), profile.Grants(will))
 	a.printChange("  ", wider, narrower)
 }

@@ -109,7 +109,5 @@ func (a *app) showRemote(p *profile.Profile, changes []string, grants []profile.
 		fmt.Fprintf(a.Err, "  %s\n", cli.Printable(line))
 	}
 	fmt.Fprintln(a.Err, "grants:")
-	for _, g := range grants {
-		fmt.Fprintf(a.Err, "  %s\n", cli.Printable(g.Text))
-	}
+	a.printGrants(grants)
 }
