@@ -17,7 +17,7 @@ func (t *Table) Direct(asked string) Answer {
 	if t.box == nil {
 		return Answer{Asked: asked, Access: Outside, How: "asked inside a box"}
 	}
-	host, there := real(t.disk, asked)
+	host, there := t.real(asked)
 	a := t.same(host)
 	if there.kind == '-' {
 		if key := t.new(host); key != "" {
@@ -26,7 +26,7 @@ func (t *Table) Direct(asked string) Answer {
 		dir := host
 		for there.kind == '-' && dir != "/" {
 			dir = filepath.Dir(dir)
-			_, there = real(t.disk, dir)
+			_, there = t.real(dir)
 		}
 		a = t.same(dir)
 	}
@@ -45,7 +45,7 @@ func (t *Table) same(host string) Answer {
 	if r != nil && r.kind == shown && r.source != "" {
 		_, staged := t.staged(r.source)
 		rest, _ := paths.Rest(r.At, a.Box)
-		if real, _ := real(t.disk, filepath.Join(r.source, rest)); !staged && real == host {
+		if real, _ := t.real(filepath.Join(r.source, rest)); !staged && real == host {
 			return a
 		}
 	}
@@ -86,10 +86,10 @@ func (t *Table) obeyed(host string) string {
 // box does not show what is there, and who reads the folder outside of the box would. That one
 // reads what reads says: of a place below the path, which may be a folder.
 func (t *Table) HidesBelow(asked string, reads func(rest string, folder bool) bool) (place string, found bool) {
-	host, _ := real(t.disk, asked)
+	host, _ := t.real(asked)
 	for _, r := range t.rules {
 		rest, below := paths.Rest(host, r.At)
-		if (r.Hides || r.kind == file) && below && reads(rest, t.disk.at(r.At).kind != 'f') {
+		if (r.Hides || r.kind == file) && below && reads(rest, t.disk(r.At).kind != 'f') {
 			return r.At, true
 		}
 	}

@@ -213,7 +213,7 @@ func (t *Table) Command(name string) Answer {
 	a.Box = t.onPath(name, path, t.follow)
 	a.Real = a.Box
 	if t.box != nil {
-		a.Real = t.onPath(name, t.box.Facts.Env["PATH"], func(p string) (string, entry) { return real(t.disk, p) })
+		a.Real = t.onPath(name, t.box.Facts.Env["PATH"], t.real)
 	}
 	if slices.Contains(t.Blocked, name) {
 		a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"

@@ -19,7 +19,7 @@ func (t *Table) Path(asked string) Answer {
 	a := Answer{Asked: asked, Box: box, Real: box}
 	var onHost entry
 	if t.box != nil {
-		a.Real, onHost = real(t.disk, asked)
+		a.Real, onHost = t.real(asked)
 		if e.kind == '-' && onHost.kind != '-' {
 			a.own = asked // be it a link to what the box has
 			if at, there, ok := t.elsewhere(asked); ok {
@@ -113,7 +113,7 @@ func (t *Table) confined(box string) bool {
 func (t *Table) follow(p string) (string, entry) { return walk(p, t.entry) }
 
 // real resolves a path of the host.
-func real(d disk, p string) (string, entry) { return walk(p, d.at) }
+func (t *Table) real(p string) (string, entry) { return walk(p, t.disk) }
 
 // walk resolves the links of a path one name after the other. A path below something that does
 // not exist has no entry; its remaining names are appended unresolved.
@@ -169,7 +169,7 @@ func (t *Table) entry(p string) entry {
 	}
 	rest, _ := paths.Rest(r.At, p)
 	if t.box == nil { // inside a box
-		e := t.disk.at(p)
+		e := t.disk(p)
 		e.rule = i
 		if r.Hides && rest == "" {
 			e.host = ""
@@ -207,7 +207,7 @@ func (t *Table) mounted(r *rule, rest string) entry {
 	case source == "": // made for the run, and known by its place alone
 		return entry{kind: 'd', read: true, write: true, perms: 0o700}
 	}
-	e := t.disk.at(filepath.Join(source, rest))
+	e := t.disk(filepath.Join(source, rest))
 	if e.kind != '-' {
 		return e
 	}
@@ -236,7 +236,7 @@ func (t *Table) put(source, rest string) (e entry, ok bool) {
 // copyOf returns what the box has of a file or folder of the host of which it has a copy of its
 // own.
 func (t *Table) copyOf(original string) (e entry, ok bool) {
-	e = t.disk.at(original)
+	e = t.disk(original)
 	e.read, e.write = true, true
 	return e, e.kind == 'd' || e.kind == 'f'
 }
@@ -296,7 +296,7 @@ func (t *Table) kernels(i int, r *rule, p, rest string) entry {
 	if r.At == "/dev" && first != "" && (!slices.Contains(deviceNodes(), first) || below && first != "fd") {
 		return entry{kind: '-'}
 	}
-	return t.disk.at(p)
+	return t.disk(p)
 }
 
 // elsewhere looks for another place at which the box shows a path of the host, by the name that is

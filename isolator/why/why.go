@@ -81,14 +81,14 @@ const (
 type Table struct {
 	*rules.Table
 	rules []rule
-	box   *run.Prepared // nil inside a box
-	disk  disk
-	keys  []string // of resources
+	box   *run.Prepared           // nil inside a box
+	disk  func(path string) entry // looks at the host, or inside a box at that
+	keys  []string                // of resources
 }
 
 // Of returns the table of a planned run.
 func Of(b *run.Prepared) *Table {
-	return tableOf(b.Rules(), b, onHost{})
+	return tableOf(b.Rules(), b, onHost)
 }
 
 // Read returns the table of the box that this process is in, from what the box has at rules.Place.
@@ -97,11 +97,11 @@ func Read(text []byte) (*Table, error) {
 	if err := json.Unmarshal(text, &of); err != nil {
 		return nil, err
 	}
-	return tableOf(&of, nil, inBox{}), nil
+	return tableOf(&of, nil, inBox), nil
 }
 
-func tableOf(of *rules.Table, b *run.Prepared, d disk) *Table {
-	t := &Table{Table: of, box: b, disk: d, keys: profile.AllowKeys()}
+func tableOf(of *rules.Table, b *run.Prepared, disk func(string) entry) *Table {
+	t := &Table{Table: of, box: b, disk: disk, keys: profile.AllowKeys()}
 	for _, r := range of.Rules {
 		for _, r := range served(t.ruleOf(r)) {
 			r.Widen, r.stated = t.widenOf(r)
