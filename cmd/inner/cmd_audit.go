@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/runlog/records"
-	"github.com/enr/inner/profile/config"
 )
 
 // auditTrust notes what was decided about a profile, a project's config.toml, or
@@ -24,9 +22,8 @@ func (a *app) auditTrust(event, root, path, digest string) {
 }
 
 type auditFlags struct {
-	since, run string
-	types      []string
-	json       bool
+	types []string
+	json  bool
 }
 
 func (a *app) cmdAudit() *cobra.Command {
@@ -43,41 +40,14 @@ func (a *app) cmdAudit() *cobra.Command {
 		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(f) }),
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.since, "since", "", "only what is not older: `2h`, 3d, 2w, 2026-01-31, \"2026-01-31 15:04\"")
 	fl.StringSliceVar(&f.types, "type", nil, "only events of these types, as `T,T`")
-	fl.StringVar(&f.run, "run", "", "only of this run: its `ID`, the beginning of it, or last")
 	fl.BoolVar(&f.json, "json", false, "the lines as they are in the log")
 	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(runlog.EventTypes(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("run", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return a.completeRuns(cmd, nil, word)
-	})
-	_ = c.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
 	c.AddCommand(a.cmdAuditVerify())
 	return c
 }
 
-// sinceWhen reads an age, a day or a moment.
-func sinceWhen(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	age, err := config.ParseAge(text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
-	}
-	return now.Add(-age), nil
-}
-
 func (a *app) showAudit(f auditFlags) error {
-	var since time.Time
-	if f.since != "" {
-		var err error
-		if since, err = sinceWhen(f.since, time.Now()); err != nil {
-			return cli.Usagef("--since: %w", err)
-		}
-	}
 	i := slices.IndexFunc(f.types, func(t string) bool { return !slices.Contains(runlog.EventTypes(), t) })
 	if i >= 0 {
 		return cli.Usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
@@ -87,13 +57,8 @@ func (a *app) showAudit(f auditFlags) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(l runlog.AuditLine) bool {
-		return !l.OK || l.Time.Before(since) || len(f.types) > 0 && !slices.Contains(f.types, l.Type)
+		return !l.OK || len(f.types) > 0 && !slices.Contains(f.types, l.Type)
 	})
-	if f.run != "" {
-		if list, err = ofRun(list, f.run); err != nil {
-			return err
-		}
-	}
 	if f.json {
 		for _, l := range list {
 			if _, err := fmt.Fprintf(a.Out, "%s\n", cli.Printable(string(l.Raw))); err != nil {
@@ -103,19 +68,6 @@ func (a *app) showAudit(f auditFlags) error {
 		return nil
 	}
 	return a.paged(func(w io.Writer) error { return a.printAudit(w, list) })
-}
-
-// ofRun returns the lines of the run that is called so, or begins so.
-func ofRun(list []runlog.AuditLine, name string) ([]runlog.AuditLine, error) {
-	var ids []string
-	for _, l := range list {
-		if !slices.Contains(ids, l.Run) {
-			ids = append(ids, l.Run)
-		}
-	}
-	slices.Reverse(ids) // the newest first
-	id, err := oneRun(ids, name, "there is no event of a run %q", "inner log audit")
-	return slices.DeleteFunc(list, func(l runlog.AuditLine) bool { return l.Run != id }), err
 }
 
 func (a *app) printAudit(w io.Writer, list []runlog.AuditLine) error {

@@ -46,37 +46,22 @@ func (a *app) runs() []records.Record {
 
 // findRun finds a run by its id, the beginning of it, or "last".
 func (a *app) findRun(name string) (records.Record, error) {
-	runs := a.runs()
-	var ids []string
-	for _, r := range runs {
-		ids = append(ids, r.ID)
-	}
-	id, err := oneRun(ids, name, "there is no record of a run %q", "inner log list")
-	if err != nil {
-		return records.Record{}, err
-	}
-	return runs[slices.Index(ids, id)], nil
-}
-
-// oneRun is the id that is called so, or begins so; "last" is the first of the ids, which are
-// the newest first. none says that there is no such run.
-func oneRun(ids []string, name, none, hint string) (string, error) {
-	var found []string
-	for _, id := range ids {
-		if id != "" && (name == "last" || id == name) {
-			return id, nil
+	var found []records.Record
+	for _, r := range a.runs() {
+		if name == "last" || r.ID == name {
+			return r, nil
 		}
-		if id != "" && strings.HasPrefix(id, name) && !slices.Contains(found, id) {
-			found = append(found, id)
+		if strings.HasPrefix(r.ID, name) {
+			found = append(found, r)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "", fault.Refuse(1, hint, none, name)
+		return records.Record{}, fault.Refuse(1, "inner log list", "there is no record of a run %q", name)
 	case 1:
 		return found[0], nil
 	}
-	return "", cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0], found[1])
+	return records.Record{}, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0].ID, found[1].ID)
 }
 
 // completeRuns offers the ids of past runs.
