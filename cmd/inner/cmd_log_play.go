@@ -25,7 +25,6 @@ import (
 
 func (a *app) cmdLogPlay() *cobra.Command {
 	var speed float64
-	var pause time.Duration
 	c := &cobra.Command{
 		Use: "play RUN", Short: "Play a recorded session",
 		Long: "Play a session that was recorded ([output] record = true), in its own time. q or ^C ends\n" +
@@ -42,15 +41,14 @@ func (a *app) cmdLogPlay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.play(r, speed, pause)
+			return a.play(r, speed)
 		},
 	}
 	c.Flags().Float64Var(&speed, "speed", 1, "play `N` times as fast")
-	c.Flags().DurationVar(&pause, "max-pause", 0, "shorten pauses to this, e.g. 2s; 0 keeps them")
 	return c
 }
 
-func (a *app) play(r records.Record, speed float64, pause time.Duration) error {
+func (a *app) play(r records.Record, speed float64) error {
 	f, recording, err := r.Output()
 	if err == nil {
 		defer f.Close()
@@ -70,7 +68,7 @@ func (a *app) play(r records.Record, speed float64, pause time.Duration) error {
 		return a.showOutput(a.Out, r) // nobody could take the terminal's answers
 	}
 	defer tty.Close()
-	return a.playOn(tty, f, speed, pause)
+	return a.playOn(tty, f, speed)
 }
 
 // errStopped ends a playback that somebody has had enough of.
@@ -78,7 +76,7 @@ var errStopped = errors.New("stopped")
 
 // playOn plays a recording on a terminal. What the terminal answers to the
 // recorded queries would otherwise be typed into the shell.
-func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause time.Duration) error {
+func (a *app) playOn(tty *os.File, recording io.Reader, speed float64) error {
 	fd := int(tty.Fd())
 	saved, err := term.MakeRaw(fd)
 	if err != nil {
@@ -101,13 +99,9 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 
 	var left launch.Leftover
 	show := launch.NoClipboard(io.MultiWriter(tty, &left))
-	start, skipped, last := time.Now(), time.Duration(0), time.Duration(0)
+	start := time.Now()
 	err = records.ReadCast(recording, func(m records.CastEvent) error {
-		if gap := m.When - last; pause > 0 && gap > pause {
-			skipped += gap - pause
-		}
-		last = m.When
-		if err := waitUntil(ctx, start.Add(time.Duration(float64(m.When-skipped)/speed)), input); err != nil {
+		if err := waitUntil(ctx, start.Add(time.Duration(float64(m.When)/speed)), input); err != nil {
 			return err
 		}
 		_, err := io.WriteString(show, m.Output)

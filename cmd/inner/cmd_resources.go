@@ -13,17 +13,12 @@ import (
 
 // cmdResources prints the table of what a box does not see.
 func (a *app) cmdResources() *cobra.Command {
-	var asTOML bool
-	c := a.Answers(&cobra.Command{
+	return a.Answers(&cobra.Command{
 		Use:   "resources",
 		Short: "List what is hidden from every box, and the key that allows each",
 		Args:  cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}, func(cmd *cobra.Command, _ []string) (cli.Answer, error) {
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
 		return cli.Answer{Value: sensitive.Resources(), Words: func() {
-			if asTOML {
-				fmt.Fprint(a.Out, sensitive.ResourcesTOML())
-				return
-			}
 			rows := [][]string{{"KEY", "WHAT", "KIND", "METHOD", "PATHS"}}
 			for _, r := range sensitive.Resources() {
 				shown := strings.Join(r.Paths[:min(3, len(r.Paths))], " ")
@@ -33,8 +28,6 @@ func (a *app) cmdResources() *cobra.Command {
 				rows = append(rows, []string{r.Key, r.What, r.Kind, r.Method, shown})
 			}
 			tell.Table(a.Out, rows)
-		}}, cli.Apart(cmd, "json", "toml")
+		}}, nil
 	})
-	c.Flags().BoolVar(&asTOML, "toml", false, "print the table with its comments")
-	return c
 }

@@ -52,7 +52,7 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 		}),
 	}
 	c.Flags().BoolVar(&check, "check", false, "change nothing")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cli.JSONFlag(c, &asJSON)
 	return c
 }
 
@@ -99,28 +99,22 @@ type shimWhy struct {
 }
 
 func (a *app) cmdShimList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.Answers(&cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the shims and why each exists", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			names, err := a.Folder().List()
-			if err != nil {
-				return err
-			}
-			set := shims.Wanted(a.Site())
-			rows := []shimRow{}
-			for _, n := range names {
-				row := shimRow{Name: n, Path: filepath.Join(a.ShimDir(), n), Why: []shimWhy{}}
-				if i := slices.IndexFunc(set.Names, func(x shims.Name) bool { return x.Name == n }); i >= 0 {
-					for _, w := range set.Names[i].Why {
-						row.Why = append(row.Why, shimWhy{w.Project, w.Profile, string(w.State), w.Text})
-					}
+	}, func(*cobra.Command, []string) (cli.Answer, error) {
+		names, err := a.Folder().List()
+		set := shims.Wanted(a.Site())
+		rows := []shimRow{}
+		for _, n := range names {
+			row := shimRow{Name: n, Path: filepath.Join(a.ShimDir(), n), Why: []shimWhy{}}
+			if i := slices.IndexFunc(set.Names, func(x shims.Name) bool { return x.Name == n }); i >= 0 {
+				for _, w := range set.Names[i].Why {
+					row.Why = append(row.Why, shimWhy{w.Project, w.Profile, string(w.State), w.Text})
 				}
-				rows = append(rows, row)
 			}
-			if asJSON {
-				return a.PrintJSON(rows)
-			}
+			rows = append(rows, row)
+		}
+		return cli.Answer{Value: rows, Words: func() {
 			for _, r := range rows {
 				var why []string
 				for _, w := range r.Why {
@@ -131,11 +125,8 @@ func (a *app) cmdShimList() *cobra.Command {
 				}
 				fmt.Fprintf(a.Out, "%-16s %s\n", cli.Printable(r.Name), cli.Printable(strings.Join(why, "; ")))
 			}
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+		}}, err
+	})
 }
 
 func (a *app) cmdShimPath() *cobra.Command {

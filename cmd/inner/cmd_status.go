@@ -46,8 +46,8 @@ type profileStatus struct {
 
 func (a *app) cmdStatus() *cobra.Command {
 	return a.Answers(&cobra.Command{
-		Use: "status [COMMAND]", Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.MaximumNArgs(1),
-		Long:              "Show the project, its profiles, their trust, and what is sandboxed here; of one COMMAND what it\nwould do when it is typed here, and why, as inner which does.",
+		Use: "status [COMMAND]", Aliases: []string{"which"}, Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.MaximumNArgs(1),
+		Long:              "Show the project, its profiles, their trust, and what is sandboxed here; of one COMMAND what it\nwould do when it is typed here, and why.",
 		ValidArgsFunction: a.completeCommands,
 	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		if len(args) > 0 {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/cmd/internal/cli"
@@ -34,14 +32,6 @@ type whichAnswer struct {
 	Instead  string `json:"path_finds,omitempty"` // what this PATH finds and is not the shim, when that would run instead
 	Shadow   string `json:"shell_has,omitempty"`  // an alias or a function of the shell that runs instead
 	Cure     string `json:"cure,omitempty"`       // what to type against either
-}
-
-func (a *app) cmdWhich() *cobra.Command {
-	return a.Answers(&cobra.Command{
-		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeCommands,
-	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
-		return a.whichHere(args[0])
-	})
 }
 
 // whichHere answers for one command.
@@ -166,11 +156,7 @@ func isLink(p string) bool {
 }
 
 func (a *app) printWhich(w whichAnswer) {
-	row := func(k, v string) {
-		if v != "" {
-			fmt.Fprintf(a.Out, "%-8s %s\n", k, cli.Printable(v))
-		}
-	}
+	row := a.statusLine
 	does := map[string]string{"run": "runs in the sandbox", "pass through": "runs as it is", "refuse": "refuses to run"}
 	what := does[w.Does]
 	switch {

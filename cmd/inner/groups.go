@@ -23,7 +23,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	for _, g := range []group{
 		{"Set up:", []*cobra.Command{a.cmdInit(), a.cmdHook(), a.cmdDoctor(), a.cmdUninstall()}},
 		{"Decide what may run:", []*cobra.Command{a.cmdAllow(), a.cmdWatch()}},
-		{"See what happens here:", []*cobra.Command{a.cmdStatus(), a.cmdWhich(), a.cmdExplain(), a.cmdWhy()}},
+		{"See what happens here:", []*cobra.Command{a.cmdStatus(), a.cmdExplain(), a.cmdWhy()}},
 		{"Run:", []*cobra.Command{a.cmdRun(), a.cmdBypass(), a.cmdPs(), a.cmdAttach(), a.cmdDetach(), a.cmdStop()}},
 		{"See what a run did:", []*cobra.Command{a.cmdChanges(), log, a.cmdHome()}},
 		{"Write profiles:", []*cobra.Command{profiles, a.Beside("learn"), a.Beside("verify"), a.cmdConfig()}},

@@ -30,9 +30,6 @@ type Resource struct {
 //go:embed resources.toml
 var resourcesTOML string // allowed: embed writes only to a variable
 
-// ResourcesTOML returns the table as it is documented.
-func ResourcesTOML() string { return resourcesTOML }
-
 // document is resources.toml as it is used.
 type document struct {
 	resources []Resource
