@@ -20,7 +20,6 @@ import (
 	"github.com/enr/inner/isolator/escape/shown"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/runlog/records"
-	"github.com/enr/inner/profile/config"
 )
 
 func (a *app) cmdLog() *cobra.Command {
@@ -288,35 +287,21 @@ func (a *app) showOutput(w io.Writer, r records.Record) error {
 }
 
 func (a *app) cmdLogClean() *cobra.Command {
-	var older string
 	var dry, yes bool
 	c := &cobra.Command{
 		Use: "clean", Short: "Remove the records of past runs",
-		Long: "Remove the records of past runs, or only of those that are older. Runs that are still running\n" +
-			"stay, and so does the list of refusals and bypasses.",
+		Long: "Remove the records of past runs. Runs that are still running stay, and so does the list of refusals\n" +
+			"and bypasses. With keep under [output] of config.toml old records go by themselves.",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			var age time.Duration
-			if older != "" {
-				var err error
-				if age, err = config.ParseAge(older); err != nil {
-					return cli.Usagef("--older-than: %w", err)
-				}
-			}
-			return a.logClean(age, dry, yes)
-		},
+		RunE: func(*cobra.Command, []string) error { return a.logClean(dry, yes) },
 	}
-	c.Flags().StringVar(&older, "older-than", "", "only what is older: `30d`, 2w, 12h")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, remove nothing")
 	cli.YesFlag(c, &yes)
 	return c
 }
 
-func (a *app) logClean(age time.Duration, dry, yes bool) error {
-	now := time.Now()
-	runs := slices.DeleteFunc(a.runs(), func(r records.Record) bool {
-		return r.State == records.Running || now.Sub(r.Begun()) < age
-	})
+func (a *app) logClean(dry, yes bool) error {
+	runs := slices.DeleteFunc(a.runs(), func(r records.Record) bool { return r.State == records.Running })
 	var size int64
 	for _, r := range runs {
 		size += r.Size

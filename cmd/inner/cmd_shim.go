@@ -20,7 +20,7 @@ func (a *app) cmdShim() *cobra.Command {
 }
 
 func (a *app) cmdShimRegenerate() *cobra.Command {
-	var check, asJSON bool
+	var check bool
 	c := &cobra.Command{
 		Use: "regenerate", Short: "Rebuild the shim folder; --check only says whether it is stale (exit 1)", Args: cobra.NoArgs,
 		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error {
@@ -29,13 +29,7 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 				do = shims.Check
 			}
 			report, err := do(a.Site())
-			if asJSON {
-				if jerr := a.PrintJSON(reportJSON(report)); jerr != nil {
-					return jerr
-				}
-			} else {
-				a.printReport(report, check)
-			}
+			a.printReport(report, check)
 			if err != nil {
 				return err
 			}
@@ -45,23 +39,14 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 			switch {
 			case check && report.Changed():
 				return cli.Exit(1)
-			case !asJSON && !report.Changed():
+			case !report.Changed():
 				fmt.Fprintf(a.Out, "%d shims, nothing to do\n", len(report.Kept))
 			}
 			return nil
 		}),
 	}
 	c.Flags().BoolVar(&check, "check", false, "change nothing")
-	cli.JSONFlag(c, &asJSON)
 	return c
-}
-
-func reportJSON(r shims.Report) any {
-	list := func(l []string) []string { return append([]string{}, l...) }
-	return map[string]any{
-		"added": list(r.Added), "removed": list(r.Removed), "kept": list(r.Kept), "foreign": list(r.Foreign),
-		"binary_updated": r.BinaryUpdated, "stale": r.Changed(),
-	}
 }
 
 func (a *app) printReport(r shims.Report, check bool) {

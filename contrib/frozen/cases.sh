@@ -54,7 +54,7 @@ all() {
 	case_ status inner status
 	case_ list.json inner profile list --json
 	case_ shims.json inner shim list --json
-	case_ check.json inner shim regenerate --check --json
+	case_ check inner shim regenerate --check
 	case_ config.json inner config show --json
 	case_ get.json inner config get --json default_limits.pids
 	case_ allow inner allow
