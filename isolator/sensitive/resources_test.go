@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 		Moved    map[string][]string
 		Startup  struct{ Files, Folders, Commands []string }
 	}
-	meta, err := toml.Decode(ResourcesTOML(), &doc)
+	meta, err := toml.Decode(resourcesTOML, &doc)
 	if err != nil || len(meta.Undecoded()) > 0 {
 		t.Fatal(err, meta.Undecoded())
 	}
