@@ -21,6 +21,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/container"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -41,7 +42,10 @@ func Main() {
 	if isKeeper(os.Args) {
 		os.Exit(keepBox())
 	}
-	run.Main()
+	if container.IsInside(os.Args) {
+		os.Exit(container.Inside())
+	}
+	run.Main(container.Backend)
 	mainCalled = true
 }
 

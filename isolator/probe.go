@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/container"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -73,13 +74,13 @@ func cancelledProbe(ctx context.Context) error {
 
 // try makes a sandbox with h.Bwrap, and fills in the version.
 func (h *Host) try() error {
-	out, err := host.Clean(h.Bwrap, "--version")
+	out, err := container.Clean(h.Bwrap, "--version")
 	words := strings.Fields(out)
 	if err != nil || len(words) == 0 {
 		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: h.Bwrap + " --version fails", Hint: "sudo apt-get install --reinstall bubblewrap"}
 	}
 	h.Version = words[len(words)-1]
-	said, err := host.TryBwrap(h.Bwrap)
+	said, err := container.TryBwrap(h.Bwrap)
 	if err == nil {
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 //
 //	shims/bin/NAME   a link to ../inner, one per command
 //	shims/inner      the program behind them, see Program
+//	shims/inner-fleet  a link to the program that it goes on as where a container engine makes the box
 //	shims/state      see State
 //
 // The program is there, and not where inner is installed, so that moving, upgrading or
@@ -139,6 +140,7 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 	}
 	slices.Sort(r.Added)
 	_, r.BinaryUpdated, err = f.binary(s, state)
+	r.BinaryUpdated = r.BinaryUpdated || f.leadsElsewhere(s)
 	return r, err
 }
 
@@ -159,6 +161,11 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 	version, err := f.writeBinary(s, state)
 	if err != nil {
 		return err
+	}
+	if f.leadsElsewhere(s) {
+		if err := f.lead(s.Program.Fleet); err != nil {
+			return err
+		}
 	}
 	if err := unix.Access(f.Binary(), unix.X_OK); err != nil {
 		// On a file system mounted noexec a shell passes over the shims and runs
@@ -251,8 +258,26 @@ func (f Folder) binary(s Site, state State) (src stamp, stale bool, err error) {
 // be executed.
 func (f Folder) Outdated(s Site) bool {
 	_, stale, err := f.binary(s, f.ReadState())
-	return err != nil || stale || unix.Access(f.Binary(), unix.X_OK) != nil
+	return err != nil || stale || f.leadsElsewhere(s) || unix.Access(f.Binary(), unix.X_OK) != nil
 }
+
+// leadsElsewhere reports whether the link to inner-fleet is not one to the program that belongs there.
+func (f Folder) leadsElsewhere(s Site) bool {
+	text, err := os.Readlink(f.fleet())
+	return s.Program.Fleet != "" && (err != nil || text != s.Program.Fleet)
+}
+
+// lead makes the link to inner-fleet, in the place of the one that was there.
+func (f Folder) lead(program string) error {
+	temp := f.fleet() + ".new"
+	_ = os.Remove(temp)
+	if err := os.Symlink(program, temp); err != nil {
+		return err
+	}
+	return os.Rename(temp, f.fleet())
+}
+
+func (f Folder) fleet() string { return filepath.Join(f.Home, "shims", "inner-fleet") }
 
 const binaryMode = 0o700
 

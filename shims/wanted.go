@@ -35,6 +35,7 @@ func (s Site) binary() string { return cmp.Or(s.Binary, "/proc/self/exe") }
 type Program struct {
 	Bytes  string
 	Digest string // of the bytes, at least 16 hexadecimal digits
+	Fleet  string // the path of inner-fleet, which knows container engines; "" when this process does not know
 }
 
 // stamp identifies the program in the place of a file.

@@ -11,7 +11,8 @@
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //
-// An inner of another build is refused.
+// inner-shim goes on as inner-fleet for a box that a container engine makes (shim.CallWord). An inner of another
+// build is refused.
 package main
 
 import (
@@ -20,9 +21,11 @@ import (
 	"runtime"
 
 	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/verify"
+	"github.com/enr/inner/shims"
 )
 
 func main() {
@@ -44,6 +47,9 @@ func main() {
 		os.Exit(cli.ForHook(words, fault.Code(err)))
 	}
 	a.Inner = inner
+	if len(words) >= 3 && words[0] == shim.CallWord {
+		os.Exit(shim.Call(shims.Call{InnerHome: words[1], Name: words[2]}, words[3:], version, false))
+	}
 	if cli.OfHook(words) {
 		cli.OutliveReaders()
 	}

@@ -6,7 +6,8 @@
 //go:debug updatemaxprocs=0
 
 // Command inner-shim is what is behind the shims: it decides where a command runs, starts its box and stays
-// with it, and answers the hook at prompts. It has no command of inner, so it starts faster, needs less memory
+// with it, and answers the hook at prompts. Where a container engine makes the box it goes on as inner-fleet, which
+// does the same and knows them. It has no command of inner, so it starts faster, needs less memory
 // beside a box, and is, with inner-box, all that must be trusted while a program runs. inner carries it, and
 // writes it to the shim folder; a person never starts it by its name.
 package main
@@ -17,6 +18,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/shims"
 )
@@ -25,7 +27,7 @@ import (
 var version = "dev"
 
 func main() {
-	run.Main()
+	run.Main(features.Bwrap)
 	if code, first := shim.AsFirst(); first {
 		os.Exit(code)
 	}
@@ -33,7 +35,7 @@ func main() {
 	// everything runs on one that lives as long as the process.
 	runtime.LockOSThread()
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
-		os.Exit(shim.Call(call, os.Args[1:], version))
+		os.Exit(shim.Call(call, os.Args, version, true))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "__hook" {
 		os.Exit(prompt(os.Args[2:]))

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/container"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
@@ -135,7 +136,7 @@ func (a *app) diagnose() []finding {
 
 // bwrapVersion reports the version and its known holes.
 func bwrapVersion(path string) []finding {
-	out, err := host.Clean(path, "--version")
+	out, err := container.Clean(path, "--version")
 	words := strings.Fields(out)
 	if err != nil || len(words) == 0 {
 		return []finding{broken("bwrap", "sudo apt-get install --reinstall bubblewrap", "%s --version fails: %v", path, err)}
@@ -166,7 +167,7 @@ func older(version, than string) bool {
 
 // namespaces makes a sandbox: the only test that counts.
 func namespaces(bwrap string) finding {
-	said, err := host.TryBwrap(bwrap)
+	said, err := container.TryBwrap(bwrap)
 	if err == nil {
 		return ok("sandbox", "user, process, network and IPC namespaces work")
 	}

@@ -69,7 +69,7 @@ func (a *app) claimed(root *cobra.Command, args *[]string) (code int, done bool)
 	}
 	word, rest := (*args)[0], (*args)[1:]
 	if a.decide(word).Kind != shims.PassThrough {
-		return shim.Call(shims.Call{Name: word, InnerHome: a.InnerHome}, rest, version), true
+		return shim.Call(shims.Call{Name: word, InnerHome: a.InnerHome}, *args, version, false), true
 	}
 	if pl, err := a.Here(); err == nil {
 		if _, _, err := a.Loader(pl).Find(word); err == nil {

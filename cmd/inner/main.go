@@ -34,7 +34,7 @@ func main() {
 	// everything runs on one that lives as long as the process.
 	runtime.LockOSThread()
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
-		os.Exit(shim.Call(call, os.Args[1:], version))
+		os.Exit(shim.Call(call, os.Args, version, false))
 	}
 	if cli.OfHook(os.Args[1:]) {
 		cli.OutliveReaders()

@@ -1,8 +1,10 @@
-// Package container says a plan in the words of a container engine: rootless podman, or docker.
+// Package container has a container engine make a box: rootless podman, or docker. It finds the engine, says
+// a plan in its words, and looks from inside whether the container is what was asked for. The start is the
+// launcher's, as with bwrap. A program that calls isolator.Main has it; inner-shim goes on as inner-fleet.
 //
 // Everything that the program may do is decided in the plan; here each of its operations
 // becomes arguments of the engine, and what cannot be said in them is refused by the key that
-// asks for it. Nothing here starts a program or looks at the disk.
+// asks for it. Translate starts no program and looks at no disk.
 //
 //	c, err := container.Translate(p, container.Target{Spec: spec, Engine: engine, Folder: run, …})
 //
@@ -10,7 +12,7 @@
 // network but a loopback where the plan has none, no capability, no new privileges, a read-only
 // root, and the user's own id. The environment, the program and its arguments are not among the
 // engine's arguments: inner, which runs first in the container, is told them over a socket. It
-// also looks whether the engine did what it was told, see launch.
+// also looks whether the engine did what it was told, see Inside.
 //
 // What it does not: an engine mounts its own /proc, /dev and /etc/hostname, and has defaults of
 // its own for what the plan does not name, such as a filter of system calls beside inner's.

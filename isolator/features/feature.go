@@ -5,7 +5,7 @@
 // A feature of a run is made by a function, so that what it keeps between its steps is
 // its own; what others need of it is a field of Run, or stands in the call in All.
 //
-//	for _, f := range features.All() {
+//	for _, f := range features.All(container.Backend()) {
 //		if f.Make != nil {
 //			err = f.Make(run)
 //		}
@@ -44,6 +44,9 @@ type Feature struct {
 	Between func(*Run, *Outcome) error      // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error      // follows the end of the program, while Assets are still there
 
+	// Translate says the plan in the words of what makes the box, where that is not bwrap.
+	Translate func(*Run, plan.Plan) (plan.Plan, error)
+
 	Holds func(*Run) []Held // says what holds its keys in the box, for inner doctor -p; there is a plan then
 }
 
@@ -58,7 +61,7 @@ func held(name, format string, args ...any) Held {
 	return Held{Name: name, Text: fmt.Sprintf(format, args...)}
 }
 
-// All are the features of one run, in the order in which they are made and finished. What
+// All are the features of one run, with the one that finds what makes the box, in the order in which they are made and finished. What
 // they made is removed in the opposite order.
 //
 // Where order matters:
@@ -70,11 +73,11 @@ func held(name, format string, args ...any) Held {
 //	                          a repository that the box made, is brought
 //	memory before agents      a folder that was full is told before what was read from it
 //	observed after network    what was seen includes the answers of the network
-func All() []Feature {
+func All(backend Feature) []Feature {
 	git := new(boxGits)
 	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		backend(), workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
+		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
 		agents(memory, home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
 	}

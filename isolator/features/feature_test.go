@@ -11,7 +11,7 @@ import (
 
 // The order of the features is what the comment of All says, and each does something.
 func TestAll(t *testing.T) {
-	all := All()
+	all := All(Bwrap())
 	at := func(name string) int {
 		i := slices.IndexFunc(all, func(f Feature) bool { return f.Name == name })
 		if i < 0 {
@@ -60,7 +60,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal("every key is known")
 	}
 	var read []string
-	for _, f := range All() {
+	for _, f := range All(Bwrap()) {
 		read = append(read, f.Keys...)
 		for _, key := range f.Keys {
 			if unknown(key) {

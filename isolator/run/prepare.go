@@ -39,7 +39,7 @@ type Prepared struct {
 func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
 	b = &Prepared{
 		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Done: c.Done, Spec: spec, Folder: folder},
-		features: features.All(),
+		features: features.All(backend()),
 	}
 	if err = b.findOut(); err == nil {
 		err = b.assemble(c)
@@ -113,8 +113,14 @@ func (b *Prepared) build() error {
 	if b.Plan, err = b.Rules().AddTo(p); err != nil {
 		return err
 	}
-	b.Plan, err = features.Contained(b.Run, b.Plan)
-	return err
+	for _, f := range b.features {
+		if f.Translate != nil {
+			if b.Plan, err = f.Translate(b.Run, b.Plan); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Rules says what the box shows, and which line of the profile says so.

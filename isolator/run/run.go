@@ -53,6 +53,10 @@ type Call struct {
 	// calls: it is prepared, launched and finished once.
 	Join func(profile.RunConfig) (features.Outcome, error)
 
+	// Elsewhere, when not nil, goes on as a program that makes boxes by a container engine, for a profile that
+	// has or may have one. It returns when there is no such program, with an error where bwrap cannot do.
+	Elsewhere func(profile.RunConfig) error
+
 	// Observe, when not nil, observes what the program accesses.
 	Observe *features.Observe
 
@@ -81,6 +85,11 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	}
 	if spec.SessionBox && c.Join != nil && c.Instead == nil {
 		return c.Join(spec)
+	}
+	if spec.Backend != "bwrap" && c.Elsewhere != nil {
+		if err := c.Elsewhere(spec); err != nil {
+			return out, err
+		}
 	}
 	folder, err := openFolder(s, spec) // of this run; what crashed runs left is gone
 	if err != nil {

@@ -4,9 +4,6 @@ package cli
 // inner: what stands behind every typed command links nothing of them.
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/own"
 )
 
 // Beside is a command of inner that a program beside it has.
@@ -36,9 +33,9 @@ func Besides() []Beside {
 		{Name: "mcp", Program: "inner-agent", Short: "Serve the tools bash, read, write and list in a box, to an agent"},
 		{Name: "learn", Program: "inner-learn", Short: "Run a program in a profile's sandbox and print the minimal profile it needed"},
 		{Name: "verify", Program: "inner-verify", Short: "Check a profile's sandbox from inside"},
-		{Name: "export", Program: "inner-fleet", Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm"},
-		{Name: "checkout", Program: "inner-fleet", Short: "In a pod: put the repository of a task at its commit", Hidden: true},
-		{Name: "publish", Program: "inner-fleet", Short: "In a pod: check the bundle that a run left, and push it", Hidden: true},
+		{Name: "export", Program: shim.Fleet, Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm"},
+		{Name: "checkout", Program: shim.Fleet, Short: "In a pod: put the repository of a task at its commit", Hidden: true},
+		{Name: "publish", Program: shim.Fleet, Short: "In a pod: check the bundle that a run left, and push it", Hidden: true},
 	}
 }
 
@@ -87,9 +84,6 @@ func (a *App) Beside(name string) *cobra.Command {
 	}
 }
 
-// packageHint is what to do about a program that is not there, or not as it should be.
-const packageHint = "make install, or install the package inner again"
-
 // GoOn goes on as a program beside inner, in the place of this one.
 func (a *App) GoOn(program string, words ...string) error {
 	path, err := a.FindBeside(program)
@@ -97,7 +91,7 @@ func (a *App) GoOn(program string, words ...string) error {
 		return err
 	}
 	err = syscall.Exec(path, a.Command(path, words...).Args, a.Environ)
-	return fault.Refuse(125, packageHint, "%q does not start: %v", path, err)
+	return fault.Refuse(125, shim.PackageHint, "%q does not start: %v", path, err)
 }
 
 // Command is a program beside inner, at a path that was found, with what it is told.
@@ -122,25 +116,8 @@ func (a *App) Programs() (paths []string) {
 	return paths
 }
 
-// FindBeside finds a program of inner: beside the inner binary, or where packages put it, and never by PATH.
-func (a *App) FindBeside(program string) (string, error) {
-	dir := filepath.Dir(a.Inner)
-	for _, d := range []string{".", "../libexec/inner", "../lib/inner"} {
-		path := filepath.Join(dir, d, program)
-		fi, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return "", fault.Refuse(125, packageHint, "%s cannot be used: %v", program, err)
-		}
-		if why := own.Fault(fi); why != "" {
-			return "", fault.Refuse(125, packageHint, "%q %s", path, why)
-		}
-		return path, nil
-	}
-	return "", fault.Refuse(125, packageHint, "%s is neither in %s nor in ../libexec/inner or ../lib/inner beside it", program, dir)
-}
+// FindBeside finds a program beside inner.
+func (a *App) FindBeside(program string) (string, error) { return shim.FindBeside(a.Inner, program) }
 
 // Asked is what inner told a program beside it, which is of this build: the path of inner, and the words. It refuses
 // an inner of another build, which may mean something else by them.

@@ -19,10 +19,10 @@ import (
 	"github.com/enr/inner/shims"
 )
 
-// Call carries out the call of a command through its shim: it decides, then runs the profile,
-// passes through, or refuses. It returns the exit code, and only when the real program did not
-// replace this process.
-func Call(call shims.Call, args []string, version string) int {
+// Call carries out the call of a command through its shim, as argv says it: it decides, then runs the
+// profile, passes through, or refuses. It returns the exit code, and only when the real program did not
+// replace this process. With goesOn this program makes boxes by bwrap alone, and goes on as Fleet for others.
+func Call(call shims.Call, argv []string, version string, goesOn bool) int {
 	env := shims.HostEnv(call)
 	p := Of(env.Home.User, call.InnerHome, version)
 	d := shims.Decide(env)
@@ -33,9 +33,13 @@ func Call(call shims.Call, args []string, version string) int {
 	switch d.Kind {
 	case shims.PassThrough:
 		p.sayBare(d, env.Cwd)
-		return p.pass(call, os.Args)
+		return p.pass(call, argv)
 	case shims.Run:
-		return p.run(d, env, args)
+		run := run.Call{Word: d.Name}
+		if goesOn {
+			run.Elsewhere = func(spec profile.RunConfig) error { return p.goOn(call, argv, spec) }
+		}
+		return p.run(run, d, env, argv[min(1, len(argv)):])
 	default:
 		d.Reason += p.change(d)
 		p.Say("%s", d.Reason)
@@ -74,7 +78,7 @@ func (p *Process) pass(call shims.Call, argv []string) int {
 
 // run runs the profile that claims the command. A word that is not the
 // profile's own program runs in its sandbox all the same, without its args.
-func (p *Process) run(d shims.Decision, env shims.Env, args []string) int {
+func (p *Process) run(call run.Call, d shims.Decision, env shims.Env, args []string) int {
 	pl := settings.Place{Cwd: env.Cwd, Project: d.Project}
 	o := profile.Overrides{Extra: args}
 	if own := d.Profile.Program(); filepath.Base(own) != d.Name {
@@ -85,12 +89,12 @@ func (p *Process) run(d shims.Decision, env shims.Env, args []string) int {
 		p.Fail(err)
 		return fault.Code(err)
 	}
-	c, err := p.Context(pl, o, true)
-	if err != nil {
+	if call.Context, err = p.Context(pl, o, true); err != nil {
 		p.Fail(err)
 		return 125
 	}
-	return Leave(p.Run(run.Call{Profile: prof, Context: c, Word: d.Name}))
+	call.Profile = prof
+	return Leave(p.Run(call))
 }
 
 // Leave ends this process as its program ended, when that was of SIGINT and somebody

@@ -3,6 +3,7 @@
 package box
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,17 +21,20 @@ import (
 // hangupGrace is how long jobs have after the launcher is gone.
 const hangupGrace = 200 * time.Millisecond
 
-// Is reports whether this process was started as the first of a box, or of a container. main asks it
-// before anything else.
+// Is reports whether this process was started as the first of a box. main asks it before anything else.
 func Is(args []string) bool {
-	if len(args) != 2 || args[0] != wire.Exe && args[0] != paths.BoxSelf {
-		return false
-	}
-	return args[1] == wire.Word || args[1] == wire.ContainerWord
+	return len(args) == 2 && (args[0] == wire.Exe || args[0] == paths.BoxSelf) && args[1] == wire.Word
+}
+
+// Container is what is otherwise in a box that a container engine made (package container).
+type Container struct {
+	Dial func() (sock int, err error) // connects to the launcher
+	Look func(*wire.Container) error  // makes sure that the container is what was asked for
 }
 
 // box is the state of the process.
 type box struct {
+	in      *Container // nil in a box of bwrap's
 	sock    int
 	spec    wire.Box
 	nursery nursery
@@ -62,8 +66,13 @@ type job struct {
 //     Killing the launcher in the first milliseconds left the box alive in 28 of 60 tries without it
 //  6. the word that the program is about to start, then the start: so that the launcher never says it has
 //     not run when it has
-func Run() int {
-	b, code, err := begin()
+func Run() int { return run(nil) }
+
+// RunIn is Run in a container.
+func RunIn(c Container) int { return run(&c) }
+
+func run(in *Container) int {
+	b, code, err := begin(in)
 	if err != nil {
 		os.Stderr.WriteString("inner: " + err.Error() + "\n")
 		return code
@@ -86,10 +95,10 @@ func Run() int {
 
 // begin finds the launcher at the other end of a socket, and tells whoever has typed the word that it is
 // none for them.
-func begin() (b *box, code int, err error) {
-	b = &box{sock: wire.FdSocket, born: make(chan struct{}, 1), jobs: map[uint32]*job{}}
-	if os.Args[1] == wire.ContainerWord {
-		if b.sock, err = dialLauncher(); err != nil {
+func begin(in *Container) (b *box, code int, err error) {
+	b = &box{in: in, sock: wire.FdSocket, born: make(chan struct{}, 1), jobs: map[uint32]*job{}}
+	if in != nil {
+		if b.sock, err = in.Dial(); err != nil {
 			return nil, wire.NoSandbox, fmt.Errorf("the launcher cannot be reached: %w", err)
 		}
 	} else if t, err := unix.GetsockoptInt(b.sock, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
@@ -99,14 +108,6 @@ func begin() (b *box, code int, err error) {
 	name := [...]byte{'i', 'n', 'n', 'e', 'r', 0} // for ps(1): it would be "4"
 	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 	return b, wire.NoSandbox, b.say(wire.Msg{Kind: wire.Here})
-}
-
-// dialLauncher connects to the launcher from a container, where an engine passes no descriptors.
-func dialLauncher() (sock int, err error) {
-	if sock, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
-		return -1, err
-	}
-	return sock, unix.Connect(sock, &unix.SockaddrUnix{Name: wire.ContainerSocket})
 }
 
 func (b *box) say(m wire.Msg, fds ...int) error { return wire.SendPatiently(b.sock, m, fds...) }
@@ -129,7 +130,7 @@ func inOrder(steps ...func() error) error {
 // prepare does what goes before the first job.
 func (b *box) prepare() error {
 	wire.CloseOnExecFrom(wire.FdSocket)
-	if os.Args[1] == wire.Word { // in a container these numbers are the runtime's
+	if b.in == nil { // in a container these numbers are the runtime's
 		wire.CloseAll([]int{wire.FdExe, wire.FdArgs})
 	}
 	m, fds, err := wire.Await(b.sock)
@@ -148,6 +149,18 @@ func (b *box) prepare() error {
 		return os.NewSyscallError("setsid", err)
 	}
 	return inOrder(b.lookAround, b.lookAtContainer, b.fill, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
+}
+
+// lookAtContainer makes sure that a container is what was asked for.
+func (b *box) lookAtContainer() error {
+	switch spec := b.spec.Container; {
+	case (spec == nil) != (b.in == nil):
+		return errors.New("box spec: it is for another kind of box")
+	case spec == nil:
+		return nil
+	default:
+		return b.in.Look(spec)
+	}
 }
 
 // obey carries out what the launcher says, until it is gone.

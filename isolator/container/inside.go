@@ -1,4 +1,4 @@
-package box
+package container
 
 import (
 	"bytes"
@@ -11,27 +11,43 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/proc"
 )
 
-// containerSpec is what the container that we are in must be.
-type containerSpec wire.Container
+// insideSpec is what the container that we are in must be.
+type insideSpec wire.Container
 
-// lookAtContainer makes sure that it is.
-func (b *box) lookAtContainer() error {
-	c := (*containerSpec)(b.spec.Container)
-	if c == nil {
-		return nil
+// IsInside reports whether this process was started as the first of a container.
+func IsInside(args []string) bool {
+	return len(args) == 2 && args[0] == paths.BoxSelf && args[1] == wire.ContainerWord
+}
+
+// Inside is the life of that process; it returns the exit code.
+func Inside() int { return box.RunIn(box.Container{Dial: dialLauncher, Look: look}) }
+
+// dialLauncher connects to the launcher: an engine passes no descriptors.
+func dialLauncher() (sock int, err error) {
+	if sock, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, err
 	}
-	if err := inOrder(c.rights, c.network, c.table); err != nil {
-		return fmt.Errorf("the container that %s made is not the one that was asked for: %w", c.Engine, err)
+	return sock, unix.Connect(sock, &unix.SockaddrUnix{Name: wire.ContainerSocket})
+}
+
+// look makes sure that the container is what was asked for.
+func look(spec *wire.Container) error {
+	c := (*insideSpec)(spec)
+	for _, right := range []func() error{c.rights, c.network, c.table} {
+		if err := right(); err != nil {
+			return fmt.Errorf("the container that %s made is not the one that was asked for: %w", c.Engine, err)
+		}
 	}
 	return nil
 }
 
 // network looks at the interfaces.
-func (c *containerSpec) network() error {
+func (c *insideSpec) network() error {
 	if !c.NoNet {
 		return nil
 	}
@@ -39,7 +55,7 @@ func (c *containerSpec) network() error {
 }
 
 // table looks at what is mounted.
-func (c *containerSpec) table() error {
+func (c *insideSpec) table() error {
 	table, err := boxMounts("/proc/self/mountinfo")
 	if err != nil {
 		return err
@@ -48,7 +64,7 @@ func (c *containerSpec) table() error {
 }
 
 // rights looks at what the process may do.
-func (c *containerSpec) rights() error {
+func (c *insideSpec) rights() error {
 	if uid := os.Getuid(); uid != c.UID {
 		return fmt.Errorf("the user is %d there, and not %d", uid, c.UID)
 	}
@@ -114,7 +130,7 @@ func engineFiles() []string {
 }
 
 // mounts compares all mounts of the container with those that it must have.
-func (c *containerSpec) mounts(table []proc.Mount, writable func(string) bool) error {
+func (c *insideSpec) mounts(table []proc.Mount, writable func(string) bool) error {
 	at := map[string]proc.Mount{}
 	for _, m := range table { // of several at one place the last is seen
 		at[m.At] = m

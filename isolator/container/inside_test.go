@@ -1,4 +1,4 @@
-package box
+package container
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // What an engine makes is compared with what it was told: each fault is found, and without it
 // the container is the right one.
 func TestContainerMounts(t *testing.T) {
-	spec := &containerSpec{Engine: "podman", Mounts: []wire.ContainerMount{
+	spec := &insideSpec{Engine: "podman", Mounts: []wire.ContainerMount{
 		{Path: "/home/u", Write: true, Tmpfs: true}, {Path: "/home/u/app", Write: true}, {Path: "/home/u/app/.env"}, {Path: "/run", Tmpfs: true},
 	}}
 	good := map[string]string{
@@ -75,7 +75,7 @@ func errText(err error) string {
 
 // A folder in memory that the image made private is no place for the program.
 func TestContainerTmpfsOfTheImage(t *testing.T) {
-	spec := &containerSpec{Mounts: []wire.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
+	spec := &insideSpec{Mounts: []wire.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
 	err := spec.mounts([]proc.Mount{{At: "/tmp", Type: "tmpfs", Write: true}}, func(string) bool { return false })
 	if !strings.Contains(errText(err), `"/tmp" cannot be written`) {
 		t.Error(err)
