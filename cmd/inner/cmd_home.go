@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/ownhome/homes"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -62,11 +63,11 @@ func (a *app) homeKey(of string) (string, error) {
 // projectHome is the key of the home of a project. When each agent has a home of its own, it
 // is the one that a box used last; when there is none, it is that of the project's caches.
 func (a *app) projectHome(root string) (string, error) {
-	list, err := ownhome.List(a.InnerHome)
+	list, err := homes.List(a.InnerHome)
 	if err != nil {
 		return "", err
 	}
-	var last ownhome.Info
+	var last homes.Info
 	for _, h := range list {
 		if h.Project == root && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
 			last = h
@@ -101,12 +102,12 @@ func (a *app) cmdHomeList() *cobra.Command {
 	return a.AnswersOnHost(&cobra.Command{
 		Use: "list", Short: "List the homes, with their sizes", Args: cobra.NoArgs,
 	}, func(*cobra.Command, []string) (cli.Answer, error) {
-		list, err := ownhome.List(a.InnerHome)
-		return cli.Answer{Value: append([]ownhome.Info{}, list...), Words: func() { a.printHomes(list) }}, err
+		list, err := homes.List(a.InnerHome)
+		return cli.Answer{Value: append([]homes.Info{}, list...), Words: func() { a.printHomes(list) }}, err
 	})
 }
 
-func (a *app) printHomes(list []ownhome.Info) {
+func (a *app) printHomes(list []homes.Info) {
 	if len(list) == 0 {
 		a.Say("there are no homes: home = \"own\" under [sandbox] makes one")
 		return
@@ -118,7 +119,7 @@ func (a *app) printHomes(list []ownhome.Info) {
 	tell.Table(a.Out, rows)
 }
 
-func (a *app) homeState(h ownhome.Info) string {
+func (a *app) homeState(h homes.Info) string {
 	switch {
 	case h.Damaged != "":
 		return "damaged"
@@ -128,7 +129,7 @@ func (a *app) homeState(h ownhome.Info) string {
 	return "used " + h.Used.Format(time.DateOnly)
 }
 
-func (a *app) homeOwner(h ownhome.Info) string {
+func (a *app) homeOwner(h homes.Info) string {
 	switch {
 	case h.Damaged != "":
 		return "nothing runs in it; type: inner home reset --of " + h.Key
@@ -149,7 +150,7 @@ func (a *app) cmdHomeShow() *cobra.Command {
 		if err != nil {
 			return cli.Answer{}, err
 		}
-		h := ownhome.Look(a.InnerHome, key)
+		h := homes.Look(a.InnerHome, key)
 		return cli.Answer{Value: h, Words: func() {
 			fmt.Fprintf(a.Out, "%s\n%s, %s, %s\n", cli.Printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), a.homeState(h))
 			var rows [][]string
@@ -171,7 +172,7 @@ func (a *app) cmdHomeGet() *cobra.Command {
 			"A program in a box wrote it: what git or other tools on this computer would run of it is switched off or moved\n" +
 			"aside, and said.",
 	}, func(key string, args []string) error {
-		rel, err := ownhome.Clean(args[0], a.Home)
+		rel, err := homes.Clean(args[0], a.Home)
 		if err != nil {
 			return cli.Misuse(err)
 		}
@@ -249,7 +250,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 	}
 	ctx, end := a.interrupts.context() // ^C leaves nothing there
 	defer end()
-	left, err := ownhome.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, name))
+	left, err := homes.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, name))
 	var brought []string
 	if err == nil {
 		brought, err = features.Adoption{From: work, To: dir, At: at}.Bring(ctx, a.Caller)
@@ -277,7 +278,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 // something else than the box had, and a box made it.
 func (a *app) warnLinksOut(copied string) {
 	const most = 20
-	out := copytree.LinksOut(copied)
+	out := homes.LinksOut(copied)
 	for _, p := range out[:min(len(out), most)] {
 		to, _ := os.Readlink(p)
 		a.Warn("the link %s leads out of what was copied: %s", a.Short(p), to)
@@ -307,7 +308,7 @@ func (a *app) cmdHomeReset() *cobra.Command {
 	c := a.homeCommand(&cobra.Command{
 		Use: "reset", Short: "Remove a home with all that is in it, after asking", Args: cobra.NoArgs,
 	}, func(key string, _ []string) error {
-		h := ownhome.Look(a.InnerHome, key)
+		h := homes.Look(a.InnerHome, key)
 		with := ", with the logins and sessions of its agents"
 		if h.Caches {
 			with = ": caches, which are filled again"
@@ -316,7 +317,7 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err
 		}
-		return ownhome.Reset(a.InnerHome, key)
+		return homes.Reset(a.InnerHome, key)
 	})
 	cli.YesFlag(c, &yes)
 	return c

@@ -75,7 +75,7 @@ func ChangedFiles(innerHome string) ([]Changed, error) {
 	var out []Changed
 	for _, e := range homes {
 		h := Home{folder: filepath.Join(Base(innerHome), e.Name())}
-		rec, rerr := readRecord(h.folder)
+		rec, rerr := ReadRecord(h.folder)
 		all, serr := h.staged()
 		if rerr != nil || serr != nil {
 			continue

@@ -87,24 +87,25 @@ func (o Owner) String() string {
 func Base(innerHome string) string { return filepath.Join(innerHome, "homes") }
 
 // Folder is what the boxes of an owner see as their home, whether it is there or not.
-func Folder(innerHome string, o Owner) string { return filepath.Join(Base(innerHome), o.Key(), inside) }
+func Folder(innerHome string, o Owner) string { return filepath.Join(Base(innerHome), o.Key(), Inside) }
 
-const inside = "home"
+// Inside is the folder of a home below that of its record.
+const Inside = "home"
 
 // Point is a place in a home where boxes mount something.
 type Point = host.HomePoint
 
 // Points are those of the home of an owner, for who only looks.
 func Points(innerHome string, o Owner) []Point {
-	rec, err := readRecord(filepath.Join(Base(innerHome), o.Key()))
+	rec, err := ReadRecord(filepath.Join(Base(innerHome), o.Key()))
 	if err != nil {
 		return nil
 	}
 	return rec.Points
 }
 
-// record is home.json.
-type record struct {
+// Record is home.json.
+type Record struct {
 	Owner
 	Points []Point `json:"points,omitempty"`
 	Told   uint64  `json:"told,omitempty"` // the size that was last said to be large
@@ -117,7 +118,7 @@ type Home struct {
 	Aside []string // what was moved aside, by its new name below the home
 
 	folder  string // the one that holds Dir
-	rec     record
+	rec     Record
 	root    int      // Dir
 	gate    *os.File // nil while others may begin
 	running *os.File // nil before Ready
@@ -127,7 +128,7 @@ type Home struct {
 // Ready, or Close.
 func Open(innerHome string, o Owner) (_ *Home, err error) {
 	h := &Home{Owner: o, folder: filepath.Join(Base(innerHome), o.Key()), root: -1}
-	h.Dir = filepath.Join(h.folder, inside)
+	h.Dir = filepath.Join(h.folder, Inside)
 	defer func() {
 		if err != nil {
 			h.Close()
@@ -136,7 +137,7 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 	if err := h.open(innerHome); err != nil {
 		return nil, err
 	}
-	switch h.rec, err = readRecord(h.folder); {
+	switch h.rec, err = ReadRecord(h.folder); {
 	case errors.Is(err, fs.ErrNotExist):
 		h.rec.Owner = o
 		return h, h.write()
@@ -214,7 +215,7 @@ func (h *Home) Ready(want []Point) error {
 	all := slices.Concat(h.rec.Points, fresh)
 	wrong := slices.DeleteFunc(slices.Clone(all), h.has)
 	if len(fresh)+len(wrong) > 0 {
-		if inUse(h.folder) {
+		if InUse(h.folder) {
 			return &fault.Refusal{
 				Code: 125,
 				Msg:  fmt.Sprintf("another box works in %s, and this one would be the first to have ~/%s there: that place can be made only while no box runs", h.Owner, append(wrong, fresh...)[0].Path),
@@ -252,8 +253,9 @@ func (h *Home) write() error {
 // maxRecord bounds the files about a home.
 const maxRecord = 8 << 20
 
-func readRecord(folder string) (record, error) {
-	var r record
+// ReadRecord reads whose the home of a folder is, and what was put there.
+func ReadRecord(folder string) (Record, error) {
+	var r Record
 	data, err := files.Read(filepath.Join(folder, "home.json"), files.NoLinks, maxRecord)
 	if err != nil {
 		return r, err
@@ -263,3 +265,6 @@ func readRecord(folder string) (record, error) {
 	}
 	return r, nil
 }
+
+// InUse reports whether a box runs with the home of a folder.
+func InUse(folder string) bool { return owned.Held(filepath.Join(folder, "running")) }

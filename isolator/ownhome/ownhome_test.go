@@ -9,9 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 )
@@ -99,9 +96,6 @@ func TestPlacesAreMadeAlone(t *testing.T) {
 		t.Errorf("another place: %v", r)
 	}
 	three.Close()
-	if err := Reset(inner, one.Key()); err == nil {
-		t.Error("a home was removed while boxes have it")
-	}
 	one.Close()
 	two.Close()
 	four := open(t, inner)
@@ -110,48 +104,6 @@ func TestPlacesAreMadeAlone(t *testing.T) {
 	}
 	if got := len(four.Points()); got != 2 {
 		t.Errorf("%d places are known, want those of both", got)
-	}
-	four.Close()
-	if err := Reset(inner, one.Key()); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(filepath.Join(Base(inner), one.Key())); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after reset: %v", err)
-	}
-}
-
-// A box can nest folders without end: inner looks as deep as it says.
-func TestDepth(t *testing.T) {
-	inner := t.TempDir()
-	h := open(t, inner)
-	before := time.Now().Add(-time.Hour)
-	at, err := os.Open(h.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { at.Close() }()
-	for range 3000 {
-		if err := unix.Mkdirat(int(at.Fd()), "a", 0o700); err != nil {
-			t.Fatal(err)
-		}
-		fd, err := unix.Openat(int(at.Fd()), "a", unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at.Close()
-		at = os.NewFile(uintptr(fd), "a")
-	}
-	if err := unix.Symlinkat("x", int(at.Fd()), "l"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(h.Dir, "a/note"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := h.Written(before); len(got) != 1 || got[0].Path != "a" {
-		t.Errorf("written: %v", got)
-	}
-	if got := Look(inner, h.Key()); got.Files != 1 || len(got.Top) != 1 {
-		t.Errorf("looked at: %+v", got)
 	}
 }
 
@@ -169,22 +121,6 @@ func TestCannotOpen(t *testing.T) {
 	}
 	if err == nil {
 		t.Error("a folder is no lock")
-	}
-}
-
-// What a Reset that was ended left behind is no home, and goes.
-func TestResetEnded(t *testing.T) {
-	inner := t.TempDir()
-	left := filepath.Join(Base(inner), ".gone-1")
-	if err := os.MkdirAll(filepath.Join(left, "home", inside), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	list, err := List(inner)
-	if err != nil || len(list) > 0 {
-		t.Errorf("homes: %v, %v", list, err)
-	}
-	if _, err := os.Lstat(left); !os.IsNotExist(err) {
-		t.Errorf("%s is there: %v", left, err)
 	}
 }
 

@@ -16,14 +16,14 @@ const leastUsed = 512
 // project.
 func (h *Home) Used() uint64 { return h.used(time.Time{}) }
 
-func (h *Home) used(end time.Time) uint64 { return Used(h.folder, end, inside, filesName) }
+func (h *Home) used(end time.Time) uint64 { return Used(h.folder, end, Inside, filesName) }
 
 // Used is how many bytes take on the disk what a box wrote in some folders of one folder, as far as it
 // gets until end, which is zero for no end. A file with two names counts once. All of it is looked at,
 // however deep it is and whatever modes the box gave it.
 func Used(folder string, end time.Time, dirs ...string) (total uint64) {
 	twice := map[uint64]bool{}
-	walk(folder, end, dirs, func(_ string, st unix.Stat_t) bool {
+	Walk(folder, end, dirs, func(_ string, st unix.Stat_t) bool {
 		if st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			if twice[st.Ino] {
 				return false
@@ -36,10 +36,10 @@ func Used(folder string, end time.Time, dirs ...string) (total uint64) {
 	return total
 }
 
-// walk calls found with the status of everything in some folders of one folder, by its path there,
+// Walk calls found with the status of everything in some folders of one folder, by its path there,
 // until end, unless that is zero. It goes on into those folders for which found returns true. No link
 // is followed.
-func walk(folder string, end time.Time, dirs []string, found func(rel string, st unix.Stat_t) bool) {
+func Walk(folder string, end time.Time, dirs []string, found func(rel string, st unix.Stat_t) bool) {
 	root, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
@@ -80,7 +80,7 @@ func (h *Home) Large(least uint64, end time.Time) (uint64, error) {
 		return 0, err
 	}
 	defer h.release()
-	rec, err := readRecord(h.folder) // what others told meanwhile
+	rec, err := ReadRecord(h.folder) // what others told meanwhile
 	if err != nil || n < 2*rec.Told {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package copytree
+package homes
 
 import (
 	"io/fs"

@@ -1,0 +1,92 @@
+package homes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/ownhome"
+)
+
+func open(t *testing.T, inner string) *ownhome.Home {
+	t.Helper()
+	h, err := ownhome.Open(inner, ownhome.Owner{Project: "/w/app"})
+	if err == nil {
+		t.Cleanup(h.Close)
+		err = h.Ready(nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// A home is removed when no box has it.
+func TestReset(t *testing.T) {
+	inner := t.TempDir()
+	h := open(t, inner)
+	if err := Reset(inner, h.Key()); err == nil {
+		t.Error("a home was removed while a box has it")
+	}
+	h.Close()
+	if err := Reset(inner, h.Key()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(ownhome.Base(inner), h.Key())); !os.IsNotExist(err) {
+		t.Errorf("after reset: %v", err)
+	}
+}
+
+// A box can nest folders without end: inner looks as deep as it says.
+func TestDepth(t *testing.T) {
+	inner := t.TempDir()
+	h := open(t, inner)
+	before := time.Now().Add(-time.Hour)
+	at, err := os.Open(h.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { at.Close() }()
+	for range 3000 {
+		if err := unix.Mkdirat(int(at.Fd()), "a", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.Openat(int(at.Fd()), "a", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.Close()
+		at = os.NewFile(uintptr(fd), "a")
+	}
+	if err := unix.Symlinkat("x", int(at.Fd()), "l"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.Dir, "a/note"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Written(before); len(got) != 1 || got[0].Path != "a" {
+		t.Errorf("written: %v", got)
+	}
+	if got := Look(inner, h.Key()); got.Files != 1 || len(got.Top) != 1 {
+		t.Errorf("looked at: %+v", got)
+	}
+}
+
+// What a Reset that was ended left behind is no home, and goes.
+func TestResetEnded(t *testing.T) {
+	inner := t.TempDir()
+	left := filepath.Join(ownhome.Base(inner), ".gone-1")
+	if err := os.MkdirAll(filepath.Join(left, "home", ownhome.Inside), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	list, err := List(inner)
+	if err != nil || len(list) > 0 {
+		t.Errorf("homes: %v, %v", list, err)
+	}
+	if _, err := os.Lstat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", left, err)
+	}
+}
