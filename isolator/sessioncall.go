@@ -292,8 +292,7 @@ func (j *joined) reply() (a callAnswer) {
 	if err == nil && m.Kind == wire.Ended && len(fds) == 1 && received(fds[0], &a) == nil {
 		return a
 	}
-	code, sig := launch.CallEnd{Lost: true}.Exit()
-	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Result{Started: true, Code: code, Signal: sig}}}
+	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost().Result}}
 }
 
 // endOutputs hands on what was written, and the pipes, from which the keeper reads on what

@@ -149,8 +149,8 @@ func follow(run *launch.CallRun, limit time.Duration, words <-chan word) (res la
 			if all {
 				run.Kill()
 			}
-			res.Started, res.Reason = e.Started, e.Reason
-			if res.Code, res.Signal = e.Exit(); res.TimedOut {
+			res.Started, res.Reason, res.Code, res.Signal = e.Started, e.Reason, e.Code, e.Signal
+			if res.TimedOut {
 				res.Code = launch.CodeTimeout
 			}
 			return res, e.Lost

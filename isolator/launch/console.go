@@ -10,13 +10,12 @@ import (
 
 // console is the person's side of the box's terminals.
 type console struct {
-	stdio     [3]int         // the person's descriptors
-	given     [3]int         // what the program gets itself in their place; -1 for nothing
-	full      bool           // the box's own terminal is the program's controlling one
-	ptys      []int          // for each terminal of the box, the descriptor its output goes to
-	real      tty            // the person's terminal, when full
-	keys      keys           // typed, and not taken by the box yet
-	terminals wire.Terminals // as the box is asked for them
+	stdio [3]int // the person's descriptors
+	given [3]int // what the program gets itself in their place; -1 for nothing
+	full  bool   // the box's own terminal is the program's controlling one
+	ptys  []int  // for each terminal of the box, the descriptor its output goes to
+	real  tty    // the person's terminal, when full
+	keys  keys   // typed, and not taken by the box yet
 
 	waits  bool // the program has not got its terminal yet, see want
 	wanted bool // it has asked for it
@@ -27,7 +26,7 @@ type console struct {
 // a descriptor itself, for reading or for writing: whoever has one of a terminal can open it
 // again for both (/proc/self/fd), change its modes, and read what is typed at
 // whatever is in its foreground.
-func (c *console) open(o Options, job *wire.Job) {
+func (c *console) open(o Options, box *wire.Box, job *wire.Job) {
 	var terminal [3]bool
 	var device [3]uint64
 	for i, fd := range c.stdio {
@@ -38,7 +37,7 @@ func (c *console) open(o Options, job *wire.Job) {
 	}
 	var devices []uint64 // of c.ptys
 	c.full = o.Interactive && !o.Trial && terminal[0] && (o.Made || (&tty{fd: c.stdio[0]}).controls())
-	if c.terminals.Control = c.full; c.full {
+	if box.Terminals.Control = c.full; c.full {
 		// Standard input may be open for reading alone.
 		if !o.Made {
 			c.real.fd = openControlling()
@@ -49,10 +48,10 @@ func (c *console) open(o Options, job *wire.Job) {
 		// In the background its modes are somebody else's for the moment.
 		foreground := c.real.foreground()
 		if t, err := unix.IoctlGetTermios(c.real.fd, unix.TCGETS); err == nil && foreground {
-			c.terminals.Modes = *t
+			box.Terminals.Modes = *t
 			if o.Raw {
-				c.terminals.Modes.Lflag &^= unix.ECHO | unix.ICANON
-				c.terminals.Modes.Cc[unix.VMIN], c.terminals.Modes.Cc[unix.VTIME] = 1, 0
+				box.Terminals.Modes.Lflag &^= unix.ECHO | unix.ICANON
+				box.Terminals.Modes.Cc[unix.VMIN], box.Terminals.Modes.Cc[unix.VTIME] = 1, 0
 			}
 		}
 		c.waits = !terminal[1] || !foreground
@@ -73,7 +72,7 @@ func (c *console) open(o Options, job *wire.Job) {
 		job.Stdio[i] = wire.FromPty + uint8(at)
 	}
 	for _, fd := range c.ptys {
-		c.terminals.Sizes = append(c.terminals.Sizes, winsize(fd))
+		box.Terminals.Sizes = append(box.Terminals.Sizes, winsize(fd))
 	}
 }
 

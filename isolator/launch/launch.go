@@ -111,9 +111,8 @@ type Options struct {
 	// publishes, before the program starts. On an error it does not start.
 	Network func(Network) error
 
-	// Filled, when not nil, is given each folder of Plan.Fills by its index, before the
-	// program starts: what the program has left in it can be read when it has ended.
-	// The file is the callee's.
+	// Filled, when not nil, is given each folder of Plan.Fills by its index, once it is filled:
+	// what the program has left in it can be read when it has ended. The file is the callee's.
 	Filled func(i int, folder *os.File)
 
 	// Over, when not nil, is asked ten times a second which limit the box came to that the

@@ -24,7 +24,6 @@ import (
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
 	"github.com/enr/inner/isolator/launch/box"
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/userns"
@@ -44,8 +43,6 @@ func TestMain(m *testing.M) {
 	switch {
 	case box.Is(os.Args):
 		os.Exit(box.Run())
-	case outside.Is(os.Args):
-		os.Exit(outside.Run())
 	case len(os.Args) == 3 && os.Args[1] == wordLaunch:
 		runtime.LockOSThread()
 		os.Exit(launcherMain(os.Args[2]))

@@ -38,17 +38,12 @@ func (s *session) message(m wire.Msg, fds []int) {
 	p := &s.program
 	switch {
 	case m.Job > wire.First && s.o.Calls != nil:
-		s.limits.group.Look()
 		s.o.Calls.count(s.limits.group)
 		s.o.Calls.message(m)
 	case m.Job > wire.First:
 	case m.Kind == wire.Here && !p.here:
 		p.here = true
 		s.complete()
-	case m.Kind == wire.Ready && p.here && !p.ready:
-		p.ready = true
-		s.takeNetwork()
-		s.release()
 	case m.Kind == wire.Failed:
 		s.notStarted(m)
 	case m.Job != wire.First:
@@ -81,17 +76,26 @@ func (s *session) end(status syscall.WaitStatus) {
 // take takes the descriptors that come with a message, and reports whether it did.
 func (s *session) take(m wire.Msg, fds []int) bool {
 	switch p := &s.program; m.Kind {
-	case wire.Terminal:
-		return m.Job == wire.First && s.takeMasters(fds)
+	case wire.Ready:
+		if !p.here || p.ready {
+			return false
+		}
+		p.ready = true
+		s.takeNetwork()
+		s.takeMasters(fds)
+		s.release()
+		return true
 	case wire.Socket:
 		return s.network.tookSocket(m, fds)
 	case wire.Listener:
 		return p.here && !p.ready && len(fds) == 1 && s.takeListener(int(m.N), fds[0])
 	case wire.Folder:
-		if p.ready || s.o.Filled == nil || int(m.N) >= len(s.box.Fills) || len(fds) != 1 {
+		if p.ready || p.failure != nil || int(m.N) >= len(s.fills) || len(fds) != 1 {
 			return false
 		}
-		s.o.Filled(int(m.N), os.NewFile(uintptr(fds[0]), s.box.Fills[m.N].Dest))
+		if err := s.fill(int(m.N), fds[0]); err != nil {
+			s.fail(err.Error())
+		}
 		return true
 	case wire.Observer:
 		if s.o.Observe == nil || len(fds) != 1 {
@@ -105,9 +109,11 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 }
 
 // takeMasters starts the relays for the box's terminals.
-func (s *session) takeMasters(fds []int) bool {
-	if s.program.started || len(s.output.relays) > 0 || len(fds) == 0 || len(fds) != len(s.console.ptys) {
-		return false
+func (s *session) takeMasters(fds []int) {
+	if len(fds) != len(s.console.ptys) {
+		wire.CloseAll(fds)
+		s.fail("the box sent other terminals than it was asked for")
+		return
 	}
 	if s.join.stay && !s.join.away {
 		s.join.away = true
@@ -117,21 +123,14 @@ func (s *session) takeMasters(fds []int) bool {
 		r, err := s.relayOf(fd, s.console.ptys[i])
 		if err != nil {
 			wire.CloseAll(fds[i:])
-			s.killBox()
-			return true
+			s.fail("a terminal of the box: " + err.Error())
+			return
 		}
 		s.output.relays = append(s.output.relays, r)
 		r.breaks = s.console.full && i == 0
 		s.output.start(r)
 	}
-	s.follow()
 	s.resize()
-	if s.console.full {
-		s.deliver()
-		s.release()
-		s.ask()
-	}
-	return true
 }
 
 // relayOf makes the relay of a terminal of the box.

@@ -1,32 +1,42 @@
 package launch
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
+	"path/filepath"
+	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/nsenter"
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// Some mounts of a box are made after bwrap's, and from outside (package outside). The program
-// does not start before every one of them is there, and has been looked at: the supervisor waits
-// for the launcher's word until then.
+// Some mounts of a box are made after bwrap's, and from outside: links that are pinned, which bwrap
+// cannot mount on, many masks, for each of which bwrap would read its table of mounts again, and what
+// has lost its mount while the box runs. The program does not start before every one of them is
+// there, and has been looked at: the supervisor waits for the launcher's word until then.
+//
+// They take the rights of the one who made the box's mounts. bwrap has given them up when the
+// supervisor runs, in a user namespace of its own below (bwrap 0.8.0, for its devpts), so nothing in
+// the box ever has them. Who owns the upper namespace gets them by joining it: a bare fork of ours
+// does (package nsenter), and makes the mounts of a list by descriptors that were opened here, where
+// they are looked at before and after, too.
 
 // OutsideFailed begins the reason of a result when a mount cannot be made from outside.
 const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
 
+// errReplaced has its words from those that make inner look at the host again.
+var errReplaced = errors.New("was replaced while the sandbox was made")
+
 // mounts are those that are made in the box from outside.
 type mounts struct {
-	first      outside.List // before the program starts
-	covered    covered      // made again when the host replaces what is under them, see recover.go
-	supervisor string       // the binary that supervises the box, and mounts in it from outside
-	others     func(Inside) error
+	pins    []wire.Pin
+	masks   []wire.Mask
+	cover   wire.Mask // the mask that the others are clones of, with the empty file of the run
+	covered covered   // made again when the host replaces what is under them, see recover.go
+	others  func(Inside) error
 }
 
 // Inside are the namespaces of a box, as descriptors.
@@ -49,10 +59,96 @@ func inside(box int, owned *descriptors) (in Inside, err error) {
 	return in, nil
 }
 
+// ownNamespace reports whether a user namespace is the one we are in.
+func ownNamespace(fd int) bool {
+	var a, b unix.Stat_t
+	return unix.Fstat(fd, &a) == nil && unix.Stat("/proc/self/ns/user", &b) == nil && a.Ino == b.Ino && a.Dev == b.Dev
+}
+
+// mounting is what makes mounts in a box.
+type mounting struct {
+	Inside
+	root     boxRoot
+	tree, fs int // descriptors that become what is mounted, and a file system that is made
+	owned    descriptors
+}
+
+// mounting prepares that for the box of this process. Its descriptors are to be closed.
+func (m *mounts) mounting(box int) (g mounting, err error) {
+	g.root = m.covered.root
+	if g.Inside, err = inside(box, &g.owned); err == nil {
+		g.tree, err = g.owned.add(wire.OpenNull())
+	}
+	if err == nil {
+		g.fs, err = g.owned.add(wire.OpenNull())
+	}
+	return g, err
+}
+
+// make makes calls in the namespaces of the box.
+func (g *mounting) make(calls []nsenter.Call) error {
+	list := []nsenter.Call{nsenter.Setns(g.Mounts, unix.CLONE_NEWNS), nsenter.Bound()}
+	if g.User >= 0 {
+		list = slices.Insert(list, 0, nsenter.Setns(g.User, unix.CLONE_NEWUSER))
+	}
+	return nsenter.Do(append(list, calls...)...)
+}
+
+// clone makes a clone of what is at a name the tree, and onto mounts the tree on a name. open_tree(2)
+// and move_mount(2), Linux 5.2: mount(2) follows a link.
+func (g *mounting) clone(dir int, name string, flags int) nsenter.Call {
+	return nsenter.Opens(g.tree, unix.SYS_OPEN_TREE, dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|flags)
+}
+
+func (g *mounting) onto(dir int, name string, flags int) nsenter.Call {
+	return nsenter.New(unix.SYS_MOVE_MOUNT, g.tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH|flags)
+}
+
+// empty makes a new folder in memory that nothing can be written to the tree.
+func (g *mounting) empty() []nsenter.Call {
+	return []nsenter.Call{
+		nsenter.Opens(g.fs, unix.SYS_FSOPEN, "tmpfs", unix.FSOPEN_CLOEXEC),
+		nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_SET_STRING, "mode", "0555", 0),
+		nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0),
+		nsenter.Opens(g.tree, unix.SYS_FSMOUNT, g.fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV),
+	}
+}
+
+// boxRoot is the root folder of a box, seen from outside.
+type boxRoot int
+
+// at opens a place of the box, through no link, and for nothing but to look at it, or to mount on it.
+func (r boxRoot) at(p string, flags uint64) (int, error) {
+	return unix.Openat2(int(r), "."+p, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
 // complete mounts what is missing in the box of this process, and begins to follow its table.
-func (m *mounts) complete(box int) error {
-	if len(m.first.Pins) > 0 || len(m.first.Masks) > 0 {
-		if err := m.make(box, m.first); err != nil {
+func (m *mounts) complete(box int) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s %w", OutsideFailed, err)
+		}
+	}()
+	c := &m.covered
+	if len(m.pins)+len(m.masks)+len(c.hidden)+len(c.protected) > 0 {
+		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("the box's root folder: %w", err)
+		}
+		c.root = boxRoot(root)
+	}
+	if len(m.pins)+len(m.masks) > 0 {
+		g, err := m.mounting(box)
+		defer g.owned.close()
+		if err == nil {
+			err = g.pin(m.pins)
+		}
+		if err == nil {
+			err = g.mask(m.cover, m.masks)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -64,53 +160,170 @@ func (m *mounts) complete(box int) error {
 			err = m.others(in)
 		}
 		if err != nil {
-			return fmt.Errorf("%s %w", OutsideFailed, err)
+			return err
 		}
 	}
-	return m.covered.follow(box)
+	return c.follow(box)
 }
 
-// make has something mounted in the box of this process.
-func (m *mounts) make(box int, list outside.List) error {
-	var owned descriptors
-	defer owned.close()
-	data, err := owned.add(wire.Memfd(list.Encode()))
-	if err != nil {
-		return err
-	}
-	in, err := inside(box, &owned)
-	if err != nil {
-		return err
-	}
-	exe, err := owned.add(unix.Open(m.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.supervisor, err)
-	}
-	null, err := owned.add(wire.OpenNull())
-	if err != nil {
-		return err
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	calls := []nsenter.Call{}
-	if in.User >= 0 {
-		calls = append(calls, nsenter.Setns(in.User, unix.CLONE_NEWUSER))
-	}
-	program := fmt.Sprintf("/proc/self/fd/%d", outside.FdExe)
-	err = nsenter.Exec(program, []string{program, outside.Word}, []int{null, null, int(w.Fd()), outside.FdExe: exe, outside.FdMounts: in.Mounts, outside.FdList: data}, calls...)
-	w.Close()
-	said, _ := io.ReadAll(io.LimitReader(r, 4096))
-	if err != nil || string(said) != outside.Done {
-		return fmt.Errorf("%s %s", OutsideFailed, wire.Line(cmp.Or(strings.TrimSpace(string(said)), fmt.Sprint(err))))
+// pin binds links onto themselves, and then looks whether they are those that were meant: from
+// here on nobody can exchange them.
+func (g *mounting) pin(pins []wire.Pin) error {
+	for _, p := range pins {
+		dir, err := g.owned.add(g.root.at(filepath.Dir(p.Path), 0))
+		name, target := filepath.Base(p.Path), make([]byte, 4096)
+		if err == nil {
+			err = g.make([]nsenter.Call{g.clone(dir, name, unix.AT_SYMLINK_NOFOLLOW), g.onto(dir, name, 0)})
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+		n, err := unix.Readlinkat(dir, name, target)
+		if err != nil || string(target[:n]) != p.Target {
+			return fmt.Errorf("%s: was replaced since the host was looked at", p.Path)
+		}
 	}
 	return nil
 }
 
-// ownNamespace reports whether a user namespace is the one we are in.
-func ownNamespace(fd int) bool {
-	var a, b unix.Stat_t
-	return unix.Fstat(fd, &a) == nil && unix.Stat("/proc/self/ns/user", &b) == nil && a.Ino == b.Ino && a.Dev == b.Dev
+// masksAtOnce is how many masks are made by one process, with a descriptor for each.
+const masksAtOnce = 200
+
+// A mask is a clone of the mount of an empty file, moved over the file that is hidden. The
+// first one is bwrap's: the others have its flags, for a clone keeps them (nosuid, nodev,
+// read-only). Ten microseconds each, where bwrap needs three hundred (measured with
+// bwrap 0.8.0).
+//
+// The order, for each: open the file without following any link; make sure that it is
+// the one that was found on the host; mount on that descriptor; look whether the name
+// now shows the empty file. So a name that somebody replaces meanwhile is noticed,
+// whenever that happens, and the program does not start.
+func (g *mounting) mask(c wire.Mask, masks []wire.Mask) error {
+	if len(masks) == 0 {
+		return nil
+	}
+	from, err := g.openCover(c)
+	if err != nil {
+		return fmt.Errorf("%q %w", c.Path, err)
+	}
+	defer unix.Close(from)
+	for some := range slices.Chunk(masks, masksAtOnce) {
+		if err := g.maskSome(from, c, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *mounting) maskSome(from int, c wire.Mask, masks []wire.Mask) error {
+	var files descriptors
+	defer files.close()
+	var calls []nsenter.Call
+	for _, m := range masks {
+		at, err := files.add(g.found(m))
+		if err != nil {
+			return fmt.Errorf("%q %w", m.Path, err)
+		}
+		calls = append(calls, g.clone(from, "", unix.AT_EMPTY_PATH), g.onto(at, "", unix.MOVE_MOUNT_T_EMPTY_PATH))
+	}
+	if err := g.make(calls); err != nil {
+		return fmt.Errorf("masks: %w", err)
+	}
+	for _, m := range masks {
+		if _, err := files.add(g.found(wire.Mask{Path: m.Path, Dev: c.Dev, Ino: c.Ino})); err != nil {
+			return fmt.Errorf("%q %w", m.Path, err)
+		}
+	}
+	return nil
+}
+
+// found opens the file of a mask, which must be that one.
+func (g *mounting) found(m wire.Mask) (fd int, err error) {
+	if fd, err = g.root.at(m.Path, 0); err != nil {
+		return -1, fmt.Errorf("cannot be seen in the box: %w", err)
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && m.Ino != 0 && (st.Dev != m.Dev || st.Ino != m.Ino) {
+		err = errReplaced
+	}
+	if err != nil {
+		unix.Close(fd)
+	}
+	return fd, err
+}
+
+// openCover opens the mask that the others are clones of, once it has made sure that it is what bwrap was asked for: this
+// file, on a mount that the box can neither write nor use for anything.
+func (g *mounting) openCover(c wire.Mask) (int, error) {
+	fd, err := g.found(c)
+	if err != nil {
+		return -1, err
+	}
+	const flags = unix.ST_RDONLY | unix.ST_NOSUID | unix.ST_NODEV
+	var fs unix.Statfs_t
+	if err = unix.Fstatfs(fd, &fs); err == nil && fs.Flags&flags != flags {
+		err = errReplaced
+	}
+	if err != nil {
+		unix.Close(fd)
+	}
+	return fd, err
+}
+
+// again hides and protects what the host has put into the place of something. What is in a place that
+// is protected may be hidden. A name may be a link, which is not followed.
+func (m *mounts) again(box int, lost places) error {
+	g, err := m.mounting(box)
+	defer g.owned.close()
+	if err != nil {
+		return err
+	}
+	for _, p := range lost.protect {
+		if err := g.coverPlace(p, g.readOnly); err != nil {
+			return fmt.Errorf("%q: %w", p, err)
+		}
+	}
+	for _, p := range lost.hide {
+		if err := g.coverPlace(p, g.nothing); err != nil {
+			return fmt.Errorf("%q: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (g *mounting) coverPlace(p string, tree func(dir int, name string) ([]nsenter.Call, error)) error {
+	name := filepath.Base(p)
+	dir, err := g.owned.add(g.root.at(filepath.Dir(p), 0))
+	if err == nil {
+		var calls []nsenter.Call
+		if calls, err = tree(dir, name); err == nil {
+			err = g.make(append(calls, g.onto(dir, name, 0)))
+		}
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) { // it is gone again, has become another, or is being renamed over
+		return nil
+	}
+	return err
+}
+
+// readOnly is what lies in a folder, as something that cannot be written.
+func (g *mounting) readOnly(dir int, name string) ([]nsenter.Call, error) {
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	return []nsenter.Call{
+		g.clone(dir, name, unix.AT_SYMLINK_NOFOLLOW),
+		nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))),
+	}, nil
+}
+
+// nothing is an empty folder for a folder, and the box's /dev/null for everything else.
+func (g *mounting) nothing(dir int, name string) ([]nsenter.Call, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return g.empty(), nil
+	}
+	null, err := g.owned.add(g.root.at("/dev/null", 0))
+	return []nsenter.Call{g.clone(null, "", unix.AT_EMPTY_PATH)}, err
 }

@@ -55,9 +55,6 @@ func (s *session) release() {
 	}
 	if s.console.full {
 		s.attach()
-		if len(s.console.real.typed) > 0 && len(s.output.relays) == 0 {
-			return // it is the program's, and comes first: takeMasters releases
-		}
 	}
 	p.released = true
 	if s.o.Calls != nil {
@@ -82,7 +79,7 @@ func (s *session) begin() {
 	s.letGoOfPipes()
 	s.job.Argv, s.job.Env = nil, nil
 	if s.o.Calls != nil {
-		s.o.Calls.open(s.sock, s.inbox.do, s.coverNow)
+		s.o.Calls.open(s)
 	}
 	if s.o.Begun != nil {
 		s.o.Begun()
@@ -136,7 +133,7 @@ func (s *session) signalJob(sig syscall.Signal) {
 	if sig == syscall.SIGCONT && s.console.full && !s.console.waits {
 		n |= wire.Front
 	}
-	if s.sock >= 0 && s.program.released && !s.program.ended && s.o.Calls == nil {
-		_ = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Signal, Job: wire.First, N: n})
+	if s.program.released && !s.program.ended && s.o.Calls == nil {
+		_ = s.tellJob(wire.Signal, wire.First, n)
 	}
 }

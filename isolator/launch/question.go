@@ -37,9 +37,9 @@ type Question struct {
 // Asker puts questions, one at a time. The zero value is ready, and there is
 // nobody to ask until a run with a terminal of the box's own has begun.
 type Asker struct {
-	mu    sync.Mutex
-	wake  func() // has the loop ask; nil when there is nobody to ask
-	queue []*pending
+	mu   sync.Mutex
+	box  *session      // nil when there is nobody to ask
+	over chan struct{} // closed when there is nobody any more
 }
 
 // pending is a question that waits for its answer.
@@ -54,29 +54,33 @@ type pending struct {
 func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
 	p := &pending{Question: q, ctx: ctx, answer: make(chan byte, 1)}
 	a.mu.Lock()
-	if a.wake == nil {
-		a.mu.Unlock()
+	s, over := a.box, a.over
+	if s != nil {
+		s.inbox.do(func() {
+			s.questions = append(s.questions, p)
+			s.ask()
+		})
+	}
+	a.mu.Unlock()
+	if s == nil {
 		return 0, false
 	}
-	a.queue = append(a.queue, p)
-	a.wake()
-	a.mu.Unlock()
 	select {
 	case key = <-p.answer:
+	case <-over:
 	case <-ctx.Done(): // the loop finds out by itself
 	}
 	return key, key != 0
 }
 
-// begin has questions asked by a loop; end answers what is
-// left with nothing. Both are safe on nil.
-func (a *Asker) begin(wake func()) {
+// begin has questions asked by a session, end by none. Both are safe on nil.
+func (a *Asker) begin(s *session) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.wake = wake
+	a.box, a.over = s, make(chan struct{})
 }
 
 func (a *Asker) end() {
@@ -85,26 +89,10 @@ func (a *Asker) end() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.wake = nil
-	for _, p := range a.queue {
-		p.answer <- 0
+	if a.box != nil {
+		close(a.over)
 	}
-	a.queue = nil
-}
-
-// next takes the first question that somebody still waits for.
-func (a *Asker) next() *pending {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for len(a.queue) > 0 {
-		p := a.queue[0]
-		a.queue = a.queue[1:]
-		if p.ctx.Err() == nil {
-			return p
-		}
-		p.answer <- 0
-	}
-	return nil
+	a.box = nil
 }
 
 const (
@@ -124,14 +112,11 @@ type asked struct {
 
 // ask takes up the next question, when there is none and it can be seen.
 func (s *session) ask() {
-	if s.asked != nil || s.join.moving != nil || s.o.Ask == nil || !s.wantKeys() {
+	s.questions = slices.DeleteFunc(s.questions, func(p *pending) bool { return p.ctx.Err() != nil })
+	if s.asked != nil || s.join.moving != nil || len(s.questions) == 0 || !s.wantKeys() {
 		return
 	}
-	p := s.o.Ask.next()
-	if p == nil {
-		return
-	}
-	s.asked = &asked{pending: p}
+	s.asked, s.questions = &asked{pending: s.questions[0]}, s.questions[1:]
 	s.output.hold(s.pose)
 }
 

@@ -52,16 +52,16 @@ func TestNoQuestionWhileMoving(t *testing.T) {
 	s.console.full, s.console.ptys = true, []int{fd}
 	s.console.real = tty{fd: fd, raw: true}
 	s.output.relays = []*relay{r}
-	a.begin(func() {})
+	a.begin(s)
 	for range 2 {
-		a.queue = append(a.queue, &pending{ctx: t.Context(), answer: make(chan byte, 1)})
+		s.questions = append(s.questions, &pending{ctx: t.Context(), answer: make(chan byte, 1)})
 	}
 	s.ask()
 	if s.asked == nil {
 		t.Fatal("no question is taken up")
 	}
 	s.moveTo(-1, -1, "")
-	if s.asked != nil || len(a.queue) != 1 {
+	if s.asked != nil || len(s.questions) != 1 {
 		t.Errorf("taken up while the terminal changes: %+v", s.asked)
 	}
 }

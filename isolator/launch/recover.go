@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/proc"
 )
@@ -35,17 +34,24 @@ const coverTries = 100
 
 // covered are the places of the box that are hidden or protected. Each is a box path.
 type covered struct {
-	hidden    []string     // see plan.Plan.Masked
-	protected []string     // see plan.Plan.Protected
-	table     int          // the table of mounts, for poll; -1 when it is not followed
-	root      int          // the box's root folder
-	tries     int          // to cover what is lost, in a row
-	again     outside.List // those that were replaced
-	failure   error        // why one could not be
+	hidden    []string // see plan.Plan.Masked
+	protected []string // see plan.Plan.protected
+	table     int      // the table of mounts, for poll; -1 when it is not followed
+	root      boxRoot  // -1 when nothing is looked at
+	tries     int      // to cover what is lost, in a row
+	again     places   // those that were replaced
+	failure   error    // why one could not be
 
-	quiet   activity     // at the last look at which none was lost
-	pending outside.List // those that were lost since
+	quiet   activity // at the last look at which none was lost
+	pending places   // those that were lost since
 	saved   func(place, identity string)
+}
+
+// places are those that have lost their mount.
+type places struct{ hide, protect []string }
+
+func (p *places) add(more places) {
+	p.hide, p.protect = append(p.hide, more.hide...), append(p.protect, more.protect...)
 }
 
 // follow begins to follow the table of a box that is made, and whose program does not run yet.
@@ -55,29 +61,17 @@ func (c *covered) follow(pid int) error {
 	}
 	table, err := unix.Open(fmt.Sprintf("/proc/%d/mountinfo", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("%s the box's table of mounts: %w", OutsideFailed, err)
+		return fmt.Errorf("the box's table of mounts: %w", err)
 	}
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		unix.Close(table)
-		return fmt.Errorf("%s the box's root folder: %w", OutsideFailed, err)
-	}
-	c.table, c.root = table, root
+	c.table = table
 	return nil
 }
 
-func (c *covered) close() { closeFds(&c.table, &c.root) }
-
-// at opens a place of the box, through no link, and for nothing but to look at it.
-func (c *covered) at(p string) (int, error) {
-	return unix.Openat2(c.root, "."+p, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
-}
+func (c *covered) close() { closeFds(&c.table, (*int)(&c.root)) }
 
 // exists reports whether something is at a place of the box.
 func (c *covered) exists(p string) bool {
-	fd, err := c.at(p)
+	fd, err := c.root.at(p, unix.O_NOFOLLOW)
 	closeFds(&fd)
 	return err != unix.ENOENT && err != unix.ENOTDIR
 }
@@ -96,7 +90,7 @@ func (c *covered) mounts() (text []byte, err error) {
 
 // lost returns the places whose mount is gone and where something is now. wait is how long the
 // next look can wait.
-func (c *covered) lost() (lost outside.List, wait time.Duration, err error) {
+func (c *covered) lost() (lost places, wait time.Duration, err error) {
 	text, err := c.mounts()
 	if err != nil {
 		return lost, 0, fmt.Errorf("the box's table of mounts: %w", err)
@@ -118,7 +112,7 @@ func (c *covered) lost() (lost outside.List, wait time.Duration, err error) {
 		}
 		return open
 	}
-	lost.Protect, lost.Hide = open(c.protected), open(c.hidden)
+	lost.protect, lost.hide = open(c.protected), open(c.hidden)
 	return lost, wait, nil
 }
 
@@ -144,10 +138,10 @@ func (s *session) coverAgain() {
 	c := &s.mounts.covered
 	came := c.came()
 	lost, wait, err := c.lost()
-	if open := slices.Concat(lost.Protect, lost.Hide); len(open) > 0 {
-		c.pending.Protect, c.pending.Hide = append(c.pending.Protect, lost.Protect...), append(c.pending.Hide, lost.Hide...)
+	if open := slices.Concat(lost.protect, lost.hide); len(open) > 0 {
+		c.pending.add(lost)
 		wait = time.Millisecond // was it done? While a rename goes on nothing can be mounted there
-		if err = s.mounts.make(s.first, lost); err == nil && c.tries == coverTries {
+		if err = s.mounts.again(s.first, lost); err == nil && c.tries == coverTries {
 			err = errors.New("it is replaced all the time")
 		}
 		if err != nil {
@@ -158,7 +152,7 @@ func (s *session) coverAgain() {
 		c.tries = 0
 		// To look at all processes costs more than to read the table: where a removed file has no successor
 		// that is done more often.
-		if len(c.pending.Protect)+len(c.pending.Hide) > 0 || time.Since(c.quiet.at) >= coversEvery-absentEvery {
+		if len(c.pending.protect)+len(c.pending.hide) > 0 || time.Since(c.quiet.at) >= coversEvery-absentEvery {
 			c.settle(activityOf(s.child.pid), came)
 			s.o.Calls.note(&c.again)
 		}
@@ -175,8 +169,8 @@ func (s *session) coverAgain() {
 // last quiet look. It comes before the look that finds them covered: what comes later uncovers them.
 func (c *covered) came() map[string]string {
 	came := map[string]string{}
-	for _, p := range c.pending.Protect {
-		if fd, err := c.at(p); err == nil {
+	for _, p := range c.pending.protect {
+		if fd, err := c.root.at(p, unix.O_NOFOLLOW); err == nil {
 			if files.BornAfter(fd, "", c.quiet.at) {
 				came[p] = files.Identity(fd, "")
 			}
@@ -190,22 +184,22 @@ func (c *covered) came() map[string]string {
 // host's alone when nothing in the box has run since before it was made.
 func (c *covered) settle(now activity, came map[string]string) {
 	if now.idleSince(c.quiet) {
-		c.pending.Hide = nil
-		c.pending.Protect = slices.DeleteFunc(c.pending.Protect, func(p string) bool {
+		c.pending.hide = nil
+		c.pending.protect = slices.DeleteFunc(c.pending.protect, func(p string) bool {
 			c.saved(p, came[p])
 			return came[p] != ""
 		})
 	}
 	c.note(c.pending)
-	c.pending, c.quiet = outside.List{}, now
+	c.pending, c.quiet = places{}, now
 }
 
 // note keeps places at which the box could see or write what came.
-func (c *covered) note(lost outside.List) {
-	for _, p := range lost.Protect {
+func (c *covered) note(lost places) {
+	for _, p := range lost.protect {
 		c.saved(p, "")
 	}
-	c.again.Protect, c.again.Hide = append(c.again.Protect, lost.Protect...), append(c.again.Hide, lost.Hide...)
+	c.again.add(lost)
 }
 
 // tell says in the result of the run what became of the places, each once. The table that is
@@ -217,7 +211,7 @@ func (c *covered) tell(r *Result) {
 		c.note(lost)
 	}
 	once := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
-	r.Replaced, r.Recovered = once(c.again.Protect), once(c.again.Hide)
+	r.Replaced, r.Recovered = once(c.again.protect), once(c.again.hide)
 	if c.failure != nil {
 		r.Uncovered = wire.Line(c.failure.Error())
 	}

@@ -11,7 +11,11 @@ import (
 // that a place has lost its mount.
 func TestLostWithoutDescriptors(t *testing.T) {
 	place := t.TempDir()
-	c := &covered{hidden: []string{place, "/proc"}, table: -1, root: -1}
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &covered{hidden: []string{place, "/proc"}, table: -1, root: boxRoot(root)}
 	if err := c.follow(unix.Getpid()); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +31,7 @@ func TestLostWithoutDescriptors(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || !slices.Equal(lost.Hide, []string{place}) {
-		t.Errorf("lost %q, %v", lost.Hide, err)
+	if err != nil || !slices.Equal(lost.hide, []string{place}) {
+		t.Errorf("lost %q, %v", lost.hide, err)
 	}
 }

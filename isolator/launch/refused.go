@@ -53,7 +53,7 @@ func watchRefusals(pid int) (*Refusals, error) {
 	}
 	calls := []nsenter.Call{
 		nsenter.Setns(network, unix.CLONE_NEWNET),
-		{Number: unix.SYS_SOCKET, Args: [6]uintptr{unix.AF_INET, unix.SOCK_RAW | unix.SOCK_NONBLOCK, unix.IPPROTO_TCP}, At: fd},
+		nsenter.Opens(fd, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP),
 	}
 	if !ownNamespace(user) {
 		calls = append([]nsenter.Call{nsenter.Setns(user, unix.CLONE_NEWUSER)}, calls...)

@@ -16,12 +16,13 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	r := Result{TimedOut: s.program.timedOut}
+	var r Result
 	if s.program.started {
-		s.tellProgram(&r)
+		r = s.programResult()
 	} else {
 		s.tellFailure(&r)
 	}
+	r.TimedOut = s.program.timedOut
 	s.mounts.covered.tell(&r)
 	r.Reached = s.reached(r)
 	if !r.Started && slices.Contains(r.Reached, "memory") {
@@ -48,28 +49,31 @@ func (s *session) tellFailure(r *Result) {
 	}
 }
 
-// tellProgram says in the result how the program has ended.
-func (s *session) tellProgram(r *Result) {
-	r.Started = true
-	switch {
-	case s.program.ended:
-		r.Code = wire.ExitCode(s.program.status)
-		if s.program.status.Signaled() {
-			r.Signal = s.program.status.Signal()
-			r.Interrupted = r.Signal == syscall.SIGINT
-		}
-	default:
-		// The first process did not live to tell: bwrap, or we, or the program
-		// itself killed it.
-		r.Code = wire.ExitCode(s.child.status)
-		if s.program.early != 0 {
-			r.Code = 128 + int(s.program.early)
-		}
-		if n := r.Code - 128; n > 0 && n <= 64 {
-			r.Signal = syscall.Signal(n)
-			r.Interrupted = s.program.interrupted && r.Signal == syscall.SIGINT
-		}
+// programResult is how the program has ended.
+func (s *session) programResult() Result {
+	if s.program.ended {
+		return programEnd(s.program.status)
 	}
+	// The first process did not live to tell: bwrap, or we, or the program
+	// itself killed it.
+	r := Result{Started: true, Code: wire.ExitCode(s.child.status)}
+	if s.program.early != 0 {
+		r.Code = 128 + int(s.program.early)
+	}
+	if n := r.Code - 128; n > 0 && n <= 64 {
+		r.Signal = syscall.Signal(n)
+		r.Interrupted = s.program.interrupted && r.Signal == syscall.SIGINT
+	}
+	return r
+}
+
+// programEnd is how a program ended, by its status.
+func programEnd(st syscall.WaitStatus) Result {
+	r := Result{Started: true, Code: wire.ExitCode(st)}
+	if st.Signaled() {
+		r.Signal, r.Interrupted = st.Signal(), st.Signal() == syscall.SIGINT
+	}
+	return r
 }
 
 // quiet reads what the terminals still answer to questions of the box: the person's

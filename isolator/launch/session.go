@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"net"
 	"os/signal"
 	"syscall"
@@ -9,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
@@ -20,6 +18,7 @@ import (
 type session struct {
 	o     Options
 	box   wire.Box
+	fills []plan.Fill // for its folders
 	job   wire.Job    // the program
 	owned descriptors // for the box, until it has them
 
@@ -29,10 +28,11 @@ type session struct {
 	first   int     // the number of that process, as we see it; 0 until it has spoken
 	program program // what is known of the program
 
-	console console // the person's terminals, and what the box has of them
-	output  output  // what the box writes to them
-	asked   *asked  // the question on the terminal, or nil
-	join    joining // other terminals
+	console   console    // the person's terminals, and what the box has of them
+	output    output     // what the box writes to them
+	asked     *asked     // the question on the terminal, or nil
+	questions []*pending // that wait
+	join      joining    // other terminals
 
 	stopped  bool      // we have stopped ourselves, after the program
 	stopping sigaction // that of SIGTSTP, to be put back after that
@@ -81,35 +81,36 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if err := noFolder(s.console.stdio[:]); err != nil {
 		return nil, err
 	}
-	cover, err := coverOf(p)
-	if err != nil {
+	var err error
+	if s.mounts.cover, err = coverOf(p); err != nil {
 		return nil, err
 	}
-	s.mounts.supervisor = cmp.Or(o.Supervisor, "/proc/self/exe")
 	if s.mounts.covered.saved = o.Saved; o.Saved == nil {
 		s.mounts.covered.saved = func(string, string) {}
 	}
-	s.mounts.others = o.Inside
-	s.mounts.first = outside.List{Pins: p.Pins, Masks: p.Masks, Cover: cover}
+	s.mounts.pins, s.mounts.masks, s.mounts.others = p.Pins, p.Masks, o.Inside
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
 	s.network.Listeners, s.publishes = make([][]net.Listener, len(p.Listen)), len(p.Publish) > 0
 	s.limits.plan = p.Limits
 	if s.box, err = boxOf(p, o); err != nil {
 		return nil, err
 	}
-	s.job = programOf(p, o)
-	s.console.open(o, &s.job)
+	s.fills, s.job = p.Fills, programOf(p, o)
+	s.console.open(o, &s.box, &s.job)
 	return s, nil
 }
 
 // boxOf says what the first process has to do for a plan before its program starts.
 func boxOf(p plan.Plan, o Options) (b wire.Box, err error) {
-	b = wire.Box{Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
+	b = wire.Box{Landlock: p.Landlock, Observe: o.Observe != nil}
 	if c := p.Container; c != nil {
 		b.Container = &wire.Container{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
 	}
 	if p.Limits != nil {
 		b.Rlimits = p.Limits.Rlimits
+	}
+	for _, f := range p.Fills {
+		b.Folders = append(b.Folders, f.Dest)
 	}
 	for _, l := range p.Listen {
 		b.Listen = append(b.Listen, l.Port)

@@ -70,7 +70,7 @@ func (s *session) start(p plan.Plan) error {
 		go s.awaitChild(s.child.pid)
 	}
 	if s.console.full { // a program asks before its terminal has been taken
-		s.o.Ask.begin(func() { s.inbox.do(s.ask) })
+		s.o.Ask.begin(s)
 	}
 	return nil
 }
@@ -97,12 +97,6 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if p.Map != nil {
 		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(data)))
 		if err := add(mappedNamespace(p.Bwrap, *p.Map)); err != nil {
-			return err
-		}
-	}
-	s.box.FillFD = plan.FirstDataFD + len(data)
-	for _, f := range p.Fills {
-		if err := add(wire.Pack(f.Source)); err != nil {
 			return err
 		}
 	}
@@ -154,26 +148,23 @@ func (s *session) ends() (files []uintptr, err error) {
 	}
 	s.sock, s.owned = ours, append(s.owned, sock)
 	// A path descriptor is enough to execute it, and gives nothing to read.
-	exe, err := s.owned.add(unix.Open(s.mounts.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
+	supervisor := cmp.Or(s.o.Supervisor, "/proc/self/exe")
+	exe, err := s.owned.add(unix.Open(supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.mounts.supervisor, err)
+		return nil, fmt.Errorf("%s: %w", supervisor, err)
 	}
 	n := uintptr(null)
 	return []uintptr{n, n, uintptr(s.child.errEnd), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
 }
 
-// describe tells the first process what to do before the program, and which terminals that gets.
+// describe tells the first process what to do before the program.
 func (s *session) describe() error {
 	fd, err := wire.Seal(&s.box)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	err = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Make}, fd)
-	if err == nil && len(s.console.ptys) > 0 {
-		err = wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Terminal, Job: wire.First, Text: s.console.terminals.Encode()})
-	}
-	return err
+	return wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Make}, fd)
 }
 
 // startProgram has the box start the program.

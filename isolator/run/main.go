@@ -7,7 +7,6 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/launch/box"
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/procfs"
 )
 
@@ -24,8 +23,6 @@ func Main(by func() features.Feature) {
 		os.Exit(box.Run())
 	case server.Is(os.Args):
 		os.Exit(serveGit(os.Args))
-	case outside.Is(os.Args):
-		os.Exit(outside.Run())
 	case procfs.IsPart(os.Args):
 		os.Exit(procfs.Part(os.Args))
 	case connect.Is(os.Args):

@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/box"
-	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -30,8 +29,6 @@ func TestMain(m *testing.M) {
 	switch {
 	case box.Is(os.Args):
 		os.Exit(box.Run())
-	case outside.Is(os.Args):
-		os.Exit(outside.Run())
 	case IsInside(os.Args):
 		os.Exit(Inside())
 	case len(os.Args) == 2 && os.Args[1] == wordJob:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -52,29 +51,28 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 	begin := []nsenter.Call{transfer(unix.SYS_READ, word), owner, nsenter.Bound()}
 	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is gone, whose
 	// mount ends with the last of its descriptors.
-	calls := []nsenter.Call{{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}}, nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
+	calls := []nsenter.Call{nsenter.New(unix.SYS_UNSHARE, unix.CLONE_FILES), nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
 	add := func(s *Server, refs bool) {
 		fd, at := number(), s.r.Dir
 		if refs {
 			at = filepath.Join(at, "refs")
 		}
 		m.list = append(m.list, mount{fd, s, &node{r: s.r, refs: refs}})
-		begin = append(begin, nsenter.Open(cstring("/dev/fuse"), unix.O_RDWR, fd))
+		begin = append(begin, nsenter.Opens(fd, unix.SYS_OPENAT, unix.AT_FDCWD, "/dev/fuse", unix.O_RDWR))
 		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, mostly
 			options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, user, group, maxRead)
-			return nsenter.Mount(cstring("inner"), cstring(at), cstring("fuse.inner"), unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, cstring(options))
+			return nsenter.New(unix.SYS_MOUNT, "inner", at, "fuse.inner", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, options)
 		}
 		first := as(0, 0)
 		first.May, first.Skip = true, 1
-		calls = append(calls, first, as(os.Getuid(), os.Getgid()), nsenter.Call{Number: unix.SYS_CLOSE_RANGE, Args: [6]uintptr{uintptr(fd), uintptr(fd)}}, transfer(unix.SYS_WRITE, m.told[1]))
+		calls = append(calls, first, as(os.Getuid(), os.Getgid()), nsenter.New(unix.SYS_CLOSE_RANGE, fd, fd, 0), transfer(unix.SYS_WRITE, m.told[1]))
 	}
 	for _, p := range places {
 		add(p.Server, false)
 		if p.Server.r.watch.covers("refs") {
 			add(p.Server, true)
 		}
-		none := cstring("")
-		calls = append(calls, nsenter.Mount(cstring(p.Objects), cstring(filepath.Join(p.Server.r.Dir, "objects")), none, unix.MS_BIND, none))
+		calls = append(calls, nsenter.New(unix.SYS_MOUNT, p.Objects, filepath.Join(p.Server.r.Dir, "objects"), "", unix.MS_BIND, ""))
 	}
 	if err == nil {
 		m.pid, err = nsenter.Start(append(begin, calls...)...)
@@ -84,13 +82,9 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 
 // transfer is read(2) or write(2) of one byte.
 func transfer(number uintptr, fd int) nsenter.Call {
-	b := unsafe.Pointer(new(byte))
-	return nsenter.Call{Number: number, Args: [6]uintptr{uintptr(fd), uintptr(b), 1}, Some: true, Keep: []unsafe.Pointer{b}}
-}
-
-func cstring(s string) *byte {
-	p, _ := syscall.BytePtrFromString(s) // paths have no zero byte
-	return p
+	c := nsenter.New(uintptr(number), fd, unsafe.Pointer(new(byte)), 1)
+	c.Some = true
+	return c
 }
 
 // Enter says which box it is whose program does not run yet, before the word is given. user owns the mounts of the box, -1 when that is our

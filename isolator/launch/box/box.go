@@ -41,17 +41,18 @@ type box struct {
 	born    chan struct{} // a job was forked
 	marks   uint64        // see mark; 0 before the first
 
-	mu    sync.Mutex // held while a job is started, so that the end of none is seen before its start
-	jobs  map[uint32]*job
-	front *job // that has the controlling terminal of our session, or nil
+	terminals []int // of the first job; the first of them may be the controlling one of our session
+
+	mu   sync.Mutex // held while a job is started, so that the end of none is seen before its start
+	jobs map[uint32]*job
 }
 
-// job is one that was given a terminal, or started, and has not ended.
+// job is one that was started, and has not ended.
 type job struct {
-	id        uint32
-	pid       int // leader of its process group; 0 before it is started
-	alone     bool
-	terminals []int // that it has
+	id    uint32
+	pid   int // leader of its process group
+	alone bool
+	front bool // it has the controlling terminal
 }
 
 // Run is the life of the process; it returns the exit code. The order, each step relied on by the next:
@@ -59,8 +60,8 @@ type job struct {
 //  1. not dumpable: no job can trace it, nor reach its descriptors (its own binary among them) through /proc
 //  2. it says that it is there, as early as can be: the launcher mounts what is made from outside meanwhile
 //  3. everything from descriptor 3 up close-on-exec
-//  4. what is mounted looked at, folders in memory filled and sent away for what is kept of them, and what
-//     the box listens on open and sent away
+//  4. what is mounted looked at, folders in memory sent away, to be filled, and what the box listens on open
+//     and sent away
 //  5. the launcher's word, which names the program; nothing here knows it before. It is given by the thread
 //     on which bwrap's life depends: so at that moment everything that has to die with it is tied to it.
 //     Killing the launcher in the first milliseconds left the box alive in 28 of 60 tries without it
@@ -84,7 +85,8 @@ func run(in *Container) int {
 	// Caught, not ignored, and to no effect: jobs may signal us, and the kernel does when a terminal is gone.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
-	if b.say(wire.Msg{Kind: wire.Ready}) != nil {
+	if err := b.openTerminals(); err != nil {
+		b.failed(0, wire.NoSandbox, err)
 		return wire.NoSandbox
 	}
 	go b.reap()
@@ -148,7 +150,23 @@ func (b *box) prepare() error {
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return os.NewSyscallError("setsid", err)
 	}
-	return inOrder(b.lookAround, b.lookAtContainer, b.fill, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
+	return inOrder(b.lookAround, b.lookAtContainer, b.folders, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
+}
+
+// folders sends folders in memory away: they are filled from outside.
+func (b *box) folders() error {
+	for i, path := range b.spec.Folders {
+		fd, err := wire.OpenFolder(unix.AT_FDCWD, path)
+		if err != nil {
+			return fmt.Errorf("%q: %w in the box", path, err)
+		}
+		err = b.say(wire.Msg{Kind: wire.Folder, N: uint32(i)}, fd)
+		unix.Close(fd)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lookAtContainer makes sure that a container is what was asked for.
@@ -171,12 +189,6 @@ func (b *box) obey() {
 			return
 		}
 		switch m.Kind {
-		case wire.Terminal:
-			if err := b.openTerminals(m); err != nil { // the job that comes next must not run without
-				b.failed(m.Job, wire.NoSandbox, err)
-				killRest()
-				os.Exit(wire.NoSandbox)
-			}
 		case wire.Start:
 			b.start(m.Job, fds)
 		case wire.Signal:
@@ -215,7 +227,10 @@ func (b *box) changed(j *job, st syscall.WaitStatus) {
 		_ = b.say(wire.Msg{Kind: wire.Stopped, Job: j.id, N: uint32(st.StopSignal())})
 		return
 	}
-	b.forget(j)
+	delete(b.jobs, j.id)
+	if j.front { // or the kernel would hang the terminal up, and throw away output on its way
+		_ = unix.IoctlSetInt(b.terminals[0], unix.TIOCNOTTY, 0)
+	}
 	if j.alone {
 		killRest()
 	}
@@ -225,16 +240,6 @@ func (b *box) changed(j *job, st syscall.WaitStatus) {
 	}
 }
 
-// forget lets go of a job that has ended, or was not started. The mutex is held.
-func (b *box) forget(j *job) {
-	delete(b.jobs, j.id)
-	if b.front == j { // or the kernel would hang the terminal up, and throw away output on its way
-		_ = unix.IoctlSetInt(j.terminals[0], unix.TIOCNOTTY, 0)
-		b.front = nil
-	}
-	wire.CloseAll(j.terminals)
-}
-
 // signal sends a signal to the process group of a job. With front the terminal is the job's again, as
 // by a shell's fg. SIGHUP is as the end of its terminal: what is in the foreground there gets it, too,
 // awake or not.
@@ -242,12 +247,12 @@ func (b *box) signal(id uint32, sig syscall.Signal, front bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	j := b.jobs[id]
-	if j == nil || j.pid == 0 {
+	if j == nil {
 		return
 	}
 	groups := []int{j.pid}
-	if b.front == j {
-		slave := j.terminals[0]
+	if j.front {
+		slave := b.terminals[0]
 		if front {
 			_ = Quietly(func() error { return unix.IoctlSetPointerInt(slave, unix.TIOCSPGRP, j.pid) })
 		}
@@ -258,7 +263,7 @@ func (b *box) signal(id uint32, sig syscall.Signal, front bool) {
 	}
 	for _, g := range groups {
 		_ = unix.Kill(-g, sig)
-		if sig == syscall.SIGHUP && b.front == j {
+		if sig == syscall.SIGHUP && j.front {
 			_ = unix.Kill(-g, syscall.SIGCONT)
 		}
 	}

@@ -20,12 +20,8 @@ import (
 func (b *box) start(id uint32, fds []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	j := b.jobs[id]
-	if j == nil {
-		j = &job{id: id}
-	}
+	j := &job{id: id}
 	if code, err := b.fork(j, fds); err != nil {
-		b.forget(j)
 		b.failed(id, code, err)
 		if j.alone {
 			os.Exit(code)
@@ -64,17 +60,17 @@ func (b *box) fork(j *job, fds []int) (code int, err error) {
 		switch {
 		case from == wire.FromLauncher:
 			files[i] = uintptr(fds[i+1])
-		case int(from) <= len(j.terminals):
-			files[i] = uintptr(j.terminals[from-wire.FromPty])
+		case int(from) <= len(b.terminals) && j.id == wire.First:
+			files[i] = uintptr(b.terminals[from-wire.FromPty])
 		default:
 			return wire.NoSandbox, errors.New("the program has no terminal in the box")
 		}
 	}
 	sys := &syscall.SysProcAttr{Setsid: true}
-	if b.front == j {
+	if j.front = b.spec.Terminals.Control && j.id == wire.First; j.front {
 		// The fork leaves all signals blocked until the group is in the foreground, so that SIGTTOU does
 		// not stop it there.
-		sys = &syscall.SysProcAttr{Setpgid: true, Foreground: !s.Waits, Ctty: j.terminals[0]}
+		sys = &syscall.SysProcAttr{Setpgid: true, Foreground: !s.Waits, Ctty: b.terminals[0]}
 	}
 	for n := syscall.Signal(1); n <= 64; n++ {
 		if s.Ignored&(1<<(n-1)) != 0 {

@@ -1,7 +1,6 @@
 package box
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -10,20 +9,11 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// openTerminals opens the terminals of a job that will be started, and sends their masters away. One
-// that only shows output is nobody's controlling terminal, cannot be read, and changes nothing of what
-// the person's own does with it.
-func (b *box) openTerminals(m wire.Msg) error {
-	t, err := wire.DecodeTerminals(m.Text)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.jobs[m.Job] != nil || t.Control && b.front != nil {
-		return errors.New("the terminal of the box is another job's")
-	}
-	j := &job{id: m.Job}
+// openTerminals opens the terminals of the first job, and sends their masters away, as the last of what goes
+// before a job. One that only shows output is nobody's controlling terminal, cannot be read, and changes
+// nothing of what the person's own does with it.
+func (b *box) openTerminals() error {
+	t := &b.spec.Terminals
 	var masters []int
 	defer func() { wire.CloseAll(masters) }()
 	for i, size := range t.Sizes {
@@ -32,7 +22,7 @@ func (b *box) openTerminals(m wire.Msg) error {
 		if err != nil {
 			return fmt.Errorf("cannot open a terminal in the box: %w", err)
 		}
-		masters, j.terminals = append(masters, master), append(j.terminals, slave)
+		masters, b.terminals = append(masters, master), append(b.terminals, slave)
 		_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &size)
 		modes, err := unix.IoctlGetTermios(slave, unix.TCGETS)
 		switch {
@@ -49,13 +39,11 @@ func (b *box) openTerminals(m wire.Msg) error {
 		}
 	}
 	if t.Control {
-		if err := unix.IoctlSetInt(j.terminals[0], unix.TIOCSCTTY, 0); err != nil {
+		if err := unix.IoctlSetInt(b.terminals[0], unix.TIOCSCTTY, 0); err != nil {
 			return os.NewSyscallError("controlling terminal", err)
 		}
-		b.front = j
 	}
-	b.jobs[m.Job] = j
-	return b.say(wire.Msg{Kind: wire.Terminal, Job: m.Job}, masters...)
+	return b.say(wire.Msg{Kind: wire.Ready}, masters...)
 }
 
 // OpenPty opens a terminal of the box's private devpts. A terminal only for

@@ -35,29 +35,38 @@ type Call struct {
 	Keep   []unsafe.Pointer // what the arguments point to
 }
 
+// New is a call with these arguments: numbers, strings, and pointers to what the kernel reads or writes.
+func New(number uintptr, args ...any) Call {
+	c := Call{Number: number}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case int:
+			c.Args[i] = uintptr(v)
+		case string:
+			text, _ := syscall.BytePtrFromString(v) // paths have no zero byte
+			c.Keep = append(c.Keep, unsafe.Pointer(text))
+			c.Args[i] = uintptr(unsafe.Pointer(text))
+		case unsafe.Pointer:
+			c.Keep = append(c.Keep, v)
+			c.Args[i] = uintptr(v)
+		}
+	}
+	return c
+}
+
+// Opens is a call whose result becomes the descriptor at, here too, whatever has that number.
+func Opens(at int, number uintptr, args ...any) Call {
+	c := New(number, args...)
+	c.At = at
+	return c
+}
+
 // Setns joins a namespace by its descriptor.
-func Setns(fd, kind int) Call {
-	return Call{Number: unix.SYS_SETNS, Args: [6]uintptr{uintptr(fd), uintptr(kind)}}
-}
-
-// Open opens a file, here too, as the descriptor at, whatever has that number.
-func Open(path *byte, flags, at int) Call {
-	here := unix.AT_FDCWD
-	c := Call{Number: unix.SYS_OPENAT, At: at, Keep: []unsafe.Pointer{unsafe.Pointer(path)}}
-	c.Args = [6]uintptr{uintptr(here), uintptr(c.Keep[0]), uintptr(flags)}
-	return c
-}
-
-// Mount is mount(2).
-func Mount(from, at, kind *byte, flags uintptr, data *byte) Call {
-	c := Call{Number: unix.SYS_MOUNT, Keep: []unsafe.Pointer{unsafe.Pointer(from), unsafe.Pointer(at), unsafe.Pointer(kind), unsafe.Pointer(data)}}
-	c.Args = [6]uintptr{uintptr(c.Keep[0]), uintptr(c.Keep[1]), uintptr(c.Keep[2]), flags, uintptr(c.Keep[3])}
-	return c
-}
+func Setns(fd, kind int) Call { return New(unix.SYS_SETNS, fd, kind) }
 
 // Bound has the process end with us. A call that changes its rights, as Setns to a user namespace, comes before.
 func Bound() Call {
-	return Call{Number: unix.SYS_PRCTL, Args: [6]uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)}}
+	return New(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, int(unix.SIGKILL))
 }
 
 // Do has a process of one thread, which shares our descriptors, make the calls in their order up to
@@ -97,35 +106,6 @@ func Wait(pid int) error {
 		return fmt.Errorf("%v", status.Signal())
 	}
 	return nil
-}
-
-// Exec has a program run after calls, in a session of its own, with these words, these descriptors
-// and nothing in its environment. It dies with the thread that called. The error is the code that it ended with, too.
-func Exec(program string, words []string, files []int, calls ...Call) error {
-	path, err := syscall.BytePtrFromString(program)
-	if err != nil {
-		return err
-	}
-	argv, err := syscall.SlicePtrFromStrings(words)
-	if err != nil {
-		return err
-	}
-	envv := []*byte{nil}
-	calls = append(calls,
-		Call{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}},
-		Call{Number: unix.SYS_SETSID},
-		Bound())
-	for i, fd := range files {
-		above, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, len(files))
-		if err != nil {
-			return err
-		}
-		defer unix.Close(above)
-		calls = append(calls, Call{Number: unix.SYS_DUP3, Args: [6]uintptr{uintptr(above), uintptr(i)}})
-	}
-	exec := Call{Number: unix.SYS_EXECVE, Keep: []unsafe.Pointer{unsafe.Pointer(path), unsafe.Pointer(unsafe.SliceData(argv)), unsafe.Pointer(unsafe.SliceData(envv))}}
-	exec.Args = [6]uintptr{uintptr(exec.Keep[0]), uintptr(exec.Keep[1]), uintptr(exec.Keep[2])}
-	return Do(append(calls, exec)...)
 }
 
 // fork returns in the parent alone. The child ends with the error of the call that failed.

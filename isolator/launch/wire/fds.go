@@ -77,12 +77,21 @@ func Poll(fd int, events int16, timeout int) int16 {
 	}
 }
 
+// OpenFolder opens a folder that no link stands for, below another one.
+func OpenFolder(dir int, name string) (int, error) {
+	return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
 // Memfd returns a sealed, close-on-exec, in-memory file with that content,
 // positioned at its start.
 func Memfd(content []byte) (int, error) {
-	fd, err := emptyMemfd()
+	fd, err := unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err == unix.EACCES {
+		// vm.memfd_noexec=2 insists on the flag, which older kernels refuse.
+		fd, err = unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
+	}
 	if err != nil {
-		return -1, err
+		return -1, os.NewSyscallError("memfd_create", err)
 	}
 	for off := 0; off < len(content); {
 		n, err := unix.Pwrite(fd, content[off:], int64(off))
@@ -95,28 +104,10 @@ func Memfd(content []byte) (int, error) {
 		}
 		off += n
 	}
-	return fd, seal(fd)
-}
-
-func emptyMemfd() (int, error) {
-	fd, err := unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err == unix.EACCES {
-		// vm.memfd_noexec=2 insists on the flag, which older kernels refuse.
-		fd, err = unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
-	}
-	if err != nil {
-		return -1, os.NewSyscallError("memfd_create", err)
+	// Nobody writes to it again, whoever gets hold of it.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE); err != nil {
+		unix.Close(fd)
+		return -1, os.NewSyscallError("seal memfd", err)
 	}
 	return fd, nil
-}
-
-// seal has nobody write to a Memfd again, whoever gets hold of it. On an error it
-// closes it.
-func seal(fd int) error {
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
-	if err != nil {
-		unix.Close(fd)
-		return os.NewSyscallError("seal memfd", err)
-	}
-	return nil
 }

@@ -7,14 +7,14 @@ import (
 
 // Box is what the first process of a box does before the first job, and to each.
 type Box struct {
-	Shown    []Shown // to be looked at
-	Fills    []Fill  // to be filled, each from descriptor FillFD and up
-	FillFD   int
+	Shown    []Shown  // to be looked at
+	Folders  []string // in memory, to be opened
 	Listen   []uint16 // ports of the loopback to listen on
 	Landlock *Landlock
 	Rlimits  limits.Values // of which it sets its own
 	Observe  bool          // tell the launcher of every call of the jobs that names a file
 
+	Terminals Terminals  // of the first job
 	Container *Container // nil in a box of bwrap's
 }
 
@@ -24,17 +24,14 @@ func (b *Box) fields(c *Codec) {
 		Number(c, &sh.Dev)
 		Number(c, &sh.Ino)
 	})
-	List(c, &b.Fills, func(c *Codec, f *Fill) {
-		c.Texts(&f.Dest)
-		Number(c, &f.Room)
-	})
-	Number(c, &b.FillFD)
+	c.Strings(&b.Folders)
 	List(c, &b.Listen, Number[uint16])
 	Optional(c, &b.Landlock, (*Landlock).fields)
 	for _, v := range []*uint64{&b.Rlimits.Files, &b.Rlimits.FileSize, &b.Rlimits.Pids} {
 		Number(c, v)
 	}
 	c.Bools(&b.Observe)
+	b.Terminals.fields(c)
 	Optional(c, &b.Container, (*Container).fields)
 }
 
@@ -53,7 +50,7 @@ type Job struct {
 // Where a standard stream of a job comes from.
 const (
 	FromLauncher = 0 // what came with it
-	FromPty      = 1 // its first terminal; 2 is the second
+	FromPty      = 1 // the first terminal of the box; 2 is the second
 )
 
 func (j *Job) fields(c *Codec) {
@@ -67,20 +64,11 @@ func (j *Job) fields(c *Codec) {
 	c.Bools(&j.Waits, &j.Alone, &j.Trial)
 }
 
-// Terminals are those that a job gets: one for each terminal among the person's standard streams.
+// Terminals are those that a box has for its first job: one for each terminal among the person's standard streams.
 type Terminals struct {
 	Sizes   []unix.Winsize
 	Control bool         // the first is its controlling one, with job control; what is none cannot be read
 	Modes   unix.Termios // of that one; zero leaves the kernel's
-}
-
-// Encode returns the text of a message, and DecodeTerminals reads it.
-func (t *Terminals) Encode() string { return string(Encode(MaxMessage, t.fields)) }
-
-// DecodeTerminals reads what Encode returned.
-func DecodeTerminals(text string) (t Terminals, err error) {
-	err = Decode([]byte(text), t.fields)
-	return t, err
 }
 
 func (t *Terminals) fields(c *Codec) {
@@ -119,7 +107,7 @@ func (l *Landlock) fields(c *Codec) {
 	c.Strings(&l.Readable)
 }
 
-// Fill is a folder of the box in memory. The supervisor copies a folder of the host
+// Fill is a folder of the box in memory. What is in a folder of the host is copied
 // into it before the program starts; of that folder the box sees nothing else.
 type Fill struct {
 	Source string // on the host: folders and regular files are copied

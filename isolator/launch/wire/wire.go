@@ -6,9 +6,7 @@
 //	  Make(Box) ───────────────────────►
 //	                    ◄───────────────── Here             mount in it
 //	                    ◄───────────────── Folder, Listener, each with its descriptor
-//	                    ◄───────────────── Ready            all is done that goes before a job
-//	  Terminal(job, Terminals) ────────► opens them
-//	                    ◄───────────────── Terminal(job)    their masters
+//	                    ◄───────────────── Ready            all is done that goes before a job; with the masters of its terminals
 //	  Start(job) ──────────────────────► a Job and its standard streams
 //	                    ◄───────────────── Observer         where the program is observed
 //	                    ◄───────────────── Started, or Failed
@@ -57,10 +55,9 @@ type Kind byte
 const (
 	Make     Kind = 'm' // launcher: here is a Box, in a file
 	Here     Kind = 'h' // box: it is there
-	Folder   Kind = 'd' // box: here is folder N of Box.Fills, filled
+	Folder   Kind = 'd' // box: here is folder N of Box.Folders, to be filled
 	Listener Kind = 'l' // box: here is a socket that listens on port N of Box.Listen
-	Ready    Kind = 'r' // box: no more of those
-	Terminal Kind = 't' // launcher: open Terminals, in Text, for a job; box: here are their masters
+	Ready    Kind = 'r' // box: no more of those; here are the masters of Box.Terminals
 	Start    Kind = 'j' // launcher: start this Job, in a file, with these three streams
 	Observer Kind = 'o' // box: here is the listener of a job's system calls
 	Started  Kind = 'b' // box: the job is about to start
@@ -85,6 +82,7 @@ const (
 // launcher reads and writes from its own Terminal on, until it says Released, or Ended with the exit code N. Failed
 // refuses what was asked for, because of Text; Stopped says that the launcher stops itself, to be continued.
 const (
+	Terminal Kind = 't' // client: here is my terminal; launcher: it is the box's now
 	Where    Kind = 'Q' // client: where is the terminal of the box? launcher: Text
 	Size     Kind = 'W' // client: the size of its terminal has changed
 	Detach   Kind = 'D' // client: go on without your terminal, with Text there; launcher: it does
