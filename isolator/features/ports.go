@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
@@ -80,19 +81,9 @@ func (p *ports) taken(port profile.Port, err error) error {
 }
 
 // listener names the process that listens on a TCP port, as far as it can be
-// seen, or "". proc(5), /proc/net/tcp: the second field is the address, the
-// fourth the state (0A listens), the tenth the inode.
+// seen, or "".
 func listener(port uint16) string {
-	var sockets []string
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		data, _ := os.ReadFile(table)
-		for line := range strings.Lines(string(data)) {
-			f := strings.Fields(line)
-			if len(f) > 9 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
-				sockets = append(sockets, "socket:["+f[9]+"]")
-			}
-		}
-	}
+	sockets := launch.Listening(port)
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())

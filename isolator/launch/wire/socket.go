@@ -57,20 +57,16 @@ func Accept(door int, outside bool) (fd, pid int, err error) {
 	if err != nil {
 		return -1, 0, err
 	}
-	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err == nil && (int(peer.Uid) != os.Getuid() || outside && !outsideBoxes(peer)) {
-		err = unix.EPERM
-	}
-	if err != nil {
+	if pid = Peer(fd); pid == 0 || outside && !outsideBoxes(pid) {
 		unix.Close(fd)
-		return -1, 0, err
+		return -1, 0, unix.EPERM
 	}
-	return fd, int(peer.Pid), nil
+	return fd, pid, nil
 }
 
-func outsideBoxes(peer *unix.Ucred) bool {
+func outsideBoxes(pid int) bool {
 	for _, kind := range []string{"pid", "user"} {
-		theirs, err := os.Readlink("/proc/" + strconv.Itoa(int(peer.Pid)) + "/ns/" + kind)
+		theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + kind)
 		ours, oerr := os.Readlink("/proc/self/ns/" + kind)
 		if err != nil || oerr != nil || theirs != ours {
 			return false
@@ -79,7 +75,7 @@ func outsideBoxes(peer *unix.Ucred) bool {
 	return true
 }
 
-// Peer is the process at the other end of a connection that was dialled, or 0; of another user it is none.
+// Peer is the process at the other end of a connection, or 0; of another user it is none.
 func Peer(fd int) int {
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil || int(peer.Uid) != os.Getuid() {
