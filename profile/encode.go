@@ -3,7 +3,6 @@ package profile
 import (
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,10 +24,8 @@ func (p *Profile) Resolved(c Context) string {
 		fmt.Fprintf(&e.b, "#   %s\n", e.path(f.Path))
 	}
 	src := p.src
-	src.Extends = strict.String{}
 	src.Mounts.Entries = p.lastMounts(c)
-	e.table(reflect.ValueOf(&src).Elem(), nil)
-	return e.b.String()
+	return e.file(&src, []string{"extends"})
 }
 
 // lastMounts leaves out mounts whose place a later file gives to another.
@@ -57,89 +54,76 @@ func (p *Profile) lastMounts(c Context) []strict.Entry[mountSpec] {
 }
 
 type encoder struct {
-	b       strings.Builder
-	home    string
-	bare    bool     // no comments that tell where values come from
-	without []string // keys that are left out
+	b    strings.Builder
+	home string
+	bare bool // no comments that tell where values come from
 }
 
-// table writes a struct of the schema: first its plain keys, then its tables,
-// since a [header] ends the table before it.
-func (e *encoder) table(v reflect.Value, path []string) {
-	var tables []func()
-	header := len(path) > 0
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous || !f.IsExported() { // of the version before
+// file writes the keys of a source table by table, without those named: first what is in none,
+// then each with its [header].
+func (e *encoder) file(src *source, without []string) string {
+	var tables []string
+	in := map[string][]strict.Key{}
+	for _, k := range strict.Keys(src) {
+		if slices.Contains(without, k.Name()) {
 			continue
 		}
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
-		sub := append(path[:len(path):len(path)], name)
-		if slices.Contains(e.without, strings.Join(sub, ".")) {
-			continue
+		table := k.Name()
+		switch k.Value.(type) {
+		case *strict.Table[string], *strict.Table[mountSpec], *strict.Tables[checkRow]:
+		default:
+			table = strict.Join(k.Path[:len(k.Path)-1]...)
 		}
-		field := v.Field(i)
-		value, at, plain := e.plain(field.Addr().Interface())
-		if !plain {
-			tables = append(tables, func() { e.section(field, sub) })
-			continue
+		if !slices.Contains(tables, table) {
+			tables = append(tables, table)
 		}
-		if value == "" {
-			continue
-		}
+		in[table] = append(in[table], k)
+	}
+	for _, table := range tables {
+		e.table(table, in[table])
+	}
+	return e.b.String()
+}
+
+// table writes the keys of a table that are written, or the one that it is.
+func (e *encoder) table(name string, keys []strict.Key) {
+	header := name != ""
+	open := func() {
 		if header {
-			fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(path...))
-			header = false
+			fmt.Fprintf(&e.b, "\n[%s]\n", name)
 		}
-		fmt.Fprintf(&e.b, "%s = %s%s\n", name, value, e.origin(at))
+		header = false
 	}
-	for _, write := range tables {
-		write()
-	}
-}
-
-// plain is the text of a value that is no table, "" where the key is not written.
-func (e *encoder) plain(field any) (text string, at strict.Pos, ok bool) {
-	switch x := field.(type) {
-	case *strict.List:
-		if x.Set {
-			text, at = e.list(x)
+	line := func(key, value string, at strict.Pos) { fmt.Fprintf(&e.b, "%s = %s%s\n", key, value, e.origin(at)) }
+	for _, k := range keys {
+		if _, is := k.Value.Written(); !is {
+			continue
 		}
-		return text, at, true
-	case strict.Setting:
-		v, set, at := x.Get()
-		if set {
-			text = tomlText(v)
+		last := k.Path[len(k.Path)-1]
+		switch x := k.Value.(type) {
+		case *strict.Tables[checkRow]:
+			for _, row := range x.Parts() {
+				fmt.Fprintf(&e.b, "\n[[%s]]\n", name)
+				header = false
+				for _, of := range row.Rows {
+					for _, v := range of.Value.Parts() {
+						line(of.Name(), v.TOML, v.At)
+					}
+				}
+			}
+		case *strict.List:
+			open()
+			value, at := e.list(x)
+			line(last, value, at)
+		default:
+			open() // also a table without entries
+			for _, v := range x.Parts() {
+				if v.Key != "" {
+					last = key(v.Key)
+				}
+				line(last, v.TOML, v.At)
+			}
 		}
-		return text, at, true
-	}
-	return "", at, false
-}
-
-// section writes a field that is a table or several.
-func (e *encoder) section(v reflect.Value, path []string) {
-	switch x := v.Addr().Interface().(type) {
-	case *strict.Table[string]:
-		entries(e, path, x, Quote)
-	case *strict.Table[mountSpec]:
-		entries(e, path, x, mountValue)
-	case *strict.Tables[checkRow]:
-		for _, row := range x.Rows {
-			fmt.Fprintf(&e.b, "\n[[%s]]\n", strict.Join(path...))
-			e.table(reflect.ValueOf(&row).Elem(), nil)
-		}
-	default:
-		e.table(v, path)
-	}
-}
-
-// entries writes a table with keys of its own.
-func entries[V any](e *encoder, path []string, t *strict.Table[V], text func(V) string) {
-	if !t.Set {
-		return
-	}
-	fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(path...))
-	for _, entry := range t.Entries {
-		fmt.Fprintf(&e.b, "%s = %s%s\n", key(entry.Key), text(entry.Value), e.origin(entry.At))
 	}
 }
 
@@ -157,7 +141,7 @@ func (e *encoder) list(l *strict.List) (string, strict.Pos) {
 			at = it.At
 		}
 		one = one && (e.bare || it.At.File == at.File)
-		items = append(items, Quote(it.Text))
+		items = append(items, strict.Quote(it.Text))
 	}
 	if line := "[" + strings.Join(items, ", ") + "]"; one && len(line) <= maxLine {
 		return line, at
@@ -173,23 +157,6 @@ func (e *encoder) list(l *strict.List) (string, strict.Pos) {
 		at = strict.Pos{}
 	}
 	return "[" + b.String() + "\n]", at
-}
-
-func mountValue(m mountSpec) string {
-	var parts []string
-	if m.Dest.Set {
-		parts = append(parts, "dest = "+Quote(m.Dest.V))
-	}
-	if m.Mode.Set {
-		parts = append(parts, "mode = "+Quote(m.Mode.V))
-	}
-	if m.Missing.Set {
-		parts = append(parts, "missing = "+Quote(m.Missing.V))
-	}
-	if len(parts) == 0 {
-		return "{}"
-	}
-	return "{ " + strings.Join(parts, ", ") + " }"
 }
 
 func (e *encoder) origin(at strict.Pos) string {
@@ -219,31 +186,5 @@ func key(s string) string {
 	if strict.Join(s) == s {
 		return s
 	}
-	return Quote(s)
-}
-
-// Quote writes a string as a profile has it: a basic string of TOML, whose escapes are not
-// quite Go's. What does not print is escaped.
-func Quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case visible.Shown(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return strict.Quote(s)
 }

@@ -35,7 +35,7 @@ func (v *validator) former(s *source) {
 	b, e, n := &s.Sandbox, &s.Env, &s.Noop
 	for _, it := range b.NetworkDeny.Items {
 		dash, host := "", it.Text
-		if rest, ok := removal(it.Text); ok {
+		if rest, ok := strict.Removal(it.Text); ok {
 			dash, host = "-", rest
 		}
 		v.now(s, it.At, "sandbox.network_deny", fmt.Sprintf(`network_allow = ["!%s"]`, host))

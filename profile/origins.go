@@ -1,9 +1,7 @@
 package profile
 
 import (
-	"fmt"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,16 +20,15 @@ type Origin struct {
 // Origins lists where every value was written, in the order of the schema.
 func (p *Profile) Origins() []Origin {
 	var out []Origin
-	src := p.src
-	walkKeys(reflect.ValueOf(&src).Elem(), nil, func(key string, x any) {
-		for _, v := range parts(x) {
-			o := Origin{Key: key, Value: v.toml, File: v.at.File, Line: v.at.Line}
-			if v.key != "" {
-				o.Key += "." + strict.Join(v.key)
+	for _, k := range strict.Keys(&p.src) {
+		for _, v := range k.Value.Parts() {
+			o := Origin{Key: k.Name(), Value: v.TOML, File: v.At.File, Line: v.At.Line}
+			if v.Key != "" {
+				o.Key += "." + strict.Join(v.Key)
 			}
 			out = append(out, o)
 		}
-	})
+	}
 	return out
 }
 
@@ -64,53 +61,4 @@ func (p *Profile) OriginsOf(g Grant) []Origin {
 		otherMode := name == "mount" && !strings.Contains(o.Value, strconv.Quote(mode)) && (mode != "ro" || o.Key != "sandbox.home_allow")
 		return otherMode || !slices.ContainsFunc(rules, func(r keyRule) bool { return o.Key == r.key || strings.HasPrefix(o.Key, r.key+".") })
 	})
-}
-
-// part is one value of a key: the value itself, an item of a list, or an entry of a table.
-type part struct {
-	key   string // of a table's entry
-	value string
-	toml  string // value as it would be written
-	at    strict.Pos
-}
-
-// parts are the values of a key that are written.
-func parts(x any) (list []part) {
-	switch x := x.(type) {
-	case *strict.List:
-		for _, it := range x.Items {
-			list = append(list, part{"", it.Text, Quote(it.Text), it.At})
-		}
-	case *strict.Table[string]:
-		for _, e := range x.Entries {
-			list = append(list, part{e.Key, e.Value, Quote(e.Value), e.At})
-		}
-	case *strict.Table[mountSpec]:
-		for _, e := range x.Entries {
-			list = append(list, part{e.Key, or(e.Value.Mode, string(RO)), mountValue(e.Value), e.At})
-		}
-	case *strict.Tables[checkRow]:
-		for _, row := range x.Rows {
-			list = append(list, part{"", row.Name.V, Quote(row.Name.V), row.Name.At})
-		}
-	case strict.Setting:
-		if v, set, at := x.Get(); set {
-			list = append(list, part{"", fmt.Sprint(v), tomlText(v), at})
-		}
-	}
-	return list
-}
-
-// tomlText writes the value of a setting.
-func tomlText(v any) string {
-	text := fmt.Sprint(v)
-	switch v.(type) {
-	case bool, int64:
-		return text
-	case strict.Choice:
-		if text == "true" || text == "false" {
-			return text
-		}
-	}
-	return Quote(text)
 }

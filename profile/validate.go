@@ -20,7 +20,7 @@ type validator struct {
 	problems strict.Problems
 	declared func() []string // see Loader
 
-	asked map[string][]string // the words that each key takes, when somebody wants to know (see JSONSchema)
+	asked map[string][]string // the words that each key takes, when somebody wants to know (see Language)
 }
 
 func (v *validator) ask(key string, words []string) {
@@ -136,7 +136,7 @@ func (v *validator) homeAllow(s *source, key string) {
 func (v *validator) hide(s *source, key string) {
 	v.filled(s.Sandbox.Hide, key)
 	for _, it := range s.Sandbox.Hide.Items {
-		if name, ok := removal(it.Text); ok && name != "" {
+		if name, ok := strict.Removal(it.Text); ok && name != "" {
 			continue // what the base has was looked at there
 		}
 		_, err := gitignore.Absolute("/", it.Text)
@@ -184,7 +184,7 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 
 // removal reports whether a key of a table removes one of the base.
 func (v *validator) removal(at strict.Pos, key, text, value string) bool {
-	name, ok := removal(text)
+	name, ok := strict.Removal(text)
 	switch {
 	case !ok:
 		return false

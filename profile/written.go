@@ -1,9 +1,8 @@
 package profile
 
 import (
-	"reflect"
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/profile/strict"
 )
@@ -25,56 +24,30 @@ func (w Written) Value() string {
 }
 
 // Keys lists every key of the language, in the order of the schema.
-func Keys() []string {
-	var out []string
-	walkKeys(reflect.ValueOf(&source{}).Elem(), nil, func(key string, _ any) { out = append(out, key) })
-	return out
-}
+func Keys() []string { return eachOf(strict.Keys(&source{}), strict.Key.Name) }
 
 // Written returns the keys that the profile and what it extends set, in the order of the schema.
-func (p *Profile) Written() []Written {
-	var out []Written
-	src := p.src
-	walkKeys(reflect.ValueOf(&src).Elem(), nil, func(key string, x any) {
-		if w, ok := written(x); ok {
-			w.Key = key
+func (p *Profile) Written() (out []Written) {
+	for _, k := range strict.Keys(&p.src) {
+		w := Written{Key: k.Name()}
+		for _, v := range k.Value.Parts() {
+			if w.At = v.At; v.Key == "" {
+				w.Values = append(w.Values, v.Text)
+				continue
+			}
+			if w.Key == "mounts" {
+				v.Text = cmp.Or(v.Text, string(RO))
+			}
+			w.Values, w.Pairs = append(w.Values, v.Key), append(w.Pairs, KV{v.Key, v.Text})
+		}
+		if list, ok := k.Value.(*strict.List); ok {
+			w.At = list.At
+		}
+		if w.Values != nil {
 			out = append(out, w)
 		}
-	})
+	}
 	return out
-}
-
-// walkKeys calls f for every key below a struct of the schema, with a pointer to its value.
-func walkKeys(v reflect.Value, path []string, f func(key string, x any)) {
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		if field.Anonymous || !field.IsExported() { // of the version before
-			continue
-		}
-		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
-		sub := append(slices.Clip(path), name)
-		if strings.HasSuffix(field.Type.PkgPath(), "/strict") {
-			f(strings.Join(sub, "."), v.Field(i).Addr().Interface())
-		} else {
-			walkKeys(v.Field(i), sub, f)
-		}
-	}
-}
-
-func written(x any) (w Written, set bool) {
-	for _, v := range parts(x) {
-		w.At = v.at
-		switch x.(type) {
-		case *strict.Table[string], *strict.Table[mountSpec]:
-			w.Values, w.Pairs = append(w.Values, v.key), append(w.Pairs, KV{v.key, v.value})
-		default:
-			w.Values = append(w.Values, v.value)
-		}
-	}
-	if list, ok := x.(*strict.List); ok {
-		w.At = list.At
-	}
-	return w, len(w.Values) > 0
 }
 
 // Portable returns the profile merged with everything it extends, as the text of one
@@ -84,9 +57,8 @@ func written(x any) (w Written, set bool) {
 //
 // proc, unless it is "", is what /proc is where the profile leaves it to what works.
 func (p *Profile) Portable(without, inherit []string, proc string) string {
-	e := &encoder{bare: true, without: without}
+	e := &encoder{bare: true}
 	src := p.src
-	src.Extends = strict.String{}
 	if v := &src.Sandbox.Proc; proc != "" && (!v.Set || v.V == "auto") {
 		v.V, v.Set = proc, true
 	}
@@ -97,6 +69,5 @@ func (p *Profile) Portable(without, inherit []string, proc string) string {
 			list.Items, list.Set = append(list.Items, strict.Item{Text: name}), true
 		}
 	}
-	e.table(reflect.ValueOf(&src).Elem(), nil)
-	return e.b.String()
+	return e.file(&src, append(without, "extends"))
 }

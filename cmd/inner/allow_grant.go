@@ -170,11 +170,11 @@ func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
 type edit func(text string) (string, error)
 
 func appended(item string, key ...string) edit {
-	return func(text string) (string, error) { return strict.Append(text, key, profile.Quote(item)) }
+	return func(text string) (string, error) { return strict.Append(text, key, strict.Quote(item)) }
 }
 
 func set(value string, key ...string) edit {
-	return func(text string) (string, error) { return strict.Edit(text, key, profile.Quote(value)) }
+	return func(text string) (string, error) { return strict.Edit(text, key, strict.Quote(value)) }
 }
 
 // editsFor are the lines that may grant what is wanted, the narrowest first.

@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
-
-	"github.com/enr/inner/profile"
 )
 
 func main() {
@@ -36,7 +34,7 @@ func run(args []string) error {
 	var err error
 	switch {
 	case len(args) == 1 && args[0] == "schema":
-		out, err = profile.JSONSchema()
+		out, err = schema()
 	case len(args) == 2 && args[0] == "manual":
 		out, err = manual(args[1])
 	case len(args) == 2 && args[0] == "sbom":

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
 // profileLines are lines of a profile.
@@ -20,7 +20,7 @@ func (b *profileLines) add(format string, args ...any) { fmt.Fprintf(b, format+"
 func (b *profileLines) list(key string, values []string) {
 	var quoted []string
 	for _, v := range values {
-		quoted = append(quoted, profile.Quote(v))
+		quoted = append(quoted, strict.Quote(v))
 	}
 	switch n := len(quoted); {
 	case n >= 4:
@@ -81,7 +81,7 @@ func (l *Needs) sandbox(b *profileLines, short func(string) string) {
 	}
 	b.list("home_allow", homeAllow)
 	for _, h := range l.Hidden {
-		b.add("# asked for and hidden: allow = [%s] would show it; think first", profile.Quote(h.Key))
+		b.add("# asked for and hidden: allow = [%s] would show it; think first", strict.Quote(h.Key))
 		for _, p := range h.Paths {
 			b.add("#   %s", visible.Text(short(p)))
 		}
@@ -101,7 +101,7 @@ func (l *Needs) mounts(b *profileLines, short func(string) string) {
 		if m.Cache {
 			b.add("# tools outside use what the box writes into this cache; home = \"own\" gives it one of its own")
 		}
-		text := fmt.Sprintf("%s = %q", profile.Quote(inProfile(short(m.Path))), m.Mode)
+		text := fmt.Sprintf("%s = %q", strict.Quote(inProfile(short(m.Path))), m.Mode)
 		if m.Missing {
 			text = "# " + text + " # written, and not on the host: make it first"
 		}

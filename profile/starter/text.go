@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
 // NetworkWords are the values of Choice.Network.
@@ -44,7 +45,7 @@ func (p Choice) Text(g Agent) string {
 		line("# After a change: inner allow")
 	}
 	line(`schema_version = "1"`)
-	line("description    = %s", profile.Quote(g.Title+" in "+in))
+	line("description    = %s", strict.Quote(g.Title+" in "+in))
 	line("# The built-in profile: this folder can be changed, the home folder is not the host's, and the")
 	line("# agent has a copy of its login and settings. What is here comes on top.")
 	line("extends        = %q", g.Base)
@@ -81,7 +82,7 @@ func (p Choice) Text(g Agent) string {
 	}
 	line("[mounts]")
 	for _, m := range p.Mounts {
-		line("%s = %q", profile.Quote(strings.ReplaceAll(m.Path, "$", "$$")), m.Mode)
+		line("%s = %q", strict.Quote(strings.ReplaceAll(m.Path, "$", "$$")), m.Mode)
 	}
 	return b.String()
 }
@@ -90,7 +91,7 @@ func (p Choice) Text(g Agent) string {
 func quoted(list []string) string {
 	out := make([]string, len(list))
 	for i, item := range list {
-		out[i] = profile.Quote(item)
+		out[i] = strict.Quote(item)
 	}
 	return strings.Join(out, ", ")
 }

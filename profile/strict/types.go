@@ -1,22 +1,15 @@
 package strict
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Value is one setting. Set tells a written false from a missing key.
 type Value[T any] struct {
 	V   T
 	Set bool
 	At  Pos
-}
-
-// Get returns the value, whether it was written, and where.
-func (x *Value[T]) Get() (v any, set bool, at Pos) { return x.V, x.Set, x.At }
-
-// Take makes the setting what another one of its type is.
-func (x *Value[T]) Take(from Setting) { *x = *from.(*Value[T]) }
-
-// Setting is a pointer to a Value of any type.
-type Setting interface {
-	Get() (v any, set bool, at Pos)
-	Take(from Setting)
 }
 
 // Scalar is the text of a value that may be written as a string or a number.
@@ -107,11 +100,6 @@ type Tables[T any] struct {
 	At   Pos
 }
 
-// decodable is a type that decodes itself.
-type decodable interface {
-	decode(d *decoder, n *node, path []string)
-}
-
 func (x *Value[T]) decode(d *decoder, n *node, path []string) {
 	if d.scalar(&x.V, n, path) {
 		x.Set, x.At = true, d.pos(n)
@@ -179,5 +167,134 @@ func (x *Tables[T]) decode(d *decoder, n *node, path []string) {
 		var t T
 		d.into(&t, kid, path)
 		x.Rows = append(x.Rows, t)
+	}
+}
+
+// Written reports whether the setting is written, and where.
+func (x *Value[T]) Written() (at Pos, ok bool) { return x.At, x.Set }
+
+// Written reports whether the list is written, and where.
+func (x *List) Written() (at Pos, ok bool) { return x.At, x.Set }
+
+// Written reports whether the table is written, and where.
+func (x *Table[T]) Written() (at Pos, ok bool) { return x.At, x.Set }
+
+// Written reports whether the tables are written, and where.
+func (x *Tables[T]) Written() (at Pos, ok bool) { return x.At, x.Set }
+
+// Parts is the value.
+func (x *Value[T]) Parts() []Part {
+	if !x.Set {
+		return nil
+	}
+	text := fmt.Sprint(x.V)
+	toml := Quote(text)
+	switch any(x.V).(type) {
+	case bool, int64:
+		toml = text
+	case Choice:
+		if text == "true" || text == "false" {
+			toml = text
+		}
+	}
+	return []Part{{Text: text, TOML: toml, At: x.At}}
+}
+
+// Parts are the items.
+func (x *List) Parts() (list []Part) {
+	for _, it := range x.Items {
+		list = append(list, Part{Text: it.Text, TOML: Quote(it.Text), At: it.At})
+	}
+	return list
+}
+
+// Parts are the entries.
+func (x *Table[T]) Parts() (list []Part) {
+	for _, e := range x.Entries {
+		text, toml := inline(&e.Value)
+		list = append(list, Part{Key: e.Key, Text: text, TOML: toml, At: e.At})
+	}
+	return list
+}
+
+// Parts are the tables, each with its first value.
+func (x *Tables[T]) Parts() (list []Part) {
+	for i := range x.Rows {
+		p := Part{Rows: Keys(&x.Rows[i])}
+		if first := p.Rows[0].Value.Parts(); first != nil {
+			p.Text, p.TOML, p.At = first[0].Text, first[0].TOML, first[0].At
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func (x *Value[T]) merge(child Field, how, _ string, _ *Problems) {
+	if c := child.(*Value[T]); c.Set || how == "own" {
+		*x = *c
+	}
+}
+
+func (x *List) merge(child Field, how, key string, problems *Problems) {
+	c := child.(*List)
+	switch {
+	case !c.Set:
+		return
+	case how == "replace":
+		*x = *c
+		return
+	}
+	gone := removals(key, x.Texts(), c.Texts(), func(i int) Pos { return c.Items[i].At }, problems)
+	seen := map[string]bool{}
+	var kept, added []Item
+	for _, it := range x.Items {
+		if !gone[it.Text] {
+			kept = append(kept, it)
+		}
+	}
+	for _, it := range c.Items {
+		if _, is := Removal(it.Text); !is {
+			added = append(added, it)
+		}
+	}
+	if how == "first" {
+		kept, added = added, kept
+	}
+	*x = List{Set: true, At: c.At}
+	for _, it := range append(kept, added...) { // each once
+		if !seen[it.Text] {
+			x.Items = append(x.Items, it)
+		}
+		seen[it.Text] = true
+	}
+}
+
+func (x *Table[T]) merge(child Field, _, key string, problems *Problems) {
+	c := child.(*Table[T])
+	if !c.Set {
+		return
+	}
+	gone := removals(key, x.Keys(), c.Keys(), func(i int) Pos { return c.Entries[i].At }, problems)
+	place := map[string]int{}
+	out := Table[T]{Set: true, At: c.At}
+	for _, e := range x.Entries {
+		if !gone[e.Key] {
+			place[e.Key] = len(out.Entries)
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	for _, e := range c.Entries {
+		if i, known := place[e.Key]; known {
+			out.Entries[i] = e
+		} else if _, is := Removal(e.Key); !is {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	*x = out
+}
+
+func (x *Tables[T]) merge(child Field, _, _ string, _ *Problems) {
+	if c := child.(*Tables[T]); c.Set {
+		*x = Tables[T]{Set: true, At: c.At, Rows: slices.Concat(x.Rows, c.Rows)}
 	}
 }

@@ -99,7 +99,7 @@ func Parse(text string) (parts []string, key string, err error) {
 // Set returns the text of a config.toml with one key set and everything else as
 // it was. The result has been read back: it is valid and holds the value.
 func Set(file profile.File, key []string, value string) ([]byte, error) {
-	return edited(file, key, value, func(text string) (string, error) { return strict.Edit(text, key, profile.Quote(value)) })
+	return edited(file, key, value, func(text string) (string, error) { return strict.Edit(text, key, strict.Quote(value)) })
 }
 
 // Unset is Set, taking the key out.

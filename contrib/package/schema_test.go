@@ -1,4 +1,4 @@
-package profile
+package main
 
 import (
 	"bytes"
@@ -11,7 +11,16 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/enr/inner/profile"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // editor is a JSON schema as an editor applies it.
 type editor struct {
@@ -21,7 +30,7 @@ type editor struct {
 
 func newEditor(t *testing.T) editor {
 	t.Helper()
-	data, err := JSONSchema()
+	data, err := schema()
 	must(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	must(t, err)
@@ -39,7 +48,8 @@ func (e editor) refuses(t *testing.T, text string) bool {
 	_, err := toml.Decode(text, &values)
 	must(t, err)
 	refusal := e.applied.Validate(plainValues(values))
-	if _, problems := parse(File{Path: "p.toml", Data: []byte(text)}, func() []string { return []string{"declared"} }); refusal != nil && len(problems) == 0 {
+	loader := profile.Loader{Declared: func() []string { return []string{"declared"} }}
+	if _, err := loader.LoadBytes(profile.File{Path: "/p.toml", Data: []byte(text)}, profile.Direct); refusal != nil && err == nil {
 		t.Errorf("%s\nis a profile, and the schema refuses it: %v", text, refusal)
 	}
 	return refusal != nil
@@ -65,7 +75,7 @@ func plainValues(v any) any {
 func TestJSONSchemaTakesProfiles(t *testing.T) {
 	e := newEditor(t)
 	seen := 0
-	for _, pattern := range []string{"builtin/*.toml", "../contrib/profiles/*.toml", "testdata/published/*.toml"} {
+	for _, pattern := range []string{"../../profile/builtin/*.toml", "../profiles/*.toml", "../../profile/testdata/published/*.toml"} {
 		files, err := filepath.Glob(pattern)
 		must(t, err)
 		for _, file := range files {

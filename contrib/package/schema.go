@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// node is a part of a JSON schema (draft 7, which editors read).
+type node map[string]any
+
+// schema describes the profile language to editors: keys, types and words. What it refuses, the
+// loader refuses too; the loader refuses more.
+func schema() ([]byte, error) {
+	keys, words := profile.Language()
+	root := describer(words).table("", keys)
+	root["$schema"], root["title"] = "http://json-schema.org/draft-07/schema#", "a profile of inner"
+	root["required"] = []string{"schema_version"}
+	data, err := json.MarshalIndent(root, "", "  ")
+	return append(data, '\n'), err
+}
+
+// describer knows the words of keys.
+type describer map[string][]string
+
+// table is the schema of a table with these keys, whose own key is prefix.
+func (d describer) table(prefix string, keys []strict.Key) node {
+	object := func() node { return node{"type": "object", "properties": node{}, "additionalProperties": false} }
+	root := object()
+	whole := root
+	for _, k := range keys {
+		properties := root["properties"].(node)
+		for _, part := range k.Path[:len(k.Path)-1] {
+			if properties[part] == nil {
+				properties[part] = object()
+			}
+			properties = properties[part].(node)["properties"].(node)
+		}
+		of := d.refined(prefix+k.Name(), k.Value)
+		if properties[k.Path[len(k.Path)-1]] = of; k.Short {
+			whole = node{"anyOf": []node{of, root}}
+		}
+	}
+	return whole
+}
+
+// refined is the schema of what v points to, with what is known of a key besides its type.
+func (d describer) refined(key string, v any) node {
+	n := d.plain(key, v)
+	if strings.HasPrefix(key, "mounts.") { // the validator calls the mode by its path
+		key = strings.TrimSuffix(key, ".mode")
+	}
+	asked, known := d[key]
+	switch {
+	case key == "capabilities": // a user may declare others
+		n["items"] = node{"type": "string", "examples": asked}
+	case key == "output.record":
+		n["examples"] = []any{true, false, "audit"}
+	case key == "output.timeout_seconds":
+		n["minimum"], n["maximum"] = 0, profile.MaxSeconds
+	case key == "mounts": // "-PATH" = "" removes one of the base
+		n["patternProperties"] = node{"^-": node{"type": []string{"string", "object"}, "maxLength": 0}}
+	case key == "verify.custom.checks":
+		n["items"].(node)["required"] = []string{"name", "cmd"}
+	case known && n["type"] == "array":
+		n["items"] = node{"type": "string", "anyOf": []node{
+			{"enum": asked},
+			{"pattern": "^-(" + strings.Join(asked, "|") + ")$"},
+		}}
+	case known && n["type"] == "string":
+		n["enum"] = asked
+	}
+	return n
+}
+
+func (d describer) plain(key string, v any) node {
+	switch v.(type) {
+	case *strict.String, *string:
+		return node{"type": "string"}
+	case *strict.Bool:
+		return node{"type": "boolean"}
+	case *strict.Int:
+		return node{"type": "integer"}
+	case *strict.Number:
+		return node{"type": []string{"string", "number"}}
+	case *strict.Switch:
+		return node{"type": []string{"string", "boolean"}}
+	case *strict.List:
+		return node{"type": "array", "items": node{"type": "string"}}
+	}
+	of := func(t reflect.Type) any { return reflect.New(t).Interface() }
+	if entries, ok := reflect.TypeOf(v).Elem().FieldByName("Entries"); ok { // a Table
+		value, _ := entries.Type.Elem().FieldByName("Value")
+		return node{"type": "object", "additionalProperties": d.refined(key+"."+strict.Join("*"), of(value.Type))}
+	}
+	if rows, ok := reflect.TypeOf(v).Elem().FieldByName("Rows"); ok { // Tables
+		return node{"type": "array", "items": d.table(key+".", strict.Keys(of(rows.Type.Elem())))}
+	}
+	return d.table(key+".", strict.Keys(v))
+}
