@@ -4,7 +4,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/lazy"
 )
+
+// What may claim words in a text that is no TOML: a key, a list as far as it goes or else the first
+// string of a line, and the strings in that, comments passed over. What stands between three quotes
+// was put between one.
+var (
+	claimKey   = lazy.Regexp(`(?:^|[^\w-])(?:commands|cmd)["' \t]*=\s*`)
+	claimValue = lazy.Regexp(`^(?:\[(?:"[^"\n]*"|'[^'\n]*'|#[^\n]*|[^\]="'#])*|[^\n"'#]*(?:"[^"\n]*"|'[^'\n]*'))`)
+	claimWord  = lazy.Regexp(`#[^\n]*|"([^"\n]*)"|'([^'\n]*)'`)
+	claimLines = lazy.Regexp(`"""[\r\n]*|'''[\r\n]*`)
+)
+
+const maxScanned = 64
 
 // ScanClaims guesses the words that a profile which does not parse would claim,
 // so that they keep refusing to run instead of running outside the sandbox: the
@@ -18,63 +32,10 @@ func ScanClaims(data []byte, base string) []string {
 		}
 	}
 	add(strings.TrimSuffix(base, ".toml"))
-	text := string(data[:min(len(data), MaxFileSize)])
-	for _, key := range []string{"commands", "cmd"} {
-		before, rest, found := strings.Cut(text, key)
-		for ; found; before, rest, found = strings.Cut(rest, key) {
-			if before != "" && (nameByte(before[len(before)-1]) || before[len(before)-1] == '-') {
-				continue // the end of a longer name
-			}
-			for _, word := range quotedValues(rest) {
-				add(filepath.Base(word))
-			}
-		}
-	}
-	return out
-}
-
-const maxScanned = 64
-
-// quotedValues returns the strings of the value after a key, up to the end of
-// the list or of the line.
-func quotedValues(rest string) []string {
-	rest = strings.TrimLeft(rest, "\"' \t")
-	rest, ok := strings.CutPrefix(rest, "=")
-	if !ok {
-		return nil
-	}
-	rest = strings.TrimLeft(rest, " \t\r\n")
-	list := strings.HasPrefix(rest, "[")
-	var out []string
-	for len(out) < maxScanned {
-		i := strings.IndexAny(rest, "\"'#\n]=")
-		if i < 0 {
-			return out
-		}
-		c := rest[i]
-		rest = rest[i+1:]
-		switch {
-		case c == '"' || c == '\'':
-			if text, several := strings.CutPrefix(rest, string([]byte{c, c})); several { // lines between three quotes
-				rest = strings.TrimLeft(text, "\r\n")
-			}
-			end := strings.IndexAny(rest, string(c)+"\n")
-			if end < 0 {
-				return out
-			}
-			if rest[end] == c {
-				out = append(out, rest[:end])
-				end++
-			}
-			if rest = rest[end:]; !list {
-				return out
-			}
-		case c == '#':
-			if _, rest, ok = strings.Cut(rest, "\n"); !ok || !list {
-				return out
-			}
-		case list == (c != '\n'): // the end of the list, or of the line
-			return out
+	text := claimLines().ReplaceAllStringFunc(string(data[:min(len(data), MaxFileSize)]), func(quotes string) string { return quotes[:1] })
+	for _, at := range claimKey().FindAllStringIndex(text, -1) {
+		for _, word := range claimWord().FindAllStringSubmatch(claimValue().FindString(text[at[1]:]), maxScanned) {
+			add(filepath.Base(word[1] + word[2]))
 		}
 	}
 	return out
