@@ -270,15 +270,15 @@ func (g *granter) git(rc *RunConfig) {
 	g.narrow("layer", "git", "has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens")
 	g.tighten("git", "git.strip_sections", "does not have these of your git settings", texts(git.StripSections))
 	g.list("git", "git.overrides", "sets for git", texts(eachOf(git.Overrides, func(kv KV) string {
-		if secretGitSetting(kv.Key, kv.Value) {
+		if SecretGitSetting(kv.Key, kv.Value) {
 			return kv.Key + " (value not shown)"
 		}
 		return kv.Key + "=" + kv.Value
 	})))
 }
 
-// secretGitSetting reports whether a setting of git has a login in it.
-func secretGitSetting(key, value string) bool {
+// SecretGitSetting reports whether a setting of git has a login in it.
+func SecretGitSetting(key, value string) bool {
 	return LooksSecret(key) || HasLogin(value) || HasLogin(key) || strings.HasSuffix(strings.ToLower(key), "extraheader")
 }
 

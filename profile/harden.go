@@ -85,7 +85,7 @@ func (h *hardener) allow(key string) {
 		ok := it.Text == "nested-user-ns"
 		if !ok {
 			why := "it stays hidden"
-			if slices.Contains(layerWords(), it.Text) {
+			if slices.Contains(LayerWords(), it.Text) {
 				why = "this layer stays on"
 			}
 			h.say("%s: %q is dropped: %s", key, it.Text, why)

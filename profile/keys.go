@@ -23,7 +23,6 @@ type keyRule struct {
 
 	container says                          // why no container engine can hold it; nil: the plan shows that
 	remote    func(h *hardener, key string) // what becomes of it in a profile from a URL
-	export    Export                        // what becomes of it elsewhere, see package isolator/export
 }
 
 // kept is for what a profile from a URL may say.

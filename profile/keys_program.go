@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"strings"
 	"time"
 
 	"github.com/enr/inner/profile/strict"
@@ -10,19 +9,6 @@ import (
 // The rows of keyRules for [mounts], [env], [git], and for the program and what it leaves.
 
 func environmentRules() []keyRule {
-	unclaimed := func(g Given, item, mode string) bool {
-		return mode != string(Tmpfs) && item != System && !g.Volume(item)
-	}
-	secret := refused("its value looks like a secret: inherit the variable, and --secret-env VARIABLE=NAME/KEY").when("values that look like secrets",
-		func(_ Given, item, value string) bool { return (Env{}).Hidden(item, value) })
-	filled := refused("its value is made of a variable of yours: inherit that, and --secret-env VARIABLE=NAME/KEY").when("values made of other variables than HOME, USER and PATH", madeOfYours)
-	login := podAndJob(refused("it looks like a login: the token for git is --secret publish=NAME").when("values that look like secrets",
-		func(_ Given, item, value string) bool { return secretGitSetting(item, value) }))
-	bare := partly("the container has it only by --secret-env VARIABLE=NAME/KEY, or --secret").when("names that look like secrets, without --secret-env",
-		func(g Given, item, _ string) bool {
-			return LooksSecret(item) && !strings.Contains(item, "*") && !g.Variable(item)
-		})
-	theirs := "the variables are those of the container"
 	return []keyRule{
 		{ // what shows a hidden resource elsewhere is refused for every profile
 			key:    "mounts",
@@ -30,17 +16,12 @@ func environmentRules() []keyRule {
 			grants: "writes reads copies hides",
 			say:    (*granter).folders, // and of all other keys that are about files
 			remote: (*hardener).mounts,
-			export: pod(
-				refused("the copy, and what changed in it, would go with the pod").when("mode `safe-rw`", func(_ Given, _, mode string) bool { return mode == string(SafeRW) }),
-				refused("it is a folder of your machine: --volume PATH=pvc:NAME names the volume that stands for it").when("`ro` and `rw` without --volume", unclaimed),
-			),
 		},
 
 		{
 			key:    "env.clearenv",
 			grants: "passes",
 			remote: switchOff("your environment stays outside", false, func(s *source) *strict.Bool { return &s.Env.Clearenv }),
-			export: pod(partly(theirs, "false")),
 		},
 		{
 			key:    "env.inherit",
@@ -48,14 +29,12 @@ func environmentRules() []keyRule {
 			grants: "secret passes",
 			say:    (*granter).variables, // and of the other keys of [env]
 			remote: (*hardener).inherit,
-			export: pod(bare),
 		},
 		{
 			key:    "env.set",
 			check:  (*validator).set,
 			grants: "sets",
 			remote: (*hardener).set,
-			export: Export{Nested: []Case{secret, filled}, Slurm: []Case{secret}},
 		},
 		{
 			key:    "env.path_prepend",
@@ -71,32 +50,26 @@ func environmentRules() []keyRule {
 			grants: "git layer",
 			say:    (*granter).git,
 			remote: kept,
-			export: pod(partly("the container has no git settings of yours")),
 		},
-		{key: "git.overrides", check: (*validator).gitOverrides, grants: "git layer", remote: kept, export: login},
+		{key: "git.overrides", check: (*validator).gitOverrides, grants: "git layer", remote: kept},
 	}
 }
 
 func programRules() []keyRule {
-	terminal := Export{Nested: []Case{refused("nobody sits at it", "true")}, Slurm: []Case{refused("a batch job has no terminal", "true")}}
-	address := podAndJob(refused("it is an address with a login in it: inherit a variable, and --secret-env VARIABLE=NAME/KEY").when("addresses with a login",
-		func(_ Given, item, _ string) bool { return HasLogin(item) }))
 	return []keyRule{
 		{key: "entrypoint.cmd", check: (*validator).program, grants: "runs", say: (*granter).program, remote: kept},
-		{key: "entrypoint.args", grants: "runs", remote: kept, export: address},
-		{key: "entrypoint.interactive", remote: kept, export: terminal},
-		{key: "entrypoint.tui", remote: kept, export: terminal},
+		{key: "entrypoint.args", grants: "runs", remote: kept},
+		{key: "entrypoint.interactive", remote: kept},
+		{key: "entrypoint.tui", remote: kept},
 		{
 			key:    "entrypoint.cursor_fix",
 			check:  oneWord(func(s *source) *strict.String { return &s.Entrypoint.CursorFix }, cursorFixes),
 			remote: kept,
-			export: pod(partly("there is no terminal")),
 		},
 		{
 			key:    "entrypoint.workdir",
 			check:  func(v *validator, s *source, key string) { v.text(s.Entrypoint.Workdir, key) },
 			remote: reset("it works where you are", func(s *source) *strict.String { return &s.Entrypoint.Workdir }),
-			export: pod(refused("the working folder of a pod is the clone of --repo")),
 		},
 		{
 			key:    "entrypoint.history",
@@ -107,7 +80,6 @@ func programRules() []keyRule {
 				g.list("history", "history", "offers in the shell history", texts(rc.Entrypoint.History))
 			},
 			remote: kept,
-			export: pod(refused("the history of your shells is on your machine")),
 		},
 
 		{
@@ -120,7 +92,6 @@ func programRules() []keyRule {
 			check:  func(v *validator, s *source, key string) { v.text(s.Output.Log, key) },
 			grants: "writes",
 			remote: reset("the log is kept where your others are", func(s *source) *strict.String { return &s.Output.Log }),
-			export: pod(refused("the log of a pod is its output")),
 		},
 		{
 			key:    "output.timeout_seconds",
@@ -145,16 +116,11 @@ func programRules() []keyRule {
 			},
 			grants: "writes",
 			remote: (*hardener).record,
-			export: pod(
-				refused("there is no terminal to record", "true"),
-				partly("the audit log goes with the pod; its output is the record", "audit"),
-			),
 		},
 		{
 			key:    "output.review",
 			take:   func(r *resolver) { r.rc.Output.Review = r.s.Output.Review.V || r.c.Overrides.Keep },
 			remote: kept,
-			export: pod(refused("the copies of a run would go with the pod", "true")),
 		},
 		{ // of calls, which a pod has none of
 			key:   "output.max_output",

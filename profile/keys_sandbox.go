@@ -1,19 +1,10 @@
 package profile
 
-import (
-	"slices"
-
-	"github.com/enr/inner/profile/strict"
-)
+import "github.com/enr/inner/profile/strict"
 
 // The rows of keyRules for what stands above all tables, and for [shim] and [sandbox].
 
 func generalRules() []keyRule {
-	capabilities := pod(
-		refused("there is no login for it: --secret CAPABILITY=NAME names the Secret that has it").when("without --secret",
-			func(g Given, item, _ string) bool { return !g.Login(item) }),
-		partly("its login is variables of the Secret; your settings of it do not travel"),
-	)
 	return []keyRule{
 		{key: "schema_version", check: (*validator).version, remote: kept},
 		{key: "name", check: (*validator).name, remote: kept},
@@ -23,9 +14,8 @@ func generalRules() []keyRule {
 			key:    "workspaces_path",
 			check:  func(v *validator, s *source, key string) { v.text(s.WorkspacesPath, key) },
 			remote: reset("a remote profile does not choose where folders are created", func(s *source) *strict.String { return &s.WorkspacesPath }),
-			export: pod(refused("its folders are made on your machine")),
 		},
-		{key: "experimental", remote: kept, export: podAndJob(refused("an experimental profile does not start", "true"))},
+		{key: "experimental", remote: kept},
 		{
 			key: "capabilities",
 			check: func(v *validator, s *source, key string) {
@@ -38,7 +28,6 @@ func generalRules() []keyRule {
 			},
 			container: when("the programs and settings of agents are this computer's, not the image's", func(rc *RunConfig) bool { return len(rc.Capabilities) > 0 }),
 			remote:    kept,
-			export:    capabilities,
 		},
 		{
 			key:    "sync_credentials",
@@ -47,7 +36,6 @@ func generalRules() []keyRule {
 			beyond: "login",
 			say:    (*granter).login,
 			remote: switchOff("a login is not written back", true, func(s *source) *strict.Bool { return &s.SyncCredentials }),
-			export: pod(partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
 		},
 
 		{key: "shim.commands", check: (*validator).commands, remote: kept}, // claims nothing: a URL is typed, and nobody types in a pod
@@ -56,16 +44,14 @@ func generalRules() []keyRule {
 }
 
 func networkRules() []keyRule {
-	full := "the network of a pod is the engine's; list hosts in network_allow, with network_mode = \"allowlist\""
 	return []keyRule{
-		{key: "sandbox.network", grants: "network", remote: kept, export: pod(refused(full, "true"))},
+		{key: "sandbox.network", grants: "network", remote: kept},
 		{
 			key:    "sandbox.network_mode",
 			check:  (*validator).networkMode,
 			grants: "network",
 			say:    (*granter).network,
 			remote: kept,
-			export: pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
 		},
 		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: (*hardener).networkAllow},
 		{
@@ -73,14 +59,12 @@ func networkRules() []keyRule {
 			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.Publish, key) },
 			grants: "network",
 			remote: dropAll("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish }),
-			export: pod(refused("the network of a pod cannot be reached from your computer")),
 		},
 		{
 			key:    "sandbox.host_ports",
 			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.HostPorts, key) },
 			grants: "network",
 			remote: dropAll("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts }),
-			export: pod(refused("the services of your computer are not the pod's")),
 		},
 	}
 }
@@ -88,8 +72,6 @@ func networkRules() []keyRule {
 func sandboxRules() []keyRule {
 	clipboard := func(rc *RunConfig) bool { return rc.Clipboard }
 	devices := func(rc *RunConfig) bool { return len(rc.Devices) > 0 }
-	whole := partly("the whole container has this limit, inner's own processes included")
-	unheld := refused("for a plain user, where control groups are of version 1, podman starts the pod without this limit")
 	return []keyRule{
 		{
 			key:    "sandbox.clipboard",
@@ -103,7 +85,6 @@ func sandboxRules() []keyRule {
 			},
 			container: when("a container has no display", clipboard),
 			remote:    switchOff("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard }),
-			export:    pod(refused("a pod has no clipboard", "true")),
 		},
 		{
 			key:    "sandbox.devices",
@@ -116,7 +97,6 @@ func sandboxRules() []keyRule {
 			},
 			container: when("the devices of a container are its engine's", devices),
 			remote:    dropAll("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices }),
-			export:    pod(refused("a pod gets no device of its node")),
 		},
 		{
 			key:    "sandbox.allow",
@@ -129,8 +109,6 @@ func sandboxRules() []keyRule {
 			},
 			container: nestedContainers,
 			remote:    (*hardener).allow,
-			export: pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env").when("what is hidden otherwise",
-				func(_ Given, item, _ string) bool { return !slices.Contains(layerWords(), item) })),
 		},
 		{
 			key:    "sandbox.base",
@@ -167,17 +145,12 @@ func sandboxRules() []keyRule {
 			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Home }, homes),
 			grants: "reads writes",
 			remote: (*hardener).home,
-			export: pod(
-				partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", withoutHome),
-				partly("a home in a pod is empty, but for --volume", "host"),
-			),
 		},
 		{
 			key:    "sandbox.home_allow",
 			check:  (*validator).homeAllow,
 			grants: "reads",
 			remote: func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) },
-			export: pod(partly("a home in a pod is empty, but for --volume; programs come with the image")),
 		},
 		{
 			key:    "sandbox.hide",
@@ -201,12 +174,6 @@ func sandboxRules() []keyRule {
 			grants:    "layer",
 			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
 			remote:    kept,
-			export: Export{
-				Nested: []Case{
-					refused("engines cover parts of a container's /proc, and where they do the kernel mounts no fresh one", "fresh"),
-					partly("it is `bind`: the container's, in which are inner's own processes", "auto"),
-				},
-			},
 		},
 		{
 			key:    "sandbox.landlock",
@@ -219,14 +186,12 @@ func sandboxRules() []keyRule {
 			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Backend }, backends),
 			grants: "reads",
 			remote: kept,
-			export: pod(refused("the engine is the one of --to", "podman", "docker")),
 		},
 		{
 			key:    "sandbox.image",
 			check:  (*validator).image,
 			grants: "reads",
 			remote: kept, // never fetched by inner, and shown
-			export: pod(refused("the image is the one of --image")),
 		},
 		{
 			key:    "sandbox.limits.memory",
@@ -234,9 +199,8 @@ func sandboxRules() []keyRule {
 			grants: "limit",
 			say:    (*granter).limits,
 			remote: kept,
-			export: Export{Nested: []Case{whole}, Podman: []Case{unheld}},
 		},
-		{key: "sandbox.limits.cpu", grants: "limit", remote: kept, export: Export{Nested: []Case{whole}, Podman: []Case{unheld}}},
+		{key: "sandbox.limits.cpu", grants: "limit", remote: kept},
 		{
 			key:    "sandbox.limits.pids",
 			grants: "limit",

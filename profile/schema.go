@@ -152,8 +152,8 @@ func cursorFixes() []string  { return []string{"", "newlines", "shell"} }
 func records() []string      { return []string{"true", "false", "audit"} } // the first two without quotes, too
 func severities() []string   { return []string{"critical", "high", "medium", "info"} }
 
-// layerWords are the words of [sandbox] allow that switch a layer off.
-func layerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }
+// LayerWords are the words of [sandbox] allow that switch a layer off.
+func LayerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }
 
 // Capabilities returns the names [capabilities] takes, besides those that the
 // user declares.

@@ -95,7 +95,7 @@ func TestEachKeyAlone(t *testing.T) {
 				others := slices.ContainsFunc(refused, func(f Finding) bool { return f.Key != row.Key })
 				for _, f := range append(refused, said...) {
 					if f.Key == row.Key {
-						found[f.Words], alone[f.Words] = true, alone[f.Words] || !others || f.Verdict == profile.Partly
+						found[f.Words], alone[f.Words] = true, alone[f.Words] || !others || f.Verdict == Partly
 					}
 				}
 			}

@@ -12,7 +12,7 @@ import (
 type Finding struct {
 	Key     string
 	Item    string // of a list or a table; "" for a key with one value
-	Verdict profile.Verdict
+	Verdict Verdict
 	Words   string
 }
 
@@ -29,13 +29,13 @@ func (f Finding) String() string {
 func Judge(r *Request) (refused, said []Finding) {
 	rows := Table()
 	for _, w := range r.Profile.Written() {
-		i := slices.IndexFunc(rows, func(row profile.Export) bool { return row.Key == w.Key })
+		i := slices.IndexFunc(rows, func(row Export) bool { return row.Key == w.Key })
 		if i < 0 { // a key that nobody thought of does not travel
-			refused = append(refused, Finding{Key: w.Key, Verdict: profile.Refused, Words: "inner export does not know it"})
+			refused = append(refused, Finding{Key: w.Key, Verdict: Refused, Words: "inner export does not know it"})
 			continue
 		}
 		for _, f := range judge(rows[i], r, w) {
-			if f.Verdict == profile.Refused {
+			if f.Verdict == Refused {
 				refused = append(refused, f)
 			} else {
 				said = append(said, f)
@@ -45,7 +45,7 @@ func Judge(r *Request) (refused, said []Finding) {
 	return refused, said
 }
 
-func judge(row profile.Export, r *Request, w profile.Written) []Finding {
+func judge(row Export, r *Request, w profile.Written) []Finding {
 	var out []Finding
 	for i, item := range w.Values {
 		value := item

@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/enr/inner/profile"
 )
 
 var updateManual = flag.Bool("update-manual", false, "write the table of docs/fleet.md")
@@ -48,7 +46,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-func cell(cases []profile.Case) string {
+func cell(cases []Case) string {
 	if len(cases) == 0 {
 		return "exact"
 	}

@@ -1,13 +1,7 @@
 package export
 
-import "github.com/enr/inner/profile"
-
-// Table has a row for every key, in the order of the schema. The rows stand with all else that
-// is known of a key, in profile/keys.go.
-func Table() []profile.Export { return profile.Exports() }
-
 // cases returns the cases of a target.
-func cases(row profile.Export, to Target) []profile.Case {
+func cases(row Export, to Target) []Case {
 	switch {
 	case to == Slurm:
 		return row.Slurm
@@ -17,7 +11,7 @@ func cases(row profile.Export, to Target) []profile.Case {
 	return row.Nested
 }
 
-// given is what the flags of a request bring besides the profile.
+// given is what the flags of a request bring besides the
 type given struct{ *Request }
 
 func (g given) Login(capability string) bool {
