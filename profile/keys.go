@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-
-	"github.com/enr/inner/profile/strict"
 )
 
 // keyRule is all that inner knows of one key of the language, besides its type (schema.go) and
@@ -44,11 +42,6 @@ func when(text string, has func(rc *RunConfig) bool) says {
 		}
 		return text, ""
 	}
-}
-
-// oneWord is the check of a key with few values.
-func oneWord(field func(*source) *strict.String, words func() []string, old ...string) func(*validator, *source, string) {
-	return func(v *validator, s *source, key string) { v.oneOf(*field(s), key, words(), old...) }
 }
 
 // Uncontained is the first key of a box that no container engine can hold, and why; "" when

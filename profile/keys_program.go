@@ -61,11 +61,7 @@ func programRules() []keyRule {
 		{key: "entrypoint.args", grants: "runs", remote: kept},
 		{key: "entrypoint.interactive", remote: kept},
 		{key: "entrypoint.tui", remote: kept},
-		{
-			key:    "entrypoint.cursor_fix",
-			check:  oneWord(func(s *source) *strict.String { return &s.Entrypoint.CursorFix }, cursorFixes),
-			remote: kept,
-		},
+		{key: "entrypoint.cursor_fix", remote: kept},
 		{
 			key:    "entrypoint.workdir",
 			check:  func(v *validator, s *source, key string) { v.text(s.Entrypoint.Workdir, key) },
@@ -109,8 +105,7 @@ func programRules() []keyRule {
 			remote: kept,
 		},
 		{
-			key:   "output.record",
-			check: (*validator).record,
+			key: "output.record",
 			take: func(r *resolver) {
 				r.rc.Output.Record, r.rc.Output.Audit = r.s.Output.Record.V == "true", r.s.Output.Record.V == "audit"
 			},

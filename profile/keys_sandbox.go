@@ -39,7 +39,7 @@ func generalRules() []keyRule {
 		},
 
 		{key: "shim.commands", check: (*validator).commands, remote: kept}, // claims nothing: a URL is typed, and nobody types in a pod
-		{key: "shim.when", check: oneWord(func(s *source) *strict.String { return &s.Shim.When }, whens), remote: kept},
+		{key: "shim.when", remote: kept},
 	}
 }
 
@@ -110,18 +110,8 @@ func sandboxRules() []keyRule {
 			container: nestedContainers,
 			remote:    (*hardener).allow,
 		},
-		{
-			key:    "sandbox.base",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Base }, bases),
-			grants: "reads writes",
-			remote: kept,
-		},
-		{
-			key:    "sandbox.workdir_mode",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.WorkdirMode }, workdirModes),
-			grants: "writes reads",
-			remote: kept,
-		},
+		{key: "sandbox.base", grants: "reads writes", remote: kept},
+		{key: "sandbox.workdir_mode", grants: "writes reads", remote: kept},
 		{
 			key:    "sandbox.writable",
 			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Writable, key, true) },
@@ -134,18 +124,8 @@ func sandboxRules() []keyRule {
 			grants: "writes",
 			remote: kept,
 		},
-		{
-			key:    "sandbox.etc",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Etc }, etcs),
-			grants: "hides",
-			remote: kept,
-		},
-		{
-			key:    "sandbox.home",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Home }, homes),
-			grants: "reads writes",
-			remote: (*hardener).home,
-		},
+		{key: "sandbox.etc", grants: "hides", remote: kept},
+		{key: "sandbox.home", grants: "reads writes", remote: (*hardener).home},
 		{
 			key:    "sandbox.home_allow",
 			check:  (*validator).homeAllow,
@@ -161,7 +141,6 @@ func sandboxRules() []keyRule {
 		},
 		{
 			key:    "sandbox.git_dir",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.GitDir }, gitDirs),
 			take:   func(r *resolver) { r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked") },
 			grants: "layer",
 			beyond: "layer",
@@ -170,23 +149,12 @@ func sandboxRules() []keyRule {
 		},
 		{
 			key:       "sandbox.proc",
-			check:     oneWord(func(s *source) *strict.String { return &s.Sandbox.Proc }, procs),
 			grants:    "layer",
 			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
 			remote:    kept,
 		},
-		{
-			key:    "sandbox.landlock",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Landlock }, landlocks),
-			grants: "layer",
-			remote: kept,
-		},
-		{
-			key:    "sandbox.backend",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Backend }, backends),
-			grants: "reads",
-			remote: kept,
-		},
+		{key: "sandbox.landlock", grants: "layer", remote: kept},
+		{key: "sandbox.backend", grants: "reads", remote: kept},
 		{
 			key:    "sandbox.image",
 			check:  (*validator).image,
@@ -201,11 +169,7 @@ func sandboxRules() []keyRule {
 			remote: kept,
 		},
 		{key: "sandbox.limits.cpu", grants: "limit", remote: kept},
-		{
-			key:    "sandbox.limits.pids",
-			grants: "limit",
-			remote: kept,
-		},
+		{key: "sandbox.limits.pids", grants: "limit", remote: kept},
 		{key: "sandbox.limits.files", grants: "limit", remote: kept},
 		{key: "sandbox.limits.file_size", grants: "limit", remote: kept},
 		{
@@ -217,7 +181,6 @@ func sandboxRules() []keyRule {
 		{key: "sandbox.limits_required", grants: "limit", remote: kept}, // one without limits starts as well
 		{ // a URL has no session, and a pod is one run
 			key:    "sandbox.session",
-			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Session }, sessions),
 			grants: "layer",
 			remote: kept,
 		},

@@ -2,13 +2,8 @@ package profile
 
 import "github.com/enr/inner/profile/strict"
 
-// source is one profile file as written, or several of them merged. How a key
-// is merged follows from its type, as the manual's table says; the tag names
-// the exceptions:
-//
-//	own      stays with the file it is written in
-//	replace  a list of the child stands in for the base's
-//	first    a union with the child's items in front
+// source is one profile file as written, or several of them merged: see strict.Merge. The tag
+// words has all that a key takes.
 type source struct {
 	SchemaVersion  strict.String `toml:"schema_version" merge:"own"`
 	Name           strict.String `toml:"name" merge:"own"`
@@ -36,35 +31,35 @@ type source struct {
 
 type shimTable struct {
 	Commands strict.List   `toml:"commands" merge:"replace"`
-	When     strict.String `toml:"when"`
+	When     strict.String `toml:"when" words:"always,tty,pipe"`
 }
 
 type sandboxTable struct {
 	Network      strict.Bool   `toml:"network"`
-	NetworkMode  strict.String `toml:"network_mode"`
+	NetworkMode  strict.String `toml:"network_mode" words:"off,full,allowlist,ask"`
 	NetworkAllow strict.List   `toml:"network_allow"`
 	Publish      strict.List   `toml:"publish"`
 	HostPorts    strict.List   `toml:"host_ports"`
 	Clipboard    strict.Bool   `toml:"clipboard"`
 	Devices      strict.List   `toml:"devices"`
 	Allow        strict.List   `toml:"allow"`
-	Base         strict.String `toml:"base"`
-	WorkdirMode  strict.String `toml:"workdir_mode"`
+	Base         strict.String `toml:"base" words:"host,minimal"`
+	WorkdirMode  strict.String `toml:"workdir_mode" words:"rw,ro,keep,none"`
 	Writable     strict.List   `toml:"writable"`
 	Keep         strict.List   `toml:"keep"`
-	Etc          strict.String `toml:"etc"`
-	Home         strict.String `toml:"home"`
+	Etc          strict.String `toml:"etc" words:"host,minimal"`
+	Home         strict.String `toml:"home" words:"host,own,isolated"`
 	HomeAllow    strict.List   `toml:"home_allow"`
 	Hide         strict.List   `toml:"hide"`
-	GitDir       strict.String `toml:"git_dir"`
-	Proc         strict.String `toml:"proc"`
-	Landlock     strict.String `toml:"landlock"`
-	Backend      strict.String `toml:"backend"`
+	GitDir       strict.String `toml:"git_dir" words:"checked,ro,rw"`
+	Proc         strict.String `toml:"proc" words:"auto,fresh,empty"`
+	Landlock     strict.String `toml:"landlock" words:"auto,required"`
+	Backend      strict.String `toml:"backend" words:"auto,bwrap,podman,docker"`
 	Image        strict.String `toml:"image"`
 	Limits       LimitsTable   `toml:"limits"`
 	// Not one of the table: [default_limits] of config.toml has none.
 	LimitsRequired strict.Bool   `toml:"limits_required"`
-	Session        strict.String `toml:"session"`
+	Session        strict.String `toml:"session" words:"files,box"`
 
 	formerSandbox
 }
@@ -97,7 +92,7 @@ type entrypointTable struct {
 	Args        strict.List   `toml:"args" merge:"replace"`
 	Interactive strict.Bool   `toml:"interactive"`
 	TUI         strict.Bool   `toml:"tui"`
-	CursorFix   strict.String `toml:"cursor_fix"`
+	CursorFix   strict.String `toml:"cursor_fix" words:",newlines,shell"`
 	Workdir     strict.String `toml:"workdir"`
 	History     strict.List   `toml:"history"`
 }
@@ -106,7 +101,7 @@ type outputTable struct {
 	Summary strict.Bool   `toml:"summary"`
 	Log     strict.String `toml:"log"`
 	Timeout strict.Int    `toml:"timeout_seconds"`
-	Record  strict.Switch `toml:"record"`
+	Record  strict.Switch `toml:"record" words:"true,false,audit"`
 	Review  strict.Bool   `toml:"review"`
 
 	MaxOutput strict.Number `toml:"max_output"`
@@ -132,25 +127,11 @@ type checkRow struct {
 	Severity strict.String `toml:"severity"`
 }
 
-// The words each key takes. Functions, not variables: nothing runs at start-up
-// and nothing can be changed.
+// The words of what is no key of its own.
 
-func networkModes() []string { return []string{"off", "full", "allowlist", "ask"} }
-func bases() []string        { return []string{"host", "minimal"} }
-func workdirModes() []string { return []string{"rw", "ro", "keep", "none"} }
-func homes() []string        { return []string{"host", "own", "isolated"} }
-func gitDirs() []string      { return []string{"checked", "ro", "rw"} }
-func procs() []string        { return []string{"auto", "fresh", "empty"} }
-func landlocks() []string    { return []string{"auto", "required"} }
-func backends() []string     { return []string{"auto", "bwrap", "podman", "docker"} }
-func etcs() []string         { return []string{"host", "minimal"} }
-func sessions() []string     { return []string{"files", "box"} }
-func missings() []string     { return []string{"error", "skip", "create"} }
-func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
-func whens() []string        { return []string{"always", "tty", "pipe"} }
-func cursorFixes() []string  { return []string{"", "newlines", "shell"} }
-func records() []string      { return []string{"true", "false", "audit"} } // the first two without quotes, too
-func severities() []string   { return []string{"critical", "high", "medium", "info"} }
+func missings() []string   { return []string{"error", "skip", "create"} }
+func mountModes() []string { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
+func severities() []string { return []string{"critical", "high", "medium", "info"} }
 
 // LayerWords are the words of [sandbox] allow that switch a layer off.
 func LayerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }

@@ -50,7 +50,14 @@ func (v *validator) judge(at strict.Pos, key string, err error) {
 
 func (v *validator) source(s *source) {
 	v.former(s)
-	for _, r := range keyRules() {
+	keys := strict.Keys(s)
+	for i, r := range keyRules() {
+		if words := keys[i].Words; words != nil {
+			v.ask(r.key, words)
+			for _, p := range keys[i].Value.Parts() {
+				v.oneOf(strict.String{V: p.Text, Set: true, At: p.At}, r.key, words)
+			}
+		}
 		if r.check != nil {
 			r.check(v, s, r.key)
 		}
@@ -70,11 +77,6 @@ func (v *validator) timeout(s *source, key string) {
 	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > MaxSeconds) {
 		v.add(t.At, key, fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
 	}
-}
-
-func (v *validator) record(s *source, key string) {
-	rec := s.Output.Record
-	v.oneOf(strict.String{V: string(rec.V), Set: rec.Set, At: rec.At}, key, records())
 }
 
 func (v *validator) maxOutput(s *source, key string) {
@@ -118,7 +120,6 @@ func (v *validator) capabilities(l strict.List) []string {
 
 func (v *validator) networkMode(s *source, key string) {
 	on, mode := s.Sandbox.Network, s.Sandbox.NetworkMode
-	v.oneOf(mode, key, networkModes())
 	if on.Set && mode.Set && on.V == (mode.V == "off") {
 		v.add(mode.At, key, fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
 	}
@@ -323,14 +324,12 @@ func (v *validator) check(c checkRow, key string, at strict.Pos) {
 	v.oneOf(c.Severity, key+".severity", severities())
 }
 
-// oneOf checks a word against the ones its key takes. Old words are taken and
-// not proposed.
-func (v *validator) oneOf(s strict.String, key string, words []string, old ...string) {
-	v.ask(key, append(words, old...))
-	if !s.Set || slices.Contains(words, s.V) || slices.Contains(old, s.V) {
-		return
+// oneOf checks a word against the ones its key takes.
+func (v *validator) oneOf(s strict.String, key string, words []string) {
+	v.ask(key, words)
+	if s.Set && !slices.Contains(words, s.V) {
+		v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, quotedList(words)), strict.Meant("", s.V, words))
 	}
-	v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, quotedList(words)), strict.Meant("", s.V, words))
 }
 
 // names checks the words of a list against the ones its key takes. A leading

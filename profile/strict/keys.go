@@ -14,7 +14,8 @@ import (
 type Key struct {
 	Path  []string
 	Value Field
-	Short bool // of an entry of a Table: what a plain string is
+	Short bool     // of an entry of a Table: what a plain string is
+	Words []string // of the tag words:"a,b": all that it takes; nil for any
 
 	merge string // see Merge
 }
@@ -54,7 +55,7 @@ func keysOf(v reflect.Value, path []string) (out []Key) {
 		}
 		at, sub := v.FieldByIndex(f.index), append(path[:len(path):len(path)], f.name)
 		if x, ok := at.Addr().Interface().(Field); ok {
-			out = append(out, Key{Path: sub, Value: x, Short: f.short, merge: f.merge})
+			out = append(out, Key{Path: sub, Value: x, Short: f.short, Words: f.words, merge: f.merge})
 		} else {
 			out = append(out, keysOf(at, sub)...)
 		}
