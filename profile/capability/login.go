@@ -68,6 +68,11 @@ func (l *Login) Expiry(data []byte) (at time.Time, known bool) {
 	if !l.Ends {
 		return time.Time{}, false
 	}
+	return l.time(data)
+}
+
+// time is the one of Stamp.
+func (l *Login) time(data []byte) (at time.Time, known bool) {
 	doc, err := parseJSON(data)
 	if err != nil {
 		return time.Time{}, false
@@ -111,10 +116,8 @@ func (l *Login) Renewed(original, clone []byte, now time.Time) (merged []byte, e
 	if err != nil {
 		return nil, fmt.Errorf("is not valid JSON: %w", err)
 	}
-	oldStamp, _ := lookup(was, l.Stamp)
-	newStamp, _ := lookup(is, l.Stamp)
-	before, known := stamp(oldStamp)
-	after, ok := stamp(newStamp)
+	before, known := l.time(original)
+	after, ok := l.time(clone)
 	switch {
 	case !known || !ok || !after.After(before):
 		return nil, nil

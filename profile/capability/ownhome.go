@@ -29,24 +29,9 @@ func (c Capability) IsLogin(rel string) bool {
 
 // Newer reports whether a login is newer than another one. One without a time is not.
 func (l *Login) Newer(is, than []byte) bool {
-	at := func(data []byte) (any, bool) {
-		doc, err := parseJSON(data)
-		if err != nil {
-			return nil, false
-		}
-		return lookup(doc, l.Stamp)
-	}
-	a, ok := at(is)
-	if !ok {
-		return false
-	}
-	mine, ok := stamp(a)
-	if !ok {
-		return false
-	}
-	b, _ := at(than)
-	other, known := stamp(b)
-	return !known || mine.After(other)
+	mine, ok := l.time(is)
+	other, known := l.time(than)
+	return ok && (!known || mine.After(other))
 }
 
 // IsDocument reports whether the file is made of entries, which the box may change.
