@@ -10,60 +10,26 @@ package profile
 // another profile may have it writable.
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
 
-// maxLinks is how many links a path may lead through, as for the kernel.
-const maxLinks = 40
-
-// follow resolves the links of an absolute path as far as it exists, and returns the
-// real path of each link on the way.
-func follow(path string) (real string, links []string, err error) {
+// follow is files.Follow; most paths lead through no link.
+func follow(path string) (real string, links []files.Hop, err error) {
 	if !throughLink(path) {
 		return filepath.Clean(path), nil, nil
 	}
-	rest := strings.Split(path, "/")
-	for real = "/"; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		if name == "" || name == "." {
-			continue
-		}
-		if name == ".." {
-			real = filepath.Dir(real)
-			continue
-		}
-		at := filepath.Join(real, name)
-		target, err := os.Readlink(at)
-		switch {
-		case errors.Is(err, unix.EINVAL), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-			real = at
-			continue
-		case err != nil:
-			return "", nil, err
-		case len(links) == maxLinks:
-			return "", nil, &fs.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
-		}
-		links = append(links, at)
-		if filepath.IsAbs(target) {
-			real = "/"
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	return real, links, nil
+	links, real, err = files.Follow(path)
+	return real, links, err
 }
 
 // throughLink reports whether a path may lead through a link, as far as it exists. The
@@ -123,14 +89,14 @@ func (r *resolver) realPaths() {
 		}
 		r.rc.Real[n.path] = real
 		for _, link := range links {
-			dir := r.boxFolder(filepath.Dir(link), written())
+			dir := r.boxFolder(filepath.Dir(link.Path), written())
 			if dir == "" {
 				continue
 			}
 			if n.soft {
 				r.leaveOut(n.path)
 			} else {
-				r.add(n.at, n.key, fmt.Sprintf("%q leads through the link %q to %q, and boxes can change what is in %q", n.path, link, real, dir),
+				r.add(n.at, n.key, fmt.Sprintf("%q leads through the link %q to %q, and boxes can change what is in %q", n.path, link.Path, real, dir),
 					"name the real path if that is what you mean: "+strconv.Quote(real))
 			}
 			break

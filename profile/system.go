@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -131,7 +132,7 @@ func ofPrograms(dir string) bool {
 // follow returns where a path leads, and whether no box has a say in that.
 func (in *installed) follow(p string) (real string, ok bool) {
 	real, links, err := follow(p)
-	byBox := func(link string) bool { return in.r.boxFolder(filepath.Dir(link), in.written()) != "" }
+	byBox := func(link files.Hop) bool { return in.r.boxFolder(filepath.Dir(link.Path), in.written()) != "" }
 	return real, err == nil && !slices.ContainsFunc(links, byBox)
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"path/filepath"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/limits"
 )
 
@@ -29,6 +30,9 @@ func (k Kind) Seen() bool { return k != Missing && k != Denied }
 
 // FileOrDir reports whether it is a regular file or a folder.
 func (k Kind) FileOrDir() bool { return k == File || k == Dir }
+
+// Hop is a link on the way to something.
+type Hop = files.Hop
 
 // Path is what the host knows about one path.
 type Path struct {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // looker examines paths. It remembers folders, so that hundreds of paths of
@@ -72,7 +74,7 @@ func (l *looker) look(p string) Path {
 
 // behind looks at what a link leads to.
 func (l *looker) behind(at string, hops []Hop) Path {
-	more, to, err := follow(at)
+	more, to, err := files.Follow(at)
 	if err == nil {
 		hops = slices.Concat(hops, more)
 	}

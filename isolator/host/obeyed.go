@@ -97,7 +97,7 @@ func Reached(folder string, startup, homes []string, getenv func(string) string)
 	}
 	var out []string
 	for _, p := range slices.Concat(startup, s.begins, s.named) {
-		hops, real, _ := follow(p)
+		hops, real, _ := files.Follow(p)
 		out = append(out, real)
 		for _, h := range hops {
 			out = append(out, h.Path)
@@ -212,7 +212,7 @@ func (s *survey) links(folder, trees string, left int) []string {
 // on the way to it: it can write where that leads, of a dangling one what it could make, or a
 // link in between. What lies in own is left out.
 func (s *survey) reaches(link, own string) bool {
-	hops, to, _ := follow(link)
+	hops, to, _ := files.Follow(link)
 	return s.writes(to) && !paths.Below(own, to) || slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) && !paths.Below(own, h.Path) })
 }
 
@@ -241,7 +241,7 @@ func (s *survey) names(places []GitPlace) {
 			continue
 		}
 		s.seen[n] = true
-		hops, real, _ := follow(n.Path)
+		hops, real, _ := files.Follow(n.Path)
 		if slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) }) {
 			s.name(n.Path)
 		}
@@ -291,7 +291,7 @@ type GitPlace struct {
 
 // Real returns where the path leads, or would if it were there.
 func (p GitPlace) Real() string {
-	_, real, _ := follow(p.Path)
+	_, real, _ := files.Follow(p.Path)
 	return real
 }
 

@@ -32,16 +32,16 @@ func TestPaths(t *testing.T) {
 	must(t, err)
 	defer sock.Close()
 
-	link := []Hop{{j("link"), "dir"}}
+	link := []Hop{{Path: j("link"), Target: "dir"}}
 	want := map[string]Path{
 		j("dir"):           {Kind: Dir, Real: j("dir")},
 		j("dir/file"):      {Kind: File, Real: j("dir/file")},
 		j("link"):          {Kind: Dir, Real: j("dir"), Hops: link},
 		j("link/file"):     {Kind: File, Real: j("dir/file"), Hops: link},
 		j("link/sub/no"):   {Kind: Missing, Real: j("dir/sub/no"), Hops: link},
-		j("abs"):           {Kind: File, Real: j("dir/file"), Hops: []Hop{{j("abs"), j("dir/file")}}},
-		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: j("nowhere"), Hops: []Hop{{j("dangling"), "nowhere"}}},
-		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x"), Hops: []Hop{{j("dangling"), "nowhere"}}},
+		j("abs"):           {Kind: File, Real: j("dir/file"), Hops: []Hop{{Path: j("abs"), Target: j("dir/file")}}},
+		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: j("nowhere"), Hops: []Hop{{Path: j("dangling"), Target: "nowhere"}}},
+		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x"), Hops: []Hop{{Path: j("dangling"), Target: "nowhere"}}},
 		j("no/where/ever"): {Kind: Missing, Real: j("no/where/ever")},
 		j("dir/file/x"):    {Kind: Missing, Real: j("dir/file/x")},
 		j("loop"):          {Kind: Missing, Real: j("loop"), Link: j("loop")},
