@@ -82,8 +82,8 @@ func (a *app) boxes() ([]box, error) {
 	live, err := stage.Running(a.StageBase())
 	out := []box{}
 	for _, l := range live {
-		b := box{Run: l.ID, PID: l.PID, Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
-		b.Terminal, _ = visit.State(stage.Door(a.StageBase(), l.ID), l.PID) // most have none
+		b := box{Run: l.ID, PID: stage.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
+		b.Terminal, _ = visit.State(stage.Door(a.StageBase(), l.ID), b.PID) // most have none
 		out = append(out, b)
 	}
 	return out, err

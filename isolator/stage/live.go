@@ -13,11 +13,9 @@ import (
 	"github.com/enr/inner/isolator/owned"
 )
 
-// Live is a run that has not ended: its id, and the process of inner that holds it, 0 where
-// the kernel does not say.
+// Live is a run that has not ended.
 type Live struct {
-	ID  string
-	PID int
+	ID string
 	About
 }
 
@@ -59,15 +57,18 @@ func Running(base string) ([]Live, error) {
 	names, err := owned.Living(base)
 	var out []Live
 	for _, name := range names {
-		out = append(out, Live{name, holder(base, name), readAbout(filepath.Join(base, name))})
+		out = append(out, Live{name, readAbout(filepath.Join(base, name))})
 	}
 	return out, err
 }
 
-// holder finds the process that holds a run by flock, in the form of proc_locks(5):
+// Holder finds the process that holds a run by flock, in the form of proc_locks(5), 0 where
+// the kernel does not say:
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
-func holder(base, id string) int {
+//
+// The kernel stops all locking to list it, which takes 10 ms and more: no run looks.
+func Holder(base, id string) int {
 	var st syscall.Stat_t
 	if syscall.Lstat(filepath.Join(base, id, "lock"), &st) != nil {
 		return 0
@@ -86,7 +87,7 @@ func holder(base, id string) int {
 // Signal sends a signal to the process that holds a run, and to no other: it is named by a
 // descriptor, and asked once more whether it still holds the run.
 func Signal(base, id string, sig syscall.Signal) error {
-	pid := holder(base, id)
+	pid := Holder(base, id)
 	if pid == 0 {
 		return fmt.Errorf("the process of run %s is unknown", id)
 	}
@@ -95,7 +96,7 @@ func Signal(base, id string, sig syscall.Signal) error {
 		return fmt.Errorf("run %s: %w", id, err)
 	}
 	defer unix.Close(fd)
-	if holder(base, id) != pid {
+	if Holder(base, id) != pid {
 		return fmt.Errorf("run %s has ended meanwhile", id)
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
