@@ -98,6 +98,9 @@ func (in *installed) behind(link string) {
 // is left out.
 func (in *installed) folder(dir string) string {
 	at, ok := in.follow(dir)
+	if ok && in.r.ofSystem(at) { // and so is what lies beside it
+		return at
+	}
 	if kind, err := stat(at); !ok || err != nil || kind != "a folder" || in.r.holdsHome(at) {
 		return ""
 	}
@@ -122,6 +125,11 @@ func (in *installed) folder(dir string) string {
 		}
 	}
 	return at
+}
+
+// ofSystem reports whether a folder is one that every box with System has.
+func (r *resolver) ofSystem(dir string) bool {
+	return slices.ContainsFunc(slices.Concat(SystemFolders(), systemMore()), func(root string) bool { return paths.Inside(root, dir) })
 }
 
 // ofPrograms reports whether a folder is called as those are that have others beside them.

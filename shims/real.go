@@ -1,6 +1,7 @@
 package shims
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -75,6 +76,29 @@ func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string,
 	return "", fmt.Errorf("%q: %w", name, wrong)
 }
 
+// Named returns those of the names that folders of PATH have. Of a hundred tools that are asked for nearly none
+// is there, and to look from an open folder takes a third of the time.
+func Named(names []string, pathVar string) []string {
+	there := make([]bool, len(names))
+	for dir := range strings.SplitSeq(cmp.Or(pathVar, defaultPath), ":") {
+		fd, err := unix.Open(cmp.Or(dir, "."), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		for i, name := range names {
+			there[i] = there[i] || unix.Faccessat(fd, name, unix.F_OK, 0) == nil
+		}
+		unix.Close(fd)
+	}
+	var out []string
+	for i, name := range names {
+		if there[i] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // innersOwn returns the shim folder, and the files that are inner.
 func innersOwn(shimDir string, self func() []os.FileInfo) (folder os.FileInfo, files []os.FileInfo) {
 	folder, _ = os.Stat(shimDir)
@@ -90,7 +114,7 @@ func innersOwn(shimDir string, self func() []os.FileInfo) (folder os.FileInfo, f
 // fileAt returns what is at a path, nil for nothing or a folder. A shell also goes on after a folder
 // that it may not search.
 func fileAt(path string) os.FileInfo {
-	if unix.Access(path, unix.F_OK) == unix.ENOENT {
+	if unix.Access(path, unix.F_OK) != nil {
 		return nil // as nearly always: this makes no error to look into
 	}
 	info, err := os.Stat(path)

@@ -71,10 +71,13 @@ func (c *Caller) Getenv(name string) string {
 	return value
 }
 
-// OnPath reports whether a program is on the caller's PATH, as FindReal finds it.
-func (c *Caller) OnPath(name string) bool {
-	_, err := c.FindReal(name, c.Getenv("PATH"))
-	return err == nil
+// OnPath returns those of the programs that are on the caller's PATH, as FindReal finds them.
+func (c *Caller) OnPath(names ...string) []string {
+	path := c.Getenv("PATH")
+	return slices.DeleteFunc(shims.Named(names, path), func(name string) bool {
+		_, err := c.FindReal(name, path)
+		return err != nil
+	})
 }
 
 // ProfilesDir returns where the user's own profiles are.

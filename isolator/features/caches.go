@@ -67,12 +67,7 @@ func cachesOf(run *Run) *plan.Caches {
 	if !run.Spec.HasCaches() {
 		return nil
 	}
-	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run)}
-	for _, name := range plan.CacheTools() {
-		if run.OnPath(name) {
-			c.Tools = append(c.Tools, name)
-		}
-	}
+	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run), Tools: run.OnPath(plan.CacheTools()...)}
 	if run.Spec.KeepsCaches() && run.Mode != Pasted {
 		c.Dir = ownhome.Folder(run.InnerHome, CachesOwner(run.Spec))
 	}

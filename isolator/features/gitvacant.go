@@ -72,9 +72,11 @@ func bindVacant(run *Run, r *git.Repo, place string) {
 // bringVacant brings what is in the place, when no box has it.
 func (b *boxGits) bringVacant(run *Run) {
 	from := filepath.Join(b.place.dir, "new")
-	made, _ := os.ReadDir(filepath.Join(from, ".git"))
+	made, err := os.ReadDir(filepath.Join(from, ".git"))
 	if len(made) == 0 {
-		_ = os.RemoveAll(from)
+		if fi, errOf := os.Lstat(filepath.Join(from, ".git")); err != nil || errOf != nil || fi.Mode().Perm() != 0o755 { // else the next run has it
+			_ = os.RemoveAll(from)
+		}
 		return
 	}
 	top := b.place.repo.Top

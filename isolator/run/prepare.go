@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/rules"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -200,8 +201,13 @@ func (b *Prepared) request(more host.Request) host.Request {
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
 	seen := host.NewFolders()
 	paths, globs, startup, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
+	programs := b.OnPath(sensitive.Signs()...)
 	needed := func(sign string) bool {
-		return slices.Contains(spec.Capabilities, sign) || b.AllTools || toolThere(b.Caller, seen, sign)
+		if rest, ok := strings.CutPrefix(sign, "~/"); ok {
+			place := filepath.Join(b.Home, rest)
+			return b.AllTools || !seen.Lacks(place) && files.Exists(place)
+		}
+		return b.AllTools || slices.Contains(spec.Capabilities, sign) || slices.Contains(programs, sign)
 	}
 	return host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
@@ -210,16 +216,6 @@ func (b *Prepared) request(more host.Request) host.Request {
 		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
 		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap, Folders: seen,
 	}
-}
-
-// toolThere reports whether this sign of a tool, a program or a path of the home, is on this
-// computer.
-func toolThere(c *caller.Caller, seen *host.Folders, sign string) bool {
-	if rest, ok := strings.CutPrefix(sign, "~/"); ok {
-		place := filepath.Join(c.Home, rest)
-		return !seen.Lacks(place) && files.Exists(place)
-	}
-	return c.OnPath(sign)
 }
 
 // Named completes a profile that names no program: a run takes the caller's shell then.

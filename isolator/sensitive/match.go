@@ -240,3 +240,16 @@ func Made() []string { return Names(func(r Row) bool { return r.Made }) }
 func MadeFor(there func(sign string) bool) []string {
 	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, there) })
 }
+
+// Signs returns the programs that are signs of tools for MadeFor.
+func Signs() []string {
+	var out []string
+	for _, r := range Rows() {
+		for _, sign := range r.Signs {
+			if r.Made && !strings.HasPrefix(sign, "~/") && !slices.Contains(out, sign) {
+				out = append(out, sign)
+			}
+		}
+	}
+	return out
+}

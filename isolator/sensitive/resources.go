@@ -1,7 +1,6 @@
 package sensitive
 
 import (
-	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -37,6 +36,7 @@ type document struct {
 	// What only a variable names: start-up files, folders of them, and command lines that start
 	// programs.
 	files, folders, commands []string
+	variables                []string // that places begin with
 }
 
 // table is the document, read once, when it is first wanted.
@@ -47,45 +47,67 @@ var table = sync.OnceValue(func() *document { return parse(resourcesTOML) }) // 
 // lines. TestParse compares it with such a library.
 func parse(text string) *document {
 	d := new(document)
-	var texts map[string]*string
-	var flags map[string]*bool
-	var lists map[string]*[]string
+	r := new(Resource) // that is being read
 	var list *[]string // that is going on
 	for line := range strings.Lines(text) {
-		switch line = strings.TrimSpace(line); {
-		case line == "" || line[0] == '#' || line == "[moved]":
-			continue
-		case line == "[[resource]]":
-			d.resources = append(d.resources, Resource{})
-			r := &d.resources[len(d.resources)-1]
-			texts = map[string]*string{"key": &r.Key, "what": &r.What, "kind": &r.Kind, "method": &r.Method, "holds": &r.Holds, "source": &r.Source}
-			flags = map[string]*bool{"rest": &r.Rest, "part": &r.Part, "root": &r.Root}
-			lists = map[string]*[]string{"paths": &r.Paths, "except": &r.Except}
-			continue
-		case strings.HasPrefix(line, `"~/`) && strings.Contains(line, " = "): // of [moved]
-			place, by, _ := strings.Cut(line, " = ")
-			d.moved = append(d.moved, Moved{Place: strings.Trim(place, `"`)})
-			list, line = &d.moved[len(d.moved)-1].By, by
-		case line == "[startup]":
-			lists = map[string]*[]string{"files": &d.files, "folders": &d.folders, "commands": &d.commands}
-			continue
-		}
+		line = strings.TrimSpace(line)
 		key, _, _ := strings.Cut(line, " ")
-		if flags[key] != nil {
-			*flags[key] = true
+		var word *string
+		switch key {
+		case "", "#", "[moved]", "[startup]":
+			continue
+		case "[[resource]]":
+			d.resources = append(d.resources, Resource{})
+			r = &d.resources[len(d.resources)-1]
+			continue
+		case "key":
+			word = &r.Key
+		case "what":
+			word = &r.What
+		case "kind":
+			word = &r.Kind
+		case "method":
+			word = &r.Method
+		case "holds":
+			word = &r.Holds
+		case "source":
+			word = &r.Source
+		case "rest":
+			r.Rest = true
+		case "part":
+			r.Part = true
+		case "root":
+			r.Root = true
+		case "paths":
+			list = &r.Paths
+		case "except":
+			list = &r.Except
+		case "files":
+			list = &d.files
+		case "folders":
+			list = &d.folders
+		case "commands":
+			list = &d.commands
+		default:
+			if place, by, ok := strings.Cut(line, ` = `); ok && strings.HasPrefix(place, `"`) { // of [moved]
+				d.moved = append(d.moved, Moved{Place: strings.Trim(place, `"`)})
+				list, line = &d.moved[len(d.moved)-1].By, by
+			}
 		}
-		list = cmp.Or(lists[key], list)
 		for rest := line; ; {
-			_, word, _ := strings.Cut(rest, `"`)
+			_, text, _ := strings.Cut(rest, `"`)
 			var more bool
-			if word, rest, more = strings.Cut(word, `"`); !more {
+			if text, rest, more = strings.Cut(text, `"`); !more {
 				break
 			}
-			if texts[key] != nil {
-				*texts[key] = word
-			} else {
-				*list = append(*list, word)
+			switch name, _, variable := variableOf(text); {
+			case word != nil:
+				*word = text
+				continue
+			case variable && !slices.Contains(d.variables, name):
+				d.variables = append(d.variables, name)
 			}
+			*list = append(*list, text)
 		}
 	}
 	return d

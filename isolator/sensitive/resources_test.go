@@ -2,6 +2,7 @@ package sensitive
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,13 @@ func TestParse(t *testing.T) {
 	for _, m := range table().moved {
 		moved = append(moved, Moved{m.Place, doc.Moved[m.Place]})
 	}
-	if want := (&document{doc.Resource, moved, doc.Startup.Files, doc.Startup.Folders, doc.Startup.Commands}); !reflect.DeepEqual(table(), want) {
+	var variables []string // that any place begins with
+	for _, m := range regexp.MustCompile(`"\$(\w+)`).FindAllStringSubmatch(resourcesTOML, -1) {
+		if !slices.Contains(variables, m[1]) {
+			variables = append(variables, m[1])
+		}
+	}
+	if want := (&document{doc.Resource, moved, doc.Startup.Files, doc.Startup.Folders, doc.Startup.Commands, variables}); !reflect.DeepEqual(table(), want) {
 		t.Errorf("read as %+v\nwant %+v", table(), want)
 	}
 	for _, r := range Resources() {

@@ -47,24 +47,11 @@ type Site struct {
 // NewSite finds out where the table's places are in a run.
 func NewSite(run Run) Site {
 	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}}
-	find := func(places []string) {
-		for _, p := range places {
-			if name, _, ok := variableOf(p); ok {
-				if _, known := s.values[name]; !known {
-					s.values[name] = s.variablePaths(name) // nil for none
-				}
-			}
+	for _, name := range table().variables {
+		if at := s.variablePaths(name); at != nil {
+			s.values[name] = at
 		}
 	}
-	for _, m := range table().moved {
-		find(m.By)
-	}
-	for _, r := range table().resources {
-		find(r.Paths)
-	}
-	find(table().files)
-	find(table().folders)
-	find(table().commands)
 	for _, m := range table().moved {
 		var set []string
 		for _, by := range m.By {

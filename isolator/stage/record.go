@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
@@ -58,7 +58,8 @@ func (r *Run) Watch(w Watched) error {
 	return r.noted.write(r.record.Path)
 }
 
-// write has the file in a folder hold the record, and nothing else.
+// write has the file in a folder hold the record, and nothing else. It is written over, which makes no new file at each
+// start: who is killed in the middle leaves a line of before or a torn one behind it.
 func (rec record) write(dir string) error {
 	var b strings.Builder
 	line := func(path, what string) { fmt.Fprintf(&b, "%q\t%s\n", path, what) }
@@ -81,7 +82,15 @@ func (rec record) write(dir string) error {
 		line(p, "stood:"+was)
 	}
 	if b.Len() > 0 {
-		return files.Replace(recordOf(dir), []byte(b.String()), 0o600)
+		f, err := os.OpenFile(recordOf(dir), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(b.String())
+		if err == nil {
+			err = f.Truncate(int64(b.Len()))
+		}
+		return errors.Join(err, f.Close())
 	}
 	if err := os.Remove(recordOf(dir)); !errors.Is(err, fs.ErrNotExist) {
 		return err
