@@ -25,17 +25,21 @@ export GO GOFUMPT STATICCHECK NFPM
 # The names of cmd/inner-beside, each with its commands.
 BESIDE := inner-agent inner-fleet inner-learn inner-verify
 
+# carry compresses a program that bin/inner carries, and says by which digest and size it is known.
+carry = gzip -6nc <bin/carried/$(1) >$(2).gz && echo "$$(sha256sum <bin/carried/$(1) | cut -c1-16) $$(stat -c %s bin/carried/$(1))" >$(2).sum
+
 build: ## build bin/inner, which carries inner-fetch, inner-box, inner-git and inner-shim, and the programs beside it
 	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
-	@mkdir -p bin
-	$(GOBUILD) -o profile/remote/fetcher.bin ./cmd/inner-fetch
-	$(GOBUILD) -o isolator/innerbox/box.bin ./cmd/inner-box
-	@sha256sum <isolator/innerbox/box.bin | cut -c1-16 >isolator/innerbox/box.sum
-	$(GOBUILD) -o isolator/innerbox/git.bin ./cmd/inner-git
-	@sha256sum <isolator/innerbox/git.bin | cut -c1-16 >isolator/innerbox/git.sum
-	$(GOBUILD) -tags programs -o cmd/inner/shim.bin ./cmd/inner-shim
-	@sha256sum <cmd/inner/shim.bin | cut -c1-16 >cmd/inner/shim.sum
-	$(GOBUILD) -tags programs -o bin/inner ./cmd/inner
+	@mkdir -p bin/carried
+	$(GOBUILD) -o bin/carried/inner-fetch ./cmd/inner-fetch
+	@$(call carry,inner-fetch,profile/remote/fetcher)
+	$(GOBUILD) -o bin/carried/inner-box ./cmd/inner-box
+	@$(call carry,inner-box,isolator/innerbox/box)
+	$(GOBUILD) -o bin/carried/inner-git ./cmd/inner-git
+	@$(call carry,inner-git,isolator/innerbox/git)
+	$(GOBUILD) -tags programs -o bin/carried/inner-shim ./cmd/inner-shim
+	@$(call carry,inner-shim,cmd/inner/shim)
+	$(GOBUILD) -tags programs,carries -o bin/inner ./cmd/inner
 	$(GOBUILD) -tags programs -o bin/inner-attack ./cmd/inner-attack
 	$(GOBUILD) -tags programs -o bin/inner-beside ./cmd/inner-beside
 	@for name in $(BESIDE); do ln -sf inner-beside "bin/$$name"; done

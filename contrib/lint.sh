@@ -76,8 +76,8 @@ one_importer() { # each outside library has one package that imports it, besides
 # A start of inner runs the init functions of all that is linked: what speaks http is a program of its own.
 # And what of inner is behind the shims or in a box is small (docs/security.md).
 starts_light() {
-	"$GO" list -e -tags programs -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'
-	"$GO" list -e -tags programs -deps ./cmd/inner |
+	"$GO" list -e -tags programs,carries -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'
+	"$GO" list -e -tags programs,carries -deps ./cmd/inner |
 		grep -xE 'github\.com/enr/inner/isolator/(agenthook|git/share|agentsettings|export|mcp|needs|verify)' | sed 's/$/ is linked into inner/'
 	"$GO" list -e -tags programs -deps ./cmd/inner-shim |
 		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|hooks/watch|isolator(/(agenthook|git/share|agentsettings|calls|container|escape/shown|export|handover|learn|mcp|picture|preview|consent|needs|review|session|streams|verify(/attack)?|visit|why))?|internal/sshsig|profile/(builtin|config/keys|remote|shared))' |

@@ -1,6 +1,7 @@
 package shims
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -232,7 +233,7 @@ func (f Folder) binary(s Site, state State) (src stamp, stale bool, err error) {
 		return stamp{}, false, err
 	}
 	src = s.Program.stamp()
-	if s.Program.Bytes == "" {
+	if s.Program.Zip == "" {
 		src = stampOf(info)
 	}
 	have, err := os.Lstat(f.Binary())
@@ -250,6 +251,9 @@ func (f Folder) binary(s Site, state State) (src stamp, stale bool, err error) {
 	case deleted(info):
 		// A process that outlived an upgrade must not bring the old version back.
 		return state.binary, false, nil
+	}
+	if s.Program.Lacks != nil && s.Program.Lacks(filepath.Dir(f.Binary())) {
+		return src, true, nil
 	}
 	return src, src != state.binary || have.Size() != src.size || have.Mode().Perm() != binaryMode, nil
 }
@@ -292,8 +296,12 @@ func (f Folder) writeBinary(s Site, state State) (stamp, error) {
 	if err != nil || !stale {
 		return version, err
 	}
-	var src io.Reader = strings.NewReader(s.Program.Bytes)
-	if s.Program.Bytes == "" {
+	var src io.Reader
+	if s.Program.Zip != "" {
+		if src, err = gzip.NewReader(strings.NewReader(s.Program.Zip)); err != nil {
+			return stamp{}, err
+		}
+	} else {
 		file, err := os.Open(s.binary())
 		if err != nil {
 			return stamp{}, err
@@ -316,6 +324,10 @@ func (f Folder) writeBinary(s Site, state State) (stamp, error) {
 		_ = dst.Close()
 		_ = os.Remove(temp)
 		return stamp{}, err
+	}
+	if s.Program.Write != nil {
+		s.Program.Write(filepath.Dir(f.Binary()))
+		defer s.Program.RemoveOld(filepath.Dir(f.Binary()))
 	}
 	return version, files.Commit(dst, temp, f.Binary())
 }

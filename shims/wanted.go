@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/atonce"
@@ -30,18 +29,23 @@ type Site struct {
 
 func (s Site) binary() string { return cmp.Or(s.Binary, "/proc/self/exe") }
 
-// Program is the program behind the shims, which a build of inner carries. Without bytes the shims
-// run a copy of the file of this process.
+// Program is the program behind the shims, which cmd/inner carries. Without one the shims run a copy of the
+// file of this process.
 type Program struct {
-	Bytes  string
-	Digest string // of the bytes, at least 16 hexadecimal digits
-	Fleet  string // the path of inner-fleet, which knows container engines; "" when this process does not know
+	Zip   string // compressed by gzip
+	Sum   string // a line with its digest, 16 hexadecimal digits, and its size
+	Fleet string // the path of inner-fleet, which knows container engines; "" when this process does not know
+
+	// What it needs beside itself in the folder: Lacks says whether something is missing, and Write writes that.
+	// RemoveOld removes what programs of earlier builds needed.
+	Lacks            func(folder string) bool
+	Write, RemoveOld func(folder string)
 }
 
 // stamp identifies the program in the place of a file.
-func (p Program) stamp() stamp {
-	digest, _ := strconv.ParseUint(p.Digest[:min(16, len(p.Digest))], 16, 64)
-	return stamp{ino: digest, size: int64(len(p.Bytes))}
+func (p Program) stamp() (s stamp) {
+	_, _ = fmt.Sscanf(p.Sum, "%x %d", &s.ino, &s.size)
+	return s
 }
 
 // Name is one shim that should exist, with every reason for it.

@@ -15,9 +15,11 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
@@ -172,6 +174,14 @@ func (s *suite) settingsIn(sc *attack.Fixture) (*settings.Settings, error) {
 	who := *s.Caller
 	who.Home, who.InnerHome, who.Environ, who.AllTools = sc.Home, filepath.Join(sc.Home, ".inner"), os.Environ(), true
 	who.Teller = tell.Teller{To: io.Discard} // what is refused is the result
+	for _, path := range []string{innerbox.Box(filepath.Join(s.InnerHome, "shims")), innerbox.Git(filepath.Join(s.InnerHome, "shims"))} {
+		if path != "" { // else this program does what they do
+			text, err := os.ReadFile(path)
+			if err = cmp.Or(err, files.Folder(filepath.Join(who.InnerHome, "shims")), files.Write(filepath.Join(who.InnerHome, "shims", filepath.Base(path)), text, 0o500)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	of := settings.Of(&who)
 	return of, furnish(s.profile, s.context, sc)
 }

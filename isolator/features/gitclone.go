@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -27,6 +28,7 @@ import (
 
 // unserved says why no repository can be served to a box, "" when it can.
 func (b *boxGits) unserved(run *Run) string {
+	shims := filepath.Join(run.InnerHome, "shims")
 	switch {
 	case b.failed != "":
 		return b.failed
@@ -34,6 +36,8 @@ func (b *boxGits) unserved(run *Run) string {
 		return run.Backend() + " makes the box"
 	case unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) != nil:
 		return "/dev/fuse cannot be opened"
+	case innerbox.Git(shims) == "" && innerbox.Lacks(shims):
+		return "inner-git is not beside the shims (inner shim regenerate)"
 	}
 	return ""
 }

@@ -2,5 +2,5 @@
 
 package innerbox
 
-// A build by `go build` alone carries no programs.
+// A build by `go build` alone knows no programs.
 var box, git program

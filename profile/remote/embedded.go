@@ -1,14 +1,16 @@
-//go:build programs
+//go:build carries
 
 package remote
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fetcher is cmd/inner-fetch, put here by `make build`. What is embedded is
+// fetcher is cmd/inner-fetch, compressed by gzip and put here by `make build`. What is embedded is
 // mapped, not read: it costs nothing until it is asked for.
 //
-//go:embed fetcher.bin
+//go:embed fetcher.gz
 var fetcher string
 
 func get(ctx context.Context, raw string) (Page, error) {
@@ -66,9 +68,9 @@ func environment(all []string) []string {
 	return out
 }
 
-// memory is a program in no file: memfd_create(2). MFD_EXEC is asked for where
+// memory is a program that gzip has compressed, in no file: memfd_create(2). MFD_EXEC is asked for where
 // the kernel (6.3) knows it, since vm.memfd_noexec may make it necessary.
-func memory(name, text string) (*os.File, error) {
+func memory(name, zip string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if errors.Is(err, unix.EINVAL) {
 		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC)
@@ -77,7 +79,11 @@ func memory(name, text string) (*os.File, error) {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.WriteString(text); err != nil {
+	text, err := gzip.NewReader(strings.NewReader(zip))
+	if err == nil {
+		_, err = io.Copy(f, text)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

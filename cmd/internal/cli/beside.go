@@ -14,6 +14,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 )
 
 // Beside is a command of inner that a program beside it has.
@@ -89,6 +90,9 @@ func (a *App) GoOn(program string, words ...string) error {
 	path, err := a.FindBeside(program)
 	if err != nil {
 		return err
+	}
+	if a.Program.Write != nil && files.Exists(a.InnerHome) {
+		a.Program.Write(filepath.Dir(a.Folder().Binary())) // it may make boxes
 	}
 	err = syscall.Exec(path, a.Command(path, words...).Args, a.Environ)
 	return fault.Refuse(125, shim.PackageHint, "%q does not start: %v", path, err)

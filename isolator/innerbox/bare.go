@@ -1,0 +1,5 @@
+//go:build programs && !carries
+
+package innerbox
+
+const boxZip, gitZip = "", ""
