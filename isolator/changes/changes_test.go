@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/enr/inner/isolator/copytree"
-	"github.com/enr/inner/isolator/host"
 )
 
 func must(t *testing.T, errs ...error) {
@@ -151,7 +150,7 @@ func TestProtected(t *testing.T) {
 		if strings.HasSuffix(path, "/") {
 			mode |= fs.ModeDir
 		}
-		if got := NewGuard([]string{"/home/ann"}, host.Mounts{}, func(string) string { return "" }).Protects(Change{Path: strings.Trim(path, "/"), New: mode, Root: "/", Tree: "/nowhere"}); got != want {
+		if got := NewGuard([]string{"/home/ann"}, func(string) string { return "" }).Protects(Change{Path: strings.Trim(path, "/"), New: mode, Root: "/", Tree: "/nowhere"}); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // ignored: a file system may do the same.
 type Guard struct {
 	homes   []string
-	startup []string // start-up files of the homes, by every name
+	startup []string // start-up files of the homes, by both names
 	getenv  func(string) string
 	global  []gitconfig.Entry          // settings of git that hold in every repository
 	named   map[string][]host.GitPlace // what the repository of a folder names, by its top
@@ -28,8 +28,8 @@ type Guard struct {
 	git     map[string]bool            // folders, and whether they are git directories
 }
 
-// NewGuard makes a guard for a user with these homes, on a host that has these mounts.
-func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *Guard {
+// NewGuard makes a guard for a user with these homes.
+func NewGuard(homes []string, getenv func(string) string) *Guard {
 	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
 	g.global = gitconfig.Environment(getenv).Load()
 	startup := sensitive.Programs(getenv("PATH"), homes, []string{getenv("PWD")})
@@ -39,7 +39,7 @@ func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *G
 		}
 	}
 	for _, p := range startup {
-		g.startup = append(append(g.startup, p), mounts.Names(filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))...)
+		g.startup = append(g.startup, p, filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))
 	}
 	return g
 }

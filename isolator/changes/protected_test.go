@@ -8,22 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator/host"
 )
-
-// A start-up file of the home is one by the other names of its folder, too.
-func TestProtectedByOtherNames(t *testing.T) {
-	mounts := host.Mounts{MountAliases: []host.MountAlias{{Path: "/home", At: "/data/home"}, {Path: "/home/ann/.config", At: "/srv/settings"}}, Mounted: []string{"/home", "/srv/settings"}}
-	for path, want := range map[string]bool{"data/home/ann/.zshrc": true, "srv/settings/autostart/x.desktop": true, "srv/settings/app/x": false, "data/home/eve/.zshrc": false} {
-		c := Change{Path: path, New: 0o644, Root: "/", Tree: "/nowhere"}
-		if got := NewGuard([]string{"/home/ann"}, mounts, func(string) string { return "" }).Protects(c); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
-		if NewGuard([]string{"/home/ann"}, host.Mounts{}, func(string) string { return "" }).Protects(c) {
-			t.Errorf("%s: protected without the mounts", path)
-		}
-	}
-}
 
 // What git or another tool would run or believe after an apply is to be named: all of a git
 // directory, a bare one too; what settings of git name; what the table lists, at any depth; the folders on the way there.
@@ -60,7 +45,7 @@ func TestProtectedChanges(t *testing.T) {
 		write(t, filepath.Join(tree, p), "new")
 	}
 	must(t, os.RemoveAll(filepath.Join(tree, "pkg/go.mod")), os.Symlink("pkg", filepath.Join(tree, ".idea")))
-	g := NewGuard([]string{filepath.Dir(original)}, host.Mounts{}, func(string) string { return os.DevNull })
+	g := NewGuard([]string{filepath.Dir(original)}, func(string) string { return os.DevNull })
 	var got []string
 	for _, c := range compare(t, k) {
 		inGit := strings.Contains(c.Path+"/", ".git/")
@@ -109,7 +94,7 @@ func TestProtectedThroughLinks(t *testing.T) {
 	for _, p := range []string{"bashrc", "zshrc", "config.fish", "gh/pre-commit", "fsm", "fine", "new"} {
 		write(t, filepath.Join(tree, p), "new")
 	}
-	g := NewGuard([]string{home}, host.Mounts{}, func(name string) string {
+	g := NewGuard([]string{home}, func(name string) string {
 		return map[string]string{"HOME": home, "GIT_CONFIG_SYSTEM": os.DevNull}[name]
 	})
 	var free []string

@@ -104,7 +104,14 @@ func translated(run *features.Run, p plan.Plan) (plan.Plan, error) {
 	if e == nil {
 		return p, nil
 	}
-	t := Target{Spec: run.Spec, Engine: *e, Folder: features.DryStage, Run: "dry-run", Mounted: run.Facts.Mounted, UID: run.Facts.UID, GID: run.Facts.GID}
+	t := Target{Spec: run.Spec, Engine: *e, Folder: features.DryStage, Run: "dry-run", UID: run.Facts.UID, GID: run.Facts.GID}
+	table, err := mounts("/proc/self/mountinfo")
+	if err != nil {
+		return p, err
+	}
+	for _, m := range table {
+		t.Mounted = append(t.Mounted, m.At)
+	}
 	if run.Folder != nil {
 		folder, err := run.Folder.Dir("container")
 		if err != nil {

@@ -56,7 +56,7 @@ func (c *insideSpec) network() error {
 
 // table looks at what is mounted.
 func (c *insideSpec) table() error {
-	table, err := boxMounts("/proc/self/mountinfo")
+	table, err := mounts("/proc/self/mountinfo")
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func onlyLoopback(file string) error {
 	return nil
 }
 
-// boxMounts reads a table like /proc/self/mountinfo, in which every line must be a mount.
-func boxMounts(file string) ([]proc.Mount, error) {
+// mounts reads a table like /proc/self/mountinfo, in which every line must be a mount.
+func mounts(file string) ([]proc.Mount, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err

@@ -105,12 +105,12 @@ func TestBoxMounts(t *testing.T) {
 		}
 	}
 	write("1 0 0:1 / /a\\040b rw,relatime - ext4 x rw\n2 0 0:1 / /c ro,nosuid shared:1 master:2 - tmpfs y rw\n3 0 0:1 / /c rw - ext4 y rw\n")
-	table, err := boxMounts(file)
+	table, err := mounts(file)
 	if err != nil || len(table) != 3 || table[0].At != "/a b" || !table[0].Write || table[0].Type != "ext4" || table[1].Write {
 		t.Errorf("%+v, %v", table, err)
 	}
 	write("1 0 0:1 / /a rw\n")
-	if _, err := boxMounts(file); err == nil {
+	if _, err := mounts(file); err == nil {
 		t.Error("a line without a file system is read")
 	}
 }

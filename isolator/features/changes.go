@@ -7,7 +7,6 @@ import (
 
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
-	"github.com/enr/inner/isolator/host"
 )
 
 // someChanges is how many changes the end of a run lists.
@@ -15,7 +14,7 @@ const someChanges = 20
 
 // Guard knows what the host would obey.
 func Guard(c *caller.Caller) *changes.Guard {
-	return changes.NewGuard(c.Homes(), host.MountsNow(), c.Getenv)
+	return changes.NewGuard(c.Homes(), c.Getenv)
 }
 
 // Sources names what was copied.

@@ -110,7 +110,7 @@ func (l *leftoversOf) watch(run *Run) error {
 // search says where to look for what a run leaves on the host.
 func (l *leftoversOf) search(run *Run) repos.Search {
 	rc, f := run.Spec, run.Facts
-	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Mounts: f.Mounts, Copies: map[string]string{}}
+	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Copies: map[string]string{}}
 	s.Watched = stage.Watched{
 		Roots: rc.WritableRoots(), Obeyed: plan.ObeyedRoots(rc), Guarded: l.git.stays, Unlisted: slices.Concat(f.Unlisted, l.git.passed),
 		Before: slices.Concat(l.kept, Placeholders(run)), Named: f.Named, Paths: plan.ProgramFolders(rc, f),
@@ -142,7 +142,7 @@ func Placeholders(run *Run) []string {
 // Sweep does what follows a run for runs that were killed. stuck and err are those of stage.Sweep.
 func Sweep(c *caller.Caller) (stuck []error, err error) {
 	stuck, err = stage.Sweep(c.StageBase(), c.InnerHome, func(w stage.Watched) {
-		Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second})
+		Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Limit: time.Second})
 	})
 	recoverGit(c)
 	return stuck, err

@@ -4,7 +4,6 @@
 package host
 
 import (
-	"cmp"
 	"path/filepath"
 
 	"github.com/enr/inner/internal/files"
@@ -92,10 +91,6 @@ type Facts struct {
 	Repositories []string `json:"repositories,omitempty"`
 	// Unlisted are the folders there that were not looked into for more of them.
 	Unlisted []string `json:"-"`
-	Mounts
-	// MountsUnknown: the table of mounts cannot be read, so what is to be hidden may
-	// have names that nobody knows.
-	MountsUnknown bool `json:"mounts_unknown,omitempty"`
 	// Bare holds the folders asked about in which this user finds nothing:
 	// they are empty, or closed to it.
 	Bare map[string]bool `json:"-"`
@@ -158,15 +153,6 @@ func (f Facts) Homes() []string {
 		return []string{f.Home}
 	}
 	return []string{f.Home, f.OtherHome}
-}
-
-// HomeNames are the homes with their links resolved, under every name that they have.
-func (f Facts) HomeNames() []string {
-	var out []string
-	for _, h := range f.Homes() {
-		out = append(out, f.Names(cmp.Or(f.Paths[h].Real, h))...)
-	}
-	return out
 }
 
 // InnerHomes are the folders of inner that may exist.

@@ -22,7 +22,6 @@ type looker struct {
 	*Folders
 	paths map[string]Path     // of folders that were looked at
 	meant map[string][]string // the folders a pattern means, see globDir
-	table []mount             // see mounts
 }
 
 func newLooker(f *Folders) *looker {

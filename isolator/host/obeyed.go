@@ -71,7 +71,7 @@ func (l *looker) survey(writable, homes []string, getenv func(string) string) *s
 // obey in those of r.Obeyed, for the paths that the settings of git name, there or not, and for where
 // links of start-up files lead. It returns what is to be made of it.
 func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
-	s := l.survey(r.Writable, f.HomeNames(), func(name string) string { return f.Env[name] })
+	s := l.survey(r.Writable, f.Homes(), func(name string) string { return f.Env[name] })
 	if len(s.roots) == 0 {
 		return nil
 	}

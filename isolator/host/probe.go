@@ -60,9 +60,7 @@ func Probe(r Request) Facts {
 	if f.Hide = l.hide(r.Hide); f.Hide != nil {
 		l.note(&f, f.Hide.Paths...)
 	}
-	f.MountAliases, f.Mounted = aliases(l.mounts())
 	wanted := l.obeyed(r, &f)
-	f.MountsUnknown = len(l.mounts()) == 0
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {
 		f.Bare[p] = bare(p)

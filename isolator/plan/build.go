@@ -53,7 +53,6 @@ type builder struct {
 
 func newBuilder(rc profile.RunConfig, f host.Facts, s Staged) *builder {
 	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
-	b.view.mounts = f.Mounts
 	for _, k := range rc.Allow {
 		b.allowed[k] = true
 	}
@@ -94,9 +93,6 @@ func (b *builder) possible() error {
 	}
 	if missing := rc.NotEnforced(); len(missing) > 0 {
 		return fault.Refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
-	}
-	if f.MountsUnknown {
-		return fault.Refuse(125, "mount /proc", "the sandbox cannot start: /proc/self/mountinfo cannot be read, so what must be hidden may be seen under another name")
 	}
 	if f.SocketsUnknown != "" {
 		return fault.Refuse(125, "inner doctor", "the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)

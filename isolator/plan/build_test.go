@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -213,10 +212,6 @@ func TestNothingReexposes(t *testing.T) {
 		if rnd.Intn(2) == 0 {
 			f.MoveMount = true
 		}
-		if rnd.Intn(3) == 0 {
-			f.MountAliases = []host.MountAlias{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
-			f.Mounted = []string{"/", "/home"}
-		}
 		rc.Hide, f.Hide = []string{"/data/private"}, &host.Hide{Paths: []string{"/data/private"}}
 		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
 		f.Paths["/run"] = host.Path{Kind: host.Dir, Real: "/run"}
@@ -231,9 +226,6 @@ func TestNothingReexposes(t *testing.T) {
 		}
 		secret := func(p, why string) {
 			seen := append(r.everywhere(p), r.everywhere(p+"/child")...)
-			if rest, ok := paths.Rest("/home", p); ok && f.MountAliases != nil {
-				seen = append(seen, r.everywhere("/data/home/"+rest)...)
-			}
 			for _, at := range seen {
 				t.Fatalf("seed %d: %s (%s) is seen at %s\nmounts %v\nallow %v\n%s", seed, p, why, at, rc.Mounts, rc.Allow, strings.Join(plan.Words(), " "))
 			}
@@ -318,70 +310,6 @@ func TestPlaces(t *testing.T) {
 	}
 	if at := replayed(plan).everywhere("/home/bob"); len(at) != 1 {
 		t.Errorf("allowed, /home/bob is seen at %q", at)
-	}
-}
-
-// TestTwins: a home that is mounted from another folder is hidden and protected at
-// both, and so is a part of it that is mounted alone.
-func TestTwins(t *testing.T) {
-	f := machine()
-	f.MountAliases = []host.MountAlias{
-		{Path: testHome, At: "/data/ann", Kind: host.Dir},
-		{Path: "/data/ann", At: testHome, Kind: host.Dir},
-		{Path: testHome + "/.ssh/keys", At: "/opt/keys", Kind: host.Dir},
-		{Path: "/opt/keys", At: testHome + "/.ssh/keys", Kind: host.Dir},
-	}
-	f.Mounted = []string{"/", testHome, "/opt/keys"}
-	for p, kind := range map[string]host.Kind{"/data/ann": host.Dir, "/data/ann/.ssh": host.Dir} {
-		f.Paths[p] = host.Path{Kind: kind, Real: p}
-	}
-	rc := config()
-	rc.Mounts = []profile.Mount{{Source: "/data/ann", Dest: "/data/ann", Mode: profile.RW}}
-	plan, err := Build(rc, f, staged())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := replayed(plan)
-	for _, p := range []string{testHome + "/.ssh", "/data/ann/.ssh", "/opt/keys"} {
-		if host, _ := r.shown(p); host != "" {
-			t.Errorf("%s is seen: %s", p, host)
-		}
-	}
-	for _, p := range []string{"/data/ann/.bashrc", "/data/ann/src/app/.git/config"} {
-		if from, write := r.shown(p); write && !strings.HasPrefix(from, "/copy/") {
-			t.Errorf("%s can be written", p)
-		}
-	}
-	if _, write := r.shown("/data/ann/notes"); !write {
-		t.Error("what the profile mounts cannot be written")
-	}
-
-	for _, dir := range []string{"/data/ann", "/data"} {
-		in := config()
-		in.Workdir, in.Cwd = dir, dir
-		f.Paths[dir] = host.Path{Kind: host.Dir, Real: dir}
-		if _, err := Build(in, f, staged()); err == nil || !strings.Contains(err.Error(), "holds your whole home folder") {
-			t.Errorf("the working folder %s, which holds the home: %v", dir, err)
-		}
-	}
-
-	f.MountsUnknown = true
-	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
-		t.Errorf("the table of mounts is unknown: %v", err)
-	}
-	f.MountsUnknown = false
-
-	rc.Mounts[0] = profile.Mount{Source: "/data/ann/.ssh", Dest: "/data/ann/.ssh", Mode: profile.RO}
-	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
-		t.Errorf("another name of a secret is mounted: %v", err)
-	}
-
-	rc.Mounts, rc.Home = nil, "isolated"
-	if plan, err = Build(rc, f, staged()); err != nil {
-		t.Fatal(err)
-	}
-	if host, _ := replayed(plan).shown("/data/ann/notes"); host != "" {
-		t.Errorf("an empty home is seen: %s", host)
 	}
 }
 
@@ -472,23 +400,18 @@ func TestRefusals(t *testing.T) {
 func TestPartOfHiddenMounted(t *testing.T) {
 	const part = "/data/private/part"
 	for name, c := range map[string]struct {
-		hide    string
-		source  string
-		aliases []host.MountAlias
+		hide   string
+		source string
 	}{
-		"a folder":                {"/data/private", part, nil},
-		"what is below that part": {"/data/private", part + "/deeper", nil},
-		"a pattern":               {"/data/pri*", part, nil},
-		"under another name": {"/data/private", "/mnt/private/part", []host.MountAlias{
-			{Path: "/data", At: "/mnt", Kind: host.Dir}, {Path: "/mnt", At: "/data", Kind: host.Dir},
-		}},
+		"a folder":                {"/data/private", part},
+		"what is below that part": {"/data/private", part + "/deeper"},
+		"a pattern":               {"/data/pri*", part},
 	} {
 		for _, mode := range []profile.Mode{profile.RO, profile.RW} {
 			rc, f := config(), machine()
-			for _, p := range []string{"/data/private", part, part + "/deeper", "/mnt", "/mnt/private", "/mnt/private/part", "/srv"} {
+			for _, p := range []string{"/data/private", part, part + "/deeper", "/srv"} {
 				f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
 			}
-			f.MountAliases = c.aliases
 			rc.Mounts = []profile.Mount{{Source: c.source, Dest: "/srv/elsewhere", Mode: mode, File: "x.toml", Line: 1}}
 			plan, err := Build(rc, f, staged())
 			if err != nil {

@@ -19,8 +19,6 @@ type Copy struct {
 // Hidden returns the real host paths that a box of this run must not see: what
 // a copy of a folder leaves out. The copy of a secret would have another path,
 // and no mask would find it.
-//
-// They are under every name that the host has for them.
 func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	b := newBuilder(rc, f, s)
 	list := slices.Concat(b.hidePaths(), f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder})
@@ -29,17 +27,10 @@ func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 			list = append(list, r.At...)
 		}
 	}
-	// The source of a copy may be another name of the folder that hides it, or of a
-	// part of one: what is mounted twice.
 	var out []string
 	for _, p := range list {
-		if p == "" {
-			continue
-		}
-		real := b.canon(p)
-		out = append(out, b.view.names(real)...)
-		for _, part := range b.view.parts(real) {
-			out = append(out, part.At)
+		if p != "" {
+			out = append(out, b.canon(p))
 		}
 	}
 	slices.Sort(out)

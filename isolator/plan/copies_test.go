@@ -108,19 +108,6 @@ func TestHiddenIsNotCopied(t *testing.T) {
 			t.Errorf("%s: hidden %v, want %v", p, !want, want)
 		}
 	}
-	// The home is mounted a second time, and a part of what is hidden a third time.
-	f.MountAliases = []host.MountAlias{
-		{Path: testHome, At: "/disk/ann", Kind: host.Dir},
-		{Path: "/disk/ann", At: testHome, Kind: host.Dir},
-		{Path: testWork + "/private/deep", At: "/disk/deep", Kind: host.Dir},
-		{Path: "/disk/deep", At: testWork + "/private/deep", Kind: host.Dir},
-	}
-	got = Hidden(rc, f, Staged{})
-	for _, p := range []string{"/disk/ann/src/app/private", "/disk/ann/src/app/a.pem", "/disk/ann/.zsh_history", "/disk/ann/.inner", "/disk/deep"} {
-		if !slices.Contains(got, p) {
-			t.Errorf("%s, another name of what is hidden, would be copied", p)
-		}
-	}
 }
 
 // TestNoCopyNoRun: a safe-rw mount without its copy never becomes the original.

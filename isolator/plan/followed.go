@@ -58,7 +58,7 @@ func (b *builder) keepsFrom(l layer, o Op) bool {
 // shows reports whether a layer has at the place of an operation what that shows there.
 func (b *builder) shows(l layer, o Op) bool {
 	rest, _ := paths.Rest(l.dest, o.Dest)
-	return slices.Contains(b.view.names(o.Source), filepath.Join(l.source, rest))
+	return o.Source == filepath.Join(l.source, rest)
 }
 
 // onTop returns the operations of the plan that mount something, and that nothing later covers.

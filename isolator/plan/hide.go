@@ -244,9 +244,9 @@ func (b *builder) hideInner() {
 	b.coverShims()
 }
 
-// holdsHome reports whether a folder is a home of the user or holds one, by whatever name.
+// holdsHome reports whether a folder is a home of the user or holds one.
 func (b *builder) holdsHome(p string) bool {
-	return slices.ContainsFunc(b.f.HomeNames(), func(home string) bool { return paths.Below(b.canon(p), home) })
+	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(b.canon(p), home) })
 }
 
 // refuseHome refuses a resource that a variable moves to a folder that holds a home.
@@ -346,7 +346,7 @@ func (b *builder) hides(p string) bool {
 		folders, _ := b.hiddenPlaces()
 		b.closed = append([]string{}, folders...)
 	}
-	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
+	return slices.ContainsFunc(b.closed, func(dir string) bool { return paths.Below(dir, p) })
 }
 
 func (b *builder) isStaged(source string) bool {
@@ -354,13 +354,6 @@ func (b *builder) isStaged(source string) bool {
 }
 
 func (b *builder) maskAt(real string, kind host.Kind, reason string) {
-	b.maskName(real, kind, reason)
-	for _, part := range b.view.parts(real) {
-		b.maskName(part.At, part.Kind, reason)
-	}
-}
-
-func (b *builder) maskName(real string, kind host.Kind, reason string) {
 	for _, at := range b.view.where(real) {
 		if kind == host.Dir {
 			b.tmpfs(reason, 0o555, at)

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
@@ -40,9 +39,13 @@ func (b *builder) listedInHome() error {
 	return nil
 }
 
-// emptyHomes covers the home, by each of its names, and other homes of the user.
+// emptyHomes covers the home, and that of the password file, when $HOME is another.
 func (b *builder) emptyHomes(how string) error {
-	b.emptyOtherHomes(how)
+	for _, other := range b.homes() {
+		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
+			b.tmpfs("the home of the password file is empty, too", 0o700, other)
+		}
+	}
 	if b.rc.Home == "own" {
 		if err := b.ownHome("the home of the box's own " + how); err != nil {
 			return err
@@ -54,26 +57,6 @@ func (b *builder) emptyHomes(how string) error {
 		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
 	}
 	return nil
-}
-
-// emptyOtherHomes covers the home of the password file, when $HOME is another, and other names
-// of both.
-func (b *builder) emptyOtherHomes(how string) {
-	for _, other := range b.homes() {
-		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
-			b.tmpfs("the home of the password file is empty, too", 0o700, other)
-		}
-	}
-	for _, home := range b.f.Homes() {
-		if b.kind(home) != host.Dir {
-			continue // the password file may name one that is not there
-		}
-		for _, at := range b.view.where(b.canon(home)) {
-			if at != b.home {
-				b.tmpfsMask("another name of the home, which is empty "+how, at)
-			}
-		}
-	}
 }
 
 // showInHome shows a folder or file of the home, read-only.
@@ -104,22 +87,15 @@ func (b *builder) notSecret(real, what string) error {
 		if b.holdsHome(p) {
 			return b.refuseHome(r, p)
 		}
-		if b.liesIn(b.canon(p), real) {
+		if paths.Below(b.canon(p), real) {
 			return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
 				"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
 		}
 	}
 	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {
-		if own != "" && b.liesIn(b.canon(own), real) {
+		if own != "" && paths.Below(b.canon(own), real) {
 			return fault.Refuse(125, "", "profile %q: %s lies in inner's own folder", b.rc.Name, what)
 		}
 	}
 	return nil
-}
-
-// liesIn reports whether real, under any of its names, is dir or lies below it.
-func (b *builder) liesIn(dir, real string) bool {
-	return slices.ContainsFunc(b.view.names(real), func(name string) bool {
-		return paths.Below(dir, name)
-	})
 }

@@ -94,7 +94,7 @@ func (b *builder) oneMount(m mount, later []string) error {
 		return err
 	}
 	for _, p := range b.hidePaths() {
-		if real := b.canon(p); m.dest == m.real && real != m.real && b.liesIn(real, m.real) {
+		if real := b.canon(p); m.dest == m.real && real != m.real && paths.Below(real, m.real) {
 			return b.partShown(m.real, p, byHide)
 		}
 	}

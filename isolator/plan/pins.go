@@ -94,10 +94,8 @@ func (b *builder) fixedIn(m layer) (places []string) {
 		if b.inHidden(hostPath) {
 			return
 		}
-		for _, name := range b.view.names(hostPath) {
-			if rest, ok := paths.Rest(m.source, name); ok {
-				places = append(places, filepath.Join(m.dest, rest))
-			}
+		if rest, ok := paths.Rest(m.source, hostPath); ok {
+			places = append(places, filepath.Join(m.dest, rest))
 		}
 	}
 	for _, h := range b.hops() {

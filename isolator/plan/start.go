@@ -26,13 +26,13 @@ func (b *builder) workdirHidden() error {
 			continue // a path of the box
 		}
 		for r, p := range b.secret() {
-			if b.liesIn(b.canon(p), real) {
+			if paths.Below(b.canon(p), real) {
 				return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
 					"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, r.Key, r.What)
 			}
 		}
 		for _, p := range b.hidePaths() {
-			if b.liesIn(b.canon(p), real) {
+			if paths.Below(b.canon(p), real) {
 				return fault.Refuse(126, otherFolder, "profile %q: the working folder %q is hidden (sandbox.hide)", b.rc.Name, dir)
 			}
 		}

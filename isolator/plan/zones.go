@@ -19,7 +19,7 @@ func (b *builder) zoneCovered(real string) bool {
 	if rest, ok := paths.Rest(b.canon(b.rc.Workdir), real); ok && ObeyedName(b.rc, rest, b.kind(real) == host.Dir) {
 		return true
 	}
-	return slices.ContainsFunc(b.fixed(), func(p string) bool { return b.kind(p) != host.Missing && b.liesIn(b.canon(p), real) })
+	return slices.ContainsFunc(b.fixed(), func(p string) bool { return b.kind(p) != host.Missing && paths.Below(b.canon(p), real) })
 }
 
 // Fitting is a run without the zones of the working folder that are hidden or protected.

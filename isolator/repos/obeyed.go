@@ -123,10 +123,9 @@ func (w *sweep) places() {
 
 // single judges what is at one path, by the name that it has where the box could write it.
 func (w *sweep) single(p, tool string) {
-	for _, p := range w.Mounts.Names(w.beyond(p)) {
-		if fi, err := w.lstat(p); err == nil && w.inside(p) && !lies(p, w.Guarded) {
-			w.judge(p, tool, w.recent(p, fi), fi.IsDir(), 0)
-		}
+	p = w.beyond(p)
+	if fi, err := w.lstat(p); err == nil && w.inside(p) && !lies(p, w.Guarded) {
+		w.judge(p, tool, w.recent(p, fi), fi.IsDir(), 0)
 	}
 }
 
@@ -198,13 +197,13 @@ func (w *sweep) looksFor(dir string) bool {
 	})
 }
 
-// real returns the search with the real paths of the folders that are compared with others, of
-// homes under every name, and without those places of before at which something else is now.
+// real returns the search with the real paths of the folders that are compared with others, and
+// without those places of before at which something else is now.
 func (s Search) real() Search {
 	homes, obeyed := s.Homes, s.Obeyed
 	s.Homes, s.Obeyed = nil, nil
 	for _, home := range homes {
-		s.Homes = append(s.Homes, s.Mounts.Names(files.Real(home))...)
+		s.Homes = append(s.Homes, files.Real(home))
 	}
 	for _, p := range obeyed {
 		s.Obeyed = append(s.Obeyed, files.Real(p))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -116,26 +115,6 @@ func TestPlacesOfOthers(t *testing.T) {
 	// What lies in the home itself, and is no start-up file, belongs to programs.
 	if got := p.moved(found.Moved); got != ".config/fish .zshenv other/.envrc p/tools/new" || err != nil {
 		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// A home, or a folder in it, that is mounted twice has start-up files at both places.
-func TestPlacesByOtherNames(t *testing.T) {
-	for name, where := range map[string][2]string{"the home": {"/home", "/p"}, "a folder in it": {"/home/.config", "/p/.config"}} {
-		p := newPlace(t)
-		p.sh("mkdir -p ../home/.config .config")
-		since := p.begin()
-		p.sh("echo x >.zshenv; mkdir .config/autostart; echo x >.mise.toml; mkdir other; echo x >other/.envrc")
-		s := Search{Watched: stage.Watched{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since}, Homes: []string{p.dir + "/home"}}
-		s.Mounts.MountAliases = []host.MountAlias{{Path: p.dir + where[0], At: p.dir + where[1]}}
-		want := "p/.config/autostart p/.mise.toml p/other/.envrc"
-		if name == "the home" {
-			want = "p/.config/autostart p/.zshenv p/other/.envrc" // see TestPlacesOfOthers
-		}
-		found, err := s.Hold()
-		if got := p.moved(found.Moved); got != want || err != nil {
-			t.Errorf("%s: %q, want %q, %v", name, got, want, err)
-		}
 	}
 }
 

@@ -28,7 +28,6 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -44,7 +43,6 @@ type Search struct {
 	Limit   time.Duration // how long folders are looked through; at least some of them are
 	NoGit   bool          // repositories are the box's to change
 	Homes   []string      // the user's homes
-	Mounts  host.Mounts   // the other names of what the host mounts twice
 
 	// Tracked is what git outside has at a place of a work tree, see git.TrackedAt; nil asks nobody.
 	Tracked func(r *git.Repo, place string) git.Tracked
