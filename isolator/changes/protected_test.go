@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // What git or another tool would run or believe after an apply is to be named: all of a git
