@@ -99,8 +99,6 @@ func (t *translator) keys() error {
 	switch {
 	case p.Map != nil:
 		return t.refuse(`sandbox.allow = ["nested-user-ns"]`, "the plan has user ids for containers")
-	case len(p.Fills) > 0:
-		return t.refuse("capabilities", "the plan has copies of settings of agents")
 	case len(p.Pins) > 0:
 		return t.refuse("mounts", "%s is a link that the box could replace", p.Pins[0].Path)
 	case len(p.Masks) > 0:

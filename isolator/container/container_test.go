@@ -147,7 +147,6 @@ func TestRefusals(t *testing.T) {
 		{"sandbox.devices", func(_ *plan.Plan, t *Target) { t.Spec.Devices = []string{"kvm"} }},
 		{"sandbox.devices", func(p *plan.Plan, _ *Target) { add(p, plan.Op{Kind: plan.OpDevice, Dest: "/x"}) }},
 		{"capabilities", func(_ *plan.Plan, t *Target) { t.Spec.Capabilities = []string{"claude"} }},
-		{"capabilities", func(p *plan.Plan, _ *Target) { p.Fills = []plan.Fill{{}} }},
 		{"noop", func(_ *plan.Plan, t *Target) { t.Spec.Noop.Rules = []profile.NoopRule{{}} }},
 		{"sandbox.limits.disk", func(_ *plan.Plan, t *Target) { t.Spec.Limits.Disk = "1M" }},
 		{"sandbox.proc", func(_ *plan.Plan, t *Target) { t.Spec.Proc = "bind" }},

@@ -3,6 +3,7 @@ package copytree
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -131,6 +132,19 @@ func Regular(dir int, rel string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, fi, nil
+}
+
+// Read reads a regular file of at most limit bytes below the folder dir, as Regular opens it.
+func Read(dir int, rel string, limit int64) ([]byte, error) {
+	f, fi, err := Regular(dir, rel)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi.Size() > limit {
+		return nil, fmt.Errorf("is larger than %d KiB", limit>>10)
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // New makes a file in an open folder, and fills it.

@@ -22,8 +22,11 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitignore"
@@ -36,7 +39,6 @@ const (
 
 // agentsOf is what the agents of one run keep.
 type agentsOf struct {
-	memory *memory
 	home   *ownHome
 	logins []clonedLogin
 }
@@ -50,8 +52,8 @@ type clonedLogin struct {
 }
 
 // agents gives the box clones of what agents keep in the home, and their logins.
-func agents(memory *memory, home *ownHome) Feature {
-	a := &agentsOf{memory: memory, home: home}
+func agents(home *ownHome) Feature {
+	a := &agentsOf{home: home}
 	return Feature{
 		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Refresh: lookAround, Make: a.make,
 		Holds: func(run *Run) []Held {
@@ -84,6 +86,9 @@ func agents(memory *memory, home *ownHome) Feature {
 			}
 			return nil
 		},
+		Start: func(run *Run, o *launch.Options) {
+			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, time.Time{}, copiesIn(run)...) }, o)
+		},
 		Finish: func(run *Run, _ *Outcome) error {
 			for _, l := range a.logins {
 				if err := a.keepLogin(run, l); err != nil {
@@ -94,6 +99,15 @@ func agents(memory *memory, home *ownHome) Feature {
 			return nil
 		},
 	}
+}
+
+// copiesIn are the folders of a run that the box writes: clones of agents, and what its shell has.
+func copiesIn(run *Run) []string {
+	out := []string{stage.Shells}
+	for _, c := range run.Agents {
+		out = append(out, "clone-"+c.Name)
+	}
+	return out
 }
 
 // sayUpdate says how an agent is updated that was asked to update itself in the box.
@@ -165,15 +179,7 @@ func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) st
 			place = filepath.Join(paths.BoxAgents, c.Name, folder.Rel())
 		}
 		places[i] = place
-		room := uint64(plan.SpareRoom)
-		if run.Mode.Made() { // the clone is there
-			size, err := roomFor(at(folder))
-			if err != nil {
-				return err
-			}
-			room += size
-		}
-		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Room: room, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
+		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
 	}
 	s.Env = append(s.Env, c.Environment(run.Home, places)...)
 	return nil

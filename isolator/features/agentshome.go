@@ -4,11 +4,13 @@ package features
 // the box has, entry by entry, and what the box changed stays.
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
@@ -82,7 +84,12 @@ func (a *agentsOf) keptLogin(c capability.Capability) []byte {
 // loginNow is what a box has of its login now: a stranger's word.
 func (a *agentsOf) loginNow(l clonedLogin) ([]byte, error) {
 	if a.home.Home == nil {
-		return a.memory.read(l.folder, l.of.Login.File, capability.MaxLogin)
+		dir, err := os.Open(l.folder) // which the box could not exchange
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		return copytree.Read(int(dir.Fd()), l.of.Login.File, capability.MaxLogin)
 	}
 	return a.home.Read(filepath.Join(l.of.Folders[0].Rel(), l.of.Login.File), capability.MaxLogin)
 }

@@ -71,15 +71,14 @@ func held(name, format string, args ...any) Held {
 //	git, leftovers, git.last  the server ends first, then what the run left is looked at before
 //	                          any git outside may come to it, and only then what a clone has, or
 //	                          a repository that the box made, is brought
-//	memory before agents      a folder that was full is told before what was read from it
 //	observed after network    what was seen includes the answers of the network
 func All(backend Feature) []Feature {
 	git := new(boxGits)
-	memory, home := new(memory), new(ownHome)
+	home := new(ownHome)
 	return []Feature{
 		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
-		memory.feature(), git.feature(), leftovers(git), git.last(),
-		agents(memory, home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
+		git.feature(), leftovers(git), git.last(),
+		agents(home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
 	}
 }
 

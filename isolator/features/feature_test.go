@@ -25,7 +25,6 @@ func TestAll(t *testing.T) {
 		{"leftovers", LastExchange},
 		{LastExchange, "agents"},
 		{"git directories", "logins in repositories"},
-		{"folders in memory", "agents"},
 		{"network by name", "network"},
 		{"network", "observed accesses"},
 	} {

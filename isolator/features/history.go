@@ -23,11 +23,6 @@ func shellWithHistory(run *Run) error {
 	}
 	s := &run.Assets
 	if sh.Bind != nil {
-		room, err := roomFor(sh.Bind.Host)
-		if err != nil {
-			return err
-		}
-		sh.Bind.Room += room
 		s.Binds = append(s.Binds, *sh.Bind)
 	}
 	s.Env = append(s.Env, sh.Env...)

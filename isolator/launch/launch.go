@@ -111,10 +111,6 @@ type Options struct {
 	// publishes, before the program starts. On an error it does not start.
 	Network func(Network) error
 
-	// Filled, when not nil, is given each folder of Plan.Fills by its index, once it is filled:
-	// what the program has left in it can be read when it has ended. The file is the callee's.
-	Filled func(i int, folder *os.File)
-
 	// Over, when not nil, is asked ten times a second which limit the box came to that the
 	// kernel does not hold, by its key: then the box is killed. It must not wait for anything.
 	Over func() string

@@ -144,8 +144,6 @@ type job struct {
 	Pins        []plan.Pin
 	Masks       []plan.Mask
 	Cover       plan.Cover
-	Fills       []plan.Fill
-	Kept        string // a file to write the file "kept" of the first folder to
 	Meanwhile   string // what is said while the box is made, an error; with Watch it watches
 }
 
@@ -188,21 +186,7 @@ func launcherMain(file string) int {
 	if len(j.Listen)+len(j.Publish) > 0 {
 		o.Network = accepting(j)
 	}
-	var folder *os.File
-	if j.Kept != "" {
-		o.Filled = func(i int, f *os.File) {
-			if i == 0 {
-				folder = f
-			}
-		}
-	}
 	r := Run(j.plan(), o)
-	if folder != nil {
-		if err := copyFile(j.Kept, fmt.Sprintf("/proc/self/fd/%d/kept", folder.Fd())); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 98
-		}
-	}
 	if j.Result != "" {
 		b, _ := json.Marshal(r)
 		if err := os.WriteFile(j.Result, b, 0o600); err != nil {
@@ -217,7 +201,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() plan.Plan {
-	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Masks: j.Masks, Cover: j.Cover, Fills: j.Fills}
+	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Masks: j.Masks, Cover: j.Cover}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

@@ -89,14 +89,6 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 		return s.network.tookSocket(m, fds)
 	case wire.Listener:
 		return p.here && !p.ready && len(fds) == 1 && s.takeListener(int(m.N), fds[0])
-	case wire.Folder:
-		if p.ready || p.failure != nil || int(m.N) >= len(s.fills) || len(fds) != 1 {
-			return false
-		}
-		if err := s.fill(int(m.N), fds[0]); err != nil {
-			s.fail(err.Error())
-		}
-		return true
 	case wire.Observer:
 		if s.o.Observe == nil || len(fds) != 1 {
 			return false

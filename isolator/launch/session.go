@@ -18,7 +18,6 @@ import (
 type session struct {
 	o     Options
 	box   wire.Box
-	fills []plan.Fill // for its folders
 	job   wire.Job    // the program
 	owned descriptors // for the box, until it has them
 
@@ -95,7 +94,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if s.box, err = boxOf(p, o); err != nil {
 		return nil, err
 	}
-	s.fills, s.job = p.Fills, programOf(p, o)
+	s.job = programOf(p, o)
 	s.console.open(o, &s.box, &s.job)
 	return s, nil
 }
@@ -108,9 +107,6 @@ func boxOf(p plan.Plan, o Options) (b wire.Box, err error) {
 	}
 	if p.Limits != nil {
 		b.Rlimits = p.Limits.Rlimits
-	}
-	for _, f := range p.Fills {
-		b.Folders = append(b.Folders, f.Dest)
 	}
 	for _, l := range p.Listen {
 		b.Listen = append(b.Listen, l.Port)

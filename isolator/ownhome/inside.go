@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -106,19 +105,14 @@ func (h *Home) place(p Point) error {
 // nobody. Nothing, or what is no file, is fs.ErrNotExist; one that is larger or that
 // cannot be opened is another error.
 func (h *Home) Read(rel string, limit int64) ([]byte, error) {
-	f, fi, err := copytree.Regular(h.root, rel)
-	switch {
-	case err == nil:
-	case err == files.ErrNotRegular, err == unix.ENOENT, err == unix.ENOTDIR, err == unix.ELOOP, err == unix.EXDEV, err == unix.ENXIO:
+	data, err := copytree.Read(h.root, rel, limit)
+	switch err {
+	case nil:
+		return data, nil
+	case files.ErrNotRegular, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EXDEV, unix.ENXIO:
 		return nil, fs.ErrNotExist
-	default:
-		return nil, h.fault(rel, err)
 	}
-	defer f.Close()
-	if fi.Size() > limit {
-		return nil, h.fault(rel, fmt.Errorf("is larger than %d KiB", limit>>10))
-	}
-	return io.ReadAll(io.LimitReader(f, limit))
+	return nil, h.fault(rel, err)
 }
 
 // Write makes a file hold data, whole or not at all, whatever has its name now.

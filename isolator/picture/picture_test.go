@@ -65,7 +65,7 @@ func prepared(t *testing.T, change func(*features.Run)) *run.Prepared {
 		Assets: plan.Staged{
 			RunID: "r1", Empty: "/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}, Noop: "/stage/noop",
 			Copies: []plan.Copy{{Dest: home + "/notes", Host: "/stage/copy"}},
-			Binds:  []plan.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Room: plan.SpareRoom, Reason: "capability claude: a clone of ~/.claude"}},
+			Binds:  []plan.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Reason: "capability claude: a clone of ~/.claude"}},
 		},
 		Reach: features.Reach{Lines: []features.ReachLine{{Text: "can reach api.example.net [capability claude]"}}},
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,15 +68,6 @@ func Unlimited(missing []limits.Missing) string {
 		out = append(out, text+" cannot be held on this host ("+m.Why+")")
 	}
 	return strings.Join(out, ", ")
-}
-
-// fill puts a copy of a folder into the memory of the box. Nothing that the box can
-// write lies on the host then, and the kernel holds its size.
-func (b *builder) fill(bind Bind, dest string) {
-	size := cmp.Or(b.disk, bind.Room)
-	b.op(Op{Kind: OpTmpfs, Perms: 0o700, Size: size, Dest: dest, Reason: bind.Reason})
-	b.view.add(layer{source: bind.Host, dest: dest, write: true}) // what is there is a staged copy
-	b.plan.Fills = append(b.plan.Fills, Fill{Source: bind.Host, Dest: dest, Room: size})
 }
 
 // sharedMemory gives /dev/shm a size of its own: --dev knows none. What else

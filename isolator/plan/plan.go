@@ -26,10 +26,6 @@ type Plan struct {
 	// Data holds the content of files that exist only in the box, see Op.Data.
 	Data [][]byte
 
-	// Fills are the folders of the box in memory that hold something when the program
-	// starts.
-	Fills []Fill
-
 	// Shown are the mounts whose place or source somebody could replace between
 	// the probe and the mount: the box looks whether each is what was probed,
 	// and does not start the program when one is not.
@@ -97,7 +93,6 @@ type Plan struct {
 
 // What the supervisor of a box does, or looks at, before the program starts.
 type (
-	Fill           = wire.Fill
 	Shown          = wire.Shown
 	Landlock       = wire.Landlock
 	ContainerMount = wire.ContainerMount

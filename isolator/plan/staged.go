@@ -22,11 +22,6 @@ type Bind struct {
 	Box    string
 	Write  bool
 	Reason string
-
-	// Room, when it is not 0, makes it a copy of the folder Host in the memory of the
-	// box, which holds so many bytes: see [Fill]. What the box can write of
-	// Staged.Binds is that, or it is read-only.
-	Room uint64
 }
 
 // SystemFile is a file of the system in the box. It belongs to the user there.
@@ -49,10 +44,6 @@ func (b *builder) system() {
 		}
 	}
 }
-
-// SpareRoom is what the box can write to such a copy beside what is in it, when the
-// profile does not say how much (limits.disk).
-const SpareRoom = 256 << 20
 
 // Staged is what was prepared on disk for one run.
 type Staged struct {
@@ -110,11 +101,7 @@ func (b *builder) staged() error {
 				return err
 			}
 		}
-		if bind.Room > 0 {
-			b.fill(bind, dest)
-			continue
-		}
-		b.bind(bind.Reason, bind.Host, dest, false) // nothing that is staged is written to on the host
+		b.bind(bind.Reason, bind.Host, dest, bind.Write) // what the box writes there goes with the run
 	}
 	if b.s.Noop != "" {
 		b.bind("blocked and rewritten commands", b.s.Noop, paths.BoxNoop, false)

@@ -85,9 +85,6 @@ func containerJSON(c *plan.Container) object {
 // launchJSON is what the launcher gets beside bwrap's arguments and the program.
 func launchJSON(b *run.Prepared) object {
 	rc, p := b.Spec, b.Plan
-	fills := each(p.Fills, func(f plan.Fill) object {
-		return object{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room}
-	})
 	shown := each(p.Shown, func(s plan.Shown) object {
 		return object{"path": s.Path, "source": names.Replace(s.Source), "dev": s.Dev, "ino": s.Ino}
 	})
@@ -97,7 +94,7 @@ func launchJSON(b *run.Prepared) object {
 		return object{"port": p.Port, "host_port": p.HostPort, "reason": p.Reason}
 	})
 	out := object{
-		"data": dataJSON(b), "fills": fills, "shown": shown, "pins": pins, "listen": listen, "publish": publish,
+		"data": dataJSON(b), "shown": shown, "pins": pins, "listen": listen, "publish": publish,
 		"self": p.Self, "dir": p.Dir,
 		"options": object{
 			"interactive": rc.Entrypoint.Interactive, "raw": rc.Entrypoint.TUI, "cursor_fix": rc.Entrypoint.CursorFix, "clipboard": rc.Clipboard,

@@ -78,10 +78,13 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	return sh, err
 }
 
+// Shells is the folder of a run that the box's shell may write.
+const Shells = "shell"
+
 // shellFiles writes the files of a shell and says where the box has them.
 func (r *Run) shellFiles(files map[string]string) (*plan.Bind, error) {
 	for name, text := range files {
-		name = filepath.Join("shell", name)
+		name = filepath.Join(Shells, name)
 		if _, err := r.Dir(filepath.Dir(name)); err != nil {
 			return nil, err
 		}
@@ -89,7 +92,7 @@ func (r *Run) shellFiles(files map[string]string) (*plan.Bind, error) {
 			return nil, err
 		}
 	}
-	return &plan.Bind{Host: filepath.Join(r.Path, "shell"), Box: paths.BoxShell, Write: true, Room: plan.SpareRoom, Reason: "shell history of the profile"}, nil
+	return &plan.Bind{Host: filepath.Join(r.Path, Shells), Box: paths.BoxShell, Write: true, Reason: "shell history of the profile"}, nil
 }
 
 // promptless reports whether a shell started with args would show a prompt:

@@ -250,8 +250,8 @@ func (t *Table) original(source string) string {
 	return source
 }
 
-// inMemory returns what a folder in memory has at a path: what inner makes there, the folders
-// above what is mounted in it, or the content that it is filled with.
+// inMemory returns what a folder in memory has at a path: what inner makes there, or the folders
+// above what is mounted in it.
 func (t *Table) inMemory(i int, r *rule, p, rest string) entry {
 	own := entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
 	if rest == "" {
@@ -263,19 +263,6 @@ func (t *Table) inMemory(i int, r *rule, p, rest string) entry {
 			return entry{kind: 'l', text: later.Op.Source}
 		case paths.Below(p, later.At):
 			return own
-		}
-	}
-	return t.filled(r.At, rest)
-}
-
-// filled returns what a folder in memory has at a path of the content that it is filled with.
-func (t *Table) filled(folder, rest string) entry {
-	for _, f := range t.box.Plan.Fills {
-		if f.Dest != folder || !t.copied(f.Dest, rest) {
-			continue
-		}
-		if e, ok := t.copyOf(filepath.Join(t.original(f.Source), rest)); ok {
-			return e
 		}
 	}
 	return entry{kind: '-'}

@@ -37,8 +37,8 @@ func (t *Table) staged(source string) (string, bool) {
 
 // copied reports whether the copy that is mounted at a box path contains this path of its original.
 func (t *Table) copied(at, rest string) bool {
-	for _, f := range t.box.Plan.Fills {
-		if path, ok := strings.CutPrefix(f.Source, features.DryClone); ok && f.Dest == at {
+	for _, o := range t.box.Plan.Ops {
+		if path, ok := strings.CutPrefix(o.Source, features.DryClone); ok && o.Dest == at {
 			return cloned(t.box.Agents, path, rest)
 		}
 	}

@@ -60,7 +60,7 @@ type job struct {
 //  1. not dumpable: no job can trace it, nor reach its descriptors (its own binary among them) through /proc
 //  2. it says that it is there, as early as can be: the launcher mounts what is made from outside meanwhile
 //  3. everything from descriptor 3 up close-on-exec
-//  4. what is mounted looked at, folders in memory sent away, to be filled, and what the box listens on open
+//  4. what is mounted looked at, and what the box listens on open
 //     and sent away
 //  5. the launcher's word, which names the program; nothing here knows it before. It is given by the thread
 //     on which bwrap's life depends: so at that moment everything that has to die with it is tied to it.
@@ -150,23 +150,7 @@ func (b *box) prepare() error {
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return os.NewSyscallError("setsid", err)
 	}
-	return inOrder(b.lookAround, b.lookAtContainer, b.folders, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
-}
-
-// folders sends folders in memory away: they are filled from outside.
-func (b *box) folders() error {
-	for i, path := range b.spec.Folders {
-		fd, err := wire.OpenFolder(unix.AT_FDCWD, path)
-		if err != nil {
-			return fmt.Errorf("%q: %w in the box", path, err)
-		}
-		err = b.say(wire.Msg{Kind: wire.Folder, N: uint32(i)}, fd)
-		unix.Close(fd)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return inOrder(b.lookAround, b.lookAtContainer, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
 }
 
 // lookAtContainer makes sure that a container is what was asked for.

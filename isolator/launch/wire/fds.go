@@ -77,11 +77,6 @@ func Poll(fd int, events int16, timeout int) int16 {
 	}
 }
 
-// OpenFolder opens a folder that no link stands for, below another one.
-func OpenFolder(dir int, name string) (int, error) {
-	return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-}
-
 // Memfd returns a sealed, close-on-exec, in-memory file with that content,
 // positioned at its start.
 func Memfd(content []byte) (int, error) {

@@ -8,7 +8,6 @@ import (
 // Box is what the first process of a box does before the first job, and to each.
 type Box struct {
 	Shown    []Shown  // to be looked at
-	Folders  []string // in memory, to be opened
 	Listen   []uint16 // ports of the loopback to listen on
 	Landlock *Landlock
 	Rlimits  limits.Values // of which it sets its own
@@ -24,7 +23,6 @@ func (b *Box) fields(c *Codec) {
 		Number(c, &sh.Dev)
 		Number(c, &sh.Ino)
 	})
-	c.Strings(&b.Folders)
 	List(c, &b.Listen, Number[uint16])
 	Optional(c, &b.Landlock, (*Landlock).fields)
 	for _, v := range []*uint64{&b.Rlimits.Files, &b.Rlimits.FileSize, &b.Rlimits.Pids} {
@@ -105,14 +103,6 @@ func (l *Landlock) fields(c *Codec) {
 	c.Bools(&l.Signals, &l.Abstract, &l.Writes, &l.Files)
 	c.Strings(&l.Writable)
 	c.Strings(&l.Readable)
-}
-
-// Fill is a folder of the box in memory. What is in a folder of the host is copied
-// into it before the program starts; of that folder the box sees nothing else.
-type Fill struct {
-	Source string // on the host: folders and regular files are copied
-	Dest   string // in the box, where it is mounted
-	Room   uint64 // its size in bytes
 }
 
 // Shown is a mount that must be there at a box path.

@@ -55,7 +55,6 @@ type Kind byte
 const (
 	Make     Kind = 'm' // launcher: here is a Box, in a file
 	Here     Kind = 'h' // box: it is there
-	Folder   Kind = 'd' // box: here is folder N of Box.Folders, to be filled
 	Listener Kind = 'l' // box: here is a socket that listens on port N of Box.Listen
 	Ready    Kind = 'r' // box: no more of those; here are the masters of Box.Terminals
 	Start    Kind = 'j' // launcher: start this Job, in a file, with these three streams

@@ -20,7 +20,6 @@ func TestRoundTrip(t *testing.T) {
 			Shown:    []Shown{{Path: "/a", Dev: 1, Ino: 1 << 60}},
 			Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}, Files: true, Readable: []string{"/usr"}},
 			Listen:   []uint16{61080, 1}, Observe: true,
-			Folders:   []string{"/x y", "/z"},
 			Terminals: Terminals{Sizes: []unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}, {}}, Control: true, Modes: modes},
 			Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
 			Container: &Container{Engine: "podman", Mounts: []ContainerMount{{Path: "/a b", Write: true}, {Path: "/t", Tmpfs: true}}, Filter: []byte{1, 0, 255}, UID: 1000, NoNet: true},
