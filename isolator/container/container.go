@@ -101,8 +101,6 @@ func (t *translator) keys() error {
 		return t.refuse(`sandbox.allow = ["nested-user-ns"]`, "the plan has user ids for containers")
 	case len(p.Pins) > 0:
 		return t.refuse("mounts", "%s is a link that the box could replace", p.Pins[0].Path)
-	case len(p.Masks) > 0:
-		return t.refuse("sandbox.hide", "%s is hidden from outside", p.Masks[0].Path)
 	}
 	return nil
 }

@@ -153,7 +153,6 @@ func TestRefusals(t *testing.T) {
 		{"sandbox.proc", func(_ *plan.Plan, t *Target) { t.Spec.Proc = "empty" }},
 		{"sandbox.clipboard", func(_ *plan.Plan, t *Target) { t.Spec.Clipboard = true }},
 		{"mounts", func(p *plan.Plan, _ *Target) { p.Pins = []plan.Pin{{Path: "/l"}} }},
-		{"sandbox.hide", func(p *plan.Plan, _ *Target) { p.Masks = []plan.Mask{{Path: "/l"}} }},
 		{"sandbox.home", func(p *plan.Plan, _ *Target) { add(p, plan.Op{Kind: plan.OpSymlink, Dest: "/h", Key: "sandbox.home"}) }},
 		{"mounts", func(p *plan.Plan, _ *Target) { add(p, plan.Op{Kind: plan.OpDir, Dest: "/h"}) }},
 		{"sandbox.workdir_mode", func(_ *plan.Plan, t *Target) { t.Mounted = []string{"/home/u/app/disk"} }},

@@ -7,7 +7,7 @@
 // say to each other. The launcher's part, in its order:
 //
 //	memfds, socketpair, fresh keyring; forks bwrap, and catches signals
-//	Here      pins links, masks files, serves git, from outside, while the supervisor prepares the box
+//	Here      pins links, serves git, from outside, while the supervisor prepares the box
 //	Ready     takes the network of the box; the real terminal raw; what was typed before, typed again
 //	Start     lets go of pipes; relays bytes, sends signals
 //	Stopped   stops itself

@@ -142,8 +142,6 @@ type job struct {
 	NoNetwork   string // what taking them says, an error
 	Landlock    *plan.Landlock
 	Pins        []plan.Pin
-	Masks       []plan.Mask
-	Cover       plan.Cover
 	Meanwhile   string // what is said while the box is made, an error; with Watch it watches
 }
 
@@ -201,7 +199,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() plan.Plan {
-	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Masks: j.Masks, Cover: j.Cover}
+	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

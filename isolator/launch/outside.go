@@ -14,8 +14,7 @@ import (
 )
 
 // Some mounts of a box are made after bwrap's, and from outside: links that are pinned, which bwrap
-// cannot mount on, many masks, for each of which bwrap would read its table of mounts again, and what
-// has lost its mount while the box runs. The program does not start before every one of them is
+// cannot mount on, and what has lost its mount while the box runs. The program does not start before every one of them is
 // there, and has been looked at: the supervisor waits for the launcher's word until then.
 //
 // They take the rights of the one who made the box's mounts. bwrap has given them up when the
@@ -27,15 +26,10 @@ import (
 // OutsideFailed begins the reason of a result when a mount cannot be made from outside.
 const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
 
-// errReplaced has its words from those that make inner look at the host again.
-var errReplaced = errors.New("was replaced while the sandbox was made")
-
 // mounts are those that are made in the box from outside.
 type mounts struct {
 	pins    []wire.Pin
-	masks   []wire.Mask
-	cover   wire.Mask // the mask that the others are clones of, with the empty file of the run
-	covered covered   // made again when the host replaces what is under them, see recover.go
+	covered covered // made again when the host replaces what is under them, see recover.go
 	others  func(Inside) error
 }
 
@@ -132,21 +126,18 @@ func (m *mounts) complete(box int) (err error) {
 		}
 	}()
 	c := &m.covered
-	if len(m.pins)+len(m.masks)+len(c.hidden)+len(c.protected) > 0 {
+	if len(m.pins)+len(c.hidden)+len(c.protected) > 0 {
 		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("the box's root folder: %w", err)
 		}
 		c.root = boxRoot(root)
 	}
-	if len(m.pins)+len(m.masks) > 0 {
+	if len(m.pins) > 0 {
 		g, err := m.mounting(box)
 		defer g.owned.close()
 		if err == nil {
 			err = g.pin(m.pins)
-		}
-		if err == nil {
-			err = g.mask(m.cover, m.masks)
 		}
 		if err != nil {
 			return err
@@ -184,90 +175,6 @@ func (g *mounting) pin(pins []wire.Pin) error {
 		}
 	}
 	return nil
-}
-
-// masksAtOnce is how many masks are made by one process, with a descriptor for each.
-const masksAtOnce = 200
-
-// A mask is a clone of the mount of an empty file, moved over the file that is hidden. The
-// first one is bwrap's: the others have its flags, for a clone keeps them (nosuid, nodev,
-// read-only). Ten microseconds each, where bwrap needs three hundred (measured with
-// bwrap 0.8.0).
-//
-// The order, for each: open the file without following any link; make sure that it is
-// the one that was found on the host; mount on that descriptor; look whether the name
-// now shows the empty file. So a name that somebody replaces meanwhile is noticed,
-// whenever that happens, and the program does not start.
-func (g *mounting) mask(c wire.Mask, masks []wire.Mask) error {
-	if len(masks) == 0 {
-		return nil
-	}
-	from, err := g.openCover(c)
-	if err != nil {
-		return fmt.Errorf("%q %w", c.Path, err)
-	}
-	defer unix.Close(from)
-	for some := range slices.Chunk(masks, masksAtOnce) {
-		if err := g.maskSome(from, c, some); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *mounting) maskSome(from int, c wire.Mask, masks []wire.Mask) error {
-	var files descriptors
-	defer files.close()
-	var calls []nsenter.Call
-	for _, m := range masks {
-		at, err := files.add(g.found(m))
-		if err != nil {
-			return fmt.Errorf("%q %w", m.Path, err)
-		}
-		calls = append(calls, g.clone(from, "", unix.AT_EMPTY_PATH), g.onto(at, "", unix.MOVE_MOUNT_T_EMPTY_PATH))
-	}
-	if err := g.make(calls); err != nil {
-		return fmt.Errorf("masks: %w", err)
-	}
-	for _, m := range masks {
-		if _, err := files.add(g.found(wire.Mask{Path: m.Path, Dev: c.Dev, Ino: c.Ino})); err != nil {
-			return fmt.Errorf("%q %w", m.Path, err)
-		}
-	}
-	return nil
-}
-
-// found opens the file of a mask, which must be that one.
-func (g *mounting) found(m wire.Mask) (fd int, err error) {
-	if fd, err = g.root.at(m.Path, 0); err != nil {
-		return -1, fmt.Errorf("cannot be seen in the box: %w", err)
-	}
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && m.Ino != 0 && (st.Dev != m.Dev || st.Ino != m.Ino) {
-		err = errReplaced
-	}
-	if err != nil {
-		unix.Close(fd)
-	}
-	return fd, err
-}
-
-// openCover opens the mask that the others are clones of, once it has made sure that it is what bwrap was asked for: this
-// file, on a mount that the box can neither write nor use for anything.
-func (g *mounting) openCover(c wire.Mask) (int, error) {
-	fd, err := g.found(c)
-	if err != nil {
-		return -1, err
-	}
-	const flags = unix.ST_RDONLY | unix.ST_NOSUID | unix.ST_NODEV
-	var fs unix.Statfs_t
-	if err = unix.Fstatfs(fd, &fs); err == nil && fs.Flags&flags != flags {
-		err = errReplaced
-	}
-	if err != nil {
-		unix.Close(fd)
-	}
-	return fd, err
 }
 
 // again hides and protects what the host has put into the place of something. What is in a place that

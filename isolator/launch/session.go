@@ -81,13 +81,10 @@ func open(p plan.Plan, o Options) (*session, error) {
 		return nil, err
 	}
 	var err error
-	if s.mounts.cover, err = coverOf(p); err != nil {
-		return nil, err
-	}
 	if s.mounts.covered.saved = o.Saved; o.Saved == nil {
 		s.mounts.covered.saved = func(string, string) {}
 	}
-	s.mounts.pins, s.mounts.masks, s.mounts.others = p.Pins, p.Masks, o.Inside
+	s.mounts.pins, s.mounts.others = p.Pins, o.Inside
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
 	s.network.Listeners, s.publishes = make([][]net.Listener, len(p.Listen)), len(p.Publish) > 0
 	s.limits.plan = p.Limits

@@ -17,8 +17,7 @@ package plan
 //  8. hiding: sensitive resources, what the git settings were made from, programs
 //     and start-up files that [noop] covers, listening sockets, inner's own state
 //
-// Hiding comes last, so nothing re-exposes what it covers. Where many files are hidden,
-// the launcher covers them after all that (masks.go), before the program starts.
+// Hiding comes last, so nothing re-exposes what it covers.
 
 import (
 	"cmp"
@@ -111,8 +110,8 @@ func (b *builder) order() []func() error {
 		b.homeFolder, b.programsOnPath, // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
 		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
-		b.protect,                                              // 7
-		b.hide, b.seal, b.masksOutside, b.followed, b.landlock, // 8
+		b.protect,                              // 7
+		b.hide, b.seal, b.followed, b.landlock, // 8
 		b.program, b.homePoints, b.inCaches, b.pathNames, // what depends on all of that
 	}
 }

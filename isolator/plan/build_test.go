@@ -96,9 +96,6 @@ type replayedMount struct {
 func replayed(plan Plan) replay {
 	var r replay
 	words := plan.Words()
-	for _, m := range plan.Masks { // after all that bwrap does
-		words = append(words, "--ro-bind", plan.Cover.Source, m.Path)
-	}
 	add := func(s, d string, w bool) {
 		r = append(r, replayedMount{s, d, w})
 	}

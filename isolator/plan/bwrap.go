@@ -55,12 +55,9 @@ func (p Plan) Words() []string {
 }
 
 // Words returns the bwrap option that the operation is, with its operands; none for a
-// note, and for what is made from outside. --size is known since bubblewrap 0.7.0.
+// note. --size is known since bubblewrap 0.7.0.
 func (o Op) Words() []string {
 	var words []string
-	if o.Outside {
-		return nil
-	}
 	if o.Size > 0 {
 		words = append(words, "--size", strconv.FormatUint(o.Size, 10))
 	}

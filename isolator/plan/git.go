@@ -87,8 +87,5 @@ func (p Plan) Covered(dir string) (covered, hidden []string) {
 			add(o.Dest, o.Kind == OpMask || o.Kind == OpTmpfs)
 		}
 	}
-	for _, m := range p.Masks {
-		add(m.Path, true)
-	}
 	return covered, hidden
 }

@@ -369,11 +369,7 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 
 // coverFile covers a file by another, an empty one mostly, not by /dev/null: that one gives programs EACCES.
 func (b *builder) coverFile(reason, source, dest string) {
-	var covers host.ID
-	if _, p := b.view.at(dest); b.f.Paths[p].Real == p {
-		covers = b.f.Paths[p].ID
-	}
-	b.mount(Op{Kind: OpMask, Source: source, Dest: dest, Probed: covers, Reason: reason})
+	b.mount(Op{Kind: OpMask, Source: source, Dest: dest, Reason: reason})
 }
 
 // allows reports whether a host path is, or lies in, a resource that the profile allows.

@@ -40,8 +40,7 @@ type Op struct {
 	// resources; "" for what every box has.
 	Key string
 
-	Probed  host.ID // of a bind, its source; of a mask, what it hides; zero when that is not known
-	Outside bool    // made by the launcher after all that bwrap makes, see [Mask]
+	Probed host.ID // of the source of a bind; zero when that is not known
 }
 
 // Bind reports whether the operation shows a path of the host.

@@ -43,11 +43,8 @@ type Plan struct {
 	// CacheEnv are the variables that lead to those without a place in the home.
 	CacheEnv []profile.KV
 
-	// Pins are links that are bound onto themselves before the program starts, and Masks
-	// are files that are covered then.
-	Pins  []Pin
-	Masks []Mask
-	Cover Cover
+	// Pins are links that are bound onto themselves before the program starts.
+	Pins []Pin
 
 	// Masked are all places that are hidden, and Protected those that are read-only, or a copy, where the
 	// box can write around them, as box paths with no link in them. The launcher hides and
@@ -98,11 +95,8 @@ type (
 	ContainerMount = wire.ContainerMount
 )
 
-// What is mounted in a box from outside.
-type (
-	Pin  = wire.Pin
-	Mask = wire.Mask
-)
+// Pin is mounted in a box from outside.
+type Pin = wire.Pin
 
 // HomePoint is a place below a home where something is mounted.
 type HomePoint struct {

@@ -9,13 +9,12 @@ import (
 
 // shown notes every mount: another program, in another box, may exchange a folder
 // for a link while bwrap resolves a path, and would see what the link leads to
-// mounted in this box, or take a cover off. So the box looks at all of them, but for those that
-// the launcher makes itself, and for what lies in a repository that is served: the launcher mounts that
+// mounted in this box, or take a cover off. So the box looks at all of them, but for what lies in a repository that is served: the launcher mounts that
 // over it, before the box looks or after.
 func (b *builder) shown() {
 	for _, i := range b.onTop() { // what is below is not seen
 		o := b.plan.Ops[i]
-		if o.Outside || slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Served && paths.Inside(r.Dir, o.Dest) }) {
+		if slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Served && paths.Inside(r.Dir, o.Dest) }) {
 			continue
 		}
 		s := Shown{Path: o.Dest}

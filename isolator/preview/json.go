@@ -43,11 +43,7 @@ func JSON(b *run.Prepared) (map[string]any, error) {
 		for _, w := range op.Words() {
 			words = append(words, names.Replace(w))
 		}
-		entry := object{"args": words, "reason": op.Reason}
-		if op.Outside {
-			entry["outside"] = op.Dest // covered by the launcher, see launch.masks
-		}
-		return entry
+		return object{"args": words, "reason": op.Reason}
 	})
 	env := map[string]string{}
 	for _, kv := range p.Env {
@@ -107,10 +103,6 @@ func launchJSON(b *run.Prepared) object {
 	}
 	if len(p.Protected) > 0 {
 		out["protected"] = p.Protected
-	}
-	if len(p.Masks) > 0 {
-		out["masks"] = each(p.Masks, func(m plan.Mask) object { return object{"path": m.Path, "dev": m.Dev, "ino": m.Ino} })
-		out["cover"] = object{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
 	}
 	if len(p.Unseen) > 0 {
 		out["path_unseen"] = p.Unseen

@@ -228,12 +228,6 @@ func TestMutation(t *testing.T) {
 				// It would refuse many of the writes, too: the mounts are judged alone.
 				whole.Landlock = &plan.Landlock{Signals: l.Signals, Abstract: l.Abstract}
 			}
-			// bwrap makes all masks, so that each is an operation to take out; those from outside
-			// are looked at by the launcher (isolator/launch, TestMasks).
-			whole.Ops, whole.Masks = slices.Clone(whole.Ops), nil
-			for i := range whole.Ops {
-				whole.Ops[i].Outside = false
-			}
 			// Nor is anything covered again by the launcher, which would do so sooner or later, as the
 			// machine is quick or slow.
 			whole.Masked, whole.Protected = nil, nil

@@ -117,9 +117,3 @@ type Pin struct {
 	Path   string // box path, with no link but itself
 	Target string // what it must say
 }
-
-// Mask is a file of the box that is covered by an empty one.
-type Mask struct {
-	Path     string // box path, with no link in it
-	Dev, Ino uint64 // what is there before; 0 when that is not known
-}
