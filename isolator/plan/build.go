@@ -36,7 +36,7 @@ type builder struct {
 	f       host.Facts
 	s       Staged
 	plan    Plan
-	view    view
+	root    Op // what is under all operations: nothing, or an empty root
 	allowed map[string]bool
 	home    string            // canonical
 	kept    []held            // see held
@@ -129,12 +129,6 @@ func (b *builder) because(key string) (before func()) {
 	return func() { b.key = old }
 }
 
-// mount is an operation that decides what is seen at a box path.
-func (b *builder) mount(o Op) {
-	b.op(o)
-	b.view.add(o.layer())
-}
-
 func (b *builder) note(reason string) { b.op(Op{Kind: OpNote, Reason: reason}) }
 
 func (b *builder) switches(reason string, flags ...Flag) {
@@ -161,28 +155,25 @@ func (b *builder) kind(p string) host.Kind {
 }
 
 func (b *builder) bind(reason, source, dest string, write bool) {
-	b.bindLayer(reason, layer{source: source, dest: dest, write: write})
+	b.op(Op{Kind: bindKind(write), Source: source, Dest: dest, Reason: reason})
 }
 
-func (b *builder) bindLayer(reason string, l layer) {
-	kind := OpReadOnly
-	if l.write {
-		kind = OpBind
+func bindKind(write bool) OpKind {
+	if write {
+		return OpBind
 	}
-	b.op(Op{Kind: kind, Source: l.source, Dest: l.dest, Reason: reason})
-	b.view.add(l)
+	return OpReadOnly
 }
 
 // tmpfs is an empty folder in memory, no larger than the profile says. One that nobody
 // may write covers what was there.
 func (b *builder) tmpfs(reason string, perms uint32, dest string) {
-	b.mount(Op{Kind: OpTmpfs, Perms: perms, Size: b.disk, Dest: dest, Reason: reason})
+	b.op(Op{Kind: OpTmpfs, Perms: perms, Size: b.disk, Dest: dest, Reason: reason})
 }
 
 // tmpfsMask puts a tmpfs in the place of something, for what is bound back into it.
 func (b *builder) tmpfsMask(reason, dest string) {
-	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Size: b.disk, Dest: dest, Reason: reason})
-	b.view.add(layer{dest: dest, write: true, mask: true})
+	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Size: b.disk, Dest: dest, Reason: reason, empty: true})
 }
 
 func (b *builder) namespaces() error {
@@ -218,7 +209,7 @@ func (b *builder) base() error {
 	}
 	b.because("")
 	b.system()
-	b.mount(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
+	b.op(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
 	b.sharedMemory()
 	return b.proc()
 }
@@ -240,8 +231,7 @@ func (b *builder) emptyPlaces() error {
 		b.tmpfs("an empty /var/tmp", 0o1777, "/var/tmp")
 	}
 	// As large as inner's own files there need: it is sealed before the program starts.
-	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/run", Reason: "no sockets and no state of running services"})
-	b.view.add(layer{dest: "/run", write: true, mask: true})
+	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/run", Reason: "no sockets and no state of running services", empty: true})
 	b.places()
 	for _, p := range runKeep() {
 		if b.kind(p) == host.Dir {

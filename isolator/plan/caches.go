@@ -118,7 +118,7 @@ func (b *builder) caches() error {
 	}
 	defer b.because("sandbox.home")()
 	env := b.cacheEnv()
-	before := slices.Clone(b.view.layers)
+	before := b.plan.Ops[:len(b.plan.Ops):len(b.plan.Ops)]
 	elsewhere := false
 	for _, c := range cacheTable() {
 		v := env[c.variable]
@@ -179,8 +179,8 @@ func (b *builder) cacheWanted(c cache) bool {
 }
 
 func (b *builder) canWrite(at string) bool {
-	l, _ := b.view.at(b.canon(at))
-	return l.write && !l.mask
+	l, _ := b.at(b.canon(at))
+	return l.Writable() && !l.empty
 }
 
 func (b *builder) profileSets(name string) bool {
@@ -194,8 +194,8 @@ func (b *builder) cacheFits(c cache) bool {
 		if b.canWrite(at) {
 			continue
 		}
-		l, hostPath := b.view.at(at)
-		if !l.bind() {
+		l, hostPath := b.at(at)
+		if !l.bound() {
 			hostPath = at // a place in memory: it is made there
 		} else if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath {
 			return false
@@ -210,7 +210,7 @@ func (b *builder) cacheFits(c cache) bool {
 // somethingBelow reports whether something of the box has its place below at.
 func (b *builder) somethingBelow(at string) bool {
 	in := func(p string) bool { return p != at && paths.Below(at, p) }
-	return slices.ContainsFunc(b.view.layers, func(l layer) bool { return in(l.dest) }) ||
+	return slices.ContainsFunc(b.plan.Ops, func(o Op) bool { return o.Mounts() && in(o.Dest) }) ||
 		slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return in(b.stagedPlace(s.Box)) })
 }
 
@@ -238,8 +238,7 @@ func (b *builder) cacheFolder(at, rel string) {
 		b.tmpfs("a cache of its own, gone after the run", 0o700, at)
 		return
 	}
-	b.op(Op{Kind: OpBind, Source: filepath.Join(b.s.Caches.Dir, rel), Dest: at, Reason: "a cache of its own, kept for boxes of this project"})
-	b.view.add(layer{dest: at, write: true})
+	b.op(Op{Kind: OpBind, Source: filepath.Join(b.s.Caches.Dir, rel), Dest: at, Reason: "a cache of its own, kept for boxes of this project", own: true})
 }
 
 func (b *builder) cacheVariable(name, value string) {
@@ -251,7 +250,7 @@ func (b *builder) cacheVariable(name, value string) {
 // goProxy has Go look first among what the host has fetched, when its module cache is the
 // box's own and the box would see the host's otherwise, all of it. Go checks what is there as
 // it checks what comes from the network.
-func (b *builder) goProxy(set string, before []layer) error {
+func (b *builder) goProxy(set string, before []Op) error {
 	moved := slices.ContainsFunc(b.plan.CacheEnv, func(kv profile.KV) bool { return kv.Key == "GOMODCACHE" })
 	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
 	from := b.s.Caches.GoModules
@@ -259,10 +258,8 @@ func (b *builder) goProxy(set string, before []layer) error {
 	if !moved && !own || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
 		return nil
 	}
-	v := b.view
-	v.layers = before
 	real := b.canon(from)
-	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.hides(real) {
+	if len(where(before, real)) == 0 || b.notSecret(real, "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)

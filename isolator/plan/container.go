@@ -37,7 +37,7 @@ func (b *builder) image() error {
 	case b.rc.Base != "minimal":
 		return Untranslated(b.rc.Name, name, "sandbox.base", `a container has the system of its image: base = "minimal" says so`)
 	}
-	b.view.add(layer{dest: "/", write: true, mask: true})
+	b.root = Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/", empty: true}
 	b.note("the system of the image " + b.rc.Image + " (sandbox.image)")
 	return nil
 }

@@ -39,26 +39,26 @@ func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 
 // copied returns what is bound for a safe-rw mount: the copy, which stands for
 // the original when places are looked at.
-func (b *builder) copied(m profile.Mount, real, dest, reason string) (layer, error) {
+func (b *builder) copied(m profile.Mount, real, dest, reason string) (Op, error) {
 	for _, c := range b.s.Copies {
 		if c.Dest == m.Dest {
-			return layer{source: c.Host, original: real, dest: dest, write: true}, nil
+			return Op{Kind: OpBind, Source: c.Host, original: real, Dest: dest}, nil
 		}
 	}
-	return layer{}, fault.Refuse(125, "", "profile %q: %s: no copy was made", b.rc.Name, reason)
+	return Op{}, fault.Refuse(125, "", "profile %q: %s: no copy was made", b.rc.Name, reason)
 }
 
 // originals keeps the sources of copies from being written where a writable
 // mount shows them. It comes right after that mount: what is mounted in them
 // goes on top.
-func (b *builder) originals(m layer) {
+func (b *builder) originals(m Op) {
 	for _, o := range b.rc.Mounts {
 		source := b.canon(o.Source)
-		rest, ok := paths.Rest(m.source, source)
+		rest, ok := paths.Rest(m.Source, source)
 		if o.Mode != profile.SafeRW || !ok || m.original != "" {
 			continue
 		}
-		b.bind("the original of a copy is not written", source, filepath.Join(m.dest, rest), false)
+		b.bind("the original of a copy is not written", source, filepath.Join(m.Dest, rest), false)
 	}
 }
 
@@ -71,7 +71,7 @@ func (b *builder) ownState(dest string) {
 		if rest, ok := paths.Rest(home, dest); !ok || rest == "" {
 			continue
 		}
-		if l, _ := b.view.at(home); l.bind() {
+		if l, _ := b.at(home); l.bound() {
 			b.maskAt(home, host.Dir, "hidden: inner's own state, but for the workspaces")
 		}
 	}
@@ -80,17 +80,7 @@ func (b *builder) ownState(dest string) {
 // workspaceMade reports whether the mount point of a workspace is made for the
 // run: on the host, before bwrap, where the box cannot write.
 func (b *builder) workspaceMade(dest string) bool {
-	l, hostPath := b.view.at(dest)
+	l, hostPath := b.at(dest)
 	info := b.f.Paths[hostPath]
-	return l.bind() && !l.write && info.Kind == host.Missing && info.Real == hostPath
-}
-
-// hostPlace is the host path behind a box path; in a copy, the one in its
-// original.
-func (l layer) hostPlace(boxPath string) string {
-	rest, _ := paths.Rest(l.dest, boxPath)
-	if l.original != "" {
-		return filepath.Join(l.original, rest)
-	}
-	return filepath.Join(l.source, rest)
+	return l.bound() && !l.Writable() && info.Kind == host.Missing && info.Real == hostPath
 }

@@ -45,9 +45,9 @@ func tempVariables() []string { return []string{"TMPDIR", "TMP", "TEMP"} }
 func (b *builder) temp() error {
 	env := host.Environment(Environment(b.rc, b.f, b.s))
 	for _, name := range tempVariables() {
-		l, hostPath := b.view.at(b.canon(env[name]))
-		there := b.kind(env[name]) == host.Dir && b.canon(env[name]) == hostPath || l.dest == b.canon(env[name])
-		if env[name] != "" && !(there && l.write && !l.mask) && !b.profileSets(name) {
+		l, hostPath := b.at(b.canon(env[name]))
+		there := b.kind(env[name]) == host.Dir && b.canon(env[name]) == hostPath || l.Dest == b.canon(env[name])
+		if env[name] != "" && !(there && l.Writable() && !l.empty) && !b.profileSets(name) {
 			b.s.Env = append(b.s.Env, profile.KV{Key: name, Value: "/tmp"})
 		}
 	}

@@ -28,37 +28,30 @@ func (b *builder) followed() error {
 	for _, i := range b.onTop() {
 		top[i] = true
 	}
-	under := map[string]layer{}
+	under := map[string]Op{}
 	for i, o := range b.plan.Ops {
 		if !o.Mounts() {
 			continue
 		}
 		l, _ := above(o.Dest, under)
-		under[o.Dest] = o.layer()
+		under[o.Dest] = o
 		switch {
 		case !top[i]:
-		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bind():
+		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bound():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
-		case l.write && l.bind() && b.keepsFrom(l, o):
+		case l.Writable() && l.bound() && keepsFrom(l, o):
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
 	}
 	return nil
 }
 
-// keepsFrom reports whether an operation keeps the box from writing what a layer has at its place:
-// it shows the same read-only, or a copy, as of a git directory. In a home of the box's own there is
-// nothing of the host to be kept.
-func (b *builder) keepsFrom(l layer, o Op) bool {
-	same := b.shows(l, o)
-	own := b.f.OwnHome != nil && paths.Below(b.f.OwnHome.Path, l.source)
-	return o.Kind == OpReadOnly && same || o.Kind == OpBind && !same && !own
-}
-
-// shows reports whether a layer has at the place of an operation what that shows there.
-func (b *builder) shows(l layer, o Op) bool {
-	rest, _ := paths.Rest(l.dest, o.Dest)
-	return o.Source == filepath.Join(l.source, rest)
+// keepsFrom reports whether an operation keeps the box from writing what another, l, has at its place:
+// it shows the same read-only, or a copy, as of a git directory.
+func keepsFrom(l, o Op) bool {
+	rest, _ := paths.Rest(l.Dest, o.Dest)
+	same := o.Source == filepath.Join(l.Source, rest)
+	return o.Kind == OpReadOnly && same || o.Kind == OpBind && !same
 }
 
 // onTop returns the operations of the plan that mount something, and that nothing later covers.

@@ -35,7 +35,7 @@ func (b *builder) coverGit() {
 			continue
 		}
 		first = false
-		for _, at := range b.view.where(real) {
+		for _, at := range b.where(real) {
 			b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, at)
 		}
 	}
@@ -59,12 +59,12 @@ func (b *builder) boxGit() error {
 				b.bind(g.Reason, g.Host, g.Box, g.Write)
 				continue
 			}
-			places := b.view.where(g.Box)
+			places := b.where(g.Box)
 			if !slices.Contains(places, g.Box) && g.Box == r.Dir && b.mountPoint(g.Box, g.Reason) == nil {
 				places = append(places, g.Box)
 			}
 			for _, at := range places {
-				b.bindLayer(g.Reason, layer{source: g.Host, original: g.Box, dest: at, write: g.Write})
+				b.op(Op{Kind: bindKind(g.Write), Source: g.Host, original: g.Box, Dest: at, Reason: g.Reason})
 			}
 		}
 	}

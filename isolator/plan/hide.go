@@ -86,9 +86,9 @@ func (b *builder) writable(p string) []string {
 	if b.inHidden(p) {
 		return nil
 	}
-	return slices.DeleteFunc(b.view.where(p), func(at string) bool {
-		l, _ := b.view.at(at)
-		return !l.write
+	return slices.DeleteFunc(b.where(p), func(at string) bool {
+		l, _ := b.at(at)
+		return !l.Writable()
 	})
 }
 
@@ -164,7 +164,7 @@ func (b *builder) reexposeAllowed() error {
 		b.because(r.Key)
 		for _, p := range r.At {
 			real := b.canon(p)
-			if l, _ := b.view.at(real); l.dest != real && len(b.view.where(real)) == 0 {
+			if l, _ := b.at(real); l.Dest != real && len(b.where(real)) == 0 {
 				b.show("allowed: "+r.What+" ("+r.Key+")", p)
 			}
 		}
@@ -276,7 +276,7 @@ func (b *builder) allowParts() {
 				continue
 			}
 			real := b.canon(p)
-			if l, _ := b.view.at(real); l.dest != real && !l.bind() {
+			if l, _ := b.at(real); l.Dest != real && !l.bound() {
 				b.because(r.Key)
 				b.bind("allowed: "+r.What+" ("+r.Key+")", real, real, false)
 			}
@@ -324,8 +324,8 @@ func (b *builder) hideKnown() error {
 func (b *builder) mask(p, reason string) error {
 	real := b.canon(p)
 	b.maskAt(real, b.kind(p), reason)
-	if l, ok := b.view.relocates(real); ok && !b.isStaged(l.source) {
-		return b.partShown(l.hostPlace(l.dest), p, reason)
+	if l, ok := b.relocates(real); ok && !b.isStaged(l.Source) {
+		return b.partShown(l.hostPlace(l.Dest), p, reason)
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (b *builder) isStaged(source string) bool {
 }
 
 func (b *builder) maskAt(real string, kind host.Kind, reason string) {
-	for _, at := range b.view.where(real) {
+	for _, at := range b.where(real) {
 		if kind == host.Dir {
 			b.tmpfs(reason, 0o555, at)
 			continue
@@ -369,7 +369,7 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 
 // coverFile covers a file by another, an empty one mostly, not by /dev/null: that one gives programs EACCES.
 func (b *builder) coverFile(reason, source, dest string) {
-	b.mount(Op{Kind: OpMask, Source: source, Dest: dest, Reason: reason})
+	b.op(Op{Kind: OpMask, Source: source, Dest: dest, Reason: reason})
 }
 
 // allows reports whether a host path is, or lies in, a resource that the profile allows.
@@ -393,7 +393,7 @@ func (b *builder) grantedSocket(s string) bool {
 // knows it, and a start-up file that adds the folder again does no harm.
 func (b *builder) coverShims() {
 	home := b.canon(b.f.InnerHome)
-	if l, _ := b.view.at(home); l.dest == home && !l.bind() {
+	if l, _ := b.at(home); l.Dest == home && !l.bound() {
 		b.op(Op{Kind: OpDir, Dest: filepath.Join(home, "shims", "bin"), Reason: "the shim folder is empty"})
 		b.sealed("nothing is added to inner's folder", home)
 	}

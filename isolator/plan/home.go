@@ -42,7 +42,7 @@ func (b *builder) listedInHome() error {
 // emptyHomes covers the home, and that of the password file, when $HOME is another.
 func (b *builder) emptyHomes(how string) error {
 	for _, other := range b.homes() {
-		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
+		if l, _ := b.at(other); other != b.home && l.bound() && b.kind(other) == host.Dir {
 			b.tmpfs("the home of the password file is empty, too", 0o700, other)
 		}
 	}
@@ -53,7 +53,7 @@ func (b *builder) emptyHomes(how string) error {
 	} else {
 		b.tmpfs("an empty home "+how, 0o700, b.home)
 	}
-	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
+	if l, _ := b.at(b.f.Home); b.f.Home != b.home && !l.bound() {
 		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
 	}
 	return nil

@@ -72,9 +72,9 @@ func AbstractOpen(rc profile.RunConfig, f host.Facts) string {
 // without those that lie in another.
 func (b *builder) writableFolders() []string {
 	list := []string{"/dev", "/proc"}
-	for _, l := range b.view.layers {
-		if top, _ := b.view.at(l.dest); top.write && !top.mask {
-			list = append(list, l.dest)
+	for _, o := range b.plan.Ops {
+		if top, _ := b.at(o.Dest); o.Mounts() && top.Writable() && !top.empty {
+			list = append(list, o.Dest)
 		}
 	}
 	for _, r := range b.s.Repos { // what is served is mounted later

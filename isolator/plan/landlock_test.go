@@ -64,20 +64,16 @@ func TestLandlockAsked(t *testing.T) {
 // hide something.
 func TestLandlockWritable(t *testing.T) {
 	b := &builder{s: Staged{Binds: []Bind{{Box: paths.BoxBlocked}, {Box: paths.BoxBus}}}}
-	for _, l := range []layer{
-		{source: "/", dest: "/"},
-		{dest: "/dev", write: true},
-		{dest: "/tmp", write: true},
-		{dest: "/home", write: true, mask: true},
-		{source: "/home/u", dest: "/home/u"},
-		{source: "/home/u/app", dest: "/home/u/app", write: true},
-		{source: "/home/u/app/.git", dest: "/home/u/app/.git", write: true},
-		{source: "/home/u/app/.inner", dest: "/home/u/app/.inner"},
-		{source: "/home/u/other", dest: "/home/u/other", write: true},
-		{dest: "/home/u/other"}, // hidden after all
-	} {
-		b.view.add(l)
-	}
+	b.bind("", "/", "/", false)
+	b.op(Op{Kind: OpDev, Dest: "/dev"})
+	b.tmpfs("", 0o1777, "/tmp")
+	b.tmpfsMask("", "/home")
+	b.bind("", "/home/u", "/home/u", false)
+	b.bind("", "/home/u/app", "/home/u/app", true)
+	b.bind("", "/home/u/app/.git", "/home/u/app/.git", true)
+	b.bind("", "/home/u/app/.inner", "/home/u/app/.inner", false)
+	b.bind("", "/home/u/other", "/home/u/other", true)
+	b.tmpfs("", 0o555, "/home/u/other") // hidden after all
 	if got, want := b.writableFolders(), []string{"/dev", "/home/u/app", "/proc", paths.BoxBlocked, "/tmp"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -16,7 +16,7 @@ import (
 // systemOnly shows the folders of programs, read-only, in the empty root that bwrap
 // begins with.
 func (b *builder) systemOnly() {
-	b.view.add(layer{dest: "/", write: true, mask: true})
+	b.root = Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/", empty: true}
 	for _, p := range profile.SystemFolders() {
 		switch real := b.canon(p); {
 		case b.kind(p) != host.Dir:
@@ -53,11 +53,10 @@ func (b *builder) programsOnPath() error {
 	}
 	b.because(systemKey)
 	for _, p := range b.rc.Programs {
-		if _, at := b.view.at(p); at == p || b.canon(p) != p || !b.kind(p).FileOrDir() || b.notSecret(p, "") != nil {
+		if _, at := b.at(p); at == p || b.canon(p) != p || !b.kind(p).FileOrDir() || b.notSecret(p, "") != nil {
 			continue
 		}
-		b.bind("programs of your PATH (@system)", p, p, false)
-		b.plan.Ops[len(b.plan.Ops)-1].Probed = b.f.Paths[p].ID
+		b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Probed: b.f.Paths[p].ID, Reason: "programs of your PATH (@system)"})
 	}
 	return nil
 }
@@ -76,7 +75,7 @@ func (b *builder) pathNames() error {
 	// Where programs of PATH look for the rest of themselves.
 	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME"} {
 		if dir := b.f.Env[name]; dir != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) {
-			if _, at := b.view.at(dir); at == dir {
+			if _, at := b.at(dir); at == dir {
 				b.s.Env = append(b.s.Env, profile.KV{Key: name, Value: dir})
 			}
 		}
@@ -85,10 +84,10 @@ func (b *builder) pathNames() error {
 	for _, dir := range filepath.SplitList(b.f.Env["PATH"]) {
 		real := b.canon(dir)
 		named := !slices.ContainsFunc(b.f.Paths[dir].Hops, func(h host.Hop) bool {
-			_, at := b.view.at(h.Path)
+			_, at := b.at(h.Path)
 			return at != h.Path && !paths.Below(h.Path, b.home) && !slices.Contains(profile.SystemFolders(), h.Path)
 		})
-		switch _, at := b.view.at(real); {
+		switch _, at := b.at(real); {
 		case b.kind(dir) != host.Dir || slices.ContainsFunc(b.f.InnerHomes(), func(own string) bool { return paths.Below(own, dir) }):
 		case at != real:
 			b.plan.Unseen = append(b.plan.Unseen, dir)

@@ -109,7 +109,7 @@ func (b *builder) oneMount(m mount, later []string) error {
 	if m.Mode == profile.Keep {
 		return b.keepFolder(m)
 	}
-	shown := layer{source: m.real, dest: m.dest, write: m.Mode == profile.RW}
+	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Paths[m.Source].ID}
 	if m.Mode == profile.SafeRW {
 		var err error
 		if shown, err = b.copied(m.Mount, m.real, m.dest, m.reason); err != nil {
@@ -117,12 +117,10 @@ func (b *builder) oneMount(m mount, later []string) error {
 		}
 		m.reason += ", a copy"
 	}
-	b.bindLayer(m.reason, shown)
-	if m.Mode != profile.SafeRW {
-		b.plan.Ops[len(b.plan.Ops)-1].Probed = b.f.Paths[m.Source].ID
-	}
+	shown.Reason = m.reason
+	b.op(shown)
 	b.placesIn(shown)
-	if shown.write {
+	if shown.Writable() {
 		b.pinBelow(shown, later)
 		b.originals(shown)
 	}
@@ -171,8 +169,8 @@ func (b *builder) ledByBox(source, real string) bool {
 // tmpfs of the box. bwrap before 0.12 follows planted links when it creates
 // mount points (CVE-2026-87766).
 func (b *builder) mountPoint(dest, reason string) error {
-	l, hostPath := b.view.at(dest)
-	if !l.bind() {
+	l, hostPath := b.at(dest)
+	if !l.bound() {
 		return nil
 	}
 	if l.original != "" {
@@ -184,7 +182,7 @@ func (b *builder) mountPoint(dest, reason string) error {
 		return nil
 	case known && info.Kind != host.Missing:
 		return fault.Refuse(125, "use "+quote(info.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, reason, dest)
-	case l.write:
+	case l.Writable():
 		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, reason, dest)
 	default:
 		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist on the host", b.rc.Name, reason, dest)

@@ -82,7 +82,7 @@ func (b *builder) nestedPlaces() error {
 	b.tmpfs("a runtime folder for containers", 0o700, runtime)
 	for _, dev := range nestedDevices() {
 		if b.kind(dev) != host.Missing {
-			b.mount(Op{Kind: OpDevice, Source: dev, Dest: dev, Reason: "a device containers use"})
+			b.op(Op{Kind: OpDevice, Source: dev, Dest: dev, Reason: "a device containers use"})
 		}
 	}
 	if b.kind(cgroupUnified) == host.Dir {
@@ -106,7 +106,7 @@ func (b *builder) nestedStorage() error {
 	}
 	for _, name := range nestedFolders() {
 		p := b.canon(filepath.Join(b.home, name))
-		if l, _ := b.view.at(p); l.bind() && !l.write && b.kind(filepath.Join(b.f.Home, name)) == host.Dir {
+		if l, _ := b.at(p); l.bound() && !l.Writable() && b.kind(filepath.Join(b.f.Home, name)) == host.Dir {
 			b.tmpfs("images last as long as the run", 0o700, p)
 		}
 	}
@@ -120,8 +120,8 @@ func (b *builder) nestedInner() error {
 		return nil
 	}
 	for _, home := range b.f.InnerHomes() {
-		for _, dir := range b.view.where(filepath.Dir(b.canon(home))) {
-			if l, _ := b.view.at(dir); l.write && b.kind(home) != host.Missing {
+		for _, dir := range b.where(filepath.Dir(b.canon(home))) {
+			if l, _ := b.at(dir); l.Writable() && b.kind(home) != host.Missing {
 				return fault.Refuse(125, `home = "own" under [sandbox], or mount a folder further in`,
 					"profile %q: the box can write %s, and one that makes containers (%s) could put another folder in the place of %s", b.rc.Name, dir, nestedKey, home)
 			}

@@ -124,9 +124,9 @@ func (b *builder) coverShellFiles() {
 	b.bind("start-up files of shells, which put the noop shims first", b.s.Startup, paths.BoxStart, false)
 	for _, f := range shellFiles() {
 		at := b.canon(f.at(b.f.Home))
-		l, original := b.view.at(at)
-		known := original == at && b.kind(f.at(b.f.Home)) == host.File || original == l.source && b.kind(l.source) == host.File
-		if !l.bind() || !known {
+		l, original := b.at(at)
+		known := original == at && b.kind(f.at(b.f.Home)) == host.File || original == l.Source && b.kind(l.Source) == host.File
+		if !l.bound() || !known {
 			continue
 		}
 		b.bind("a start-up file, as the host has it", original, paths.BoxOriginal+"/"+f.staged(), false)

@@ -41,6 +41,11 @@ type Op struct {
 	Key string
 
 	Probed host.ID // of the source of a bind; zero when that is not known
+
+	// What only the plan looks at, see view.go.
+	original string // what Source is a copy of, or ""
+	own      bool   // a bind of something of the box's own, or of the kernel's: the host has no such path
+	empty    bool   // a folder in memory that is there to hide, not to be written
 }
 
 // Bind reports whether the operation shows a path of the host.
@@ -67,14 +72,4 @@ func (o Op) Writable() bool {
 		return true
 	}
 	return false
-}
-
-// layer is what the operation makes of the view. Only what the host shows as itself has
-// a source there: a mask and a device are known by their place alone.
-func (o Op) layer() layer {
-	l := layer{dest: o.Dest, write: o.Writable()}
-	if o.Kind == OpReadOnly || o.Kind == OpBind {
-		l.source = o.Source
-	}
-	return l
 }

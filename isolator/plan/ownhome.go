@@ -19,8 +19,7 @@ func (b *builder) ownHome(reason string) error {
 		return fault.Refuse(125, "", "profile %q: the home of the box was not made", b.rc.Name)
 	}
 	b.homeAt = len(b.plan.Ops)
-	b.op(Op{Kind: OpBind, Source: b.f.OwnHome.Path, Dest: b.home, Reason: reason})
-	b.view.add(layer{dest: b.home, write: true})
+	b.op(Op{Kind: OpBind, Source: b.f.OwnHome.Path, Dest: b.home, Reason: reason, own: true})
 	return nil
 }
 
@@ -85,7 +84,7 @@ func (b *builder) homePins(need []HomePoint) []Op {
 	for _, rel := range slices.Compact(places) {
 		out = append(out, Op{
 			Kind: OpBind, Source: filepath.Join(b.f.OwnHome.Path, rel), Dest: filepath.Join(b.home, rel),
-			Key: "sandbox.home", Reason: "a place of the home where boxes mount something stays where it is",
+			Key: "sandbox.home", Reason: "a place of the home where boxes mount something stays where it is", own: true,
 		})
 	}
 	return out

@@ -75,7 +75,7 @@ func (b *builder) parts(slot Slot) error {
 
 func (b *builder) part(p Part) error {
 	o := p.Op
-	if l, shown := b.view.at(o.Dest); p.Absent && l.bind() && shown == o.Source {
+	if l, shown := b.at(o.Dest); p.Absent && l.bound() && shown == o.Source {
 		return nil
 	}
 	switch o.Kind {
@@ -97,12 +97,10 @@ func (b *builder) part(p Part) error {
 		}
 	}
 	switch o.Kind {
-	case OpFile, OpSymlink: // made in a folder in memory, not mounted
-		b.op(o)
 	case OpTmpfs:
 		b.tmpfs(o.Reason, o.Perms, o.Dest)
 	default:
-		b.mount(o)
+		b.op(o)
 	}
 	return nil
 }

@@ -66,36 +66,36 @@ func (b *builder) pinLinks() error {
 // that is protected, hidden or mounted over onto itself: a mount point cannot
 // be renamed, so nothing is moved out from under its protection. It comes right
 // after the mount, so that later ones go on top. dests are those.
-func (b *builder) pinBelow(m layer, dests []string) {
+func (b *builder) pinBelow(m Op, dests []string) {
 	var pins []string
 	for _, p := range append(b.fixedIn(m), dests...) {
-		if !paths.Inside(m.dest, p) {
+		if !paths.Inside(m.Dest, p) {
 			continue
 		}
-		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(p); dir != m.Dest; dir = filepath.Dir(dir) {
 			pins = append(pins, dir)
 		}
 	}
 	slices.Sort(pins) // parents first
 	for _, p := range slices.Compact(pins) {
-		rest, _ := paths.Rest(m.dest, p)
-		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
+		rest, _ := paths.Rest(m.Dest, p)
+		pinned := Op{Kind: OpBind, Source: filepath.Join(m.Source, rest), Dest: p, Reason: "what is in it cannot be moved away"}
 		if m.original != "" {
 			pinned.original = filepath.Join(m.original, rest)
 		}
-		b.bindLayer("what is in it cannot be moved away", pinned)
+		b.op(pinned)
 	}
 }
 
 // fixedIn are the places of what is protected or hidden in a writable mount, and of links on
 // the way to it.
-func (b *builder) fixedIn(m layer) (places []string) {
+func (b *builder) fixedIn(m Op) (places []string) {
 	inside := func(hostPath string) {
 		if b.inHidden(hostPath) {
 			return
 		}
-		if rest, ok := paths.Rest(m.source, hostPath); ok {
-			places = append(places, filepath.Join(m.dest, rest))
+		if rest, ok := paths.Rest(m.Source, hostPath); ok {
+			places = append(places, filepath.Join(m.Dest, rest))
 		}
 	}
 	for _, h := range b.hops() {

@@ -18,7 +18,7 @@ func (b *builder) places() {
 		if b.f.Bare[named] && !live(named) {
 			return
 		}
-		for _, at := range b.view.where(place) {
+		for _, at := range b.where(place) {
 			if !slices.Contains(b.homes(), at) {
 				b.tmpfsMask(reason, at)
 			}
@@ -41,8 +41,8 @@ func (b *builder) places() {
 		b.show("installed programs", p)
 	}
 	for _, p := range b.packageFolders(b.s.Program) {
-		l, _ := b.view.at(p)
-		if hidden := b.rc.Base != "minimal" && !l.mask; !hidden && (!paths.Below(b.home, p) || !b.rc.HidesHome()) { // see programFolders
+		l, _ := b.at(p)
+		if hidden := b.rc.Base != "minimal" && !l.empty; !hidden && (!paths.Below(b.home, p) || !b.rc.HidesHome()) { // see programFolders
 			b.show("the program itself", p)
 		}
 	}
@@ -50,11 +50,11 @@ func (b *builder) places() {
 
 // placesIn empties them in a mount of what they lie in. What is mounted in one of
 // them comes later.
-func (b *builder) placesIn(m layer) {
+func (b *builder) placesIn(m Op) {
 	defer b.because(b.key)()
 	b.eachPlace(func(_, place, reason string) {
-		if rest, _ := paths.Rest(m.source, place); rest != "" {
-			b.tmpfsMask(reason, filepath.Join(m.dest, rest))
+		if rest, _ := paths.Rest(m.Source, place); rest != "" {
+			b.tmpfsMask(reason, filepath.Join(m.Dest, rest))
 		}
 	})
 }
@@ -130,7 +130,7 @@ func (b *builder) show(reason, p string) {
 
 // showAt is show for one place, if the box has nothing of the host there.
 func (b *builder) showAt(reason, real, at string) {
-	if l, _ := b.view.at(at); !l.bind() {
+	if l, _ := b.at(at); !l.bound() {
 		b.bind(reason, real, at, false)
 	}
 }
@@ -143,7 +143,7 @@ func (b *builder) showHome(home string) {
 	real := b.canon(home)
 	b.showAt("the home folder", real, real)
 	name := b.linkFree(home)
-	if l, _ := b.view.at(name); name != real && !l.bind() {
+	if l, _ := b.at(name); name != real && !l.bound() {
 		b.symlink("the name of the home, which is a link", real, name)
 	}
 }

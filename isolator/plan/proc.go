@@ -28,10 +28,9 @@ func ProcMode(asked, found string) string {
 func (b *builder) proc() error {
 	switch mode := ProcMode(b.rc.Proc, b.f.Proc); mode {
 	case "fresh":
-		b.mount(Op{Kind: OpProc, Dest: "/proc", Reason: "a /proc of the box's own processes"})
+		b.op(Op{Kind: OpProc, Dest: "/proc", Reason: "a /proc of the box's own processes"})
 	case "bind":
 		b.itself("the host's /proc, read-only; what is private in it was shown to be out of reach", "/proc")
-		b.view.add(layer{dest: "/proc"})
 		b.keys()
 		return nil
 	case "empty":
@@ -75,7 +74,7 @@ func (b *builder) keys() {
 // itself shows a path of the kernel's read-only. It is no path of the host that a
 // profile could hide or protect.
 func (b *builder) itself(reason, p string) {
-	b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Reason: reason})
+	b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Reason: reason, own: true})
 }
 
 // self shows the inner binary where /proc cannot.

@@ -18,8 +18,8 @@ func (b *builder) program() error {
 		return nil
 	}
 	for _, at := range []string{b.linkFree(p), b.canon(p)} {
-		l, hostPath := b.view.at(at)
-		if !l.bind() || hostPath == "" {
+		l, hostPath := b.at(at)
+		if !l.bound() || hostPath == "" {
 			return fault.Refuse(127, fmt.Sprintf("home_allow = [%q] under [sandbox] shows it", filepath.Dir(at)),
 				"profile %q: the program %q cannot be seen in the box", b.rc.Name, at)
 		}

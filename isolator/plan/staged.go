@@ -35,10 +35,10 @@ type SystemFile struct {
 func (b *builder) system() {
 	defer b.because(b.key)()
 	for _, f := range b.s.System {
-		switch l, _ := b.view.at(f.Path); {
-		case l.bind():
+		switch l, _ := b.at(f.Path); {
+		case l.bound():
 			b.dataFile(f.Reason, f.Text, f.Path)
-		case l.dest == "/etc":
+		case l.Dest == "/etc":
 			b.because("sandbox.etc")
 			b.file(f.Reason, f.Text, f.Path)
 		}
@@ -122,7 +122,7 @@ func (b *builder) staged() error {
 func (b *builder) stagedPlace(p string) string {
 	if rest, ok := paths.Rest(b.f.Home, p); ok && b.rc.HidesHome() {
 		at := filepath.Join(b.home, rest)
-		if l, _ := b.view.at(at); !l.bind() {
+		if l, _ := b.at(at); !l.bound() {
 			return at
 		}
 	}
@@ -130,7 +130,7 @@ func (b *builder) stagedPlace(p string) string {
 }
 
 func (b *builder) dataFile(reason string, data []byte, dest string) {
-	b.mount(Op{Kind: OpData, Perms: 0o444, Data: b.data(data), Dest: dest, Reason: reason})
+	b.op(Op{Kind: OpData, Perms: 0o444, Data: b.data(data), Dest: dest, Reason: reason})
 }
 
 // file makes a file in a folder in memory. Unlike one of dataFile it can be mounted over.

@@ -44,12 +44,12 @@ func (b *builder) workdirHidden() error {
 // box does not show that folder, or something covers it.
 func (b *builder) started() error {
 	cwd := b.canon(b.rc.Cwd)
-	l, _ := b.view.at(cwd)
-	covered := !l.bind() && !l.write && !l.mask && l.dest != ""
-	made := slices.ContainsFunc(b.view.layers, func(l layer) bool { // for what is mounted there
-		return paths.Below(cwd, l.dest)
+	l, _ := b.at(cwd)
+	covered := !l.bound() && !l.Writable() && !l.empty && l.Dest != ""
+	made := slices.ContainsFunc(b.plan.Ops, func(o Op) bool { // for what is mounted there
+		return o.Mounts() && paths.Below(cwd, o.Dest)
 	})
-	if l.bind() || made && !covered {
+	if l.bound() || made && !covered {
 		return nil
 	}
 	return fault.Refuse(126, otherFolder+`, or mount it; entrypoint.workdir = "~" starts at home`,

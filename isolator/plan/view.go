@@ -2,78 +2,69 @@ package plan
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/enr/inner/internal/paths"
 )
 
-// layer is one mount of the box, in the order bwrap makes them.
-type layer struct {
-	source string // canonical host path; "" for a tmpfs or file data
-	dest   string // canonical box path
-	write  bool   // the box can write below it
+// What the box sees is what the operations so far say: a later one covers what earlier ones put at or
+// below its place.
 
-	original string // what source is a copy of, or ""
-	mask     bool   // a tmpfs that is there to hide, not to be written
+// bound reports whether the box sees files of the host by the operation. A mask and a device are known
+// by their place alone.
+func (o Op) bound() bool { return (o.Kind == OpReadOnly || o.Kind == OpBind) && !o.own }
+
+// hostPlace is the host path behind a box path; in a copy, the one in its original.
+func (o Op) hostPlace(boxPath string) string {
+	rest, _ := paths.Rest(o.Dest, boxPath)
+	if o.original != "" {
+		return filepath.Join(o.original, rest)
+	}
+	return filepath.Join(o.Source, rest)
 }
 
-func (l layer) bind() bool { return l.source != "" }
-
-// view is what the box will see: the mounts made so far. A later layer covers
-// what earlier ones put at or below its destination.
-type view struct{ layers []layer }
-
-func (v *view) add(l layer) { v.layers = append(v.layers, l) }
-
-// at returns the layer that decides what is seen at box path p, and its host
-// path there ("" on a tmpfs).
-func (v *view) at(p string) (l layer, host string) {
-	for i := len(v.layers) - 1; i >= 0; i-- {
-		if rest, ok := paths.Rest(v.layers[i].dest, p); ok {
-			l = v.layers[i]
-			if l.bind() {
-				host = filepath.Join(l.source, rest)
+// at returns the operation that decides what is seen at box path p, and the host path there ("" in
+// a folder in memory).
+func (b *builder) at(p string) (o Op, host string) {
+	for _, o := range slices.Backward(b.plan.Ops) {
+		if rest, ok := paths.Rest(o.Dest, p); ok && o.Mounts() {
+			if o.bound() {
+				host = filepath.Join(o.Source, rest)
 			}
-			return l, host
+			return o, host
 		}
 	}
-	return layer{}, ""
+	return b.root, ""
 }
 
-// where returns every box path at which host path p can be seen, in the order
-// the mounts were made.
-func (v *view) where(p string) []string {
+// where returns every box path at which host path p can be seen, in the order of the mounts.
+func (b *builder) where(p string) []string { return where(b.plan.Ops, p) }
+
+func where(ops []Op, p string) []string {
 	var out []string
-	seen := map[string]bool{}
-	for i, l := range v.layers {
-		rest, ok := paths.Rest(l.source, p)
-		if !l.bind() || !ok {
+	for i, o := range ops {
+		rest, ok := paths.Rest(o.Source, p)
+		if !ok || !o.bound() {
 			continue
 		}
-		if box := filepath.Join(l.dest, rest); !seen[box] && !v.covered(i, box) {
-			seen[box] = true
+		if box := filepath.Join(o.Dest, rest); !slices.Contains(out, box) && !covered(ops[i+1:], box) {
 			out = append(out, box)
 		}
 	}
 	return out
 }
 
-// covered reports whether a layer after i hides what layer i shows at box.
-func (v *view) covered(i int, box string) bool {
-	for _, l := range v.layers[i+1:] {
-		if paths.Below(l.dest, box) {
-			return true
-		}
-	}
-	return false
+// covered reports whether a later operation hides what was at a place of the box.
+func covered(later []Op, box string) bool {
+	return slices.ContainsFunc(later, func(o Op) bool { return o.Mounts() && paths.Below(o.Dest, box) })
 }
 
-// relocates reports whether a bind shows something from inside host path p,
-// but not p itself: the source lies below p.
-func (v *view) relocates(p string) (layer, bool) {
-	for i, l := range v.layers {
-		if l.bind() && l.source != p && paths.Below(p, l.hostPlace(l.dest)) && !v.covered(i, l.dest) {
-			return l, true
+// relocates reports whether a bind shows something from inside host path p, but not p itself.
+func (b *builder) relocates(p string) (Op, bool) {
+	for i, o := range b.plan.Ops {
+		if o.bound() && o.Source != p && paths.Below(p, o.hostPlace(o.Dest)) && !covered(b.plan.Ops[i+1:], o.Dest) {
+			return o, true
 		}
 	}
-	return layer{}, false
+	return Op{}, false
 }

@@ -60,7 +60,7 @@ func (b *builder) keepFolder(m mount) error {
 	if b.s.Kept == "" {
 		return fault.Refuse(125, "", "profile %q: %s: nothing was made for workdir_mode = \"keep\"", b.rc.Name, m.reason)
 	}
-	b.bindLayer(m.reason+", kept as it is but for sandbox.keep", layer{source: b.s.Kept, original: m.real, dest: m.dest, write: true})
+	b.op(Op{Kind: OpBind, Source: b.s.Kept, original: m.real, Dest: m.dest, Reason: m.reason + ", kept as it is but for sandbox.keep"})
 	for _, c := range b.f.Entries {
 		if c.Kind != host.Dir && c.Kind != host.File || slices.Contains(b.s.KeptFiles, c.Name) {
 			continue

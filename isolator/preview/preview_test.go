@@ -54,7 +54,9 @@ func fillValue(v reflect.Value, at string, filled map[string]string) {
 		fillValue(v.Elem(), at, filled)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fillValue(v.Field(i), at+"."+v.Type().Field(i).Name, filled)
+			if f := v.Type().Field(i); f.IsExported() {
+				fillValue(v.Field(i), at+"."+f.Name, filled)
+			}
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
