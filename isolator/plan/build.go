@@ -44,7 +44,7 @@ type builder struct {
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
 	found   *sensitive.Site   // see site
-	closed  []string          // see hides
+	hids    []hid             // see hidden
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because

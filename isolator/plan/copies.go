@@ -21,14 +21,11 @@ type Copy struct {
 // and no mask would find it.
 func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	b := newBuilder(rc, f, s)
-	list := slices.Concat(b.hidePaths(), f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder})
-	for _, r := range b.table() {
-		if !b.allowed[r.Key] {
-			list = append(list, r.At...)
-		}
-	}
 	var out []string
-	for _, p := range list {
+	for _, h := range b.hidden() {
+		out = append(out, h.real)
+	}
+	for _, p := range slices.Concat(f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder}) {
 		if p != "" {
 			out = append(out, b.canon(p))
 		}

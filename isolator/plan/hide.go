@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"iter"
 	"path/filepath"
 	"slices"
 
@@ -122,7 +121,10 @@ func (b *builder) fixed() []string {
 	for _, h := range b.held() {
 		b.targets = append(b.targets, h.path)
 	}
-	b.targets = slices.Concat(b.targets, b.hidePaths(), b.f.InnerHomes(), b.hidden())
+	for _, h := range b.hidden() {
+		b.targets = append(b.targets, h.path)
+	}
+	b.targets = append(b.targets, b.f.InnerHomes()...)
 	return b.targets
 }
 
@@ -172,56 +174,56 @@ func (b *builder) reexposeAllowed() error {
 	return nil
 }
 
-// hideResources covers what the table of sensitive resources names.
-func (b *builder) hideResources() error {
-	for r, p := range b.secret() {
-		b.because(r.Key)
-		switch denied := b.kind(p) == host.Denied; {
-		case denied && b.f.UID == 0:
-			return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
-		case denied:
-		case b.holdsHome(p):
-			return b.refuseHome(r, p)
-		default:
-			if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
-				return err
+// hid is something of the host that the box does not see: a place of the table that the profile does
+// not allow, or what a pattern of [sandbox] hide matched.
+type hid struct {
+	path, real string
+	kind       host.Kind
+	key, what  string // of the table; hideKey and "" for a pattern
+}
+
+// hideKey is the key of what a profile hides itself, and byHide the reason of its masks.
+const (
+	hideKey = "sandbox.hide"
+	byHide  = "hidden: " + hideKey
+)
+
+func (h hid) reason() string {
+	if h.key == hideKey {
+		return byHide
+	}
+	return "hidden: " + h.what + " (" + h.key + ")"
+}
+
+// hidden are all of them, those of the table first.
+func (b *builder) hidden() []hid {
+	if b.hids != nil {
+		return b.hids
+	}
+	b.hids = []hid{}
+	add := func(p, key, what string) { b.hids = append(b.hids, hid{p, b.canon(p), b.kind(p), key, what}) }
+	for _, r := range b.table() {
+		for _, p := range r.At {
+			if !b.allowed[r.Key] && !r.Part { // see allowParts
+				add(p, r.Key, r.What)
 			}
 		}
 	}
-	return nil
-}
-
-// secret are the places of the table that the profile does not allow, each with its resource.
-func (b *builder) secret() iter.Seq2[sensitive.Resource, string] {
-	return func(yield func(sensitive.Resource, string) bool) {
-		for _, r := range b.table() {
-			if b.allowed[r.Key] || r.Part { // see allowParts
-				continue
-			}
-			for _, p := range r.At {
-				if !yield(r.Resource, p) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// hide covers every place where a sensitive resource can still be seen.
-func (b *builder) hide() error {
-	if err := b.hideResources(); err != nil {
-		return err
-	}
-	b.allowParts()
-	b.because("sandbox.hide")
 	for _, p := range b.hidePaths() {
-		if !b.kind(p).Seen() {
-			continue
-		}
-		if err := b.mask(p, byHide); err != nil {
+		add(p, hideKey, "")
+	}
+	return b.hids
+}
+
+// hide covers every place where something of that can still be seen.
+func (b *builder) hide() error {
+	for _, h := range b.hidden() {
+		b.because(h.key)
+		if err := b.cover(h); err != nil {
 			return err
 		}
 	}
+	b.allowParts()
 	b.because("")
 	b.coverGit()
 	b.coverShellFiles()
@@ -231,6 +233,24 @@ func (b *builder) hide() error {
 		}
 	}
 	b.hideInner()
+	return nil
+}
+
+// cover hides one of them, with what was mounted in it, and refuses a mount that shows a part of it
+// elsewhere.
+func (b *builder) cover(h hid) error {
+	switch {
+	case h.kind == host.Denied && h.key != hideKey && b.f.UID == 0:
+		return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, h.path)
+	case !h.kind.Seen():
+		return nil
+	case h.key != hideKey && b.holdsHome(h.path):
+		return b.refuseHome(h)
+	}
+	b.maskAt(h.real, h.kind, h.reason())
+	if o, ok := b.relocates(h.real); ok && !b.isStaged(o.Source) {
+		return b.partShown(o.hostPlace(o.Dest), h)
+	}
 	return nil
 }
 
@@ -250,18 +270,9 @@ func (b *builder) holdsHome(p string) bool {
 }
 
 // refuseHome refuses a resource that a variable moves to a folder that holds a home.
-func (b *builder) refuseHome(r sensitive.Resource, p string) error {
-	return fault.Refuse(125, fmt.Sprintf("name a folder of its own there, unset it, or allow = [%q] under [sandbox]", r.Key),
-		"profile %q: a variable says that %s lies in %s, which cannot be hidden: it holds your home", b.rc.Name, r.What, p)
-}
-
-// hidden are the paths of the table that the profile does not allow.
-func (b *builder) hidden() []string {
-	var out []string
-	for _, p := range b.secret() {
-		out = append(out, p)
-	}
-	return out
+func (b *builder) refuseHome(h hid) error {
+	return fault.Refuse(125, fmt.Sprintf("name a folder of its own there, unset it, or allow = [%q] under [sandbox]", h.key),
+		"profile %q: a variable says that %s lies in %s, which cannot be hidden: it holds your home", b.rc.Name, h.what, h.path)
 }
 
 // allowParts shows, in a folder that was just covered, the one file of it that
@@ -272,11 +283,9 @@ func (b *builder) allowParts() {
 			continue
 		}
 		for _, p := range r.At {
-			if b.kind(p) != host.File {
-				continue
-			}
 			real := b.canon(p)
-			if l, _ := b.at(real); l.Dest != real && !l.bound() {
+			byProfile := func(h hid) bool { return h.key == hideKey && paths.Below(h.real, real) }
+			if l, _ := b.at(real); b.kind(p) == host.File && l.Dest != real && !l.bound() && !slices.ContainsFunc(b.hidden(), byProfile) {
 				b.because(r.Key)
 				b.bind("allowed: "+r.What+" ("+r.Key+")", real, real, false)
 			}
@@ -319,22 +328,9 @@ func (b *builder) hideKnown() error {
 	return nil
 }
 
-// mask hides one resource, with what was mounted in it, and refuses a mount that shows a part
-// of it elsewhere.
-func (b *builder) mask(p, reason string) error {
-	real := b.canon(p)
-	b.maskAt(real, b.kind(p), reason)
-	if l, ok := b.relocates(real); ok && !b.isStaged(l.Source) {
-		return b.partShown(l.hostPlace(l.Dest), p, reason)
-	}
-	return nil
+func (b *builder) partShown(part string, h hid) error {
+	return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, part, h.path, h.reason())
 }
-
-func (b *builder) partShown(part, p, reason string) error {
-	return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, part, p, reason)
-}
-
-const byHide = "hidden: sandbox.hide"
 
 // inHidden reports whether a host path lies in a folder that is hidden. What does needs no protection,
 // and is no reason to refuse: the box does not have it.
@@ -342,11 +338,7 @@ func (b *builder) inHidden(p string) bool { return b.hides(filepath.Dir(p)) }
 
 // hides reports whether a host path is a folder that is hidden, or lies in one.
 func (b *builder) hides(p string) bool {
-	if b.closed == nil {
-		folders, _ := b.hiddenPlaces()
-		b.closed = append([]string{}, folders...)
-	}
-	return slices.ContainsFunc(b.closed, func(dir string) bool { return paths.Below(dir, p) })
+	return slices.ContainsFunc(b.hidden(), func(h hid) bool { return h.kind == host.Dir && paths.Below(h.real, p) })
 }
 
 func (b *builder) isStaged(source string) bool {

@@ -83,13 +83,14 @@ func (b *builder) linkFree(p string) string {
 // notSecret refuses to show something that the table hides, or a part of it,
 // unless the profile allows the key.
 func (b *builder) notSecret(real, what string) error {
-	for r, p := range b.secret() {
-		if b.holdsHome(p) {
-			return b.refuseHome(r, p)
-		}
-		if paths.Below(b.canon(p), real) {
-			return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
-				"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
+	for _, h := range b.hidden() {
+		switch {
+		case h.key == hideKey:
+		case b.holdsHome(h.path):
+			return b.refuseHome(h)
+		case paths.Below(h.real, real):
+			return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", h.key),
+				"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, h.key, h.what)
 		}
 	}
 	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {

@@ -93,9 +93,9 @@ func (b *builder) oneMount(m mount, later []string) error {
 	if err := b.notSecret(m.real, m.reason); err != nil {
 		return err
 	}
-	for _, p := range b.hidePaths() {
-		if real := b.canon(p); m.dest == m.real && real != m.real && paths.Below(real, m.real) {
-			return b.partShown(m.real, p, byHide)
+	for _, h := range b.hidden() {
+		if h.key == hideKey && m.dest == m.real && paths.Inside(h.real, m.real) {
+			return b.partShown(m.real, h)
 		}
 	}
 	if err := b.notPlanted(m.Mount, m.real, m.reason); err != nil {

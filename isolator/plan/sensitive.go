@@ -103,24 +103,13 @@ func projectRoots(rc profile.RunConfig) []string {
 // HiddenPlaces returns the real paths of the folders that a box has hidden, with all that is in them, and of the files that
 // the table hides.
 func HiddenPlaces(rc profile.RunConfig, f host.Facts) (folders, files []string) {
-	return newBuilder(rc, f, Staged{}).hiddenPlaces()
-}
-
-func (b *builder) hiddenPlaces() (folders, files []string) {
-	add := func(list *[]string, p string, kind host.Kind) {
-		if b.kind(p) == kind && !slices.Contains(*list, b.canon(p)) {
-			*list = append(*list, b.canon(p))
+	for _, h := range newBuilder(rc, f, Staged{}).hidden() {
+		switch {
+		case h.kind == host.Dir && !slices.Contains(folders, h.real):
+			folders = append(folders, h.real)
+		case h.kind == host.File && h.key != hideKey && !slices.Contains(files, h.real):
+			files = append(files, h.real)
 		}
-	}
-	for _, r := range b.table() {
-		for _, p := range r.At {
-			if !b.allowed[r.Key] {
-				add(&files, p, host.File)
-			}
-		}
-	}
-	for _, p := range slices.Concat(b.hidden(), b.hidePaths()) {
-		add(&folders, p, host.Dir)
 	}
 	return folders, files
 }

@@ -25,15 +25,14 @@ func (b *builder) workdirHidden() error {
 		if b.kind(dir) == host.Missing {
 			continue // a path of the box
 		}
-		for r, p := range b.secret() {
-			if paths.Below(b.canon(p), real) {
-				return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
-					"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, r.Key, r.What)
-			}
-		}
-		for _, p := range b.hidePaths() {
-			if paths.Below(b.canon(p), real) {
+		for _, h := range b.hidden() {
+			switch {
+			case !paths.Below(h.real, real):
+			case h.key == hideKey:
 				return fault.Refuse(126, otherFolder, "profile %q: the working folder %q is hidden (sandbox.hide)", b.rc.Name, dir)
+			default:
+				return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", h.key),
+					"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, h.key, h.what)
 			}
 		}
 	}
