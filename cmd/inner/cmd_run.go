@@ -199,18 +199,14 @@ func (a *app) dryRun(call run.Call, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		out, err := preview.JSON(b)
-		if err != nil {
-			return err
-		}
-		return a.PrintJSON(out)
+		return a.PrintJSON(preview.JSON(b))
 	}
 	rc := b.Spec
 	fmt.Fprintf(a.Out, "# profile %s (%s)\n", rc.Name, cli.Printable(rc.Path))
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(g.Text))
 	}
-	for _, line := range features.ReachLines(a.Settings, call.Profile, call.Context, rc) {
+	for _, line := range b.Reach.Lines {
 		fmt.Fprintf(a.Out, "#     %s\n", cli.Printable(line.Text))
 	}
 	if left := b.LeftOut; len(left) > 0 {

@@ -11,13 +11,14 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // Backend finds what makes the box: bwrap, or where a profile says so a container engine.
 func Backend() features.Feature {
 	return features.Feature{
 		Name: "backend", Keys: []string{"sandbox.backend", "sandbox.image"}, Learn: chooseBackend,
-		Refresh: chooseBackend, Translate: translated, Planned: containerFiles,
+		Translate: translated, Planned: containerFiles,
 		Holds: func(run *features.Run) []features.Held {
 			if c := run.Plan.Container; c != nil {
 				return []features.Held{{Name: c.Engine, Text: fmt.Sprintf("%s makes the sandbox, of the image %s", c.Path, run.Spec.Image)}}
@@ -104,7 +105,7 @@ func translated(run *features.Run, p plan.Plan) (plan.Plan, error) {
 	if e == nil {
 		return p, nil
 	}
-	t := Target{Spec: run.Spec, Engine: *e, Folder: features.DryStage, Run: "dry-run", UID: run.Facts.UID, GID: run.Facts.GID}
+	t := Target{Spec: run.Spec, Engine: *e, Folder: stage.DryMark, Run: "dry-run", UID: run.Facts.UID, GID: run.Facts.GID}
 	table, err := mounts("/proc/self/mountinfo")
 	if err != nil {
 		return p, err
@@ -112,7 +113,7 @@ func translated(run *features.Run, p plan.Plan) (plan.Plan, error) {
 	for _, m := range table {
 		t.Mounted = append(t.Mounted, m.At)
 	}
-	if run.Folder != nil {
+	if run.Mode.Made() {
 		folder, err := run.Folder.Dir("container")
 		if err != nil {
 			return p, err

@@ -55,7 +55,7 @@ type clonedLogin struct {
 func agents(home *ownHome) Feature {
 	a := &agentsOf{home: home}
 	return Feature{
-		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Refresh: lookAround, Make: a.make,
+		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Make: a.make,
 		Holds: func(run *Run) []Held {
 			if len(run.Spec.Capabilities) == 0 {
 				return nil
@@ -69,19 +69,6 @@ func agents(home *ownHome) Feature {
 			for _, c := range run.Agents {
 				for _, f := range c.Folders {
 					q.Paths = append(q.Paths, f.Place(run.Home))
-				}
-			}
-			return nil
-		},
-		Show: func(run *Run) error {
-			for _, c := range run.Agents {
-				if run.Spec.Home == "own" {
-					homeEnvironment(run, c) // what is put into it is no mount
-					showOwnFiles(run, c)
-					continue
-				}
-				if err := cloneBinds(run, c, func(f capability.Folder) string { return DryClone + f.Path }); err != nil {
-					return err
 				}
 			}
 			return nil
@@ -192,42 +179,51 @@ func hasPlace(rc profile.RunConfig, f host.Facts, place string) bool {
 }
 
 // make makes the clones of the capabilities.
-func (a *agentsOf) make(run *Run) error {
-	from := origin(run.Caller, run.Spec)
+func (a *agentsOf) make(run *Run) (err error) {
 	for _, c := range run.Agents {
-		dir, err := run.Folder.Dir("clone-" + c.Name)
-		if err != nil {
-			return err
-		}
+		at := func(f capability.Folder) string { return run.Folder.At(CloneOf + f.Path) }
+		var dir string
 		var login []byte
-		if c.Login != nil {
-			if login, err = renewedLogin(run, c, from, a.keptLogin(c)); err != nil {
+		if run.Mode.Made() {
+			if dir, login, err = a.clone(run, c); err != nil {
 				return err
 			}
+			at = func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) }
 		}
-		skipped, err := c.Clone(from, dir)
-		if err != nil {
-			return err
+		if run.Spec.Home == "own" { // what is put into that is no mount
+			err = a.settle(run, c, dir, login)
+		} else if err = cloneBinds(run, c, at); login != nil {
+			a.logins = append(a.logins, clonedLogin{of: c, folder: at(c.Folders[0]), was: login})
 		}
-		sayLeftOut(run, c, skipped)
-		if a.home.Home != nil {
-			if err := a.settle(run, c, dir, login); err != nil {
-				return err
-			}
-			continue
-		}
-		err = cloneBinds(run, c, func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) })
 		if err != nil {
 			return err
 		}
 		if err := run.Folder.MakePlaceholders(Wanted(run.Spec, c.Wants)...); err != nil {
 			return err
 		}
-		if login != nil {
-			a.logins = append(a.logins, clonedLogin{of: c, folder: filepath.Join(dir, c.Folders[0].Rel()), was: login})
-		}
 	}
 	return nil
+}
+
+// CloneOf begins the name of a clone in a preview; the folder that it is of follows.
+const CloneOf = "clone of "
+
+// clone makes the clone of what one agent keeps, and returns the login in it.
+func (a *agentsOf) clone(run *Run, c capability.Capability) (dir string, login []byte, err error) {
+	from := origin(run.Caller, run.Spec)
+	if dir, err = run.Folder.Dir("clone-" + c.Name); err != nil {
+		return "", nil, err
+	}
+	if c.Login != nil {
+		if login, err = renewedLogin(run, c, from, a.keptLogin(c)); err != nil {
+			return "", nil, err
+		}
+	}
+	skipped, err := c.Clone(from, dir)
+	if err == nil {
+		sayLeftOut(run, c, skipped)
+	}
+	return dir, login, err
 }
 
 // Wanted is what an agent wants to find in the project's configuration: it is made for

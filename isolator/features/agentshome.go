@@ -18,6 +18,26 @@ import (
 
 // settle puts a clone into the home of the box, and sets the variables of the capability.
 func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login []byte) error {
+	places := make([]string, len(c.Folders))
+	for i, f := range c.Folders {
+		places[i] = f.Place(run.Home)
+	}
+	run.Assets.Env = append(run.Assets.Env, c.Environment(run.Home, places)...)
+	if run.Mode.Made() {
+		if err := a.stage(run, c, clone, login); err != nil {
+			return err
+		}
+	}
+	for _, f := range fittingFiles(run, c) {
+		if err := a.ownFile(run, c, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage puts a clone into the home, and keeps in mind which login is there now.
+func (a *agentsOf) stage(run *Run, c capability.Capability, clone string, login []byte) error {
 	err := a.home.Stage("capability "+c.Name, clone, func(rel string, is ownhome.Found) ownhome.Decision {
 		f := c.FileAt(rel)
 		if f.Login && is.Kept != nil && !is.KeptSame && (is.FreshSame || c.IsLogin(rel) && c.Login.Newer(is.Kept, is.Fresh)) {
@@ -25,16 +45,7 @@ func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login
 		}
 		return settled(f, is)
 	})
-	if err != nil {
-		return err
-	}
-	homeEnvironment(run, c)
-	for _, f := range fittingFiles(run, c) {
-		if err := a.ownFile(run, c, f); err != nil {
-			return err
-		}
-	}
-	if err := run.Folder.MakePlaceholders(Wanted(run.Spec, c.Wants)...); err != nil || login == nil {
+	if err != nil || login == nil {
 		return err
 	}
 	l := clonedLogin{of: c, was: login}
@@ -58,15 +69,6 @@ func settled(f capability.File, is ownhome.Found) ownhome.Decision {
 		to.Data = capability.Settle(f.Name, is.Base, is.Fresh, is.Kept)
 	}
 	return to
-}
-
-// homeEnvironment sets the variables of a capability whose folders are at their usual places.
-func homeEnvironment(run *Run, c capability.Capability) {
-	places := make([]string, len(c.Folders))
-	for i, f := range c.Folders {
-		places[i] = f.Place(run.Home)
-	}
-	run.Assets.Env = append(run.Assets.Env, c.Environment(run.Home, places)...)
 }
 
 // keptLogin is the login that the box has in a home that stays; nil when there is none.

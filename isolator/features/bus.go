@@ -22,15 +22,7 @@ const busTime = 10 * time.Second
 // bus puts a filter between the session bus and the box. It lives as
 // long as inner: its end of a pipe closes with inner, however that ends.
 func bus() Feature {
-	return Feature{
-		Name: "session bus", Keys: []string{"sandbox.allow"}, Make: filteredBus,
-		Show: func(run *Run) error {
-			if len(plan.BusRules(run.Spec)) > 0 {
-				run.Assets.ShowBus(DryBus)
-			}
-			return nil
-		},
-	}
+	return Feature{Name: "session bus", Keys: []string{"sandbox.allow"}, Make: filteredBus}
 }
 
 func filteredBus(run *Run) error {
@@ -38,17 +30,20 @@ func filteredBus(run *Run) error {
 	if len(rules) == 0 {
 		return nil
 	}
+	socket := run.Folder.At("bus")
+	run.Assets.ShowBus(socket)
+	if !run.Mode.Made() {
+		return nil
+	}
 	bus := host.FindBus(run.Facts.Env)
 	if bus.Why != "" {
 		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q allows a part of the session bus: %s", run.Spec.Name, bus.Why), Hint: bus.Fix}
 	}
-	socket := filepath.Join(run.Folder.Path, "bus")
 	stop, err := startFilter(bus, socket, rules)
 	if err != nil {
 		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the session bus cannot be filtered: %v", run.Spec.Name, err), Hint: "inner doctor"}
 	}
 	run.Undo(stop)
-	run.Assets.ShowBus(socket)
 	return nil
 }
 

@@ -17,10 +17,6 @@ import (
 // caches gives the box its caches.
 func caches() Feature {
 	var kept *ownhome.Home
-	tell := func(run *Run) error {
-		run.Assets.Caches = cachesOf(run)
-		return nil
-	}
 	return Feature{
 		Name: "caches of its own", Keys: []string{"sandbox.home"},
 		Before: func(run *Run) (err error) {
@@ -40,7 +36,10 @@ func caches() Feature {
 			}
 			return nil
 		},
-		Make: tell, Show: tell,
+		Make: func(run *Run) error {
+			run.Assets.Caches = cachesOf(run)
+			return nil
+		},
 		Planned: func(run *Run) error {
 			if kept == nil {
 				return nil

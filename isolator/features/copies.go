@@ -45,12 +45,6 @@ func copies() Feature {
 			kept, err = makeCopies(run)
 			return err
 		},
-		Show: func(run *Run) error {
-			for _, m := range copiedMounts(run.Spec) {
-				run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: DryStage + "copy of " + m.Source})
-			}
-			return nil
-		},
 		Finish: func(run *Run, _ *Outcome) error {
 			if kept == "" {
 				return nil
@@ -71,6 +65,12 @@ func makeCopies(run *Run) (kept string, err error) {
 	if len(mounts) == 0 {
 		if run.Context.Overrides.Keep {
 			run.Warn("nothing to keep: profile %q mounts nothing as safe-rw", run.Spec.Name)
+		}
+		return "", nil
+	}
+	if !run.Mode.Made() {
+		for _, m := range mounts {
+			run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: run.Folder.At("copy of " + m.Source)})
 		}
 		return "", nil
 	}

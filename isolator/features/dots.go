@@ -34,7 +34,7 @@ func dots() Feature {
 		}
 		return nil
 	}
-	return Feature{Name: "dot entries of the home", Learn: look, Refresh: look}
+	return Feature{Name: "dot entries of the home", Learn: look}
 }
 
 func dotsOf(run *Run, home string) error {

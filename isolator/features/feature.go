@@ -32,14 +32,12 @@ type Feature struct {
 	Name string
 	Keys []string // of the profile language, that it reads; none for what inner does by itself
 
-	Before  func(*Run) error                // makes what must be there before the host is looked at
+	Before  func(*Run) error                // makes what must be there before the host is looked at; not in a preview
 	Ask     func(*Run, *host.Request) error // adds what it has to know of the host; changes nothing
-	Learn   func(*Run) error                // completes Facts and Reach with what a probe cannot tell
-	Make    func(*Run) error                // makes what the run needs, and puts it into Assets
+	Learn   func(*Run) error                // completes Facts and Reach with what a probe cannot tell; each time they are new
+	Make    func(*Run) error                // makes what the run needs, and puts it into Assets; in a preview the stage is dry
 	Parts   func(*Run) ([]plan.Part, error) // says what it adds to the plan, for each that is made; makes nothing
-	Planned func(*Run) error                // makes on the host what the plan needs there; for each plan that is made
-	Show    func(*Run) error                // puts into the Assets of a preview what Make would
-	Refresh func(*Run) error                // looks again, after the host has changed; Facts are new
+	Planned func(*Run) error                // makes on the host what the plan needs there; for each plan of a run
 	Start   func(*Run, *launch.Options)     // says what the launcher is to call; before each try to start
 	Between func(*Run, *Outcome) error      // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error      // follows the end of the program, while Assets are still there
@@ -94,7 +92,7 @@ type Run struct {
 	Done    <-chan struct{} // ends the run, and then no signal does; nil for a run that is all this process does
 
 	Spec     profile.RunConfig       // what the profile comes to here
-	Folder   *stage.Run              // of the run; nil in a preview
+	Folder   *stage.Run              // of the run; a dry one in a preview
 	Agents   []capability.Capability // agents: the capabilities of the Spec
 	Facts    host.Facts              // what the host is
 	LeftOut  []string                // git settings: those of the user that the box does not have
@@ -122,12 +120,22 @@ const (
 // Made reports whether something is made on the host.
 func (m Mode) Made() bool { return m == Program || m == Checks }
 
-// ID is the run's, "" when it has no folder.
-func (run *Run) ID() string {
-	if run.Folder == nil {
-		return ""
+// ID is the run's.
+func (run *Run) ID() string { return run.Folder.ID }
+
+// Say tells the person something about a run that is made, and so do Warn and Hint. A preview shows it.
+func (run *Run) Say(format string, args ...any) { run.tell(run.Settings.Say, format, args) }
+
+// Warn is Say for a warning.
+func (run *Run) Warn(format string, args ...any) { run.tell(run.Settings.Warn, format, args) }
+
+// Hint is Say for what to type.
+func (run *Run) Hint(format string, args ...any) { run.tell(run.Settings.Hint, format, args) }
+
+func (run *Run) tell(by func(string, ...any), format string, args []any) {
+	if run.Mode.Made() {
+		by(format, args...)
 	}
-	return run.Folder.ID
 }
 
 // Undo registers what takes away again what was just made.

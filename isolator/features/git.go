@@ -55,15 +55,7 @@ type boxGits struct {
 func (b *boxGits) feature() Feature {
 	return Feature{
 		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
-		Show: func(run *Run) error {
-			b.look(run)
-			b.showVacant(run)
-			for i := range b.shared {
-				b.bind(run, i)
-			}
-			return b.stay(run.Spec, &run.Facts, &run.Assets)
-		},
-		Refresh: func(run *Run) error {
+		Learn: func(run *Run) error {
 			if run.Unserved {
 				run.Unserved = false
 				b.clones(run)
@@ -145,7 +137,7 @@ func (b *boxGits) look(run *Run) {
 // bind puts what a shared repository is made of into the plan.
 func (b *boxGits) bind(run *Run, i int) {
 	s := b.shared[i]
-	r, store := s.repo, DryStage+"objects of "+s.repo.Common
+	r, store := s.repo, run.Folder.At("objects of "+s.repo.Common)
 	if s.dir != "" {
 		store = s.store()
 	}
@@ -183,24 +175,34 @@ func (b *boxGits) make(run *Run) error {
 	for _, line := range b.lines {
 		run.Warn("%s", line)
 	}
+	made := run.Mode.Made()
 	for i, s := range b.shared {
-		if err := s.open(run); err != nil {
-			return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(s.repo.Top) + ": " + err.Error(), Hint: "inner doctor"}
-		}
-		s.nested = b.nested(s.repo.Top)
-		run.Undo(func() { s.close(run) })
-		s.clone = b.unserved(run) != ""
-		if err := s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i)); err != nil {
-			return err
+		if made {
+			if err := b.open(run, i); err != nil {
+				return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(s.repo.Top) + ": " + err.Error(), Hint: "inner doctor"}
+			}
 		}
 		b.bind(run, i)
 	}
-	b.sayClone(run)
-	b.begin(run)
-	if err := b.heads(run); err != nil {
-		return err
+	if made {
+		b.sayClone(run)
+		b.begin(run)
+		if err := b.heads(run); err != nil {
+			return err
+		}
 	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
+}
+
+// open gets the folder of a shared repository ready.
+func (b *boxGits) open(run *Run, i int) error {
+	s := b.shared[i]
+	if err := s.open(run); err != nil {
+		return err
+	}
+	run.Undo(func() { s.close(run) })
+	s.nested, s.clone = b.nested(s.repo.Top), b.unserved(run) != ""
+	return s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i))
 }
 
 // begin starts the server, if there is anything to serve.

@@ -41,11 +41,10 @@ func gitSettings() Feature {
 			return nil
 		},
 		Make: func(run *Run) error {
+			if !run.Mode.Made() {
+				result.File, result.Command = gitconfig.Shown(result.File), gitconfig.Shown(result.Command)
+			}
 			giveSettings(run, result, from)
-			return nil
-		},
-		Show: func(run *Run) error {
-			giveSettings(run, gitconfig.Result{File: gitconfig.Shown(result.File), Command: gitconfig.Shown(result.Command)}, from)
 			return nil
 		},
 	}

@@ -38,6 +38,10 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 	if r == nil {
 		return nil
 	}
+	if !run.Mode.Made() {
+		bindVacant(run, r, run.Folder.At("repository of "+r.Top))
+		return nil
+	}
 	b.place = &sharedGit{repo: r}
 	if err := b.place.open(run); err != nil {
 		return err
@@ -52,13 +56,6 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 	place := filepath.Join(b.place.dir, "new", ".git")
 	bindVacant(run, r, place)
 	return os.MkdirAll(place, 0o755)
-}
-
-// showVacant shows it in a plan that is printed.
-func (b *boxGits) showVacant(run *Run) {
-	if r := b.vacant(run); r != nil {
-		bindVacant(run, r, DryStage+"repository of "+r.Top)
-	}
 }
 
 // bindVacant puts it in the plan. Go takes any folder of that name for a repository, and fails where git cannot tell it the commit.

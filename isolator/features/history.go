@@ -14,7 +14,7 @@ func history() Feature {
 }
 
 func shellWithHistory(run *Run) error {
-	if !run.Facts.Terminal {
+	if !run.Facts.Terminal || !run.Mode.Made() {
 		return nil
 	}
 	sh, err := run.Folder.History(run.Spec.Entrypoint, run.LookupEnv)

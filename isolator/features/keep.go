@@ -46,16 +46,7 @@ func keep() Feature {
 	k := &keepOf{files: map[string][]byte{}}
 	return Feature{
 		Name: "keep", Keys: []string{"sandbox.workdir_mode", "sandbox.keep"},
-		Learn: k.learn,
-		Make:  k.make,
-		Show: func(run *Run) error {
-			if run.Spec.WorkdirMode == profile.Keep {
-				run.Assets.Kept = DryStage + "kept working folder"
-				run.Assets.KeptFiles = k.names(run)
-			}
-			return nil
-		},
-		Finish: k.finish,
+		Learn: k.learn, Make: k.make, Finish: k.finish,
 	}
 }
 
@@ -104,6 +95,11 @@ func (k *keepOf) make(run *Run) error {
 	if run.Spec.WorkdirMode != profile.Keep {
 		return nil
 	}
+	kept := k.names(run)
+	run.Assets.Kept, run.Assets.KeptFiles = run.Folder.At("kept working folder"), kept
+	if !run.Mode.Made() {
+		return nil
+	}
 	fd, err := unix.Open(run.Spec.Workdir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return k.refuse("the working folder: %v", err)
@@ -119,7 +115,6 @@ func (k *keepOf) make(run *Run) error {
 	if err := os.Mkdir(k.folder, 0o755); err != nil {
 		return err
 	}
-	kept := k.names(run)
 	for _, c := range run.Facts.Entries {
 		at := filepath.Join(k.folder, c.Name)
 		switch c.Kind {
@@ -134,7 +129,7 @@ func (k *keepOf) make(run *Run) error {
 			return err
 		}
 	}
-	run.Assets.Kept, run.Assets.KeptFiles = k.folder, kept
+	run.Assets.Kept = k.folder
 	return nil
 }
 

@@ -40,12 +40,22 @@ type leftoversOf struct {
 func leftovers(git *boxGits) Feature {
 	l := &leftoversOf{git: git, saved: map[string]string{}}
 	return Feature{
-		Name: "leftovers", Keys: []string{"sandbox.workdir_mode", "mounts", "sandbox.git_dir"}, Make: l.watch, Refresh: l.watch,
+		Name: "leftovers", Keys: []string{"sandbox.workdir_mode", "mounts", "sandbox.git_dir"},
 		Learn: func(run *Run) error {
-			if run.Mode == Pasted { // there is nobody who makes placeholders
+			switch {
+			case run.Mode == Pasted: // there is nobody who makes placeholders
 				run.Facts.Later = nil
+			case l.roots != nil: // the host has changed
+				return l.watch(run)
 			}
 			return nil
+		},
+		Make: func(run *Run) error {
+			if !run.Mode.Made() {
+				return nil
+			}
+			run.Undo(func() { l.roots.Close() })
+			return l.watch(run)
 		},
 		Start: func(_ *Run, o *launch.Options) {
 			o.Saved = func(place, identity string) {
@@ -88,11 +98,7 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 func (l *leftoversOf) watch(run *Run) error {
 	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
 	s := l.search(run)
-	if l.roots != nil {
-		l.roots.Close() // of what was there before the host changed
-	} else {
-		run.Undo(func() { l.roots.Close() })
-	}
+	l.roots.Close() // of what was there before the host changed
 	l.roots = repos.Open(s.Roots)
 	w := s.Watched
 	w.Since = runlog.Moment()

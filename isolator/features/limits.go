@@ -33,6 +33,9 @@ func limited() Feature {
 // nothing holds plan.Build refuses, unless the profile says limits_required =
 // false: then it is told.
 func controlGroup(run *Run) error {
+	if !run.Mode.Made() {
+		return nil
+	}
 	held, missing := plan.Limits(run.Spec, run.Facts)
 	for held != nil && held.Parent != "" && (len(missing) == 0 || run.Spec.LimitsLoose) {
 		held.Folder = held.FolderOf(run.Folder.ID)

@@ -13,10 +13,6 @@ func masks() Feature {
 			run.Assets.Empty, err = run.Folder.File("empty", nil, 0o444)
 			return err
 		},
-		Show: func(run *Run) error {
-			run.Assets.Empty = DryEmpty
-			return nil
-		},
 		Holds: heldMasks,
 	}
 }

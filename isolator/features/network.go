@@ -86,7 +86,7 @@ type granted struct {
 // the box is there yet.
 func (n *networkOf) make(run *Run) error {
 	rc := run.Spec
-	if rc.Network == profile.NetFull || !rc.Network.ByName() && len(rc.Publish)+len(rc.HostPorts) == 0 {
+	if !run.Mode.Made() || rc.Network == profile.NetFull || !rc.Network.ByName() && len(rc.Publish)+len(rc.HostPorts) == 0 {
 		return nil
 	}
 	n.run = run

@@ -17,13 +17,6 @@ func noop() Feature {
 			count, err = makeNoop(run)
 			return err
 		},
-		Show: func(run *Run) error {
-			if len(run.Spec.Noop.Rules) > 0 {
-				run.Assets.Noop, run.Assets.Startup = DryNoop, DryStart
-				run.Assets.Binds = append(run.Assets.Binds, blockedPipe(DryPipe))
-			}
-			return nil
-		},
 		Between: func(_ *Run, o *Outcome) error {
 			if count != nil {
 				o.Blocked = count.Take()
@@ -65,20 +58,16 @@ func makeNoop(run *Run) (count *shims.Blocked, err error) {
 			return nil, err
 		}
 	}
-	pipe := filepath.Join(run.Folder.Path, "blocked")
-	calls, err := shims.CountBlocked(pipe, run.Spec.Noop)
-	if err != nil {
-		return nil, err
+	// A pipe is written to through a read-only mount, too; so the box can do nothing else to it.
+	pipe := run.Folder.At("blocked")
+	run.Assets.Binds = append(run.Assets.Binds, plan.Bind{Host: pipe, Box: paths.BoxBlocked, Reason: "blocked calls are counted"})
+	if !run.Mode.Made() {
+		return nil, nil
 	}
-	run.Undo(func() { calls.Close() }) // again, which changes nothing, when the run has ended
-	run.Assets.Binds = append(run.Assets.Binds, blockedPipe(pipe))
-	return calls, nil
-}
-
-// blockedPipe shows the pipe in the box. A pipe is written to through a read-only
-// mount, too; so the box can do nothing else to it.
-func blockedPipe(path string) plan.Bind {
-	return plan.Bind{Host: path, Box: paths.BoxBlocked, Reason: "blocked calls are counted"}
+	if count, err = shims.CountBlocked(pipe, run.Spec.Noop); err == nil {
+		run.Undo(func() { count.Close() }) // again, which changes nothing, when the run has ended
+	}
+	return count, err
 }
 
 func heldNoop(run *Run) []Held {

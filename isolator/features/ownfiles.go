@@ -56,34 +56,26 @@ func fittingFiles(run *Run, c capability.Capability) []host.Placeholder {
 	})
 }
 
-func ownFileBind(c capability.Capability, at string, p host.Placeholder) plan.Bind {
-	return plan.Bind{Host: at, Box: p.Path, Write: true, Reason: "capability " + c.Name + ": the box's own copy, kept in its home"}
-}
-
 // ownFile makes the copy of one file.
-func (a *agentsOf) ownFile(run *Run, c capability.Capability, p host.Placeholder) error {
-	fresh, err := files.Read(p.Path, files.NoLinks, maxOwnFile)
-	if err != nil {
-		fresh = p.Content
-	}
-	at, err := a.home.File(p.Path, fresh, func(is ownhome.Found) ownhome.Decision {
-		return settled(capability.File{Name: p.Path}, is)
-	})
-	if err != nil {
-		return err
-	}
-	run.Assets.OwnFiles = append(run.Assets.OwnFiles, ownFileBind(c, at, p))
-	return nil
-}
-
-// showOwnFiles puts them into a plan that is printed.
-func showOwnFiles(run *Run, c capability.Capability) {
-	for _, p := range fittingFiles(run, c) {
-		at := ownhome.FileOf(run.InnerHome, HomeOwner(run.Spec), p.Path)
-		if run.Mode != Pasted || files.Exists(at) {
-			run.Assets.OwnFiles = append(run.Assets.OwnFiles, ownFileBind(c, at, p))
+func (a *agentsOf) ownFile(run *Run, c capability.Capability, p host.Placeholder) (err error) {
+	at := ownhome.FileOf(run.InnerHome, HomeOwner(run.Spec), p.Path)
+	switch {
+	case run.Mode == Pasted && !files.Exists(at):
+		return nil
+	case run.Mode.Made():
+		fresh, err := files.Read(p.Path, files.NoLinks, maxOwnFile)
+		if err != nil {
+			fresh = p.Content
+		}
+		at, err = a.home.File(p.Path, fresh, func(is ownhome.Found) ownhome.Decision {
+			return settled(capability.File{Name: p.Path}, is)
+		})
+		if err != nil {
+			return err
 		}
 	}
+	run.Assets.OwnFiles = append(run.Assets.OwnFiles, plan.Bind{Host: at, Box: p.Path, Write: true, Reason: "capability " + c.Name + ": the box's own copy, kept in its home"})
+	return nil
 }
 
 // ignored are patterns for the box's git: no commit has what is the box's own.

@@ -28,7 +28,7 @@ type ownHome struct{ *ownhome.Home }
 func (h *ownHome) feature() Feature {
 	return Feature{
 		Name: "a home of its own", Keys: []string{"sandbox.home"},
-		Before: h.open, Learn: h.tell, Refresh: h.tell, Planned: h.places, Holds: heldHome,
+		Before: h.open, Learn: h.tell, Planned: h.places, Holds: heldHome,
 		Start: func(run *Run, o *launch.Options) {
 			if h.Home != nil {
 				run.watchDisk("the box's home", h.Dir, h.Used, o)

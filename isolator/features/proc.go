@@ -11,11 +11,11 @@ import (
 // proc decides what the box has as /proc.
 func proc() Feature {
 	return Feature{
-		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: safeBind, Make: selfWithoutProc,
+		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: safeBind,
 		Holds: func(run *Run) []Held {
 			return []Held{held("proc", "/proc: %s", plan.ProcMode(run.Spec.Proc, run.Facts.Proc))}
 		},
-		Show: func(run *Run) error {
+		Make: func(run *Run) error { // a box that cannot execute the inner binary through /proc has it
 			run.Assets.Self = run.Self()
 			return nil
 		},
@@ -38,15 +38,6 @@ func safeBind(run *Run) error {
 	}
 }
 
-// selfWithoutProc finds the inner binary, for a box that cannot execute it through
-// /proc.
-func selfWithoutProc(run *Run) error {
-	if plan.ProcMode(run.Spec.Proc, run.Facts.Proc) == "empty" || run.Facts.Engine != nil {
-		run.Assets.Self = run.Self()
-	}
-	return nil
-}
-
 // OtherProc reports whether a run did not start because a fresh /proc cannot be mounted: another
 // plan has none.
 func OtherProc(run *Run) bool {
@@ -56,6 +47,5 @@ func OtherProc(run *Run) bool {
 	}
 	run.Say(`/proc is empty in the box: a fresh one cannot be mounted here; allow = ["host-proc"] under [sandbox] shows the host's, with all command lines, and proc = "empty" ends this line`)
 	f.Proc = "empty"
-	_ = selfWithoutProc(run)
 	return true
 }

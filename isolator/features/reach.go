@@ -19,7 +19,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/registry"
@@ -58,7 +57,7 @@ func reach() Feature {
 			}
 			return nil
 		},
-		Learn: learnReach, Make: tellReach, Show: showReach,
+		Learn: learnReach, Make: tellReach,
 	}
 }
 
@@ -269,45 +268,20 @@ func endpointOf(address string) (host string, port uint16, err error) {
 	return "", 0, errors.New("its scheme is neither http nor https")
 }
 
-// ReachLines says what is behind the words of a profile about the network, for
-// people.
-func ReachLines(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) []ReachLine {
-	if !spec.Network.ByName() {
-		return nil
-	}
-	run := &Run{Settings: s, Profile: p, Context: c, Spec: spec}
-	var err error
-	if run.Agents, err = Capabilities(s, &run.Spec); err != nil {
-		return []ReachLine{{Text: err.Error()}}
-	}
+// learnReach finds out what the box may reach, before anything is made. A command to paste has no proxy,
+// and what it would reach is told alone.
+func learnReach(run *Run) error {
 	r, err := reachOf(run)
-	if err != nil {
-		return []ReachLine{{Text: err.Error()}}
+	switch {
+	case err != nil && run.Mode.Made():
+		return err
+	case err != nil:
+		r.Lines = []ReachLine{{Text: err.Error()}}
 	}
-	return r.Lines
-}
-
-// learnReach finds out what the box may reach, before anything is made.
-func learnReach(run *Run) (err error) {
-	switch run.Mode {
-	case Pasted: // of one that is pasted it is not known
-		return nil
-	case Preview:
-		if run.Reach, err = reachOf(run); err != nil {
-			run.Reach.Lines = []ReachLine{{Text: err.Error()}}
-		}
-	default:
-		if run.Reach, err = reachOf(run); err != nil {
-			return err
-		}
-		if name := outwardProxy(run.Caller); name != "" && run.Spec.Network.ByName() {
-			run.Reach.Warnings = append(run.Reach.Warnings, fmt.Sprintf("%s names a proxy of your network, which network_mode = %q does not go through", name, run.Spec.Network))
-		}
-		for _, line := range run.Reach.Warnings {
-			run.Warn("%s", line)
-		}
+	if run.Mode == Pasted {
+		r = Reach{Lines: r.Lines}
 	}
-	run.Spec.HostPorts = append(slices.Clip(run.Spec.HostPorts), run.Reach.Ports...)
+	run.Reach, run.Spec.HostPorts = r, append(slices.Clip(run.Spec.HostPorts), r.Ports...)
 	return nil
 }
 

@@ -89,23 +89,20 @@ func (r Reach) lacks(t netproxy.Target) string {
 	return ""
 }
 
-// showReach is tellReach for a preview.
-func showReach(run *Run) error {
-	for _, s := range run.Reach.Settings {
-		if s.Name != "" {
-			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
-		}
-	}
-	return nil
-}
-
 // tellReach tells the programs in the box what those outside are set to, which certificates they trust where
-// packages may be fetched, and ssh its way out.
+// packages may be fetched, and ssh its way out. A preview has the settings alone.
 func tellReach(run *Run) error {
 	if !run.Spec.Network.ByName() {
 		return nil
 	}
-	if slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {
+	for _, line := range run.Reach.Warnings {
+		run.Warn("%s", line)
+	}
+	if name := outwardProxy(run.Caller); name != "" {
+		run.Warn("%s names a proxy of your network, which network_mode = %q does not go through", name, run.Spec.Network)
+	}
+	made := run.Mode.Made()
+	if made && slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {
 		for _, name := range []string{
 			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE",
 		} {
@@ -117,7 +114,7 @@ func tellReach(run *Run) error {
 	for _, s := range run.Reach.Settings {
 		var err error
 		switch {
-		case s.Name == "npm_config_cafile", s.Name == "PIP_CERT":
+		case made && (s.Name == "npm_config_cafile" || s.Name == "PIP_CERT"):
 			err = certificates(run, s.Name, s.Value)
 		case s.Name != "":
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
@@ -125,6 +122,9 @@ func tellReach(run *Run) error {
 		if err != nil {
 			return err
 		}
+	}
+	if !made {
+		return nil
 	}
 	return sshByProxy(run)
 }

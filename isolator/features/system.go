@@ -30,7 +30,7 @@ func system() Feature {
 		}
 		return whoIAm(run)
 	}
-	return Feature{Name: "files of the system", Keys: []string{"sandbox.etc"}, Make: make, Show: make}
+	return Feature{Name: "files of the system", Keys: []string{"sandbox.etc"}, Make: make}
 }
 
 // whoIAm puts the user's own line into passwd and group where it is missing: in a minimal /etc, and

@@ -3,24 +3,25 @@ package preview
 import (
 	"bytes"
 	"encoding/base64"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-	"github.com/enr/inner/shims"
 )
 
 // names replaces in words of a plan what has no path before the run.
-var names = strings.NewReplacer(features.DryEmpty, "<empty file>", features.DryStage, "<staged> ") // allowed: never changed
+var names = strings.NewReplacer( // allowed: never changed
+	stage.DryMark+"empty", "<empty file>", stage.DryMark+"noop", "<staged> noop shims", stage.DryMark+"start", "<staged> start-up files",
+	stage.DryMark+"blocked", "<staged> pipe", stage.DryMark, "<staged> ",
+)
 
 // object is a value of JSON with keys.
 type object = map[string]any
@@ -36,7 +37,7 @@ func each[T any](list []T, row func(T) object) (rows []object) {
 // JSON is everything that the launcher of a run gets, and what is made on the host for it.
 // contrib/frozen.sh compares it between two versions of inner, so a field of a plan that is
 // missing here is a field that nobody compares.
-func JSON(b *run.Prepared) (map[string]any, error) {
+func JSON(b *run.Prepared) map[string]any {
 	rc, p := b.Spec, b.Plan
 	args := each(p.Ops, func(op plan.Op) object {
 		words := []string{}
@@ -53,11 +54,10 @@ func JSON(b *run.Prepared) (map[string]any, error) {
 		}
 		env[k] = v
 	}
-	staged, err := stagedJSON(b)
 	out := object{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
 		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": features.PortLines(p), "limits": features.LimitLines(p),
-		"launch": launchJSON(b), "reach": reachJSON(b.Reach), "staged": staged,
+		"launch": launchJSON(b), "reach": reachJSON(b.Reach), "staged": stagedJSON(b),
 	}
 	if len(p.Caches) > 0 {
 		out["caches"], out["cache_env"] = p.Caches, p.CacheEnv
@@ -65,7 +65,7 @@ func JSON(b *run.Prepared) (map[string]any, error) {
 	if c := p.Container; c != nil {
 		out["container"] = containerJSON(c)
 	}
-	return out, err
+	return out
 }
 
 // containerJSON is what an engine of containers gets in place of bwrap.
@@ -170,10 +170,8 @@ func reachJSON(r features.Reach) object {
 }
 
 // stagedJSON is what would be made on the host for the run.
-func stagedJSON(b *run.Prepared) (object, error) {
-	places := b.Facts.Later
+func stagedJSON(b *run.Prepared) object {
 	clones := each(b.Agents, func(c capability.Capability) object {
-		places = slices.Concat(places, features.Wanted(b.Spec, c.Wants))
 		return object{"name": c.Name, "folders": each(c.Folders, func(f capability.Folder) object {
 			var files []string
 			for _, file := range f.Files {
@@ -183,21 +181,14 @@ func stagedJSON(b *run.Prepared) (object, error) {
 		})}
 	})
 	copies := each(b.Assets.Copies, func(c plan.Copy) object { return object{"dest": c.Dest, "host": names.Replace(c.Host)} })
-	placeholders := each(places, func(p host.Placeholder) object {
+	placeholders := each(slices.Concat(b.Facts.Later, b.Folder.Places), func(p host.Placeholder) object {
 		return object{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)}
 	})
 	texts := map[string]string{}
-	if b.Assets.Noop != "" {
-		for _, sc := range shims.NoopScripts(b.Spec.Noop, b.Spec.Name, paths.BoxNoop, paths.BoxBlocked) {
-			texts[filepath.Join("noop", sc.Name)] = string(sc.Text)
-		}
-		files, err := plan.NoopStartup()
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range files {
-			texts[filepath.Join("start", f.Name)] = string(f.Text)
+	for name, data := range b.Folder.Files {
+		if strings.Contains(name, "/") { // not what is empty
+			texts[name] = string(data)
 		}
 	}
-	return object{"copies": copies, "clones": clones, "placeholders": placeholders, "files": texts}, nil
+	return object{"copies": copies, "clones": clones, "placeholders": placeholders, "files": texts}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
 
@@ -92,12 +92,12 @@ func variables(list []string, env profile.Env) string {
 func pasted(ops []plan.Op) (out []plan.Op) {
 	for _, op := range ops {
 		switch {
-		case strings.HasPrefix(op.Source, features.DryStart+"/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
+		case strings.HasPrefix(op.Source, stage.DryMark+"start/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
 			continue
 		case op.Kind == plan.OpMask:
-		case strings.HasPrefix(op.Source, features.DryNoop+"/") || op.Source == features.DryPipe || op.Source == features.DryBus:
+		case strings.HasPrefix(op.Source, stage.DryMark+"noop/") || op.Source == stage.DryMark+"blocked" || op.Source == stage.DryMark+"bus":
 			op.Source = "/bin/false"
-		case strings.HasPrefix(op.Source, features.DryStage):
+		case strings.HasPrefix(op.Source, stage.DryMark):
 			op = plan.Op{Kind: plan.OpTmpfs, Dest: op.Dest}
 		}
 		out = append(out, op)

@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // Every field of a plan is in what --dry-run --json prints: contrib/frozen.sh compares that.
@@ -30,11 +31,7 @@ func TestJSONHasEveryField(t *testing.T) {
 	if len(filled) < 40 {
 		t.Fatalf("only %d values in a plan", len(filled))
 	}
-	out, err := JSON(preview(full))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(out)
+	text, err := json.Marshal(JSON(preview(full)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,5 +96,5 @@ func TestDryJSONHidesTheDisplay(t *testing.T) {
 }
 
 func preview(p plan.Plan) *run.Prepared {
-	return &run.Prepared{Run: &features.Run{Plan: p}}
+	return &run.Prepared{Run: &features.Run{Plan: p, Folder: stage.Dry()}}
 }

@@ -35,7 +35,7 @@ type Prepared struct {
 }
 
 // Prepare probes the host, makes what the run needs, and plans it. In a preview nothing is made,
-// and folder is nil. The caller closes the result when there is no error; after an error it is
+// and folder is dry. The caller closes the result when there is no error; after an error it is
 // already closed, and holds what is known so far.
 func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
 	b = &Prepared{
@@ -75,15 +75,10 @@ func (b *Prepared) findOut() (err error) {
 	return nil
 }
 
-// assemble makes what the run needs, or says what that would be, and the plan.
+// assemble makes what the run needs, and the plan.
 func (b *Prepared) assemble(c Call) error {
-	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Binds: slices.Clone(c.Shows), Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
-	step := func(f features.Feature) func(*features.Run) error { return f.Show }
-	if b.Mode.Made() {
-		b.Assets.RunID = b.Folder.ID
-		step = func(f features.Feature) func(*features.Run) error { return f.Make }
-	}
-	if err := b.each(step); err != nil {
+	b.Assets = plan.Staged{RunID: b.ID(), Program: b.Program, Argv: b.Argv, Binds: slices.Clone(c.Shows), Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
+	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Make }); err != nil {
 		return err
 	}
 	if err := b.build(); err != nil || !b.Mode.Made() {
@@ -140,7 +135,7 @@ func Show(s *settings.Settings, c Call, pasted bool) (*Prepared, error) {
 	if err != nil {
 		return &Prepared{Run: &features.Run{Settings: s, Spec: spec}}, err
 	}
-	return Prepare(s, c, spec, nil, mode)
+	return Prepare(s, c, spec, stage.Dry(), mode)
 }
 
 // each runs one step of every feature that has it, and stops at the first error.

@@ -64,7 +64,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 // facts say it then.
 func (b *Prepared) learned() bool {
 	if b.Unserved {
-		return !b.Result.Started && b.each(func(f features.Feature) func(*features.Run) error { return f.Refresh }) == nil
+		return !b.Result.Started && b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }) == nil
 	}
 	return !b.Result.Started && (features.OtherProc(b.Run) || b.hostChanged() || b.masksFailed())
 }
@@ -97,7 +97,7 @@ func (b *Prepared) hostChanged() bool {
 	}
 	facts.Proc, facts.Limits = b.Facts.Proc, b.Facts.Limits
 	b.Facts = facts
-	return b.each(func(f features.Feature) func(*features.Run) error { return f.Refresh }) == nil
+	return b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }) == nil
 }
 
 // masksFailed reports whether a run did not start because masks could not be made or followed from

@@ -30,6 +30,10 @@ import (
 // is followed. A folder that cannot be written needs no protection and is left
 // alone.
 func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
+	if r.dry() {
+		r.Places = append(r.Places, places...)
+		return nil
+	}
 	if len(places) == 0 {
 		return nil
 	}

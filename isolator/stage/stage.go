@@ -21,6 +21,7 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/owned"
 )
@@ -30,6 +31,10 @@ type Run struct {
 	ID   string // YYYYMMDD-HHMMSS-xxxxxx, local time
 	Path string // its folder
 
+	// What a dry stage would make: files by their names, and placeholders.
+	Files  map[string][]byte
+	Places []host.Placeholder
+
 	home       string // INNER_HOME
 	staged     *owned.Folder
 	disk, kept *owned.Folder // nil when there is none, see Disk and Keep
@@ -37,6 +42,22 @@ type Run struct {
 	noted      record // what is in that
 	dirs       parents
 	workspaces *os.File // the lock of Workspaces
+}
+
+// DryMark begins the paths of what a dry stage would make.
+const DryMark = "\x00staged:"
+
+// Dry is the stage of a preview: what would be made has a path and is noted, and nothing is made.
+func Dry() *Run { return &Run{ID: "dry-run", Path: DryMark, Files: map[string][]byte{}} }
+
+func (r *Run) dry() bool { return r.Files != nil }
+
+// At is the path of something in the folder of the run.
+func (r *Run) At(name string) string {
+	if r.dry() {
+		return DryMark + name
+	}
+	return filepath.Join(r.Path, name)
 }
 
 // Base returns the folder that holds all staged runs of the user. runtimeDir
@@ -109,13 +130,20 @@ func end(f *owned.Folder, done bool) error {
 
 // Dir makes a folder of the run.
 func (r *Run) Dir(name string) (string, error) {
-	p := filepath.Join(r.Path, name)
+	p := r.At(name)
+	if r.dry() {
+		return p, nil
+	}
 	return p, os.MkdirAll(p, 0o700)
 }
 
 // File writes a file of the run.
 func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
-	p := filepath.Join(r.Path, name)
+	p := r.At(name)
+	if r.dry() {
+		r.Files[name] = data
+		return p, nil
+	}
 	f, err := os.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, mode)
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
@@ -29,16 +30,16 @@ func (t *Table) staged(source string) (string, bool) {
 	if source == t.box.Assets.Kept && source != "" {
 		return t.box.Facts.Paths[t.box.Spec.Workdir].Real, true
 	}
-	if rest, ok := strings.CutPrefix(source, features.DryClone); ok {
+	if rest, ok := strings.CutPrefix(source, stage.DryMark+features.CloneOf); ok {
 		return t.box.Absolute(rest, "/"), true
 	}
-	return "", strings.HasPrefix(source, features.DryEmpty) || strings.HasPrefix(source, features.DryStage)
+	return "", strings.HasPrefix(source, stage.DryMark)
 }
 
 // copied reports whether the copy that is mounted at a box path contains this path of its original.
 func (t *Table) copied(at, rest string) bool {
 	for _, o := range t.box.Plan.Ops {
-		if path, ok := strings.CutPrefix(o.Source, features.DryClone); ok && o.Dest == at {
+		if path, ok := strings.CutPrefix(o.Source, stage.DryMark+features.CloneOf); ok && o.Dest == at {
 			return cloned(t.box.Agents, path, rest)
 		}
 	}
