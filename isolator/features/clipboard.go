@@ -13,43 +13,38 @@ import (
 // the focus; an X11 server gives every client every window and every key.
 func clipboard() Feature {
 	return Feature{
-		Name: "clipboard", Keys: []string{"sandbox.clipboard"}, Parts: displaySocket,
+		Name: "clipboard", Keys: []string{"sandbox.clipboard"}, Make: displaySocket,
 		Ask: func(run *Run, more *host.Request) error {
 			more.Display = run.Spec.Clipboard
 			return nil
 		},
-		Holds: func(run *Run) []Held {
-			if !run.Spec.Clipboard {
-				return nil
-			}
-			return []Held{held("clipboard", "nothing holds it (clipboard = true): the sandbox has a socket of your display server")}
-		},
 	}
 }
 
-func displaySocket(run *Run) ([]plan.Part, error) {
+func displaySocket(run *Run) error {
 	if !run.Spec.Clipboard {
-		return nil, nil
+		return nil
 	}
 	d := run.Facts.Display
 	if d == nil {
-		return nil, fault.Refuse(125, "start it from a graphical session, or remove clipboard = true under [sandbox]",
+		return fault.Refuse(125, "start it from a graphical session, or remove clipboard = true under [sandbox]",
 			"profile %q: sandbox.clipboard: there is no display server: neither WAYLAND_DISPLAY nor DISPLAY leads to a socket", run.Spec.Name)
 	}
-	part := func(kind plan.OpKind, source, dest, reason, variable, value string) plan.Part {
-		return plan.Part{
+	add := func(kind plan.OpKind, source, dest, reason, variable, value string) *plan.Part {
+		run.Assets.Parts = append(run.Assets.Parts, plan.Part{
 			Slot: plan.Inside, Env: []profile.KV{{Key: variable, Value: value}},
 			Op: plan.Op{Kind: kind, Source: source, Dest: dest, Reason: reason, Key: "sandbox.clipboard"},
-		}
+		})
+		return &run.Assets.Parts[len(run.Assets.Parts)-1]
 	}
 	if d.Kind == "wayland" {
-		return []plan.Part{part(plan.OpReadOnly, d.Socket, paths.BoxWayland, "the clipboard: the socket of your Wayland server", "WAYLAND_DISPLAY", paths.BoxWayland)}, nil
+		add(plan.OpReadOnly, d.Socket, paths.BoxWayland, "the clipboard: the socket of your Wayland server", "WAYLAND_DISPLAY", paths.BoxWayland)
+		return nil
 	}
-	parts := []plan.Part{part(plan.OpReadOnly, d.Socket, paths.BoxX11+d.Name[1:], "the clipboard: the socket of your X11 server, which also shows windows and keys", "DISPLAY", d.Name)}
+	add(plan.OpReadOnly, d.Socket, paths.BoxX11+d.Name[1:], "the clipboard: the socket of your X11 server, which also shows windows and keys", "DISPLAY", d.Name)
 	if d.Cookie != nil {
-		cookie := part(plan.OpData, "", paths.BoxCookie, "what the X11 server wants to see", "XAUTHORITY", paths.BoxCookie)
+		cookie := add(plan.OpData, "", paths.BoxCookie, "what the X11 server wants to see", "XAUTHORITY", paths.BoxCookie)
 		cookie.Data, cookie.Op.Perms = d.Cookie, 0o444
-		parts = append(parts, cookie)
 	}
-	return parts, nil
+	return nil
 }

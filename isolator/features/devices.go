@@ -17,15 +17,7 @@ import (
 // /sys that their programs read where the base does not show them. bwrap mounts everything
 // else of the host nodev.
 func devices() Feature {
-	return Feature{Name: "devices", Keys: []string{"sandbox.devices"}, Ask: askDevices, Parts: deviceParts, Holds: heldDevices}
-}
-
-func heldDevices(run *Run) []Held {
-	text := "a /dev of its own, with no device of this computer"
-	if len(run.Spec.Devices) > 0 {
-		text = "a /dev of its own, and of this computer: " + strings.Join(run.Spec.Devices, ", ")
-	}
-	return []Held{held("devices", "%s", text)}
+	return Feature{Name: "devices", Keys: []string{"sandbox.devices"}, Ask: askDevices, Make: deviceParts}
 }
 
 func askDevices(run *Run, more *host.Request) error {
@@ -43,18 +35,18 @@ func askDevices(run *Run, more *host.Request) error {
 	return nil
 }
 
-func deviceParts(run *Run) (parts []plan.Part, err error) {
+func deviceParts(run *Run) error {
 	add := func(kind plan.OpKind, source, dest, reason string) {
 		op := plan.Op{Kind: kind, Source: source, Dest: dest, Reason: reason, Key: "sandbox.devices"}
-		parts = append(parts, plan.Part{Slot: plan.Base, Op: op, Absent: kind == plan.OpReadOnly})
+		run.Assets.Parts = append(run.Assets.Parts, plan.Part{Slot: plan.Base, Op: op, Absent: kind == plan.OpReadOnly})
 	}
 	facts := run.Facts
 	for _, name := range run.Spec.Devices {
 		set, ok := profile.FindDevices(name)
 		if !ok {
-			return nil, fault.Refuse(125, "", "profile %q: there is no set of devices %q", run.Spec.Name, name)
+			return fault.Refuse(125, "", "profile %q: there is no set of devices %q", run.Spec.Name, name)
 		}
-		before := len(parts)
+		before := len(run.Assets.Parts)
 		for _, p := range deviceNodes(set, facts) {
 			node := facts.Paths[p]
 			real := cmp.Or(node.Real, p)
@@ -63,8 +55,8 @@ func deviceParts(run *Run) (parts []plan.Part, err error) {
 			}
 			add(plan.OpDevice, real, p, "the devices of "+name+" (sandbox.devices)")
 		}
-		if len(parts) == before {
-			return nil, fault.Refuse(125, "take \""+name+"\" out of devices", "profile %q: this computer has no device %s (sandbox.devices)", run.Spec.Name, strings.Join(set.Nodes, ", "))
+		if len(run.Assets.Parts) == before {
+			return fault.Refuse(125, "take \""+name+"\" out of devices", "profile %q: this computer has no device %s (sandbox.devices)", run.Spec.Name, strings.Join(set.Nodes, ", "))
 		}
 		for _, p := range set.Sys {
 			if folder := facts.Paths[p]; folder.Kind == host.Dir && folder.Real == p {
@@ -72,7 +64,7 @@ func deviceParts(run *Run) (parts []plan.Part, err error) {
 			}
 		}
 	}
-	return parts, nil
+	return nil
 }
 
 // deviceNodes are the nodes of a set that there may be on this host.

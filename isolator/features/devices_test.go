@@ -25,12 +25,12 @@ func TestDevices(t *testing.T) {
 		{[]string{"kvm", "gpu"}, []string{"/dev/kvm /dev/kvm", "/dev/dri /dev/dri", "/dev/nvidia0 /dev/nvidia0"}, []string{"/sys/devices /sys/devices"}},
 	} {
 		run.Spec.Devices = c.devices
-		parts, err := deviceParts(run)
-		if err != nil {
+		run.Assets.Parts = nil
+		if err := deviceParts(run); err != nil {
 			t.Fatal(err)
 		}
 		var nodes, sys []string
-		for _, p := range parts {
+		for _, p := range run.Assets.Parts {
 			text := p.Op.Source + " " + p.Op.Dest
 			switch {
 			case p.Slot != plan.Base || p.Op.Key != "sandbox.devices":
@@ -48,7 +48,7 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	run.Spec.Devices = []string{"usb"}
-	if _, err := deviceParts(run); err == nil || !strings.Contains(err.Error(), "no device /dev/bus/usb") {
+	if err := deviceParts(run); err == nil || !strings.Contains(err.Error(), "no device /dev/bus/usb") {
 		t.Errorf("a device that is missing: %v", err)
 	}
 	for _, s := range profile.DeviceSets() {

@@ -36,7 +36,6 @@ type Feature struct {
 	Ask     func(*Run, *host.Request) error // adds what it has to know of the host; changes nothing
 	Learn   func(*Run) error                // completes Facts and Reach with what a probe cannot tell; each time they are new
 	Make    func(*Run) error                // makes what the run needs, and puts it into Assets; in a preview the stage is dry
-	Parts   func(*Run) ([]plan.Part, error) // says what it adds to the plan, for each that is made; makes nothing
 	Planned func(*Run) error                // makes on the host what the plan needs there; for each plan of a run
 	Start   func(*Run, *launch.Options)     // says what the launcher is to call; before each try to start
 	Between func(*Run, *Outcome) error      // follows the end of a call while the box goes on, for others; one at a time
@@ -45,7 +44,7 @@ type Feature struct {
 	// Translate says the plan in the words of what makes the box, where that is not bwrap.
 	Translate func(*Run, plan.Plan) (plan.Plan, error)
 
-	Holds func(*Run) []Held // says what holds its keys in the box, for inner doctor -p; there is a plan then
+	Holds func(*Run) []Held // what holds its keys, where the grants of the profile do not say it; there is a plan then
 }
 
 // Held is one line about what holds a key of the profile in the box that was made for it.
@@ -76,7 +75,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
+		agents(home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
 	}
 }
 

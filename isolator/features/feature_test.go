@@ -38,7 +38,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("two are called %q", f.Name)
 		}
 		seen[f.Name] = true
-		if f.Before == nil && f.Make == nil && f.Start == nil && f.Finish == nil && f.Learn == nil && f.Parts == nil && f.Holds == nil {
+		if f.Before == nil && f.Make == nil && f.Start == nil && f.Finish == nil && f.Learn == nil && f.Holds == nil {
 			t.Errorf("%s does nothing", f.Name)
 		}
 	}
@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 	}
 	// What a profile is, what claims it, what runs, and what the plan has by itself.
 	read = append(read, "schema_version", "name", "description", "extends", "experimental", "shim",
-		"entrypoint.cmd", "entrypoint.args", "entrypoint.tui", "verify",
+		"entrypoint.cmd", "entrypoint.args", "entrypoint.tui", "output", "verify",
 		"sandbox.base", "sandbox.home_allow", "sandbox.session")
 	for _, key := range profile.Keys() {
 		if !slices.ContainsFunc(read, func(r string) bool { return key == r || strings.HasPrefix(key, r+".") }) {

@@ -89,18 +89,6 @@ func (b *Prepared) assemble(c Call) error {
 
 // build makes the plan, including the rules that answer `inner why` in the box.
 func (b *Prepared) build() error {
-	var parts []plan.Part
-	for _, f := range b.features {
-		if f.Parts == nil {
-			continue
-		}
-		more, err := f.Parts(b.Run)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, more...)
-	}
-	b.Assets.Parts = parts
 	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
 	if err != nil {
 		return err
