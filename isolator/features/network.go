@@ -41,7 +41,7 @@ func network() Feature {
 			}
 		},
 		Between: func(_ *Run, o *Outcome) error {
-			if n.run != nil && n.proxy != nil {
+			if n.run != nil {
 				n.since(o)
 			}
 			return nil
@@ -58,9 +58,9 @@ func network() Feature {
 // networkOf is what a run has of it besides the plan.
 type networkOf struct {
 	run   *Run
-	proxy *netproxy.Proxy // nil unless hosts are allowed by name
-	ports *ports          // nil without ports of either kind
-	asker *launch.Asker   // nil when nobody is asked
+	proxy *netproxy.Proxy // for hosts by name, and for ports of either kind
+	ports *ports
+	asker *launch.Asker // nil when nobody is asked
 
 	direct *launch.Refusals // connections that no proxy saw, or nil
 
@@ -84,29 +84,28 @@ type granted struct {
 
 // make makes the proxy and opens the ports of this computer. Nothing of
 // the box is there yet.
-func (n *networkOf) make(run *Run) error {
+func (n *networkOf) make(run *Run) (err error) {
 	rc := run.Spec
 	if !run.Mode.Made() || rc.Network == profile.NetFull || !rc.Network.ByName() && len(rc.Publish)+len(rc.HostPorts) == 0 {
 		return nil
 	}
 	n.run = run
-	run.Undo(n.close)
-	if rc.Network.ByName() {
-		o := netproxy.Options{Profile: rc.Name, Refused: n.refuse}
-		if run.Observe.learning() {
-			o.Mode = netproxy.Learn
+	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: run.Reach.Policy()}
+	switch {
+	case rc.Network == profile.NetAsk:
+		o.Mode = netproxy.Ask
+		if run.Facts.Terminal {
+			n.asker = new(launch.Asker)
+			o.Ask = n.ask
 		}
-		if rc.Network == profile.NetAsk {
-			o.Mode = netproxy.Ask
-			if run.Facts.Terminal {
-				n.asker = new(launch.Asker)
-				o.Ask = n.ask
-			}
-		}
-		o.Policy = run.Reach.Policy()
-		n.proxy = netproxy.New(o)
+	case run.Observe.learning():
+		o.Mode = netproxy.Learn
 	}
-	var err error
+	n.proxy = netproxy.New(o)
+	run.Undo(func() {
+		n.direct.Close()
+		n.proxy.Close()
+	})
 	n.ports, err = openPorts(run)
 	return err
 }
@@ -116,26 +115,19 @@ func (n *networkOf) connect(box launch.Network) error {
 	n.direct = box.Refused
 	for i, l := range n.run.Plan.Listen {
 		for _, listener := range box.Listeners[i] {
-			if l.HostPort == 0 {
-				go func() { _ = n.proxy.Serve(listener) }() // it ends with the listener
-			} else {
-				go n.ports.serve(listener, n.ports.host(l.HostPort))
-			}
+			go func() { // it ends with the listener
+				if l.HostPort == 0 {
+					_ = n.proxy.Serve(listener)
+				} else {
+					_ = n.proxy.Forward(listener, n.ports.host(l.HostPort))
+				}
+			}()
 		}
 	}
-	if n.ports != nil && box.Dial != nil {
-		n.ports.publish(n.run.Plan.Publish, box.Dial)
+	if box.Dial != nil {
+		n.ports.publish(n.proxy, n.run.Plan.Publish, box.Dial)
 	}
 	return nil
-}
-
-// close ends what is left of the network of a run.
-func (n *networkOf) close() {
-	n.direct.Close()
-	if n.proxy != nil {
-		n.proxy.Close()
-	}
-	n.ports.close()
 }
 
 // refuse tells about a refusal, at once where the program does not have the
@@ -183,7 +175,7 @@ func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 			continue
 		case r.Kind != netproxy.Unlisted:
 			continue
-		case local != "" && (r.Target.Port < 1024 || n.proxy == nil): // which network_allow cannot name
+		case local != "" && (r.Target.Port < 1024 || !n.run.Spec.Network.ByName()): // which network_allow cannot name
 			grant = "port:" + local
 		default:
 			grant = "host:" + EntryOf(r.Target)
@@ -227,8 +219,17 @@ func (n *networkOf) since(o *Outcome) {
 		if n.told[to] = h.Refused; more == 0 {
 			continue
 		}
-		o.Hosts = append(o.Hosts, runlog.Host{Host: h.Host, Port: h.Port, Refused: more, Reason: h.Reason})
-		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostRefused, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(more), Reason: h.Reason})
+		n.note(o, runlog.Host{Host: h.Host, Port: h.Port, Refused: more, Reason: h.Reason})
+	}
+}
+
+// note puts what became of a host into the record, and into the audit log when it was refused.
+func (n *networkOf) note(o *Outcome, h runlog.Host) {
+	o.Hosts = append(o.Hosts, h)
+	if h.Refused > 0 {
+		o.Events = append(o.Events, runlog.Event{
+			Type: runlog.EventHostRefused, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(h.Refused), Reason: h.Reason, At: h.FirstRefused,
+		})
 	}
 }
 
@@ -236,7 +237,7 @@ func (n *networkOf) since(o *Outcome) {
 // computer has a service and the box has none.
 func (n *networkOf) ownLoopback(o *Outcome, counts map[netproxy.Target]int64) {
 	key := "network_allow"
-	if n.proxy == nil {
+	if !n.run.Spec.Network.ByName() {
 		key = "host_ports"
 	}
 	refused := n.direct.Close()
@@ -248,8 +249,7 @@ func (n *networkOf) ownLoopback(o *Outcome, counts map[netproxy.Target]int64) {
 		reason := fmt.Sprintf("%s is not in %s of profile %q", to, key, n.run.Spec.Name)
 		counts[to] = int64(refused[port])
 		n.refuse(netproxy.Refusal{Target: to, Kind: netproxy.Unlisted, Reason: reason})
-		o.Hosts = append(o.Hosts, runlog.Host{Host: to.Host, Port: to.Port, Refused: counts[to], Reason: reason})
-		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostRefused, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: runlog.HostText(to.Host, to.Port), Count: refused[port], Reason: reason})
+		n.note(o, runlog.Host{Host: to.Host, Port: to.Port, Refused: counts[to], Reason: reason})
 	}
 }
 
@@ -262,23 +262,12 @@ func (n *networkOf) tell(o *Outcome) {
 	}
 	counts := map[netproxy.Target]int64{}
 	n.ownLoopback(o, counts)
-	var report []netproxy.Host
-	if n.proxy != nil {
-		n.proxy.Close()
-		report = n.proxy.Report()
-	}
-	for _, h := range report {
+	n.proxy.Close()
+	for _, h := range n.proxy.Report() {
 		to := netproxy.Target{Host: h.Host, Port: h.Port}
 		h.Refused -= n.told[to]
 		counts[to] = h.Refused
-		o.Hosts = append(o.Hosts, runlog.Host{
-			Host: h.Host, Port: h.Port, Origin: h.Origin, Allowed: h.Allowed, Refused: h.Refused, Failed: h.Failed, Up: h.Up, Down: h.Down, Plain: h.Plain, Reason: h.Reason,
-		})
-		if h.Refused > 0 {
-			o.Events = append(o.Events, runlog.Event{
-				Type: runlog.EventHostRefused, Run: run.ID(), Profile: run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(h.Refused), Reason: h.Reason, At: h.FirstRefused,
-			})
-		}
+		n.note(o, h)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

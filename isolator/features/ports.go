@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,46 +15,37 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
-)
-
-const (
-	maxForwards = 512 // connections of a run's ports at once
-	forwardDial = 10 * time.Second
 )
 
 // ports are the ports of one run.
 type ports struct {
 	rc     profile.RunConfig
-	ctx    context.Context
-	cancel context.CancelFunc
-	slots  chan struct{}
 	opened []net.Listener // for rc.Publish, in its order
 
 	mu     sync.Mutex
 	dial   func(context.Context, uint16) (net.Conn, error) // into the box
-	served bool                                            // opened are accepted from
 	failed []string                                        // one line for each port
 }
 
 // openPorts listens on what the profile publishes. A port that is taken is no
 // run: its connections would go to somebody else.
 func openPorts(run *Run) (*ports, error) {
-	if len(run.Spec.Publish)+len(run.Spec.HostPorts) == 0 {
-		return nil, nil
-	}
-	p := &ports{rc: run.Spec, slots: make(chan struct{}, maxForwards)}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p := &ports{rc: run.Spec}
+	run.Undo(func() {
+		for _, l := range p.opened {
+			l.Close()
+		}
+	})
 	for _, port := range run.Spec.Publish {
 		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port.Host))
 		if err != nil {
-			p.close()
-			return nil, p.taken(port, err)
+			return p, p.taken(port, err)
 		}
 		p.opened = append(p.opened, l)
 	}
@@ -118,87 +108,25 @@ func (p *ports) host(port uint16) func(context.Context) (net.Conn, error) {
 	}
 }
 
-// publish accepts what was opened. A second box of the same run takes over.
-func (p *ports) publish(list []plan.Publish, dial func(context.Context, uint16) (net.Conn, error)) {
+// publish has a proxy accept what was opened. A second box of the same run takes over.
+func (p *ports) publish(by *netproxy.Proxy, list []plan.Publish, dial func(context.Context, uint16) (net.Conn, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	served := p.dial != nil
 	p.dial = dial
-	if p.served {
-		return
-	}
-	p.served = true
 	for i, l := range p.opened {
-		go p.serve(l, func(ctx context.Context) (net.Conn, error) {
-			p.mu.Lock()
-			dial := p.dial
-			p.mu.Unlock()
-			return dial(ctx, list[i].Port)
-		})
-	}
-}
-
-// serve forwards the connections of a listener until it is closed.
-func (p *ports) serve(l net.Listener, dial func(context.Context) (net.Conn, error)) {
-	for {
-		c, err := l.Accept()
-		switch {
-		case err == nil:
-			select {
-			case p.slots <- struct{}{}:
-				go func() {
-					p.forward(c, dial)
-					<-p.slots
-				}()
-			default:
-				refuseConn(c)
-			}
-		case p.ctx.Err() != nil || errors.Is(err, net.ErrClosed):
-			return
-		default:
-			// accept(2): out of descriptors, or a connection that is gone already.
-			time.Sleep(20 * time.Millisecond)
+		if served {
+			break
 		}
+		go func() { // it ends with the listener
+			_ = by.Forward(l, func(ctx context.Context) (net.Conn, error) {
+				p.mu.Lock()
+				dial := p.dial
+				p.mu.Unlock()
+				return dial(ctx, list[i].Port)
+			})
+		}()
 	}
-}
-
-// forward joins a connection to what dial connects to.
-func (p *ports) forward(c net.Conn, dial func(context.Context) (net.Conn, error)) {
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(p.ctx, forwardDial)
-	to, err := dial(ctx)
-	cancel()
-	if err != nil {
-		refuseConn(c)
-		return
-	}
-	defer to.Close()
-	both := func() {
-		c.Close()
-		to.Close()
-	}
-	defer context.AfterFunc(p.ctx, both)()
-	done := make(chan struct{})
-	oneWay := func(dst, src net.Conn) {
-		if _, err := io.Copy(dst, src); err != nil {
-			both()
-		} else if half, ok := dst.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite()
-		}
-	}
-	go func() {
-		oneWay(to, c)
-		close(done)
-	}()
-	oneWay(c, to)
-	<-done
-}
-
-// refuseConn ends a connection so that its other end sees an error, not an end.
-func refuseConn(c net.Conn) {
-	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetLinger(0)
-	}
-	c.Close()
 }
 
 func (p *ports) fail(line string) {
@@ -211,22 +139,9 @@ func (p *ports) fail(line string) {
 
 // failures are what could not be forwarded, one line for each port.
 func (p *ports) failures() []string {
-	if p == nil {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.failed)
-}
-
-func (p *ports) close() {
-	if p == nil {
-		return
-	}
-	p.cancel()
-	for _, l := range p.opened {
-		l.Close()
-	}
 }
 
 // PortLines tells what listens for the box, and for what reason; a pasted command

@@ -155,13 +155,14 @@ type times struct {
 	dial    time.Duration // all addresses of a name
 	hello   time.Duration // the rest of a TLS hello, from its first byte
 	idle    time.Duration // a tunnel without a byte in either direction
+	forward time.Duration // what Forward connects to
 }
 
 // An agent's stream of events may be silent for minutes, and a debugger's for
 // longer. An hour without a byte is a connection that was forgotten.
 var defaultTimes = times{
 	head: 30 * time.Second, resolve: 10 * time.Second, dial: 30 * time.Second,
-	hello: 10 * time.Second, idle: time.Hour,
+	hello: 10 * time.Second, idle: time.Hour, forward: 10 * time.Second,
 }
 
 // maxConns is how many connections there may be at once. Each has two descriptors, and the limit on
@@ -221,7 +222,27 @@ func ownAddrs() []netip.Addr {
 
 // Serve answers the connections of a listener until the proxy is closed, which
 // is no error, or the listener fails. It closes the listener.
-func (p *Proxy) Serve(l net.Listener) error {
+func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.handle, p.tooMany) }
+
+// Forward joins the connections of a listener to what dial connects to, and nothing is decided about them. It
+// ends as Serve does. A connection that cannot be joined ends with an error for its program.
+func (p *Proxy) Forward(l net.Listener, dial func(context.Context) (net.Conn, error)) error {
+	return p.accept(l, func(c net.Conn) {
+		ctx, cancel := context.WithTimeout(p.ctx, p.times.forward)
+		defer cancel()
+		s, err := dial(ctx)
+		if err != nil {
+			reset(c)
+		} else if p.keep(s) {
+			defer p.drop(s)
+			t := &tunnel{p: p, client: c, server: s, rec: new(record)}
+			t.join(c, 1<<62, func(way) error { return nil })
+		}
+	}, reset)
+}
+
+// accept takes the connections of a listener, and tells a program when there are too many.
+func (p *Proxy) accept(l net.Listener, handle, tooMany func(net.Conn)) error {
 	if !p.keep(l) {
 		return nil
 	}
@@ -230,7 +251,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 		c, err := l.Accept()
 		switch {
 		case err == nil:
-			p.take(c)
+			p.take(c, handle, tooMany)
 		case p.ctx.Err() != nil:
 			return nil
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS),
@@ -247,19 +268,19 @@ func (p *Proxy) Serve(l net.Listener) error {
 }
 
 // take answers a connection, or tells the program that there are too many.
-func (p *Proxy) take(c net.Conn) {
+func (p *Proxy) take(c net.Conn, handle, tooMany func(net.Conn)) {
 	if !p.keep(c) {
 		return
 	}
 	select {
 	case p.slots <- struct{}{}:
 		go func() {
-			p.handle(c)
+			handle(c)
 			p.drop(c)
 			<-p.slots
 		}()
 	default: // others wait in the listener's queue meanwhile
-		p.tooMany(c)
+		tooMany(c)
 		p.drop(c)
 	}
 }

@@ -15,27 +15,36 @@ type tunnel struct {
 	client, server net.Conn
 	to             place
 	rec            *record
-	idle           *time.Timer // aborts it when nothing moves for too long
+	quiet          time.Duration
+	idle           *time.Timer // aborts it when nothing moves for so long
 }
 
-// tunnel passes bytes both ways until both ends are through. What the server sends is not held up
+// tunnel joins a program to the target of its request. What the server sends is not held up
 // while the program's first bytes are looked at.
 func (p *Proxy) tunnel(c, s net.Conn, in *bufio.Reader, r request, g grant) {
 	t := &tunnel{p: p, client: c, server: s, to: r.to, rec: p.record(r.to.target())}
 	t.rec.note(func(h *Host) { h.Allowed++ })
-	t.idle = time.AfterFunc(p.times.idle, t.abort)
+	t.join(in, p.times.idle, func(up way) error {
+		_, err := up.Write(r.begin)
+		if err == nil && r.to.name != "" && !r.to.open {
+			err = t.check(up, in, g)
+		}
+		return err
+	})
+}
+
+// join passes bytes both ways until both ends are through, or nothing moves for so long. What the program
+// sends goes up from in, after what begin has sent there.
+func (t *tunnel) join(in io.Reader, idle time.Duration, begin func(way) error) {
+	t.quiet, t.idle = idle, time.AfterFunc(idle, t.abort)
 	defer t.idle.Stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t.pass(way{t, c, &t.rec.down}, s)
+		t.pass(way{t, t.client, &t.rec.down}, t.server)
 	}()
-	up := way{t, s, &t.rec.up}
-	_, err := up.Write(r.begin)
-	if err == nil && r.to.name != "" && !r.to.open {
-		err = t.check(up, in, g)
-	}
-	if err == nil {
+	up := way{t, t.server, &t.rec.up}
+	if begin(up) == nil {
 		t.pass(up, in)
 	} else {
 		t.abort()
@@ -92,12 +101,16 @@ func (t *tunnel) pass(w way, from io.Reader) {
 
 // abort resets both connections: what a side has got must not look complete.
 func (t *tunnel) abort() {
-	for _, c := range []net.Conn{t.client, t.server} {
-		if s, ok := c.(interface{ SetLinger(int) error }); ok {
-			_ = s.SetLinger(0)
-		}
-		c.Close()
+	reset(t.client)
+	reset(t.server)
+}
+
+// reset ends a connection so that its other end sees an error, not an end.
+func reset(c net.Conn) {
+	if s, ok := c.(interface{ SetLinger(int) error }); ok {
+		_ = s.SetLinger(0)
 	}
+	c.Close()
 }
 
 // way is one direction: what is written is counted, and shows that the tunnel is in use.
@@ -110,7 +123,7 @@ type way struct {
 func (w way) Write(b []byte) (int, error) {
 	n, err := w.to.Write(b)
 	w.count.Add(int64(n))
-	w.t.idle.Reset(w.t.p.times.idle)
+	w.t.idle.Reset(w.t.quiet)
 	return n, err
 }
 

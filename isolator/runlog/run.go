@@ -8,6 +8,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/enr/inner/isolator/netproxy"
 )
 
 // Names of the files of a run.
@@ -80,18 +82,7 @@ type Ref struct {
 const MaxRewound = 200
 
 // Host is what became of the requests of a run to one host and port.
-type Host struct {
-	Host    string `json:"host"` // empty: requests that could not be read, or of hosts beyond a limit
-	Port    uint16 `json:"port"`
-	Origin  string `json:"origin,omitempty"` // of what allowed it
-	Allowed int64  `json:"allowed"`          // connections
-	Refused int64  `json:"refused"`
-	Failed  int64  `json:"failed,omitempty"` // allowed, but no connection could be made
-	Up      int64  `json:"up"`               // bytes from the box
-	Down    int64  `json:"down"`             // bytes to the box
-	Plain   bool   `json:"plain,omitempty"`  // without TLS where it is usual
-	Reason  string `json:"reason,omitempty"` // of the last refusal or failure
-}
+type Host = netproxy.Host
 
 // RefusedHosts returns the names of the hosts that requests were refused for.
 func RefusedHosts(list []Host) []string {
