@@ -44,7 +44,7 @@ type Feature struct {
 	// Translate says the plan in the words of what makes the box, where that is not bwrap.
 	Translate func(*Run, plan.Plan) (plan.Plan, error)
 
-	Holds func(*Run) []Held // what holds its keys, where the grants of the profile do not say it; there is a plan then
+	Holds func(*Run) []Held // says what holds its keys in the box, for inner doctor -p; there is a plan then
 }
 
 // Held is one line about what holds a key of the profile in the box that was made for it.
@@ -75,7 +75,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
+		agents(home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
 	}
 }
 

@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 	}
 	// What a profile is, what claims it, what runs, and what the plan has by itself.
 	read = append(read, "schema_version", "name", "description", "extends", "experimental", "shim",
-		"entrypoint.cmd", "entrypoint.args", "entrypoint.tui", "output", "verify",
+		"entrypoint.cmd", "entrypoint.args", "entrypoint.tui", "verify",
 		"sandbox.base", "sandbox.home_allow", "sandbox.session")
 	for _, key := range profile.Keys() {
 		if !slices.ContainsFunc(read, func(r string) bool { return key == r || strings.HasPrefix(key, r+".") }) {

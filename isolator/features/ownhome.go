@@ -41,16 +41,23 @@ func (h *ownHome) feature() Feature {
 	}
 }
 
-// heldHome says what a box does not have of a home that is the host's.
 func heldHome(run *Run) []Held {
-	if run.Spec.HidesHome() || len(run.Facts.Dots) == 0 {
-		return nil
+	home := run.Short(run.Spec.HomeDir)
+	switch run.Spec.Home {
+	case "own":
+		return []Held{held("home", "a home of its own is mounted over %s, and kept", home)}
+	case "isolated":
+		return []Held{held("home", "an empty home in memory is mounted over %s", home)}
 	}
-	text := run.Short(run.Spec.HomeDir) + " itself, mounted read-only, without all or most of"
-	for _, d := range run.Facts.Dots {
-		text += " " + visible.Text(d.Name)
+	text := ""
+	if list := run.Facts.Dots; len(list) > 0 {
+		text = ", without all or most of"
+		for _, d := range list {
+			text += " " + d.Name
+		}
+		text += " (home_allow and mounts show them)"
 	}
-	return []Held{held("home", "%s (home_allow and mounts show them)", text)}
+	return []Held{held("home", "%s itself, mounted read-only%s", home, visible.Text(text))}
 }
 
 // HomeOwner says whose home the boxes of a profile have: that of the project, or of the working folder

@@ -26,16 +26,16 @@ type section struct {
 
 func sections() []section {
 	return []section{
-		{"files", "Files", "writes copies reads", "home git_dir"},
+		{"files", "Files", "writes copies reads", "folder home git_dir"},
 		{"hidden", "Secrets", "secret hides", "hide"},
 		{"network", "Network", "network", "network ports"},
-		{"settings", "Logins and settings", "capability login git history clipboard device", ""},
-		{"variables", "Environment variables", "passes sets path", ""},
-		{"commands", "Commands", "blocks replaces", ""},
-		{"limits", "Limits", "limit", "limits"},
+		{"settings", "Logins and settings", "capability login git history clipboard device", "capabilities clipboard devices"},
+		{"variables", "Environment variables", "passes sets path", "env"},
+		{"commands", "Commands", "blocks replaces", "noop"},
+		{"limits", "Limits", "limit", "limits timeout"},
 		{"kernel", "Kernel", "layer", "bwrap podman docker userns proc seccomp landlock"},
 		{"organisation", "Taken by " + profile.OrganisationFile, "", ""},
-		{"stays", "After the run", "", ""},
+		{"stays", "After the run", "", "output"},
 		{"later", "On your machine later", "", ""},
 	}
 }
