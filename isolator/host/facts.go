@@ -91,9 +91,6 @@ type Facts struct {
 	Repositories []string `json:"repositories,omitempty"`
 	// Unlisted are the folders there that were not looked into for more of them.
 	Unlisted []string `json:"-"`
-	// Bare holds the folders asked about in which this user finds nothing:
-	// they are empty, or closed to it.
-	Bare map[string]bool `json:"-"`
 	// Later holds the folders asked about, and those and the files that settings of git
 	// name, that are missing and whose content the host would run or obey: they are made for
 	// the run, so that they can be covered.

@@ -27,7 +27,6 @@ type Request struct {
 	Hide      []string          // patterns of [sandbox] hide, see package gitignore
 	Writable  []string          // folders the box will write: searched for repositories
 	Display   bool              // look for the display server
-	Bare      []string          // folders to look into
 	Later     []string          // folders to make for the run when they are missing
 	Obeyed    []string          // folders the box will write: searched for what tools outside obey
 	Startup   []string          // of Paths, the start-up files and folders of the user
@@ -61,10 +60,6 @@ func Probe(r Request) Facts {
 		l.note(&f, f.Hide.Paths...)
 	}
 	wanted := l.obeyed(r, &f)
-	f.Bare = map[string]bool{}
-	for _, p := range r.Bare {
-		f.Bare[p] = bare(p)
-	}
 	for _, p := range r.Later {
 		wanted = append(wanted, Placeholder{Path: p})
 	}
@@ -178,29 +173,6 @@ func Environment(words []string) map[string]string {
 		}
 	}
 	return out
-}
-
-// bare reports whether a user finds nothing in a folder. One whose names cannot
-// be read may still be entered.
-func bare(dir string) bool {
-	if unix.Access(dir, unix.X_OK) != nil {
-		return true
-	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 1024) // "." and "..", and the longest name
-	for {
-		n, err := unix.ReadDirent(fd, buf)
-		if err != nil || n <= 0 {
-			return err == nil
-		}
-		if _, _, names := unix.ParseDirent(buf[:n], 1, nil); len(names) > 0 {
-			return false
-		}
-	}
 }
 
 // readOnly reports whether what is mounted at a path is mounted read-only.

@@ -206,7 +206,7 @@ func hidden(b *run.Prepared) (rows []Row) {
 		var places []string
 		for _, p := range r.At {
 			kind := b.Facts.Paths[p].Kind
-			if kind != "" && kind != host.Missing && kind != host.Denied && !b.Facts.Bare[p] {
+			if kind != "" && kind != host.Missing && kind != host.Denied {
 				places = append(places, p)
 			}
 		}

@@ -14,10 +14,7 @@ import (
 // else. The user's own homes, the program, and where an installed package
 // manager keeps its programs, are bound back; mounts come later and are seen.
 func (b *builder) places() {
-	b.eachPlace(func(named, place, reason string) {
-		if b.f.Bare[named] && !live(named) {
-			return
-		}
+	b.eachPlace(func(place, reason string) {
 		for _, at := range b.where(place) {
 			if !slices.Contains(b.homes(), at) {
 				b.tmpfsMask(reason, at)
@@ -52,16 +49,15 @@ func (b *builder) places() {
 // them comes later.
 func (b *builder) placesIn(m Op) {
 	defer b.because(b.key)()
-	b.eachPlace(func(_, place, reason string) {
+	b.eachPlace(func(place, reason string) {
 		if rest, _ := paths.Rest(m.Source, place); rest != "" {
 			b.tmpfsMask(reason, filepath.Join(m.Dest, rest))
 		}
 	})
 }
 
-// eachPlace calls f for every place that is to be empty and is there: as the table names it,
-// where it is, and why it is hidden.
-func (b *builder) eachPlace(f func(named, place, reason string)) {
+// eachPlace calls f for every place that is to be empty and is there: where it is, and why it is hidden.
+func (b *builder) eachPlace(f func(place, reason string)) {
 	for _, r := range sensitive.EmptyPlaces() {
 		if b.allowed[r.Key] {
 			continue
@@ -69,7 +65,7 @@ func (b *builder) eachPlace(f func(named, place, reason string)) {
 		b.because(r.Key)
 		for _, p := range r.Paths {
 			if place := b.place(p); place != "" {
-				f(p, place, "hidden: "+r.What+" ("+r.Key+")")
+				f(place, "hidden: "+r.What+" ("+r.Key+")")
 			}
 		}
 	}
@@ -90,19 +86,6 @@ func (b *builder) place(p string) string {
 		return ""
 	}
 	return real
-}
-
-// live reports whether a place may be mounted on at any time: a disk that is
-// plugged in during a run shows up in the box as well.
-func live(p string) bool { return p == "/mnt" || p == "/media" }
-
-// EmptyPlaces returns the folders that are emptied, for host.Probe to look into.
-func EmptyPlaces() []string {
-	var out []string
-	for _, r := range sensitive.EmptyPlaces() {
-		out = append(out, r.Paths...)
-	}
-	return out
 }
 
 // toolPlaces are where package managers install for everybody, below a place
