@@ -75,7 +75,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
+		agents(home), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
 	}
 }
 

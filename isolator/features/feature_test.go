@@ -24,7 +24,6 @@ func TestAll(t *testing.T) {
 		{"git directories", "leftovers"},
 		{"leftovers", LastExchange},
 		{LastExchange, "agents"},
-		{"git directories", "logins in repositories"},
 		{"network by name", "network"},
 		{"network", "observed accesses"},
 	} {
