@@ -20,7 +20,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/runlog"
-	"github.com/enr/inner/isolator/stage"
 )
 
 // Where /dev/fuse cannot be opened no repository can be served. The box has a clone then, and what it did there is
@@ -88,8 +87,7 @@ func FromCopies(k *changes.Kept, c changes.Change) bool {
 	return c.GitRecord() && (files.Exists(copiedGit(k.Dir, top)) || err == nil && fi.IsDir())
 }
 
-// copiedState is what is noted of the repository in a copy. Of one that the last version of inner made nothing is: all that the box
-// has comes aside.
+// copiedState is what is noted of the repository in a copy. Without that all that the box has comes aside.
 func copiedState(k *changes.Kept, top string) clone.State {
 	dir := copiedGit(k.Dir, top)
 	if list := clone.States(dir); len(list) > 0 {
@@ -135,21 +133,14 @@ func keptOf(c *caller.Caller, id string) []clone.State {
 
 func boxFolders(innerHome string) string { return filepath.Join(innerHome, "repositories", "*", "*") }
 
-// recoverGit brings what killed runs left, and what the last version of inner had.
+// recoverGit brings what killed runs left. Of those of an inner that had other records it says where they are.
 func recoverGit(c *caller.Caller) {
-	old, _ := filepath.Glob(filepath.Join(stage.GitCopies(c.InnerHome), "*", "*", "state", "copy.json"))
-	for _, p := range old {
-		dir := filepath.Dir(filepath.Dir(p))
-		err := clone.OfLastVersion(dir, func(common, run, profile string) (string, error) {
-			name, path, _ := strings.Cut(profile, " ")
-			to := filepath.Join(repositoryFolder(c, common), boxName(name, path, 0))
-			if files.Exists(to) {
-				to = filepath.Join(repositoryFolder(c, common), run)
+	for _, name := range []string{"borrowed", "git/*/*/state/copy.json"} {
+		old, _ := filepath.Glob(filepath.Join(c.InnerHome, name))
+		for _, p := range old {
+			if text, _ := os.ReadFile(p); len(text) > 0 {
+				c.Warn("a run of an earlier inner was killed, and %s names what it left: look at that, and remove the file", c.Short(p))
 			}
-			return to, os.MkdirAll(filepath.Join(to, "own"), 0o700)
-		})
-		if err != nil {
-			c.Warn("git: %s: %v", dir, err)
 		}
 	}
 	list, _ := filepath.Glob(boxFolders(c.InnerHome))

@@ -145,9 +145,6 @@ func take(base, name string) (*Folder, error) {
 	if Held(lock) || !files.Exists(dir) {
 		return nil, nil
 	}
-	if err := os.Remove(lock); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be a link to the lock of another
-		return nil, err
-	}
 	f, err := Lock(lock, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
 		return nil, err

@@ -276,15 +276,10 @@ func End(base string, which func(Info) bool) (ended []Info, err error) {
 	return ended, err
 }
 
-// Sweep ends the sessions that were not used for so long, and removes what a killed End of the version
-// before left.
+// Sweep ends the sessions that were not used for so long.
 func Sweep(base string, idle time.Duration) error {
 	before := time.Now().Add(-idle)
 	_, err := End(base, func(it Info) bool { return !it.Busy && it.Used.Before(before) })
-	left, _ := filepath.Glob(filepath.Join(base, ".ended-*"))
-	for _, dir := range left {
-		err = errors.Join(err, stage.Discard(filepath.Dir(base), dir))
-	}
 	return err
 }
 

@@ -21,9 +21,8 @@ import (
 // what the other one needs.
 func records(innerHome string) string { return filepath.Join(innerHome, "runs") }
 
-// recordOf is the file in one of these folders; none when there is nothing to undo. Its lines are those
-// of the journal of the version before (migrate.go): a quoted path, for a name can have any byte, and what
-// it is.
+// recordOf is the file in one of these folders; none when there is nothing to undo. Its lines are a
+// quoted path, for a name can have any byte, and what it is.
 func recordOf(dir string) string { return filepath.Join(dir, "undo") }
 
 // record is what the file has.

@@ -76,9 +76,6 @@ func Copies(innerHome string) string { return filepath.Join(innerHome, "copies")
 // their runs, see Keep.
 func Kept(innerHome string) string { return filepath.Join(innerHome, "changes") }
 
-// GitCopies is the folder below INNER_HOME in which the version before kept the git directories of boxes.
-func GitCopies(innerHome string) string { return filepath.Join(innerHome, "git") }
-
 // New makes the folder of a run below base and holds it. INNER_HOME is there.
 func New(base, innerHome string) (*Run, error) {
 	var b [3]byte
@@ -223,7 +220,7 @@ func dropGroup(run string) error {
 // its path.
 func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error) {
 	_ = owned.Sweep(Copies(innerHome), nil)
-	err = errors.Join(migrate(innerHome), owned.Sweep(base, func(dir string) bool { return dropGroup(dir) == nil }))
+	err = owned.Sweep(base, func(dir string) bool { return dropGroup(dir) == nil })
 	// Who begins waits until what killed runs left was looked at.
 	if unlock, errLock := files.LockFolder(records(innerHome)); errLock == nil {
 		defer unlock()

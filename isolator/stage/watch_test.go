@@ -2,16 +2,12 @@ package stage
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/owned"
 )
 
 // What a run can write is looked at by somebody: by itself, and then Close strikes it
@@ -68,57 +64,6 @@ func TestInterrupted(t *testing.T) {
 	}
 	if got := looked(); len(got) > 0 {
 		t.Errorf("a second time: %v", got)
-	}
-}
-
-// What the version before noted in its journal is swept, and what runs of it have that still live stays.
-func TestMigrate(t *testing.T) {
-	base, home, project := base(t), t.TempDir(), t.TempDir()
-	at := func(name string) string { return filepath.Join(project, name) }
-	live := filepath.Join(base, "live")
-	if err := errors.Join(os.MkdirAll(live, 0o700), os.Chmod(base, 0o700), os.Mkdir(at("dir"), 0o755), os.Mkdir(at("shared"), 0o755), os.WriteFile(at("file"), []byte("x\n"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := owned.Lock(filepath.Join(live, "lock"), syscall.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := func(path, what, run string) string {
-		return fmt.Sprintf("%q\t%s\t%q\n", path, what, filepath.Join(base, run))
-	}
-	journal := line(project, "look:5", "dead") + line(at("b"), "before:", "dead") + line(at("b"), "stood:7:x", "dead") + line(at("dir"), "dir", "dead") + line(at("shared"), "dir", "dead") +
-		line(at("file"), `"x\n"`, "dead") + line(at("shared"), "dir", "live") + "\n\n\"torn"
-	if err := os.WriteFile(filepath.Join(home, "borrowed"), []byte(journal), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var got []Watched
-	sweep := func() {
-		t.Helper()
-		if stuck, err := Sweep(base, home, func(w Watched) { got = append(got, w) }); err != nil || len(stuck) > 0 {
-			t.Fatal(stuck, err)
-		}
-	}
-	sweep()
-	if there(at("dir")) || there(at("file")) || !there(at("shared")) {
-		t.Error("what the dead run made is there, or not what the living needs")
-	}
-	if want := (Watched{Since: time.Unix(0, 5), Roots: []string{project}, Before: []string{at("b")}, Stood: map[string]string{at("b"): "7:x"}}); len(got) != 1 || !got[0].Since.Equal(want.Since) || !reflect.DeepEqual(got[0].Stood, want.Stood) || !reflect.DeepEqual(got[0].Before, want.Before) {
-		t.Errorf("looked at: %v", got)
-	}
-	// One of this version keeps it, too, and then it goes.
-	r, err := New(base, home)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(r.KeepPlaceholders(project), lock.Close(), os.RemoveAll(live)); err != nil {
-		t.Fatal(err)
-	}
-	sweep()
-	if !there(at("shared")) {
-		t.Error("it went under a run that lives")
-	}
-	if err := r.Close(); err != nil || there(at("shared")) || there(filepath.Join(home, "borrowed")) {
-		t.Errorf("left behind: %v", err)
 	}
 }
 

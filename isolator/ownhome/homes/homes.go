@@ -54,11 +54,7 @@ func List(innerHome string) ([]Info, error) {
 	}
 	var out []Info
 	for _, e := range entries {
-		switch {
-		case strings.HasPrefix(e.Name(), "."):
-			// A Reset of the version before was ended.
-			_ = stage.Discard(innerHome, filepath.Join(ownhome.Base(innerHome), e.Name()))
-		case e.IsDir():
+		if e.IsDir() {
 			out = append(out, Look(innerHome, e.Name()))
 		}
 	}

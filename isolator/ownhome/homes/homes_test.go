@@ -74,19 +74,3 @@ func TestDepth(t *testing.T) {
 		t.Errorf("looked at: %+v", got)
 	}
 }
-
-// What a Reset that was ended left behind is no home, and goes.
-func TestResetEnded(t *testing.T) {
-	inner := t.TempDir()
-	left := filepath.Join(ownhome.Base(inner), ".gone-1")
-	if err := os.MkdirAll(filepath.Join(left, "home", ownhome.Inside), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	list, err := List(inner)
-	if err != nil || len(list) > 0 {
-		t.Errorf("homes: %v, %v", list, err)
-	}
-	if _, err := os.Lstat(left); !os.IsNotExist(err) {
-		t.Errorf("%s is there: %v", left, err)
-	}
-}
