@@ -36,9 +36,9 @@ import (
 //	                 ◄──────────────── Failed   it is of another box: ends, once its calls have
 //	  Signal, Kill ────────────────────────► signals it; ends all processes of the call
 //	                 ◄──────────────── Ended(answer)
-//	  Rest(outputs) ───────────────────────► reads on what others still write to them
 //
-// The outputs are pipes of the call's process. Who leaves early ends the call.
+// The program writes to pipes of the keeper, which copies to the streams that the call gave: who still
+// writes after the call has no file of the caller's. Who leaves early ends the call.
 
 // callRequest is a call as the keeper is asked for it.
 type callRequest struct {
@@ -180,7 +180,6 @@ type joined struct {
 	s    *settings.Settings
 	c    run.Call
 	conn int
-	outs [2]*streams.Output
 	news []string // of the box, for the answer
 }
 
@@ -188,18 +187,22 @@ type joined struct {
 func (j *joined) call(q callRequest) (a callAnswer, err error) {
 	signals, stop := j.signals() // before the program may start
 	defer stop()
-	stdio, closeAll, err := j.files()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return a, err
 	}
-	if err = sendJSON(j.conn, wire.Call, q, stdio[:]...); err == nil {
-		err = j.taken()
-	} else {
-		err = errAgain
+	stdio := [3]*os.File{j.s.Stdin, j.s.Stdout, j.s.Stderr}
+	for i, f := range stdio {
+		if f == nil {
+			stdio[i] = null
+		}
 	}
-	closeAll()
+	err = sendJSON(j.conn, wire.Call, q, stdio[:]...)
+	null.Close()
 	if err != nil {
-		j.endOutputs(false)
+		return a, errAgain
+	}
+	if err = j.taken(); err != nil {
 		return a, err
 	}
 	replies := make(chan callAnswer, 1)
@@ -221,7 +224,6 @@ func (j *joined) call(q callRequest) (a callAnswer, err error) {
 			done = nil
 			say(wire.Kill, 0)
 		case a = <-replies:
-			j.endOutputs(true)
 			return a, nil
 		}
 	}
@@ -241,33 +243,6 @@ func (j *joined) signals() (<-chan os.Signal, func()) {
 		}
 	}
 	return c, func() { signal.Stop(c) }
-}
-
-// files are what the program reads and writes. Its outputs are pipes of ours: who still has
-// them after the call must not have a file of the caller's.
-func (j *joined) files() (stdio [3]*os.File, closeAll func(), err error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return stdio, nil, err
-	}
-	opened := []*os.File{null}
-	closeAll = func() { closeFiles(opened) }
-	stdio = [3]*os.File{null, null, null}
-	if j.s.Stdin != nil {
-		stdio[0] = j.s.Stdin
-	}
-	for i, to := range []*os.File{j.s.Stdout, j.s.Stderr} {
-		if to == nil {
-			continue
-		}
-		if j.outs[i], err = streams.NewOutput(to); err != nil {
-			closeAll()
-			j.endOutputs(false)
-			return stdio, nil, err
-		}
-		stdio[i+1], opened = j.outs[i].W, append(opened, j.outs[i].W)
-	}
-	return stdio, closeAll, nil
 }
 
 // taken waits for the word that the call will run. A keeper of another version has another one.
@@ -295,24 +270,6 @@ func (j *joined) reply() (a callAnswer) {
 	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost().Result}}
 }
 
-// endOutputs hands on what was written, and the pipes, from which the keeper reads on what
-// programs that are still there write.
-func (j *joined) endOutputs(after bool) {
-	var rest []*os.File
-	for i, o := range j.outs {
-		if j.outs[i] = nil; o == nil {
-			continue
-		}
-		if r := o.Rest(); r != nil {
-			rest = append(rest, r)
-		}
-	}
-	if after {
-		_ = send(j.conn, wire.Rest, rest...)
-	}
-	closeFiles(rest)
-}
-
 // sendJSON sends a message with a value, as a file, and further files, which stay the caller's.
 func sendJSON(conn int, kind wire.Kind, v any, more ...*os.File) error {
 	text, err := json.Marshal(v)
@@ -324,12 +281,8 @@ func sendJSON(conn int, kind wire.Kind, v any, more ...*os.File) error {
 		return err
 	}
 	defer file.Close()
-	return send(conn, kind, append([]*os.File{file}, more...)...)
-}
-
-func send(conn int, kind wire.Kind, files ...*os.File) error {
 	var fds []int
-	for _, f := range files {
+	for _, f := range append([]*os.File{file}, more...) {
 		fds = append(fds, launch.RawFd(f))
 	}
 	return wire.SendPatiently(conn, wire.Msg{Kind: kind}, fds...)
@@ -347,10 +300,4 @@ func received(fd int, v any) error {
 		return err
 	}
 	return json.Unmarshal(text[:max(n, 0)], v)
-}
-
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
 }

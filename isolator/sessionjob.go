@@ -1,7 +1,7 @@
 package isolator
 
 import (
-	"io"
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/streams"
 )
 
 // What the keeper of a session's box does for each call: it runs it as a job, and answers.
@@ -62,16 +63,46 @@ func (k *keeper) jobOf(q callRequest) plan.Plan {
 	return p
 }
 
+// copied puts pipes in the place of outputs, from which it copies to them until done is called.
+func copied(fds []int) (done func(), err error) {
+	var ends []func()
+	for _, fd := range fds {
+		own, errOf := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if errOf != nil {
+			err = errors.Join(err, errOf)
+			continue
+		}
+		to := os.NewFile(uintptr(own), "output")
+		o, errOf := streams.NewOutput(to)
+		if errOf == nil {
+			errOf = unix.Dup3(launch.RawFd(o.W), fd, unix.O_CLOEXEC)
+			o.W.Close()
+			ends = append(ends, o.Rest)
+		}
+		err = errors.Join(err, errOf)
+		ends = append(ends, func() { to.Close() })
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}, err
+}
+
 // answer runs one call, whose streams it closes once they are the box's, and answers it.
 func (k *keeper) answer(conn int, q callRequest, stdio [3]int) {
 	a := callAnswer{Outcome: features.Outcome{ID: k.box.ID(), Backend: "bwrap", Begun: time.Now()}}
-	run, err := k.calls.Start(k.jobOf(q), stdio)
+	written, err := copied(stdio[1:])
+	var run *launch.CallRun
+	if err == nil {
+		run, err = k.calls.Start(k.jobOf(q), stdio)
+	}
 	null, _ := wire.OpenNull()
 	for _, fd := range stdio { // their other ends see the box alone
 		_ = unix.Dup3(null, fd, unix.O_CLOEXEC)
 	}
 	unix.Close(null)
-	words, over, heard := make(chan word), make(chan struct{}), make(chan struct{})
+	words, over, heard := make(chan wire.Msg), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(heard)
 		hear(conn, words, over)
@@ -86,47 +117,25 @@ func (k *keeper) answer(conn int, q callRequest, stdio [3]int) {
 	} else {
 		a.Result, a.Lost = follow(run, q.Timeout, words)
 	}
+	written()
 	k.after(q, &a)
-	if sendJSON(conn, wire.Ended, a) != nil {
-		return
-	}
-	select {
-	case w := <-words:
-		for _, fd := range w.fds { // as long as somebody writes
-			go func() {
-				f := os.NewFile(uintptr(fd), "output")
-				_, _ = io.Copy(io.Discard, f)
-				f.Close()
-			}()
-		}
-	case <-time.After(askWithin):
-	}
+	_ = sendJSON(conn, wire.Ended, a)
 }
 
-// word is what a call says while it runs; the zero value is the end of the connection.
-type word struct {
-	wire.Msg
-	fds []int
-}
-
-// hear reads what a call says, until its last word.
-func hear(conn int, words chan<- word, over <-chan struct{}) {
+// hear reads what a call says while it runs. The zero message is the end of the connection.
+func hear(conn int, words chan<- wire.Msg, over <-chan struct{}) {
 	for {
 		m, fds, err := wire.Await(conn)
+		wire.CloseAll(fds)
 		if err != nil {
 			m = wire.Msg{}
 		}
-		if m.Kind != wire.Rest {
-			wire.CloseAll(fds)
-			fds = nil
-		}
 		select {
-		case words <- word{m, fds}:
+		case words <- m:
 		case <-over:
-			wire.CloseAll(fds)
 			return
 		}
-		if err != nil || m.Kind == wire.Rest {
+		if err != nil {
 			return
 		}
 	}
@@ -136,7 +145,7 @@ func hear(conn int, words chan<- word, over <-chan struct{}) {
 const callGrace = 5 * time.Second
 
 // follow follows a call to its end. lost says that the box has ended, and the call with it.
-func follow(run *launch.CallRun, limit time.Duration, words <-chan word) (res launch.Result, lost bool) {
+func follow(run *launch.CallRun, limit time.Duration, words <-chan wire.Msg) (res launch.Result, lost bool) {
 	defer run.Forget()
 	var timeout, kill <-chan time.Time
 	if limit > 0 {

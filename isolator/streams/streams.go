@@ -155,9 +155,8 @@ func (o *Output) End() {
 	o.r.Close()
 }
 
-// Rest copies what programs have written until now. It returns the end of the pipe that others may
-// still write to, for the caller to close; nil when nobody does, or the writer takes no more.
-func (o *Output) Rest() *os.File {
+// Rest copies what programs have written until now. What others write later is read, and dropped.
+func (o *Output) Rest() {
 	_ = o.r.SetReadDeadline(time.Now())
 	<-o.done
 	_ = o.r.SetReadDeadline(time.Time{})
@@ -168,9 +167,12 @@ func (o *Output) Rest() *os.File {
 	}
 	if o.ended || o.broken {
 		o.r.Close()
-		return nil
+		return
 	}
-	return o.r
+	go func() {
+		_, _ = io.Copy(io.Discard, o.r)
+		o.r.Close()
+	}()
 }
 
 // pending reads what is in a pipe, and no more than is there now.

@@ -50,21 +50,15 @@ func TestRest(t *testing.T) {
 	if _, err := io.WriteString(o.W, "before"); err != nil {
 		t.Fatal(err)
 	}
-	rest := o.Rest()
-	if rest == nil || to.String() != "before" {
-		t.Fatalf("%v, %q", rest, to.String())
+	if o.Rest(); to.String() != "before" {
+		t.Fatalf("%q", to.String())
 	}
-	if _, err := io.WriteString(o.W, "after"); err != nil {
+	if _, err := io.WriteString(o.W, strings.Repeat("after", 1<<20)); err != nil { // more than a pipe holds
 		t.Fatal(err)
 	}
-	o.W.Close()
-	if text, err := io.ReadAll(rest); string(text) != "after" || err != nil {
-		t.Errorf("%q %v", text, err)
-	}
-	if to.String() != "before" {
+	if o.W.Close(); to.String() != "before" {
 		t.Errorf("%q", to.String())
 	}
-	rest.Close()
 }
 
 // A program finds out that nobody takes its output, unless it comes from Open.
@@ -76,9 +70,8 @@ func TestBroken(t *testing.T) {
 	for err == nil {
 		_, err = io.WriteString(o.W, "x")
 	}
-	if o.W.Close(); o.Rest() != nil {
-		t.Error("there is a rest")
-	}
+	o.W.Close()
+	o.Rest()
 	f, err := Open(nil, failing{}, nil)
 	if err != nil {
 		t.Fatal(err)

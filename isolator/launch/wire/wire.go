@@ -73,7 +73,6 @@ const (
 // above, about the client's call; Ended comes with the answer, in a file.
 const (
 	Call Kind = 'C' // client: run this, in a file, with these three streams
-	Rest Kind = 'u' // client: here are the outputs of the call that has ended, to which others still write
 	End  Kind = 'X' // client: end the box
 )
 
