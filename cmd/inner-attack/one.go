@@ -17,7 +17,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
@@ -273,14 +272,15 @@ func tryIn(box *run.Prepared, at attack.Attack, s *attack.Fixture) (leak string,
 		return "", err
 	}
 	defer null.Close()
-	o := launch.Options{Stdin: null, Stdout: null, Stderr: theirs, Timeout: attackTime, Supervisor: box.Options().Supervisor, Interactive: box.Spec.Entrypoint.Interactive}
-	if s.Slave != nil {
+	o := launch.Options{Stdin: null, Stdout: null, Stderr: theirs, Timeout: attackTime, Supervisor: box.Options().Supervisor}
+	o.Interactive = box.Spec.Entrypoint.Interactive && !box.Spec.SessionBox // its calls have no terminal
+	if s.Slave != nil && !box.Spec.SessionBox {
 		o.Stdin, o.Stdout, o.Made = s.Slave, s.Slave, true
 	}
 	trial := s.Trial
 	trial.Inner = boxInner
 	wait := attack.Ask(ours, trial, nil)
-	res := isolator.Try(box, o, func(p plan.Plan) plan.Plan {
+	res := box.Launch(o, func(p plan.Plan) plan.Plan {
 		p.Program, p.Argv = boxSuite, []string{attack.Program, attack.Word}
 		return p
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/run"
@@ -132,7 +131,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 			return fault.Refuse(125, "", "the checks cannot be prepared: %v", err)
 		}
 		defer exam.Close()
-		res := isolator.Try(b, exam.Options(), exam.Plan)
+		res := b.Launch(exam.Options(), exam.Plan)
 		report = exam.Report()
 		if !res.Started {
 			return run.StartFailure(res)
