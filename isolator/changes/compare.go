@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -135,10 +136,17 @@ func (k *Kept) compare(i int, c Copy) ([]Change, error) {
 		return nil, err
 	}
 	w := &comparer{copy: c, tree: filepath.Join(k.Dir, TreeName(i)), base: base, seen: make(map[string]bool, len(base))}
-	if w.to, err = openTree(k.Dir, TreeName(i)); err != nil {
+	kept, err := OpenDir(k.Dir)
+	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(w.to)
+	defer unix.Close(kept)
+	tree, err := copytree.List(kept, TreeName(i))
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: w.tree, Err: err}
+	}
+	defer tree.Close()
+	w.to = int(tree.Fd())
 	w.from, err = OpenDir(c.Root())
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -168,11 +176,11 @@ type comparer struct {
 
 // walk looks at one folder of the copy and what is in it.
 func (w *comparer) walk(rel string) error {
-	fd, err := readable(w.to, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := copytree.List(w.to, rel)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: filepath.Join(w.tree, rel), Err: err}
 	}
-	subs, err := w.folder(rel, fd)
+	subs, err := w.folder(rel, dir)
 	if err != nil {
 		return err
 	}
@@ -187,8 +195,7 @@ func (w *comparer) walk(rel string) error {
 // folder compares what is in an open folder, closes it, and returns the folders
 // in it. One whose path does not fit a system call is not looked into, and said
 // to be so.
-func (w *comparer) folder(rel string, fd int) (subs []string, err error) {
-	dir := os.NewFile(uintptr(fd), rel)
+func (w *comparer) folder(rel string, dir *os.File) (subs []string, err error) {
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
@@ -196,7 +203,7 @@ func (w *comparer) folder(rel string, fd int) (subs []string, err error) {
 	}
 	for _, name := range names {
 		var st unix.Stat_t
-		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return nil, &fs.PathError{Op: "stat", Path: filepath.Join(w.tree, rel, name), Err: err}
 		}
 		at := path.Join(rel, name)
@@ -231,7 +238,7 @@ func (w *comparer) one(at string, now State) error {
 	c := Change{Source: w.copy.Source, Path: at, New: now.Mode, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
 	c.Old = c.Current.Mode
 	if now.Mode&fs.ModeSymlink != 0 {
-		target, err := ReadLink(w.to, at)
+		target, err := copytree.ReadLink(w.to, at)
 		if err != nil {
 			return err
 		}
@@ -336,141 +343,26 @@ func (w *comparer) same(at string, c Change) (bool, error) {
 	case c.New.IsDir():
 		return true, nil
 	case c.New&fs.ModeSymlink != 0:
-		target, err := ReadLink(w.from, at)
+		target, err := copytree.ReadLink(w.from, at)
 		return err == nil && target == c.Target, nil
 	}
-	mine, err := OpenCopy(w.to, at)
+	mine, mineIs, err := copytree.Closed(w.to, at)
 	if err != nil {
 		return false, err
 	}
 	defer mine.Close()
-	theirs, err := OpenOriginal(w.from, at)
+	theirs, theirsIs, err := copytree.Regular(w.from, at)
 	if err != nil {
 		return false, err
 	}
 	defer theirs.Close()
-	return sameContent(mine, theirs)
-}
-
-func sameContent(a, b *os.File) (bool, error) {
-	fa, err := a.Stat()
-	if err != nil {
-		return false, err
+	if mineIs.Size() != theirsIs.Size() {
+		return false, nil
 	}
-	fb, err := b.Stat()
-	if err != nil || fa.Size() != fb.Size() {
-		return false, err
-	}
-	bufA, bufB := make([]byte, 64<<10), make([]byte, 64<<10)
-	for {
-		n, errA := io.ReadFull(a, bufA)
-		m, errB := io.ReadFull(b, bufB)
-		if !bytes.Equal(bufA[:n], bufB[:m]) {
-			return false, nil
-		}
-		if err := errors.Join(unlessEnd(errA), unlessEnd(errB)); err != nil {
-			return false, err
-		}
-		if errA != nil || errB != nil {
-			return true, nil
-		}
-	}
-}
-
-// unlessEnd returns an error of io.ReadFull unless it says that the file ends.
-func unlessEnd(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
-}
-
-// OpenCopy opens a regular file of a copy, OpenOriginal one of an original, below an open folder.
-func OpenCopy(dir int, rel string) (*os.File, error) {
-	return openIn(dir, rel, readable)
-}
-
-// OpenOriginal is documented at OpenCopy.
-func OpenOriginal(dir int, rel string) (*os.File, error) {
-	return openIn(dir, rel, copytree.Open)
-}
-
-// openIn opens the folder a path lies in, then the file: the two together can
-// be too long.
-func openIn(dir int, rel string, open func(dir int, rel string, flags int) (int, error)) (*os.File, error) {
-	fd := -1
-	err := copytree.In(dir, rel, func(parent int, name string) (err error) {
-		fd, err = open(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
-		return err
-	})
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), rel)
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: rel, Err: errors.New("not a regular file any more")}
-	}
-	return f, nil
-}
-
-// openTree opens a copy, also when the box closed it.
-func openTree(kept, name string) (int, error) {
-	dir, err := OpenDir(kept)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(dir)
-	fd, err := readable(dir, name, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		err = &fs.PathError{Op: "open", Path: filepath.Join(kept, name), Err: err}
-	}
-	return fd, err
-}
-
-// readable opens what is in a copy, also when the box left it unreadable, or a folder that can be listed and not
-// entered: its permissions are changed then, and stay so.
-func readable(dir int, rel string, flags int) (int, error) {
-	fd, err := copytree.Open(dir, rel, flags)
-	if err == nil && flags&unix.O_DIRECTORY != 0 && unix.Faccessat(fd, ".", unix.X_OK, 0) != nil {
-		unix.Close(fd)
-		err = unix.EACCES
-	}
-	if !errors.Is(err, unix.EACCES) {
-		return fd, err
-	}
-	path, err := copytree.Open(dir, rel, unix.O_PATH)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(path)
-	var st unix.Stat_t
-	if err := unix.Fstat(path, &st); err != nil {
-		return -1, err
-	}
-	more := uint32(0o400)
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		more = 0o700
-	}
-	// The name in /proc leads to what was opened, whatever its own name is by now.
-	if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), fs.FileMode(st.Mode&0o777|more)); err != nil {
-		return -1, err
-	}
-	return copytree.Open(dir, rel, flags)
-}
-
-// ReadLink returns where a link leads that is below an open folder.
-func ReadLink(dir int, rel string) (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n := 0
-	err := copytree.In(dir, rel, func(parent int, name string) (err error) {
-		n, err = unix.Readlinkat(parent, name, buf)
-		return err
-	})
-	if err != nil {
-		return "", &fs.PathError{Op: "readlink", Path: rel, Err: err}
-	}
-	return string(buf[:n]), nil
+	a, b := sha256.New(), sha256.New()
+	_, errMine := io.Copy(a, mine)
+	_, errTheirs := io.Copy(b, theirs)
+	return bytes.Equal(a.Sum(nil), b.Sum(nil)), errors.Join(errMine, errTheirs)
 }
 
 // StateOf is the State of what was looked at.

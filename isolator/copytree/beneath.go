@@ -76,7 +76,12 @@ const longest = 3000
 
 // Enter opens a folder below dir to list it, and makes it fit for that and for what is done in it: a
 // box may have closed it to its own user. It follows no link, and rel may be longer than a path.
-func Enter(dir int, rel string) (*os.File, error) {
+func Enter(dir int, rel string) (*os.File, error) { return folder(dir, rel, 0o700) }
+
+// List is Enter where nothing is done in the folder.
+func List(dir int, rel string) (*os.File, error) { return folder(dir, rel, 0o500) }
+
+func folder(dir int, rel string, may uint32) (*os.File, error) {
 	for at := dir; ; {
 		part, rest := rel, ""
 		if len(rel) > longest {
@@ -92,27 +97,31 @@ func Enter(dir int, rel string) (*os.File, error) {
 		}
 		if at, rel = next, rest; rel == "" {
 			defer unix.Close(at)
-			return enter(at)
+			return reopen(at, may)
 		}
 	}
 }
 
-// enter opens for reading what is open as a path. The name in /proc leads to what was opened, whatever
-// its own name is by now; a descriptor of O_PATH cannot be changed itself.
-func enter(path int) (*os.File, error) {
+// reopen opens for reading what is open as a path, once its owner may do as much with it. The name in /proc leads
+// to what was opened, whatever its own name is by now; a descriptor of O_PATH cannot be changed itself.
+func reopen(path int, may uint32) (*os.File, error) {
+	name := fmt.Sprintf("/proc/self/fd/%d", path)
 	var st unix.Stat_t
 	err := unix.Fstat(path, &st)
-	if err == nil && st.Mode&0o700 != 0o700 {
-		err = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), st.Mode&0o777|0o700)
+	if err == nil && st.Mode&may != may {
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			may = 0o700
+		}
+		err = unix.Chmod(name, st.Mode&0o777|may)
 	}
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.Openat(path, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), "folder"), nil
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // Regular opens a regular file below the folder dir for reading, as Open does, and waits for nobody.
@@ -122,7 +131,10 @@ func Regular(dir int, rel string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f := os.NewFile(uintptr(fd), rel)
+	return regular(os.NewFile(uintptr(fd), rel))
+}
+
+func regular(f *os.File) (*os.File, fs.FileInfo, error) {
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
 		err = files.ErrNotRegular
@@ -145,6 +157,33 @@ func Read(dir int, rel string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("is larger than %d KiB", limit>>10)
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// Closed is Regular for a file that a box may have closed to its own user: it is readable from then on.
+func Closed(dir int, rel string) (f *os.File, fi fs.FileInfo, err error) {
+	err = In(dir, rel, func(parent int, name string) error {
+		fd, err := Open(parent, name, unix.O_PATH)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if f, err = reopen(fd, 0o400); err == nil {
+			f, fi, err = regular(f)
+		}
+		return err
+	})
+	return f, fi, err
+}
+
+// ReadLink returns where a link leads that is below the folder dir.
+func ReadLink(dir int, rel string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n := 0
+	err := In(dir, rel, func(parent int, name string) (err error) {
+		n, err = unix.Readlinkat(parent, name, buf)
+		return err
+	})
+	return string(buf[:max(n, 0)]), err
 }
 
 // New makes a file in an open folder, and fills it.

@@ -332,34 +332,20 @@ func (p place) mkdir() error {
 	return err
 }
 
-// file writes a file of the copy beside the original, without a name where the file system
-// supports that, and then gives it the original's name.
+// file writes a file of the copy beside the original, and then gives it the original's name.
 func (p place) file(from int) error {
-	f, err := changes.OpenCopy(from, p.change.Path)
+	f, _, err := copytree.Closed(from, p.change.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	fd, err := unix.Openat(p.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		defer unix.Close(fd)
-		if err := p.fill(fd, int(f.Fd())); err != nil {
-			return err
-		}
-		return p.put(func(name string) error {
-			return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), p.dir, name, unix.AT_SYMLINK_FOLLOW)
-		})
-	}
 	return p.put(func(name string) error {
 		fd, err := unix.Openat(p.dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		if err := p.fill(fd, int(f.Fd())); err != nil {
-			return errors.Join(err, unix.Unlinkat(p.dir, name, 0))
-		}
-		return nil
+		return p.fill(fd, int(f.Fd()))
 	})
 }
 
@@ -381,10 +367,10 @@ func (p place) fill(to, from int) error {
 // new never over something that exists, what is changed only over what was compared.
 func (p place) put(makeIt func(name string) error) error {
 	name := p.next
-	if err := makeIt(name); err != nil {
-		return err
+	err := makeIt(name)
+	if err == nil {
+		err = p.asCompared()
 	}
-	err := p.asCompared()
 	if err == nil {
 		flags := uint(0)
 		if p.change.Current == (changes.State{}) {
@@ -395,8 +381,8 @@ func (p place) put(makeIt func(name string) error) error {
 			err = unix.Renameat(p.dir, name, p.dir, p.name)
 		}
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		_ = unix.Unlinkat(p.dir, name, 0)
 	}
-	return errors.Join(err, unix.Unlinkat(p.dir, name, 0))
+	return err
 }

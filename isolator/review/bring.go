@@ -117,12 +117,12 @@ func (v Version) original(from int) (now changes.State, same bool) {
 	case now.Mode.Type() != v.BaseMode.Type():
 		return now, false
 	case now.Mode&fs.ModeSymlink != 0:
-		target, err := changes.ReadLink(from, v.Path)
+		target, err := copytree.ReadLink(from, v.Path)
 		return now, err == nil && target == string(v.Base)
 	case now.Size != int64(len(v.Base)):
 		return now, false
 	}
-	f, err := changes.OpenOriginal(from, v.Path)
+	f, _, err := copytree.Regular(from, v.Path)
 	if err != nil {
 		return now, false
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // largest is the size up to which a file is shown as text.
@@ -55,11 +56,11 @@ func Diff(c changes.Change) ([]byte, error) {
 		fmt.Fprintf(&out, "diff %s %s\n%s folder, mode %s\n", from, to, c.Kind, octal(c.Old|c.New))
 		return out.Bytes(), nil
 	}
-	old, oldWhy, err := text(c.Root, c.Path, c.Old, changes.OpenOriginal)
+	old, oldWhy, err := text(c.Root, c.Path, c.Old, copytree.Regular)
 	if err != nil {
 		return nil, err
 	}
-	now, newWhy, err := text(c.Tree, c.Path, c.New, changes.OpenCopy)
+	now, newWhy, err := text(c.Tree, c.Path, c.New, copytree.Closed)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func Lines(c changes.Change) (plus, minus int, isText bool) {
 }
 
 // text reads one side of a change; why says in a word that it is not shown.
-func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, error)) (data []byte, why string, err error) {
+func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, fs.FileInfo, error)) (data []byte, why string, err error) {
 	if mode == 0 {
 		return nil, "", nil
 	}
@@ -122,7 +123,7 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 	}
 	defer unix.Close(dir)
 	if mode&fs.ModeSymlink != 0 {
-		target, err := changes.ReadLink(dir, rel)
+		target, err := copytree.ReadLink(dir, rel)
 		return []byte(target + "\n"), "", err
 	}
 	switch {
@@ -131,7 +132,7 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 	case !mode.IsRegular():
 		return nil, "special", nil
 	}
-	f, err := open(dir, rel)
+	f, _, err := open(dir, rel)
 	if err != nil {
 		return nil, "", err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/owned"
 )
 
 // A session may have a box that its calls join. Its keeper, a process of its own, listens on a socket
@@ -26,12 +26,14 @@ const (
 const endWithin = 30 * time.Second
 
 // Hold says that this process keeps a box of the session in dir, until the file is closed.
-func Hold(dir string) (*os.File, error) { return lockFile(filepath.Join(dir, heldName), unix.LOCK_SH) }
+func Hold(dir string) (*os.File, error) {
+	return owned.Lock(filepath.Join(dir, heldName), unix.LOCK_SH)
+}
 
 // Starting waits until nobody else starts a box for the session, and returns what is closed
 // when that is done.
 func Starting(dir string) (*os.File, error) {
-	return lockFile(filepath.Join(dir, startName), unix.LOCK_EX)
+	return owned.Lock(filepath.Join(dir, startName), unix.LOCK_EX)
 }
 
 // Door is the socket of the box of a session. Only a keeper that was started under the lock of Starting
@@ -53,16 +55,7 @@ func Dial(dir string) (fd int, err error) {
 // ErrNoBox says that a session has no box.
 var ErrNoBox = errors.New("the session has no box")
 
-func hasBox(dir string) bool {
-	if !files.Exists(filepath.Join(dir, heldName)) {
-		return false
-	}
-	f, err := lockFile(filepath.Join(dir, heldName), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		f.Close()
-	}
-	return err != nil
-}
+func hasBox(dir string) bool { return owned.Held(filepath.Join(dir, heldName)) }
 
 // endBox ends the box of a session in which no call runs, and waits until its keeper is gone.
 func endBox(dir string) error {

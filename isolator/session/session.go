@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/owned"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -163,30 +165,19 @@ func (s *Session) Ended() {
 		return
 	}
 	defer unix.Close(tmp)
-	// O_NONBLOCK: it may be a FIFO.
-	fd, err := unix.Openat2(tmp, lastName, &unix.OpenHow{
-		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
-	})
+	f, _, err := copytree.Regular(tmp, lastName)
 	if err != nil {
 		return
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxPath {
-		return
-	}
-	text := make([]byte, maxPath)
-	n, err := unix.Read(fd, text)
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPath))
 	if err != nil {
 		return
 	}
 	_ = unix.Unlinkat(tmp, lastName, 0)
-	if dir := strings.TrimSuffix(string(text[:n]), "\n"); usable(dir) {
+	if dir := strings.TrimSuffix(string(text), "\n"); usable(dir) {
 		s.Last = dir
-		temp := filepath.Join(s.dir, fmt.Sprintf("last.%d", st.Ino))
-		if os.WriteFile(temp, []byte(dir), 0o600) == nil {
-			_ = os.Rename(temp, filepath.Join(s.dir, "last"))
-		}
+		_ = files.Write(filepath.Join(s.dir, "last"), []byte(dir), 0o600)
 	}
 }
 
@@ -282,5 +273,3 @@ func Sweep(base string, idle time.Duration) error {
 	_, err := End(base, func(it Info) bool { return !it.Busy && it.Used.Before(before) })
 	return err
 }
-
-func lockFile(path string, how int) (*os.File, error) { return owned.Lock(path, how) }

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // maxHashed is the largest file that is read to see whether its times are true.
@@ -22,10 +24,7 @@ func TimesTrue(worktree int, e *Entry) bool {
 	if e.Mode() == modeLink {
 		kind, flags = unix.S_IFLNK, unix.O_PATH
 	}
-	fd, err := unix.Openat2(worktree, e.Name, &unix.OpenHow{
-		Flags:   uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC),
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	fd, err := copytree.Open(worktree, e.Name, flags)
 	if err != nil {
 		return false
 	}
