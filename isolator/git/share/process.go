@@ -78,7 +78,7 @@ func serveAll(told *teller) error {
 	if err != nil {
 		return err
 	}
-	if err := server.Confine(repos); err != nil { // what mounts is not
+	if err := confine(repos); err != nil { // what mounts is not
 		return err
 	}
 	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others

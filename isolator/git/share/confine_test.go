@@ -1,4 +1,4 @@
-package server
+package share
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // A server whose memory a box has taken over does not reach what is beside the repository. The test starts itself as that.
@@ -39,7 +40,7 @@ func confined(dir string) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	git, err := exec.LookPath("git")
 	if err == nil {
-		err = Confine([]Repository{{Repository: gate.Repository{
+		err = confine([]server.Repository{{Repository: gate.Repository{
 			Git: git, Dir: at("p/.git"), Top: at("p"), Store: at("inner/store"), Private: at("inner/private"),
 		}}})
 	}
