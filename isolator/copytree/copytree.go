@@ -6,8 +6,7 @@
 //   - no link is ever followed, not in the tree and not by a rename while it
 //     is being read: what lies outside the source cannot get into the copy.
 //     Links are made again as links;
-//   - modes (set-id bits off), times, holes and hard links inside the tree are
-//     kept;
+//   - modes (set-id bits off), times and holes are kept;
 //   - sockets, FIFOs and devices are left out, and never opened: nothing
 //     blocks. What cannot be read is left out too; Result.Left names it all;
 //   - where the file system shares blocks between files, blocks are shared
@@ -17,8 +16,8 @@
 //
 // What it does not: the copy is no snapshot. A file that is written while it
 // is copied may be half old, half new. Owners are not kept, everything in the
-// copy is the user's. Extended attributes, access lists and flags of chattr(1)
-// are not kept.
+// copy is the user's. A file with several names becomes several files. Extended
+// attributes, access lists and flags of chattr(1) are not kept.
 package copytree
 
 import (
@@ -145,14 +144,11 @@ type copier struct {
 
 	mu      sync.Mutex // guards what follows
 	res     Result
-	dirs    []*dir             // a folder before what is in it
-	links   map[inode][]string // names of files that have several
-	need    int64              // the space that all takes
-	most    int64              // that of the largest file
+	dirs    []*dir // a folder before what is in it
+	need    int64  // the space that all takes
+	most    int64  // that of the largest file
 	largest string
 }
-
-type inode struct{ dev, ino uint64 }
 
 // dir is a folder of the source.
 type dir struct {
@@ -176,8 +172,7 @@ type batch struct {
 }
 
 // tree copies a folder: first all folders are made and looked at, then files
-// are copied, several at a time, at last hard links and the attributes of the
-// folders, the deepest first.
+// are copied, several at a time, at last the attributes of the folders, the deepest first.
 func (c *copier) tree(dst string) error {
 	if err := unix.Mkdir(dst, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdir", Path: dst, Err: err}
@@ -187,7 +182,6 @@ func (c *copier) tree(dst string) error {
 		return &fs.PathError{Op: "open", Path: dst, Err: err}
 	}
 	defer unix.Close(c.dst)
-	c.links = map[inode][]string{}
 	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
 		return err
 	}
@@ -204,9 +198,6 @@ func (c *copier) tree(dst string) error {
 		}
 	}
 	if err := each(c.ctx, work, func(b batch) ([]batch, error) { return nil, c.batch(b.rel, b.files) }); err != nil {
-		return err
-	}
-	if err := c.hardLinks(); err != nil {
 		return err
 	}
 	return c.finish()

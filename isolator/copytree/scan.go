@@ -64,9 +64,7 @@ func (c *copier) list(rel string) (d *dir, subs []string, left []Left, err error
 		case unix.S_IFDIR:
 			subs = append(subs, at)
 		case unix.S_IFREG:
-			if !c.another(at, st) {
-				d.files = append(d.files, file{name, kind, st.Blocks * 512, st.Size})
-			}
+			d.files = append(d.files, file{name, kind, st.Blocks * 512, st.Size})
 		case unix.S_IFLNK:
 			d.files = append(d.files, file{name, kind, 0, 0})
 		default:
@@ -74,18 +72,6 @@ func (c *copier) list(rel string) (d *dir, subs []string, left []Left, err error
 		}
 	}
 	return d, subs, left, nil
-}
-
-// another notes a file with several names, and reports whether this is not the first of them.
-func (c *copier) another(at string, st unix.Stat_t) bool {
-	if st.Nlink < 2 {
-		return false
-	}
-	who := inode{st.Dev, st.Ino}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.links[who] = append(c.links[who], at)
-	return len(c.links[who]) > 1
 }
 
 // leave leaves something out that cannot be read. What is gone was never

@@ -58,33 +58,6 @@ func (c *copier) record(list ...Entry) {
 	}
 }
 
-// hardLinks gives copied files their other names.
-func (c *copier) hardLinks() error {
-	known := map[string]Entry{}
-	if len(c.links) > 0 {
-		for _, e := range c.res.Entries {
-			known[e.Path] = e
-		}
-	}
-	for _, names := range c.links {
-		for _, at := range names[1:] {
-			err := In(c.dst, names[0], func(from int, first string) error {
-				return In(c.dst, at, func(to int, other string) error { return unix.Linkat(from, first, to, other, 0) })
-			})
-			if errors.Is(err, unix.ENOENT) { // the first name was left out
-				err = c.leave(at, errors.New("another name of what was left out"))
-			} else if e := known[names[0]]; err == nil {
-				e.Path = at
-				c.record(e)
-			}
-			if err != nil {
-				return c.fault("link", at, err)
-			}
-		}
-	}
-	return nil
-}
-
 // finish gives the folders their modes, times and attributes, the deepest
 // first: a folder may be one that nothing can be looked up in.
 func (c *copier) finish() error {
