@@ -12,8 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/width"
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/escape"
@@ -53,24 +54,10 @@ const (
 	someRows, manyColumns = 100, 64 << 10
 )
 
-// wide are the characters that take two columns: of East Asia, and pictures.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x1100, Hi: 0x115f, Stride: 1},
-		{Lo: 0x231a, Hi: 0x231b, Stride: 1},
-		{Lo: 0x23e9, Hi: 0x23ec, Stride: 1},
-		{Lo: 0x26a1, Hi: 0x26a1, Stride: 1},
-		{Lo: 0x2705, Hi: 0x2705, Stride: 1},
-		{Lo: 0x2728, Hi: 0x2728, Stride: 1},
-		{Lo: 0x274c, Hi: 0x274e, Stride: 2},
-		{Lo: 0x2753, Hi: 0x2755, Stride: 1},
-		{Lo: 0x2e80, Hi: 0x303e, Stride: 1},
-		{Lo: 0x3041, Hi: 0xa4cf, Stride: 1},
-		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1},
-		{Lo: 0xf900, Hi: 0xfaff, Stride: 1},
-		{Lo: 0xff01, Hi: 0xff60, Stride: 1},
-	},
-	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1}, {Lo: 0x1f900, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+// wide reports whether a character takes two columns: of East Asia, and pictures (UAX 11).
+func wide(r rune) bool {
+	kind := width.LookupRune(r).Kind()
+	return r >= 0x1100 && (kind == width.EastAsianWide || kind == width.EastAsianFullwidth)
 }
 
 // New returns a screen of unknown size.
@@ -182,7 +169,7 @@ func (s *Screen) text(p []byte) {
 // next one begins a line.
 func (s *Screen) put(r rune) {
 	cells := []rune{r}
-	if r >= 0x1100 && unicode.Is(wide, r) {
+	if wide(r) {
 		cells = append(cells, 0)
 	}
 	if s.x+len(cells) > s.cols {
