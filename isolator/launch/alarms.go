@@ -11,7 +11,6 @@ const (
 	killTime                    // the whole box is killed
 	lookAtLimits                // Options.Over is asked which limit the box came to
 	giveBackMemory              // the start took more than the rest of the run needs
-	moveIsLate                  // the relay still waits for the terminal before, see move.go
 	recallTerminal              // has a shell brought us to its foreground again? See letgo.go
 	trueSize                    // the box gets its size back: programs draw again when it changes
 	questionOpens               // from now on a key answers, see question.go

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inbox is how everybody else reaches what waits in poll(2), the loop or a relay: what is put into it is done there.
+// inbox is how everybody else reaches the loop: what is put into it is done there.
 type inbox struct {
 	event int // eventfd(2): there is something to do
 	mu    sync.Mutex

@@ -48,9 +48,8 @@ type joining struct {
 	guest    int   // that of whoever has joined
 	detacher int   // that of whoever waits for the box to be detached
 
-	stay   bool  // the box goes on when its terminal is gone
-	away   bool  // it has none now
-	moving *move // to another terminal, see move.go
+	stay bool // the box goes on when its terminal is gone
+	away bool // it has none now
 }
 
 // maxVisitors is how many connections are kept at a time, and maxWaiting how many more can wait while we are stopped.
@@ -133,8 +132,6 @@ func (s *session) admit(fd, terminal int) {
 		refusal = notRunning
 	case !s.join.stay:
 		refusal = "it is in the terminal it was started in, and not detached"
-	case s.join.moving != nil:
-		refusal = "another terminal is just joining it"
 	default:
 		s.moveTo(terminal, fd, "taken over from another terminal")
 		return
@@ -155,12 +152,6 @@ func (s *session) leave(fd int) {
 	if fd == s.join.guest {
 		s.join.guest = -1
 		s.goAway()
-	}
-	if m := s.join.moving; m != nil && m.guest == fd {
-		m.guest = -1
-		closeFds(&m.terminal)
-	} else if m != nil && m.had == fd {
-		m.had = -1
 	}
 }
 
@@ -184,8 +175,4 @@ func (s *session) closeDoor() {
 		}
 	}
 	s.join.visitors = nil
-	if m := s.join.moving; m != nil {
-		closeFds(&m.terminal, &m.old)
-		s.join.moving = nil
-	}
 }

@@ -18,7 +18,7 @@ func (s *session) letGo(fd int, words string) {
 		return
 	}
 	s.join.stay = true
-	if s.join.away || s.join.moving != nil {
+	if s.join.away {
 		_ = wire.Send(fd, wire.Msg{Kind: wire.Detach})
 		return
 	}
@@ -67,7 +67,7 @@ func (s *session) recall() {
 		return // it is gone
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if err != nil || group != unix.Getpgrp() || s.join.moving != nil || s.over() || s.join.guest >= 0 && s.console.real.controls() {
+	if err != nil || group != unix.Getpgrp() || s.over() || s.join.guest >= 0 && s.console.real.controls() {
 		unix.Close(fd)
 		s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 		return

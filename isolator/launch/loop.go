@@ -28,7 +28,7 @@ const (
 // loop follows the run to its end: bwrap has been waited for, and everything
 // the box wrote to its terminals has been passed on.
 func (s *session) loop() {
-	for !s.child.reaped || (s.output.running > 0 && !s.output.abandoned) {
+	for !s.child.reaped || (s.output.busy() && !s.output.abandoned) {
 		sources := s.sources()
 		set := make([]unix.PollFd, len(sources))
 		for i, src := range sources {
@@ -65,6 +65,9 @@ func (s *session) sources() []source {
 		{s.sock, unix.POLLIN, s.readMessages},
 		{s.child.errPipe, unix.POLLIN, s.child.readErrors},
 		{s.listener, unix.POLLIN, s.connected},
+	}
+	for _, r := range s.output.all() {
+		list = append(list, r.source())
 	}
 	for _, fd := range s.limits.group.Watched() {
 		list = append(list, source{fd, unix.POLLPRI, s.limits.group.Look})
@@ -146,7 +149,7 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.hangUpChannel() // one that outlived bwrap ends now
 	s.output.end(true)
-	s.alarms = alarms{moveIsLate: s.alarms[moveIsLate]} // what is left is to be written
+	s.alarms = alarms{} // what is left is to be written
 }
 
 // hangUpChannel ends the talk with the first process.

@@ -118,9 +118,8 @@ func (s *session) takeMasters(fds []int) {
 			s.fail("a terminal of the box: " + err.Error())
 			return
 		}
-		s.output.relays = append(s.output.relays, r)
 		r.breaks = s.console.full && i == 0
-		s.output.start(r)
+		s.output.relays = append(s.output.relays, r)
 	}
 	s.resize()
 }
@@ -134,9 +133,13 @@ func (s *session) relayOf(master, out int) (*relay, error) {
 	if err := unix.SetNonblock(master, true); err != nil {
 		return nil, err
 	}
-	r := &relay{master: master, out: out, loop: &s.inbox, watch: s.o.Watch}
+	out, err := apart(out)
+	if err != nil {
+		return nil, err
+	}
+	r := &relay{master: master, out: out, watch: s.o.Watch}
 	if !s.o.Clipboard {
 		r.filter = new(filter)
 	}
-	return newRelay(r)
+	return r, nil
 }

@@ -3,7 +3,6 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -12,102 +11,58 @@ import (
 
 var errNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
 
-// A box changes terminals in this order:
-//
-//  1. the present terminal gets its modes back, and /dev/null takes its place under every
-//     descriptor number that is it: whatever writes goes on, and nothing waits for it
-//  2. the relay holds, between two control sequences
-//  3. the old terminal is told what switches off the modes that the program set, the new
-//     one what sets them, and the new one takes the place of /dev/null
-//  4. the relay goes on, and the program draws again, since its size changes
-type move struct {
-	terminal int    // the new one, or -1 for none
-	guest    int    // the connection that brought it, or -1
-	old      int    // the present one, or -1
-	had      int    // the connection that brought that, or -1
-	words    string // for whoever has the present one
-}
-
-// lateAfter is how long the relay may take to hold until it is helped along.
-const lateAfter = 100 * time.Millisecond
-
 // goAway has the box go on without a terminal, when the one it has is gone.
 func (s *session) goAway() {
-	if s.join.away || s.join.moving != nil {
-		return
+	if !s.join.away {
+		s.moveTo(-1, -1, "")
 	}
-	s.moveTo(-1, -1, "")
 }
 
 // elsewhere reports whether the terminal that the box was started in is no longer the box's.
 func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 
-// moveTo begins to exchange the terminal.
+// moveTo exchanges the terminal for the one that a guest's connection has brought, -1 for none. words are for whoever
+// has the present one. Between two control sequences the present terminal is told what switches off the modes that the
+// program has set, and the new one what sets them; it, or /dev/null, takes the place of the old one under every
+// descriptor number that is it, so whatever writes goes on. The program draws again, since its size changes.
 func (s *session) moveTo(terminal, guest int, words string) {
 	s.endQuestion(0)
-	m := &move{terminal: terminal, guest: guest, old: -1, had: s.join.guest, words: words}
+	r, old, had := s.output.first(), -1, s.join.guest
+	r.pause()
 	if !s.join.away && s.console.real.foreground() { // else a shell has it
-		if fd, err := unix.FcntlInt(uintptr(s.console.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
-			m.old = fd
-		}
+		old, _ = unix.FcntlInt(uintptr(r.out), unix.F_DUPFD_CLOEXEC, 3)
 		s.restore()
+		last := r.modes.resets()
+		if had < 0 && words != "" {
+			last = fmt.Appendf(last, "\n%s\n", words)
+		}
+		r.say(last)
 	}
-	s.join.guest, s.join.away = -1, true
+	s.join.guest, s.join.away = guest, terminal < 0
 	s.alarms.off(tryTerminal)
-	put(-1, s.console.everywhere()...)
-	if m.old >= 0 {
-		// A relay that waits for a terminal which takes nothing goes on.
-		_ = unix.IoctlSetInt(m.old, unix.TCFLSH, unix.TCOFLUSH)
-		_ = unix.SetNonblock(m.old, true)
+	put(terminal, s.console.everywhere()...)
+	closeFds(&terminal)
+	out, err := apart(s.console.ptys[0])
+	if err == nil {
+		put(out, r.out)
+		unix.Close(out)
 	}
-	s.join.moving = m
-	s.alarms.in(moveIsLate, lateAfter, s.moveLate)
-	s.output.hold(s.moved)
-}
-
-// moved ends the exchange, now that the relay holds.
-func (s *session) moved() {
-	m, r := s.join.moving, s.output.first()
-	s.join.moving = nil
-	s.alarms.off(moveIsLate)
-	last := r.modes.resets()
-	if m.had < 0 && m.words != "" {
-		last = append(append(append(last, '\n'), m.words...), '\n')
-	}
-	if m.old >= 0 {
-		_, _ = unix.Write(m.old, last)
-		_ = unix.SetNonblock(m.old, false)
-	}
-	if m.had >= 0 {
-		_ = wire.Send(m.had, wire.Msg{Kind: wire.Released, Text: m.words})
+	r.waiting, r.gone, r.held = nil, err != nil, false
+	if had >= 0 {
+		_ = wire.Send(had, wire.Msg{Kind: wire.Released, Text: words})
 		s.tellDetacher()
 	} else if s.join.detacher >= 0 {
-		s.givePrompt(m.old)
+		s.givePrompt(old)
 	}
-	closeFds(&m.old)
-	if m.terminal >= 0 {
-		put(m.terminal, s.console.everywhere()...)
-		unix.Close(m.terminal)
-		s.join.away, s.join.guest = false, m.guest
-		s.console.real.shared = false
-		r.gone = false // it holds: nobody else looks
-		_ = wire.WriteAll(s.console.ptys[0], r.modes.sets())
-		_ = wire.Send(m.guest, wire.Msg{Kind: wire.Terminal})
-	}
-	s.output.goOn()
+	closeFds(&old)
 	if s.join.away {
 		return
 	}
+	s.console.real.shared = false
+	r.say(r.modes.sets())
+	_ = wire.Send(guest, wire.Msg{Kind: wire.Terminal})
 	s.attach()
 	s.drawAgain()
-}
-
-// moveLate follows a relay that still waits for the terminal before.
-func (s *session) moveLate() {
-	if s.join.moving.old >= 0 {
-		_ = unix.IoctlSetInt(s.join.moving.old, unix.TCFLSH, unix.TCOFLUSH)
-	}
-	s.alarms.in(moveIsLate, lateAfter, s.moveLate)
 }
 
 // sets returns what gives a terminal the modes that the program has set so far.

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,47 +13,34 @@ import (
 // output is what copies to the person what the box writes: a relay for each of its terminals,
 // in the order of console.ptys, and one for each pipe that stands in for a stream.
 type output struct {
-	relays  []*relay
-	pumps   []*relay
-	running int // relays and pumps that have not ended
+	relays []*relay
+	pumps  []*relay
 
 	abandoned bool // a signal came while only output was left to write
-}
-
-// start starts a relay.
-func (o *output) start(r *relay) {
-	o.running++
-	go func() {
-		r.run()
-		close(r.over)
-		r.loop.do(func() { o.running-- })
-	}()
 }
 
 // first is the relay of the first terminal, the only one that is held.
 func (o *output) first() *relay { return o.relays[0] }
 
-// hold has the first relay write nothing, from the end of a control sequence on; then the loop does
-// something, unless goOn has ended that, or another hold has come.
-func (o *output) hold(then func()) {
-	o.first().hold.Store(&then)
-	o.first().in.do(func() {})
-}
+func (o *output) all() []*relay { return slices.Concat(o.relays, o.pumps) }
 
-func (o *output) goOn() {
-	o.first().hold.Store(nil)
-	o.first().in.do(func() {})
+// busy reports whether more is to be passed on.
+func (o *output) busy() bool {
+	return slices.ContainsFunc(o.all(), func(r *relay) bool { return !r.ended || len(r.waiting) > 0 })
 }
 
 // end has the relays pass on what is in the terminals' buffers, and end: the program has ended,
 // and nothing else of the box runs on. A pipe may still be written to until all is gone.
 func (o *output) end(all bool) {
-	for _, r := range o.relays {
-		r.in.do(r.stop)
-	}
+	list := o.relays
 	if all {
-		for _, r := range o.pumps {
-			r.in.do(r.stop)
+		list = o.all()
+	}
+	for _, r := range list {
+		if !r.last {
+			r.last, r.budget = true, lastOutput
+		}
+		for r.read() {
 		}
 	}
 }
@@ -60,18 +48,17 @@ func (o *output) end(all bool) {
 // settle waits until what the stopped job has written is on the real terminal, a second at
 // most.
 func (o *output) settle() {
-	limit := time.After(time.Second)
+	end := time.Now().Add(time.Second)
 	for _, r := range o.relays {
-		idle := make(chan struct{})
-		r.in.do(func() {
-			r.drain(-1)
-			close(idle)
-		})
-		select {
-		case <-idle:
-		case <-r.over:
-		case <-limit:
-			return
+		for r.read() || len(r.waiting) > 0 {
+			left := time.Until(end)
+			if left <= 0 {
+				return
+			}
+			if len(r.waiting) > 0 {
+				wire.Poll(r.out, unix.POLLOUT, int(left/time.Millisecond))
+				r.flush()
+			}
 		}
 	}
 }
@@ -82,45 +69,43 @@ const askedWithin = 5 * time.Second
 // asked reports whether the box has asked its first terminal something that the real one may
 // still be answering.
 func (o *output) asked() bool {
-	return len(o.relays) > 0 && !o.first().gone && time.Since(time.Unix(0, o.first().asked.Load())) < askedWithin
+	return len(o.relays) > 0 && !o.first().gone && time.Since(o.first().asked) < askedWithin
 }
 
-// resets switches off on the real terminals what the program has left on. A relay that hangs on
-// its terminal still owns the rest.
+// resets switches off on the real terminals what the program has left on.
 func (o *output) resets() {
 	for _, r := range o.relays {
-		if o.running == 0 && !r.gone {
+		if !r.gone && len(r.waiting) == 0 {
 			_ = wire.WriteAll(r.out, r.modes.resets())
 		}
 	}
 }
 
-// close lets go of what no relay uses any more.
 func (o *output) close() {
-	if o.running > 0 {
-		return // the leaked goroutine still uses them; the process is about to end
-	}
-	for _, r := range append(o.relays, o.pumps...) {
-		unix.Close(r.master)
-		r.in.close()
+	for _, r := range o.all() {
+		closeFds(&r.master, &r.out)
 	}
 	o.relays, o.pumps = nil, nil
 }
 
 // openPipe makes the pipe that stands in for standard output or error, and returns the end that
 // the program gets.
-func (o *output) openPipe(i, to int, in *inbox, watch Watcher) (int, error) {
+func (o *output) openPipe(i, to int, watch Watcher) (int, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("pipe2: %w", err)
 	}
 	_ = unix.SetNonblock(pipe[0], true)
-	r, err := newRelay(&relay{master: pipe[0], out: to, loop: in, watch: watch, plain: true, release: i == 1 && isPipe(to)})
+	out, err := apart(to)
 	if err != nil {
 		wire.CloseAll(pipe[:])
 		return -1, err
 	}
-	o.pumps = append(o.pumps, r)
+	release := -1
+	if i == 1 && isPipe(to) {
+		release = to
+	}
+	o.pumps = append(o.pumps, &relay{master: pipe[0], out: out, watch: watch, plain: true, release: release})
 	return pipe[1], nil
 }
 

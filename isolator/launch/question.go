@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A question is put to the person on the real terminal while the program has
 // the box's own one. The order:
 //
-//  1. the relay holds what the box writes, between two control sequences
+//  1. what the box writes is not read any more, from the end of a control sequence on
 //  2. the question is written on an empty screen, the alternate one unless the
 //     program uses that and draws it again, so that nothing of either is lost for good
 //  3. half a second without a key; what is typed until then was meant for the
@@ -103,7 +101,6 @@ const (
 // asked is the question on the terminal. Only the loop touches it.
 type asked struct {
 	*pending
-	shown  bool   // it is on the screen
 	open   bool   // a key answers
 	before []byte // was typed for the program
 	back   []byte // puts the screen back
@@ -113,27 +110,15 @@ type asked struct {
 // ask takes up the next question, when there is none and it can be seen.
 func (s *session) ask() {
 	s.questions = slices.DeleteFunc(s.questions, func(p *pending) bool { return p.ctx.Err() != nil })
-	if s.asked != nil || s.join.moving != nil || len(s.questions) == 0 || !s.wantKeys() {
+	if s.asked != nil || len(s.questions) == 0 || !s.wantKeys() {
 		return
 	}
-	s.asked, s.questions = &asked{pending: s.questions[0]}, s.questions[1:]
-	s.output.hold(s.pose)
-}
-
-// pose writes the question, now that the relay holds.
-func (s *session) pose() {
-	q := s.asked
-	if q == nil || q.shown {
-		return
-	}
-	if q.ctx.Err() != nil {
-		s.settleQuestion(0)
-		return
-	}
-	text, back, redraw := overlay(&s.output.first().modes, q.Text)
+	q, r := &asked{pending: s.questions[0]}, s.output.first()
+	s.asked, s.questions = q, s.questions[1:]
+	r.pause()
+	text, back, redraw := overlay(&r.modes, q.Text)
 	q.back, q.redraw = back, redraw
-	_ = wire.WriteAll(s.console.ptys[0], text)
-	q.shown = true
+	r.say(text)
 	s.alarms.in(questionOpens, quietBefore, s.openQuestion)
 	s.alarms.in(questionEnds, q.Timeout, func() { s.settleQuestion(0) })
 }
@@ -178,7 +163,7 @@ func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 
 // openQuestion writes the choices: from now on a key answers.
 func (s *session) openQuestion() {
-	_ = wire.WriteAll(s.console.ptys[0], []byte(" "+s.asked.Choices+" "))
+	s.output.first().say([]byte(" " + s.asked.Choices + " "))
 	s.asked.open = true
 }
 
@@ -196,9 +181,7 @@ func (s *session) readAnswer() {
 		s.readKeys() // finds out what is the matter
 		return
 	case !q.open:
-		if q.shown {
-			s.alarms.in(questionOpens, quietBefore, s.openQuestion)
-		}
+		s.alarms.in(questionOpens, quietBefore, s.openQuestion)
 		fallthrough
 	case n > 1:
 		q.before = append(q.before, buf[:min(n, keysBuffer-len(q.before))]...)
@@ -227,12 +210,11 @@ func (s *session) endQuestion(key byte) {
 	}
 	s.asked = nil
 	s.alarms.off(questionOpens, questionEnds)
-	if q.shown && !s.console.hungUp {
-		_ = wire.WriteAll(s.console.ptys[0], q.back)
-	}
+	r := s.output.first()
+	r.say(q.back)
+	r.held = false
 	q.answer <- key
 	s.console.keys.add(q.before)
-	s.output.goOn()
 	if q.redraw {
 		s.drawAgain()
 	}

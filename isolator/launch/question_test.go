@@ -43,11 +43,7 @@ func TestNoQuestionWhileMoving(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	a := new(Asker)
-	r, err := newRelay(&relay{master: x.fd, out: fd, loop: &inbox{event: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.in.close()
+	r := &relay{master: x.fd, out: fd}
 	s := newSession(Options{Ask: a})
 	s.console.full, s.console.ptys = true, []int{fd}
 	s.console.real = tty{fd: fd, raw: true}

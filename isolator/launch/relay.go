@@ -1,8 +1,7 @@
 package launch
 
 import (
-	"runtime"
-	"sync/atomic"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,156 +10,147 @@ import (
 )
 
 const (
-	relayBuffer = 16 << 10 // of output on its way to the real terminal
+	relayBuffer = 4 << 10  // of output on its way: the kernel hands out no more at a time
+	atOnce      = 64 << 10 // of output, before the loop looks around again
 	keysBuffer  = 4 << 10  // of input: what a terminal holds itself
 	lastOutput  = 1 << 20  // most that is still read once the box is dead
 )
 
-// relay copies what the box writes to one of its terminals to the person's. It
-// has a goroutine of its own, since writing to the real terminal may block for
-// as long as the person likes.
+// relay copies what the box writes to one of its terminals, or to a pipe that stands in for a stream, to the
+// person's end. It never waits: while that takes nothing, for as long as the person likes, it reads nothing.
 type relay struct {
-	master int // non-blocking, shared with the loop
-	out    int // the real terminal
-	in     inbox
-	loop   *inbox
-	watch  Watcher
-	over   chan struct{} // closed when it has ended
-
-	// Owned by the goroutine until it has ended.
+	master  int // the box's end, non-blocking
+	out     int // the person's
+	watch   Watcher
 	buf     []byte
-	modes   modes
-	filter  *filter   // what the terminal is not told; nil tells it everything
-	gone    bool      // the real terminal no longer takes anything
-	yielded time.Time // see yield
-	ended   bool      // it has read its last
+	waiting []byte // for out, which takes nothing for the moment
 
-	breaks  bool         // the box's terminal makes line breaks of line feeds, as the real one may
-	follow  atomic.Bool  // the real terminal's output is to be processed as the box's is
-	pending bool         // a carriage return that may be one of those
-	asked   atomic.Int64 // when the box last asked the terminal something, or 0
+	modes  modes
+	filter *filter // what the terminal is not told; nil tells it everything
+	gone   bool    // out no longer takes anything
+	held   bool    // nothing is read for now, see pause
+	last   bool    // only what is there already is read, and no more than budget:
+	budget int     // something outside may hold the other end and write for ever
+	ended  bool    // it has read its last
 
-	hold atomic.Pointer[func()] // not nil: the loop wants nothing written, from the end of a sequence on, and then does this
-	held *func()                // the hold that is kept
+	breaks  bool      // the box's terminal makes line breaks of line feeds, as the real one may
+	follow  bool      // the real terminal's output is to be processed as the box's is
+	pending bool      // a carriage return that may be one of those
+	asked   time.Time // when the box last asked the terminal something
 
 	plain   bool // a pump: from a pipe to whatever the person gave
-	release bool // of a pump: let go of out at the end
+	release int  // of a pump: what is let go of, with out, at its end; -1 for nothing
 }
 
-// newRelay completes a relay that knows its ends; run is for its goroutine.
-func newRelay(r *relay) (*relay, error) {
-	r.over = make(chan struct{})
-	return r, r.in.open()
-}
-
-func (r *relay) run() {
-	r.buf = make([]byte, relayBuffer)
-	r.yielded = time.Now()
-	for !r.ended {
-		set := [2]unix.PollFd{{Fd: int32(r.in.event), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
-		polled, timeout := set[:], -1
-		if hold := r.hold.Load(); (hold == nil || hold != r.held) && !r.drain(-1) {
-			// With nobody at the other end for the moment the master is readable
-			// all the time: look again later.
-			polled, timeout = set[:1], 100
-		}
-		if r.ended {
-			break
-		}
-		if hold := r.hold.Load(); hold != nil {
-			polled, timeout = set[:1], -1
-			if r.held != hold {
-				r.held = hold
-				r.loop.do(func() {
-					if r.hold.Load() == hold {
-						(*hold)()
-					}
-				})
-			}
-		}
-		if _, err := unix.Poll(polled, timeout); err != nil && err != unix.EINTR {
-			break
-		}
-		if set[0].Revents != 0 {
-			r.in.doAll()
-		}
+// source is what the loop waits for.
+func (r *relay) source() source {
+	switch {
+	case len(r.waiting) > 0:
+		return source{r.out, unix.POLLOUT, r.flush}
+	case r.held || r.ended:
+		return source{fd: -1}
 	}
-	if r.plain {
-		r.finish()
+	return source{r.master, unix.POLLIN, r.copy}
+}
+
+// copy copies some of what there is.
+func (r *relay) copy() {
+	for n := 0; n < atOnce && r.read(); n += relayBuffer {
 	}
 }
 
-// stop is for the relay's own goroutine: the box is dead. It takes what is there, and ends. Something outside may
-// hold the slave and write for ever.
-func (r *relay) stop() {
-	r.drain(lastOutput)
-	r.ended = true
-}
-
-// drain copies until there is nothing to read for now, and reports whether
-// somebody is there to write more: EIO says that nobody has the slave open,
-// after the last byte was read. The kernel hands out at most 4 KiB at a time;
-// gathering more before writing was slower. A budget that is not negative
-// bounds what is read.
-func (r *relay) drain(budget int) bool {
-	for budget != 0 {
-		if r.hold.Load() != nil && r.modes.state == ground {
-			return true
-		}
-		r.yield()
-		n, err := unix.Read(r.master, r.buf)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN:
-			return true
-		case err != nil || n <= 0:
-			r.ended = r.plain // a pipe has no second life
-			return false
-		}
-		r.pass(r.buf[:n])
-		if r.gone && r.plain {
-			r.ended = true
-			return false
-		}
-		if budget > 0 {
-			budget = max(0, budget-n)
-		}
+// read reads once and passes that on, and reports whether there may be more to read now. EIO says that
+// nobody has the other end open any more: the first process of the box has, while it lives.
+func (r *relay) read() bool {
+	if len(r.waiting) > 0 || r.held || r.ended {
+		return false
 	}
+	if r.buf == nil {
+		r.buf = make([]byte, relayBuffer)
+	}
+	n, err := wire.Read(r.master, r.buf)
+	if err == unix.EAGAIN && !r.last {
+		return false
+	}
+	if err != nil || n <= 0 || r.last && r.budget <= 0 {
+		r.end()
+		return false
+	}
+	r.budget -= n
+	r.pass(r.buf[:n])
 	return true
 }
 
-// pass writes to the real terminal what that is to be told.
+// end lets go of both ends of a pump, so that the program and the reader see each other's end.
+func (r *relay) end() {
+	if r.ended = true; !r.plain {
+		return
+	}
+	closeFds(&r.master, &r.out)
+	put(-1, r.release)
+}
+
+// pause passes on what is there, up to the end of a control sequence, and then nothing more until held is false.
+func (r *relay) pause() {
+	for r.modes.state != ground && r.read() {
+	}
+	r.held = true
+}
+
+// pass writes to the person's end what that is to be told.
 func (r *relay) pass(text []byte) {
 	if !r.plain {
 		if r.filter != nil {
 			text = r.filter.pass(text)
 		}
 		if r.modes.scan(text); r.modes.asks {
-			r.modes.asks = false
-			r.asked.Store(time.Now().UnixNano())
+			r.modes.asks, r.asked = false, time.Now()
 		}
 	}
 	if r.breaks {
 		text = r.feeds(text, r.alike())
 	}
-	if !r.gone && wire.WriteAll(r.out, text) != nil {
-		// Read on: the program must not hang on a dead terminal.
-		r.gone = true
-	}
+	r.say(text)
 	if r.watch != nil {
 		r.watch.Output(text)
 	}
 }
 
-// yield lets the scheduler of Go see this goroutine before it takes it for one that runs for
-// too long (10 ms: runtime/proc.go, forcePreemptNS). It would take its processor away then,
-// and look at it every 20 µs for a while: half of all context switches of a long output.
-func (r *relay) yield() {
-	if now := time.Now(); now.Sub(r.yielded) > 5*time.Millisecond {
-		r.yielded = now
-		runtime.Gosched()
+// say writes to the person's end, after what waits for it.
+func (r *relay) say(text []byte) {
+	r.waiting = append(r.waiting, text...)
+	r.flush()
+}
+
+// flush writes what waits and can be written now. What is written to an end that is gone is dropped: the program must
+// not hang on a dead terminal.
+func (r *relay) flush() {
+	for len(r.waiting) > 0 && !r.gone {
+		if wire.Poll(r.out, unix.POLLOUT, 0) == 0 { // it may be one that waits, see apart
+			return
+		}
+		n, err := unix.Write(r.out, r.waiting[:min(len(r.waiting), relayBuffer)])
+		if err == unix.EAGAIN {
+			return
+		}
+		r.gone = err != nil && err != unix.EINTR
+		r.waiting = r.waiting[:copy(r.waiting, r.waiting[max(n, 0):])]
 	}
+	if r.waiting = r.waiting[:0]; r.gone && r.plain && !r.ended {
+		r.end()
+	}
+}
+
+// apart opens a terminal or a pipe once more, so that a write to it does not wait: that mode of fd is shared with the
+// person's shell. Where it cannot be opened it is the same one.
+func apart(fd int) (int, error) {
+	if isTerminal(fd) || isPipe(fd) {
+		again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return again, nil
+		}
+	}
+	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 }
 
 // alike has the real terminal process output as the program wants it of the box's,
@@ -171,7 +161,7 @@ func (r *relay) alike() bool {
 	if err != nil {
 		return false
 	}
-	if r.follow.Load() {
+	if r.follow {
 		box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
 		if err == nil && real.Oflag != box.Oflag {
 			real.Oflag = box.Oflag
@@ -232,15 +222,5 @@ func (k *keys) flush(master int) {
 		default:
 			*k = (*k)[n:]
 		}
-	}
-}
-
-// finish lets go of both ends of a pump, so that the program and the reader see
-// each other's end.
-func (r *relay) finish() {
-	unix.Close(r.master)
-	r.master = -1
-	if r.release {
-		put(-1, r.out)
 	}
 }

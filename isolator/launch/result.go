@@ -79,7 +79,7 @@ func programEnd(st syscall.WaitStatus) Result {
 // quiet reads what the terminals still answer to questions of the box: the person's
 // shell would take it for typed.
 func (s *session) quiet() {
-	if s.output.abandoned || s.console.hungUp || s.output.running > 0 {
+	if s.output.abandoned || s.console.hungUp || s.output.busy() {
 		return
 	}
 	if s.console.real.raw {
@@ -90,7 +90,7 @@ func (s *session) quiet() {
 	}
 	// Of terminals that the box could only write to nobody has read any answers.
 	for i, r := range s.output.relays {
-		if r.asked.Load() == 0 || r.gone {
+		if r.asked.IsZero() || r.gone {
 			continue
 		}
 		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.console.ptys[i]), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

@@ -14,7 +14,7 @@ import (
 
 // session is one run, seen from the launcher. Each part keeps what it knows to itself; what has
 // to happen in several of them is a method of the session. Only the main goroutine touches it:
-// the relays and whoever catches signals reach it through its inbox.
+// whoever catches signals, asks or calls reaches it through its inbox.
 type session struct {
 	o     Options
 	box   wire.Box

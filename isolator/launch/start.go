@@ -191,10 +191,6 @@ func (s *session) startProgram() error {
 	if err := wire.SendPatiently(s.sock, wire.Msg{Kind: wire.Start, Job: wire.First}, fds...); err != nil {
 		return fmt.Errorf("the box cannot be told what to run: %w", err)
 	}
-	s.owned.close()
-	for _, r := range s.output.pumps { // the box has the other ends, and ours are closed
-		s.output.start(r)
-	}
 	return nil
 }
 
@@ -212,7 +208,7 @@ func (s *session) openPipes() error {
 		case i == 2 && given[1] >= 0 && sameFile(stdio[2], stdio[1]):
 			given[2] = given[1]
 		default:
-			fd, err := s.owned.add(s.output.openPipe(i, stdio[i], &s.inbox, s.o.Watch))
+			fd, err := s.owned.add(s.output.openPipe(i, stdio[i], s.o.Watch))
 			if err != nil {
 				return err
 			}

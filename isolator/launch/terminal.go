@@ -113,7 +113,7 @@ func (s *session) attach() {
 // restore puts the real terminal's modes back.
 func (s *session) restore() {
 	for _, r := range s.output.relays {
-		r.follow.Store(false)
+		r.follow = false
 	}
 	s.console.real.restore()
 }
@@ -121,7 +121,7 @@ func (s *session) restore() {
 // follow has the real terminal process output as the box's does, while it is ours and others write to it.
 func (s *session) follow() {
 	if len(s.output.relays) > 0 {
-		s.output.first().follow.Store(s.console.real.raw && s.console.real.shared)
+		s.output.first().follow = s.console.real.raw && s.console.real.shared
 	}
 }
 
