@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"os"
 	"syscall"
 
 	"github.com/enr/inner/isolator/launch/wire"
@@ -16,22 +15,16 @@ type child struct {
 	reaped bool
 	status syscall.WaitStatus // when reaped
 
-	errPipe int // its stderr, -1 at its end
-	errEnd  int // where it writes to that, -1 once it has been started
-	errText []byte
+	errors int // its standard error, a file in memory
 }
 
-const maxErrText = 4 << 10 // kept of its messages
+const maxErrText = 4 << 10 // read of its messages
 
-// openErrors makes the pipe of its standard error.
-func (c *child) openErrors() error {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return os.NewSyscallError("pipe2", err)
-	}
-	c.errPipe, c.errEnd = pipe[0], pipe[1]
-	_ = unix.SetNonblock(c.errPipe, true)
-	return nil
+// errText is what it has written to its standard error.
+func (c *child) errText() []byte {
+	buf := make([]byte, maxErrText)
+	n, _ := wire.ReadAt(c.errors, buf, 0)
+	return buf[:max(n, 0)]
 }
 
 // fork starts it, in a session of its own.
@@ -40,7 +33,6 @@ func (c *child) fork(argv, env []string, files []uintptr, sys syscall.SysProcAtt
 	if c.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: &sys}); err != nil {
 		c.pid = -1
 	}
-	closeFds(&c.errEnd)
 	return err
 }
 
@@ -68,19 +60,4 @@ func (s *session) awaitChild(pid int) {
 	s.inbox.do(func() { s.reap(false) })
 }
 
-func (c *child) readErrors() {
-	var buf [1024]byte
-	for c.errPipe >= 0 {
-		n, err := wire.Read(c.errPipe, buf[:])
-		switch {
-		case err == unix.EAGAIN:
-			return
-		case err != nil || n <= 0:
-			closeFds(&c.errPipe)
-		default:
-			c.errText = append(c.errText, buf[:min(n, maxErrText-len(c.errText))]...)
-		}
-	}
-}
-
-func (c *child) close() { closeFds(&c.errPipe, &c.errEnd, &c.pidfd) }
+func (c *child) close() { closeFds(&c.errors, &c.pidfd) }

@@ -31,7 +31,7 @@ func (s *session) startContainer(p plan.Plan) error {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
 	null := uintptr(n)
-	files := []uintptr{null, null, uintptr(s.child.errEnd)}
+	files := []uintptr{null, null, uintptr(s.child.errors)}
 	err = s.child.fork(append([]string{c.Path}, c.Args...), c.Env, files, syscall.SysProcAttr{})
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", c.Path, err)

@@ -63,7 +63,6 @@ func (s *session) sources() []source {
 	list := []source{
 		{s.inbox.event, unix.POLLIN, s.inbox.doAll},
 		{s.sock, unix.POLLIN, s.readMessages},
-		{s.child.errPipe, unix.POLLIN, s.child.readErrors},
 		{s.listener, unix.POLLIN, s.connected},
 	}
 	for _, r := range s.output.all() {
@@ -145,7 +144,6 @@ func (s *session) reap(block bool) {
 	}
 	s.limits.group.Look()
 	s.readMessages()
-	s.child.readErrors()
 	s.dropQuestions()
 	s.hangUpChannel() // one that outlived bwrap ends now
 	s.output.end(true)

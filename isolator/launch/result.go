@@ -125,7 +125,7 @@ func (s *session) farewell() {
 
 // reason says why there is no box, when the supervisor did not.
 func (s *session) reason() string {
-	text := bwrapReason(s.child.errText, s.child.status)
+	text := bwrapReason(s.child.errText(), s.child.status)
 	if s.container == nil {
 		return text
 	}

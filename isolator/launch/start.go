@@ -41,7 +41,11 @@ func startable(p plan.Plan) error {
 // the terminal is raw; raw before the word that lets the program start; the
 // word only after the box has said that it waits, and on this thread.
 func (s *session) start(p plan.Plan) error {
-	if err := errors.Join(freshKeyring(), s.inbox.open(), s.child.openErrors()); err != nil {
+	if err := errors.Join(freshKeyring(), s.inbox.open()); err != nil {
+		return err
+	}
+	var err error
+	if s.child.errors, err = wire.Memory(); err != nil {
 		return err
 	}
 	if s.o.Done == nil { // else they are another program's; the first process of the box does so for its jobs
@@ -154,7 +158,7 @@ func (s *session) ends() (files []uintptr, err error) {
 		return nil, fmt.Errorf("%s: %w", supervisor, err)
 	}
 	n := uintptr(null)
-	return []uintptr{n, n, uintptr(s.child.errEnd), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
+	return []uintptr{n, n, uintptr(s.child.errors), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
 }
 
 // describe tells the first process what to do before the program.

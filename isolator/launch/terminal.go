@@ -129,7 +129,7 @@ func (s *session) follow() {
 // raw. There it has been shown, so the box's does not show it again: its echo is off
 // until all has arrived.
 func (s *session) deliver() {
-	if len(s.output.relays) == 0 || len(s.console.real.typed)+len(s.console.real.keys) == 0 {
+	if len(s.output.relays) == 0 || len(s.console.real.typed) == 0 {
 		return
 	}
 	master := s.output.first().master
@@ -152,8 +152,7 @@ func (s *session) deliver() {
 		arrived(master, readable)
 		_ = unix.IoctlSetTermios(master, unix.TCSETS, m)
 	}
-	s.console.keys.add(s.console.real.keys)
-	s.console.real.typed, s.console.real.keys = nil, nil
+	s.console.real.typed = nil
 }
 
 // arrived waits until so many bytes that were typed at the master of a terminal can be read there.

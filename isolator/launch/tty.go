@@ -22,15 +22,7 @@ type tty struct {
 	raw   bool
 	// Others write to it: it goes on to make line breaks of line feeds.
 	shared bool
-	typed  []typed // before it was raw
-	keys   []byte  // read after that, with it
-}
-
-// typed is a piece of what was typed while the terminal took whole lines.
-type typed struct {
-	text []byte
-	done bool // it ends with a line break, or with ^D
-	eof  bool // with ^D, which is not in text
+	typed  []byte // while it took whole lines; a NUL is a ^D
 }
 
 // isTerminal reports whether fd is a terminal, also one that has been hung up: such a
@@ -95,102 +87,54 @@ func (t *tty) makeRaw() bool {
 	m.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	m.Cflag = m.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
 	m.Cc[unix.VMIN], m.Cc[unix.VTIME] = 1, 0
-	lines := saved.Lflag&unix.ICANON != 0
-	if lines {
-		t.takeLines(saved, m)
-	}
 	if !t.set(&m) {
 		return false
 	}
 	t.saved, t.raw = *saved, true
-	if lines {
-		t.takeRest()
+	if saved.Lflag&unix.ICANON != 0 {
+		t.takeTyped()
 	}
 	return true
 }
 
-// takeLines reads the lines that were typed already. Raw, the terminal would not tell
-// where one ends: a ^D is a NUL then (n_tty_set_termios). raw are the modes it will
-// have; but for its lines it has them from here on.
-func (t *tty) takeLines(saved *unix.Termios, raw unix.Termios) {
-	raw.Lflag |= unix.ICANON
-	clear(raw.Cc[:]) // _POSIX_VDISABLE
-	if !t.set(&raw) {
-		return
-	}
-	var buf [8 << 10]byte // more than a terminal holds
+// takeTyped reads what was typed before the terminal was raw. A ^D that ended a line is a NUL in it: the kernel has
+// kept it as that (n_tty_receive_char_special).
+func (t *tty) takeTyped() {
+	var buf [keysBuffer]byte
 	for wire.Poll(t.fd, unix.POLLIN, 0)&(unix.POLLIN|unix.POLLHUP) == unix.POLLIN {
 		n, err := unix.Read(t.fd, buf[:])
-		if err != nil {
+		if err != nil || n <= 0 {
 			return
 		}
-		p := typed{text: bytes.Clone(buf[:n]), done: true, eof: n == 0}
-		if n > 0 {
-			last := buf[n-1]
-			p.eof = last != '\n' && (last == 0 || last != saved.Cc[unix.VEOL] && last != saved.Cc[unix.VEOL2])
-		}
-		if t.typed = append(t.typed, p); len(t.typed) > len(buf) {
-			return // each had a byte of it at least
-		}
+		t.typed = append(t.typed, buf[:n]...)
 	}
 }
 
-// takeRest reads the beginning of a line. From a control character on it was typed
-// when the terminal was raw.
-func (t *tty) takeRest() {
-	if wire.Poll(t.fd, unix.POLLIN, 0)&unix.POLLIN == 0 {
-		return
-	}
-	var buf [keysBuffer]byte
-	n, err := unix.Read(t.fd, buf[:])
-	if err != nil || n <= 0 {
-		return
-	}
-	rest := buf[:n]
-	line := bytes.IndexFunc(rest, func(r rune) bool { return r < ' ' && r != '\t' })
-	if line < 0 {
-		line = n
-	}
-	if line > 0 {
-		t.typed = append(t.typed, typed{text: bytes.Clone(rest[:line])})
-	}
-	t.keys = bytes.Clone(rest[line:])
-}
-
-// retype is what has to be typed at a terminal with modes m for it to hold pieces
-// again, and how much of that it will report to be readable (TIOCINQ).
-func retype(pieces []typed, m *unix.Termios) (text []byte, readable int) {
+// retype is what has to be typed at a terminal with modes m for it to hold what was typed
+// again, and how much of that it will report to be readable (TIOCINQ): whole lines alone, when it takes those.
+func retype(typed []byte, m *unix.Termios) (text []byte, readable int) {
 	lines := m.Lflag&unix.ICANON != 0
 	quote := lines && m.Lflag&unix.IEXTEN != 0 && m.Cc[unix.VLNEXT] != 0
-	for _, p := range pieces {
-		for i, c := range p.text {
-			if end := i == len(p.text)-1 && p.done && !p.eof; quote && !end && special(m, c) {
-				text = append(text, m.Cc[unix.VLNEXT])
-			}
-			text = append(text, c)
+	for _, c := range typed {
+		switch {
+		case c == 0:
+			c = cmp.Or(m.Cc[unix.VEOF], 0x04)
+		case quote && special(m, c):
+			text = append(text, m.Cc[unix.VLNEXT])
 		}
-		if p.eof {
-			text = append(text, cmp.Or(m.Cc[unix.VEOF], 0x04))
-		}
-		if lines && p.done {
-			readable += len(p.text)
-		}
+		text = append(text, c)
 	}
 	if !lines {
-		readable = len(text)
+		return text, len(text)
 	}
-	return text, readable
+	whole := typed[:bytes.LastIndexAny(typed, "\n\x00")+1]
+	return text, len(whole) - bytes.Count(whole, []byte{0})
 }
 
 // special reports whether a terminal with modes m does something at a character.
 func special(m *unix.Termios, c byte) bool {
-	switch c {
-	case '\n', '\r':
-		return true
-	case 0, m.Cc[unix.VMIN], m.Cc[unix.VTIME]: // no character is 0; the others are numbers
-		return false
-	}
-	return bytes.IndexByte(m.Cc[:], c) >= 0
+	at := bytes.IndexByte(m.Cc[:], c)
+	return at >= 0 && at != unix.VMIN && at != unix.VTIME
 }
 
 // drain asks the terminal one more thing, by way of out, and returns what it says

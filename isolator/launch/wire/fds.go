@@ -77,16 +77,21 @@ func Poll(fd int, events int16, timeout int) int16 {
 	}
 }
 
-// Memfd returns a sealed, close-on-exec, in-memory file with that content,
-// positioned at its start.
-func Memfd(content []byte) (int, error) {
+// Memory returns a close-on-exec, in-memory file.
+func Memory() (int, error) {
 	fd, err := unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err == unix.EACCES {
 		// vm.memfd_noexec=2 insists on the flag, which older kernels refuse.
 		fd, err = unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
 	}
+	return fd, os.NewSyscallError("memfd_create", err)
+}
+
+// Memfd returns one that is sealed, with that content, positioned at its start.
+func Memfd(content []byte) (int, error) {
+	fd, err := Memory()
 	if err != nil {
-		return -1, os.NewSyscallError("memfd_create", err)
+		return -1, err
 	}
 	for off := 0; off < len(content); {
 		n, err := unix.Pwrite(fd, content[off:], int64(off))

@@ -5,7 +5,7 @@
 //	launcher                            first process
 //	  Make(Box) ───────────────────────►
 //	                    ◄───────────────── Here             mount in it
-//	                    ◄───────────────── Folder, Listener, each with its descriptor
+//	                    ◄───────────────── Listener, each with its descriptor
 //	                    ◄───────────────── Ready            all is done that goes before a job; with the masters of its terminals
 //	  Start(job) ──────────────────────► a Job and its standard streams
 //	                    ◄───────────────── Observer         where the program is observed
