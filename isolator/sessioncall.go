@@ -267,7 +267,7 @@ func (j *joined) reply() (a callAnswer) {
 	if err == nil && m.Kind == wire.Ended && len(fds) == 1 && received(fds[0], &a) == nil {
 		return a
 	}
-	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost().Result}}
+	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost()}}
 }
 
 // sendJSON sends a message with a value, as a file, and further files, which stay the caller's.

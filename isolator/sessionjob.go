@@ -151,26 +151,32 @@ func follow(run *launch.CallRun, limit time.Duration, words <-chan wire.Msg) (re
 	if limit > 0 {
 		timeout = time.After(limit)
 	}
-	all := false // its processes have to end, too
-	for {
+	ended, all, killed := false, false, false // all: its processes have to end, too
+	for timedOut := false; !ended || all && !killed; res.TimedOut = timedOut {
 		select {
-		case e := <-run.Ended():
-			if all {
-				run.Kill()
+		case m, ok := <-run.Said:
+			end, is := launch.EndOf(m)
+			switch {
+			case !ok:
+				if !ended {
+					res, lost = launch.Lost(), true
+				}
+				ended, killed = true, true
+			case is:
+				if res, ended, timeout = end, true, nil; all && !killed {
+					run.Kill()
+				}
+			case m.Kind == wire.Killed:
+				killed = true
 			}
-			res.Started, res.Reason, res.Code, res.Signal = e.Started, e.Reason, e.Code, e.Signal
-			if res.TimedOut {
-				res.Code = launch.CodeTimeout
-			}
-			return res, e.Lost
 		case <-timeout:
-			timeout, all, res.TimedOut = nil, true, true
+			timeout, all, timedOut = nil, true, true
 			run.Signal(syscall.SIGTERM)
 			run.Signal(syscall.SIGCONT)
 			kill = time.After(callGrace)
 		case <-kill:
 			kill = nil
-			go run.Kill()
+			run.Kill()
 		case w := <-words:
 			if sig := syscall.Signal(w.N); w.Kind == wire.Signal {
 				run.Signal(sig)
@@ -180,12 +186,16 @@ func follow(run *launch.CallRun, limit time.Duration, words <-chan wire.Msg) (re
 				continue
 			}
 			all = true // whoever called is gone, or wants no more of it
-			go run.Kill()
+			run.Kill()
 			if w.Kind != wire.Kill {
 				words = nil
 			}
 		}
 	}
+	if res.TimedOut {
+		res.Code = launch.CodeTimeout
+	}
+	return res, lost
 }
 
 // after is what follows the end of a call: it says what became of what the box has in common.

@@ -29,22 +29,31 @@ type Calls struct {
 
 // CallRun is a call that was given to the box.
 type CallRun struct {
-	calls  *Calls
-	id     uint32
-	ended  chan CallEnd  // gets one
-	killed chan struct{} // closed when no process of it is left
-	gone   bool          // it is
+	// Said gets what the first process says of it: once Failed or Ended, and Killed, as often as it is to be killed. It is
+	// closed when the box has ended, and the call with it.
+	Said chan wire.Msg
+
+	calls *Calls
+	id    uint32
 }
 
-// CallEnd is how a call ended.
-type CallEnd struct {
-	Result
-	Lost bool // the box has ended, and the call with it
+// mostSaid is how much may be said of a call before somebody listens.
+const mostSaid = 16
+
+// EndOf is the end of a call that a message tells; ok is false for any other.
+func EndOf(m wire.Msg) (r Result, ok bool) {
+	switch m.Kind {
+	case wire.Failed:
+		return Result{Code: int(m.N), Reason: wire.Line(m.Text)}, true
+	case wire.Ended:
+		return programEnd(syscall.WaitStatus(m.N)), true
+	}
+	return r, false
 }
 
 // Lost is the end of a call whose box has ended.
-func Lost() CallEnd {
-	return CallEnd{Result{Started: true, Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}, true}
+func Lost() Result {
+	return Result{Started: true, Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
 }
 
 // errNoBox is what a call gets when the box has ended.
@@ -71,7 +80,7 @@ func (c *Calls) Start(p plan.Plan, stdio [3]int) (*CallRun, error) {
 	if err := noFolder(stdio[:]); err != nil {
 		return nil, err
 	}
-	run := &CallRun{calls: c, ended: make(chan CallEnd, 1), killed: make(chan struct{})}
+	run := &CallRun{calls: c, Said: make(chan wire.Msg, mostSaid)}
 	sent := make(chan error, 1)
 	if !c.do(func(s *session) {
 		s.coverNow()
@@ -98,28 +107,18 @@ func (s *session) tellJob(kind wire.Kind, id, n uint32, fds ...int) error {
 	return wire.SendPatiently(s.sock, wire.Msg{Kind: kind, Job: id, N: n}, fds...)
 }
 
-// Ended gets how the call ended, once.
-func (r *CallRun) Ended() <-chan CallEnd { return r.ended }
-
 // Signal sends a signal to the process group that the program leads.
-func (r *CallRun) Signal(sig syscall.Signal) {
-	r.calls.do(func(s *session) { _ = s.tellJob(wire.Signal, r.id, uint32(sig)) })
+func (r *CallRun) Signal(sig syscall.Signal) { r.tell(wire.Signal, uint32(sig)) }
+
+// Kill ends all processes of the call; Killed says that they are gone.
+func (r *CallRun) Kill() { r.tell(wire.Kill, 0) }
+
+func (r *CallRun) tell(kind wire.Kind, n uint32) {
+	r.calls.do(func(s *session) { _ = s.tellJob(kind, r.id, n) })
 }
 
-// Kill ends all processes of the call, and returns when they are gone, or the box is.
-func (r *CallRun) Kill() {
-	if r.calls.do(func(s *session) { _ = s.tellJob(wire.Kill, r.id, 0) }) {
-		<-r.killed
-	}
-}
-
-// Forget lets go of a call that has ended: nothing more can be asked of it.
-func (r *CallRun) Forget() {
-	r.calls.do(func(*session) {
-		delete(r.calls.runs, r.id)
-		r.leave()
-	})
-}
+// Forget lets go of a call: nothing more is said of it.
+func (r *CallRun) Forget() { r.calls.do(func(*session) { delete(r.calls.runs, r.id) }) }
 
 // Reached are the keys of the limits of the box that it came to since this was last called.
 func (c *Calls) Reached() (keys []string) {
@@ -182,8 +181,7 @@ func (c *Calls) close() {
 		return
 	}
 	for _, run := range c.runs {
-		run.end(Lost())
-		run.leave()
+		close(run.Said)
 	}
 	c.box, c.runs = nil, map[uint32]*CallRun{}
 	close(c.over)
@@ -191,29 +189,10 @@ func (c *Calls) close() {
 
 // message takes what is said of a call, unless it was forgotten.
 func (c *Calls) message(m wire.Msg) {
-	run := c.runs[m.Job]
-	switch st := syscall.WaitStatus(m.N); {
-	case run == nil:
-	case m.Kind == wire.Failed:
-		run.end(CallEnd{Result: Result{Code: int(m.N), Reason: wire.Line(m.Text)}})
-	case m.Kind == wire.Ended:
-		run.end(CallEnd{Result: programEnd(st)})
-	case m.Kind == wire.Killed:
-		run.leave()
-	}
-}
-
-func (r *CallRun) end(e CallEnd) {
-	select {
-	case r.ended <- e:
-	default: // told before
-	}
-}
-
-// leave says that no process of it is left.
-func (r *CallRun) leave() {
-	if !r.gone {
-		r.gone = true
-		close(r.killed)
+	if run := c.runs[m.Job]; run != nil {
+		select {
+		case run.Said <- m:
+		default: // nobody has asked for so much
+		}
 	}
 }
