@@ -91,7 +91,7 @@ func useEngine(run *features.Run, e *engine) error {
 	f.Engine, f.Proc, f.MoveMount, f.SysReadOnly = &e.Engine, "fresh", false, false
 	if f.Limits != nil {
 		why := "it holds no other limits here, with " + e.Why
-		f.Limits = &limits.Host{Systemd: limits.Manager{Why: e.Name + " makes the box"}, Group: limits.Parent{Holds: e.Holds, Why: why}, SwapWhy: f.Limits.SwapWhy}
+		f.Limits = &limits.Host{Systemd: limits.Manager{Why: e.Name + " makes the box"}, Group: limits.Parent{Holds: e.Holds, Why: why}}
 		if !e.Users {
 			f.Limits.NprocWhy = e.Name + " counts its processes with all of yours (RLIMIT_NPROC)"
 		}

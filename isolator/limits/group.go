@@ -40,30 +40,43 @@ func (p *Plan) Make() error {
 	return fill(p.Folder, p.Group)
 }
 
-// fill writes the limits of a group.
-func fill(dir string, v Values) error {
-	set := func(file, value string) error {
-		if err := write(filepath.Join(dir, file), value); err != nil {
-			return fmt.Errorf("control group: %w", err)
-		}
-		return nil
+// setting is a file of a group, and what it has to say: a number, or one and of how many.
+type setting struct {
+	file      string
+	value, of uint64
+}
+
+func (f setting) String() string {
+	if f.of == 1 {
+		return strconv.FormatUint(f.value, 10)
 	}
+	return fmt.Sprintf("%d %d", f.value, f.of)
+}
+
+// settings are the limits of a group as its files.
+func settings(v Values) (list []setting) {
 	if v.Memory > 0 {
-		if err := set("memory.max", strconv.FormatUint(v.Memory, 10)); err != nil {
-			return err
-		}
-		// A kernel that counts no swap has no such file: inForce looks whether it swaps.
-		if err := set("memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+		list = append(list, setting{"memory.max", v.Memory, 1}, setting{swapFile, 0, 1})
 	}
 	if v.CPU > 0 {
-		if err := set("cpu.max", fmt.Sprintf("%d %d", v.CPU*period/1000, period)); err != nil {
-			return err
-		}
+		list = append(list, setting{"cpu.max", v.CPU * period / 1000, period})
 	}
 	if v.Pids > 0 {
-		return set("pids.max", strconv.FormatUint(v.Pids+Own, 10))
+		list = append(list, setting{"pids.max", v.Pids + Own, 1})
+	}
+	return list
+}
+
+// swapFile is what a kernel that counts no swap does not have: inForce looks whether it swaps.
+const swapFile = "memory.swap.max"
+
+// fill writes the limits of a group.
+func fill(dir string, v Values) error {
+	for _, f := range settings(v) {
+		err := write(filepath.Join(dir, f.file), f.String())
+		if err != nil && (f.file != swapFile || !errors.Is(err, os.ErrNotExist)) {
+			return fmt.Errorf("control group: %w", err)
+		}
 	}
 	return nil
 }
@@ -108,7 +121,7 @@ type Group struct {
 // Open checks that the group at dir has the limits v, and watches it until Close. It makes the
 // kernel kill the box as a whole when its memory runs out.
 func Open(dir string, v Values) (*Group, error) {
-	if err := inForce(dir, v); err != nil {
+	if err := inForce(dir, v, Request{}.swapOn()); err != nil {
 		return nil, err
 	}
 	g := &Group{memory: -1, pids: -1}
@@ -133,66 +146,26 @@ func open(path string) int {
 	return fd
 }
 
-// inForce returns an error unless the group has the limits v.
-func inForce(dir string, v Values) error {
-	for _, l := range []struct {
-		file string
-		want uint64
-	}{{"memory.max", v.Memory}, {"pids.max", v.Pids}} {
-		if l.want == 0 {
+// inForce returns an error unless the group has the limits v, or lower ones; swap: there is some.
+func inForce(dir string, v Values, swap bool) error {
+	for _, f := range settings(v) {
+		data, err := os.ReadFile(filepath.Join(dir, f.file))
+		if f.file == swapFile && errors.Is(err, os.ErrNotExist) {
+			if swap {
+				return fmt.Errorf("control group %q: %s", dir, swapWhy)
+			}
 			continue
 		}
-		if l.file == "pids.max" {
-			l.want += Own
-		}
-		text, err := read(dir, l.file)
 		if err != nil {
-			return err
+			return fmt.Errorf("control group: %w", err)
 		}
-		if n, err := strconv.ParseUint(text, 10, 64); err != nil || n > l.want {
-			return fmt.Errorf("control group %q: %s is %s, not %d", dir, l.file, text, l.want)
+		value, of := uint64(0), uint64(1)
+		n, _ := fmt.Sscan(string(data), &value, &of)
+		if n == 0 || of == 0 || value*f.of > f.value*of {
+			return fmt.Errorf("control group %q: %s is %s, not %s", dir, f.file, strings.TrimSpace(string(data)), f)
 		}
-	}
-	if v.Memory > 0 {
-		if err := noSwap(dir, Request{}.swapOn()); err != nil {
-			return err
-		}
-	}
-	if v.CPU == 0 {
-		return nil
-	}
-	text, err := read(dir, "cpu.max")
-	if err != nil {
-		return err
-	}
-	var quota, of uint64
-	if n, _ := fmt.Sscanf(text, "%d %d", &quota, &of); n != 2 || of == 0 || quota*1000 > v.CPU*of {
-		return fmt.Errorf("control group %q: cpu.max is %s, not %s", dir, text, CPU(v.CPU))
 	}
 	return nil
-}
-
-// noSwap returns an error unless nothing of the group can be swapped out; on: there is swap.
-func noSwap(dir string, on bool) error {
-	text, err := read(dir, "memory.swap.max")
-	switch {
-	case errors.Is(err, os.ErrNotExist) && on:
-		return fmt.Errorf("control group %q: %s", dir, swapWhy)
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err == nil && text != "0":
-		return fmt.Errorf("control group %q: memory.swap.max is %s, not 0", dir, text)
-	}
-	return err
-}
-
-// read returns the content of a file of the group at dir, without the newline.
-func read(dir, file string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		return "", fmt.Errorf("control group: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 // Watched returns the descriptors that poll reports as exceptional (POLLPRI) when a limit is

@@ -105,8 +105,6 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 	} {
 		switch {
 		case c.value == 0:
-		case c.key == "memory" && h.SwapWhy != "" && slices.Contains(holds, c.controller):
-			missing = append(missing, Missing{c.key, c.text, h.SwapWhy})
 		case slices.Contains(holds, c.controller):
 			*c.own = c.value
 			held(c.key, c.text, engine)

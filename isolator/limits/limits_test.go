@@ -200,7 +200,6 @@ func TestChoose(t *testing.T) {
 		{"systemd first", Values{Memory: 1 << 31, Pids: 5}, Host{Systemd: systemd, Group: parent}, "memory 2 GiB systemd-run, pids 5 systemd-run", ""},
 		{"one group that holds more", Values{Memory: 1 << 31, CPU: 500}, Host{Systemd: systemd, Group: parent}, "memory 2 GiB cgroup, cpu 0.5 processors cgroup", ""},
 		{"nothing for memory and cpu", Values{Memory: 1 << 31, CPU: 500, Pids: 4}, none, "pids 4 rlimit", "memory 2 GiB (no manager; no group), cpu 0.5 processors (no manager; no group)"},
-		{"swap that is not counted", Values{Memory: 1 << 31, Pids: 5}, Host{Group: parent, SwapWhy: "swap"}, "pids 5 cgroup", "memory 2 GiB (swap)"},
 		{"root", Values{Pids: 4}, Host{Systemd: none.Systemd, Group: none.Group, NprocWhy: "root"}, "", "pids 4 (no manager; no group; root)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -233,32 +232,6 @@ func TestNproc(t *testing.T) {
 		}
 		if why := (Request{Root: root}).nproc(); why == "" {
 			t.Errorf("%q: root is held", release)
-		}
-	}
-}
-
-// TestSwap finds out whether what is swapped out counts, where something can be.
-func TestSwap(t *testing.T) {
-	const on = "Filename Type Size Used Priority\n/swapfile file 2097148 0 -2\n"
-	for _, tc := range []struct {
-		name, swaps string
-		groups      []string // files of groups, below where these are mounted
-		counted     bool
-	}{
-		{"off", "Filename Type Size Used Priority\n", []string{"a.slice/memory.max"}, true},
-		{"no file of that kind", "", []string{"a.slice/memory.max"}, true},
-		{"counted", on, []string{"a.slice/memory.max", "a.slice/memory.swap.max"}, true},
-		{"not counted", on, []string{"a.slice/memory.max"}, false},
-		{"not counted, seen from a container", on, []string{"memory.max"}, false},
-		{"no group with a limit of memory", on, nil, true},
-	} {
-		files := host("/u", plainV2)
-		files["/proc/swaps"] = tc.swaps
-		for _, f := range tc.groups {
-			files[group+"/"+f] = "max\n"
-		}
-		if why := Probe(Request{Root: tree(t, files), UID: 1000}).SwapWhy; (why == "") != tc.counted {
-			t.Errorf("%s: %q", tc.name, why)
 		}
 	}
 }
@@ -322,10 +295,10 @@ func TestGroup(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "memory.swap.max")); err != nil {
 		t.Fatal(err)
 	}
-	if err := noSwap(dir, false); err != nil {
+	if err := inForce(dir, v, false); err != nil {
 		t.Errorf("nowhere to swap to: %v", err)
 	}
-	if err := noSwap(dir, true); err == nil || !strings.Contains(err.Error(), swapWhy) {
+	if err := inForce(dir, v, true); err == nil || !strings.Contains(err.Error(), swapWhy) {
 		t.Errorf("swap on: %v", err)
 	}
 	var none *Group

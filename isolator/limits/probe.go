@@ -19,7 +19,6 @@ type Host struct {
 	Systemd  Manager `json:"systemd"`
 	Group    Parent  `json:"cgroup"`
 	NprocWhy string  `json:"nproc_why,omitempty"` // why RLIMIT_NPROC does not hold, "" when it does
-	SwapWhy  string  `json:"swap_why,omitempty"`  // why what is swapped out extends a limit of memory, "" when it does not
 }
 
 // Manager is a service manager of systemd that answers this user.
@@ -62,29 +61,11 @@ func Probe(r Request) Host {
 	}
 	h.Systemd = r.systemd(mount)
 	h.NprocWhy = r.nproc()
-	h.SwapWhy = r.swap(mount)
 	return h
 }
 
 // swapWhy says why a group without memory.swap.max does not hold memory.
 const swapWhy = "this kernel does not count swap (swapaccount=1 on its command line has it counted), and swap is on"
-
-// swap returns swapWhy where swap is on, and groups have a limit of memory but none of swap. It
-// is the same for all groups; the root of all groups has none.
-func (r Request) swap(mount string) string {
-	if mount == "" || !r.swapOn() {
-		return ""
-	}
-	limited := func(file string) bool {
-		at, _ := filepath.Glob(filepath.Join(r.at(mount), file))
-		below, _ := filepath.Glob(filepath.Join(r.at(mount), "*", file))
-		return len(at)+len(below) > 0
-	}
-	if limited("memory.max") && !limited("memory.swap.max") {
-		return swapWhy
-	}
-	return "" // with no limited group yet, inForce finds out
-}
 
 // swapOn reports whether the kernel has somewhere to swap to: /proc/swaps has a line for each
 // place, below a heading (proc(5)).

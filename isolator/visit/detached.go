@@ -3,6 +3,7 @@ package visit
 import (
 	"io"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,34 +41,23 @@ func DetachedBy() *os.File {
 // It returns what the launcher said then, or "" and the code it ended with. What it says
 // before that goes to out.
 func StartDetached(argv, env []string, size *os.File, out io.Writer) (word string, code int, err error) {
-	own, other, err := pty.Open()
+	w, err := pty.GetsizeFull(size)
+	if err != nil || w.Rows == 0 {
+		w = &pty.Winsize{Rows: 24, Cols: 80}
+	}
+	r, said, err := os.Pipe()
+	if err != nil {
+		return "", launch.CodeNoSandbox, err
+	}
+	defer r.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: argv, Env: append(env[:len(env):len(env)], detachedFD+"=3"), ExtraFiles: []*os.File{said}}
+	own, err := pty.StartWithSize(cmd, w) // its controlling terminal: the box reads no other
+	said.Close()
 	if err != nil {
 		return "", launch.CodeNoSandbox, err
 	}
 	defer own.Close()
-	master := int(own.Fd())
-	w, err := unix.IoctlGetWinsize(launch.RawFd(size), unix.TIOCGWINSZ)
-	if err != nil || w.Row == 0 {
-		w = &unix.Winsize{Row: 24, Col: 80}
-	}
-	_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, w)
-	r, said, err := os.Pipe()
-	if err != nil {
-		other.Close()
-		return "", launch.CodeNoSandbox, err
-	}
-	defer r.Close()
-	pid, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
-		Env:   append(env[:len(env):len(env)], detachedFD+"=3"),
-		Files: []uintptr{other.Fd(), other.Fd(), other.Fd(), said.Fd()},
-		// Its controlling terminal: the box reads no other.
-		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
-	})
-	other.Close()
-	said.Close()
-	if err != nil {
-		return "", launch.CodeNoSandbox, os.NewSyscallError("fork", err)
-	}
+	master := launch.RawFd(own)
 	text := make(chan string, 1)
 	go func() {
 		all, _ := io.ReadAll(r)
@@ -81,9 +71,9 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 			if word != "" {
 				return word, 0, nil
 			}
-			var st syscall.WaitStatus
-			_, _ = wire.Wait(pid, &st, 0)
+			_ = cmd.Wait()
 			copyReady(master, out)
+			st, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 			return "", wire.ExitCode(st), nil
 		default:
 		}
