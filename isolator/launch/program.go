@@ -36,16 +36,12 @@ func (s *session) fail(why string) {
 	s.killBox()
 }
 
-// complete mounts what is missing in the box, now that bwrap has mounted the rest, and fills what is empty.
+// complete mounts what is missing in the box, now that bwrap has mounted the rest.
 func (s *session) complete() {
 	if s.program.failure != nil || s.program.early != 0 || !s.limited() {
 		return
 	}
-	err := s.mounts.complete(s.first)
-	for i := 0; i < len(s.fills) && err == nil; i++ {
-		err = s.fill(i)
-	}
-	if err != nil {
+	if err := s.mounts.complete(s.first); err != nil {
 		s.fail(err.Error())
 	}
 }
