@@ -2,13 +2,14 @@ package profile
 
 import "github.com/enr/inner/profile/strict"
 
-// Language returns the keys of the language for whoever describes them (contrib/package writes
-// the JSON schema of editors), and the words that the validator asks for, by the key that takes
-// them. Of a mount the mode has the words of its path, which is "*".
-func Language() (keys []strict.Key, words map[string][]string) {
-	s := &source{Mounts: strict.Table[mountSpec]{Entries: []strict.Entry[mountSpec]{{Key: "*"}}}}
-	s.Verify.Custom.Checks.Rows = []checkRow{{}}
-	v := validator{asked: map[string][]string{}}
-	v.source(s)
-	return strict.Keys(&source{}), v.asked
+// Language returns the keys of the language, each with the words that it takes, for whoever
+// describes them (contrib/package writes the JSON schema of editors).
+func Language() []strict.Key {
+	keys := strict.Keys(&source{})
+	var v validator
+	for i, k := range keys {
+		keys[i].Words = v.words(k)
+	}
+	keys[0].Words = []string{"1"} // of schema_version, of which the validator says more
+	return keys
 }

@@ -44,7 +44,7 @@ func (v *validator) former(s *source) {
 	v.word(s, &b.Seccomp, "sandbox.seccomp", "off", "no-seccomp")
 	v.word(s, &b.Landlock, "sandbox.landlock", "off", "no-landlock")
 	v.word(s, &b.Proc, "sandbox.proc", "bind", "host-proc")
-	v.oneOf(b.Seccomp, "sandbox.seccomp", []string{"default", "strict"})
+	v.takes(strict.Key{Value: &b.Seccomp, Words: []string{"default", "strict"}}, "sandbox.seccomp")
 	v.is(s, &b.Home, "sandbox.home", "host", "host-ro")
 	v.is(s, &b.GitDir, "sandbox.git_dir", "checked", "own", "protected")
 	if all := e.InheritAll; all.Set {

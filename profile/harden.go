@@ -3,7 +3,6 @@ package profile
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/enr/inner/profile/hosts"
@@ -19,37 +18,11 @@ import (
 func (p *Profile) Harden() (*Profile, []string) {
 	hard := *p
 	h := hardener{src: &hard.src}
-	for _, r := range keyRules() {
-		r.remote(&h, r.key)
+	keys := strict.Keys(h.src)
+	for i, r := range keyRules() {
+		r.remote(&h, keys[i])
 	}
 	return &hard, h.lines
-}
-
-func reset(words string, field func(*source) *strict.String, bad ...string) func(*hardener, string) {
-	return func(h *hardener, key string) {
-		if f := field(h.src); slices.Contains(bad, f.V) || len(bad) == 0 && f.V != "" {
-			h.say("%s = %q is ignored: %s", key, f.V, words)
-			*f = strict.String{}
-		}
-	}
-}
-
-func switchOff(words string, danger bool, field func(*source) *strict.Bool) func(*hardener, string) {
-	return func(h *hardener, key string) {
-		if f := field(h.src); f.Set && f.V == danger {
-			h.say("%s = %t is ignored: %s", key, f.V, words)
-			*f = strict.Bool{}
-		}
-	}
-}
-
-func dropAll(words string, field func(*source) *strict.List) func(*hardener, string) {
-	return func(h *hardener, key string) {
-		for _, it := range field(h.src).Items {
-			h.say("%s: %q is dropped: %s", key, it.Text, words)
-		}
-		*field(h.src) = strict.List{}
-	}
 }
 
 type hardener struct {
@@ -61,88 +34,83 @@ func (h *hardener) say(format string, args ...any) {
 	h.lines = append(h.lines, fmt.Sprintf(format, args...))
 }
 
-// networkAllow drops what host_ports is, and what shows the user's own network.
-func (h *hardener) networkAllow(key string) {
-	l := &h.src.Sandbox.NetworkAllow
-	l.Items = keep(l.Items, func(it strict.Item) bool {
-		if refuses(it) {
-			return true
+// each drops the values of a key about which a function says why; what it says nothing about is kept.
+func each(why func(p strict.Part) string) func(*hardener, strict.Key) {
+	return func(h *hardener, k strict.Key) {
+		_, list := k.Value.(*strict.List)
+		k.Value.Keep(func(p strict.Part) bool {
+			reason := why(p)
+			switch {
+			case reason == "":
+				return true
+			case list:
+				h.say("%s: %q is dropped: %s", k.Name(), p.Text, reason)
+			case p.Key != "":
+				h.say("%s.%s is dropped: %s", k.Name(), strict.Join(p.Key), reason)
+			default:
+				h.say("%s = %s is ignored: %s", k.Name(), p.TOML, reason)
+			}
+			return false
+		})
+	}
+}
+
+// dropped drops the values named, or all but an empty text.
+func dropped(why string, bad ...string) func(*hardener, strict.Key) {
+	return each(func(p strict.Part) string {
+		if slices.Contains(bad, p.Text) || len(bad) == 0 && p.Text != "" {
+			return why
 		}
-		e, err := hosts.ParseAllow(it.Text)
-		ok := err == nil && !e.Loopback() && !e.Range.IsValid()
-		if !ok {
-			h.say("%s: %q is dropped: the services of your computer and your network stay yours", key, it.Text)
-		}
-		return ok
+		return ""
 	})
 }
 
-// allow keeps the one key that opens nothing of the user's. What is not known
-// here is dropped, so that a new key is not let through.
-func (h *hardener) allow(key string) {
-	l := &h.src.Sandbox.Allow
-	l.Items = keep(l.Items, func(it strict.Item) bool {
-		ok := it.Text == "nested-user-ns"
-		if !ok {
-			why := "it stays hidden"
-			if slices.Contains(LayerWords(), it.Text) {
-				why = "this layer stays on"
-			}
-			h.say("%s: %q is dropped: %s", key, it.Text, why)
-		}
-		return ok
-	})
+// near are entries of network_allow that are what host_ports is, or show the user's own network.
+func near(p strict.Part) string {
+	e, err := hosts.ParseAllow(p.Text)
+	ok := err == nil && !e.Loopback() && !e.Range.IsValid()
+	if ok || refuses(p.Text) {
+		return ""
+	}
+	return "the services of your computer and your network stay yours"
+}
+
+// notAllowed keeps the one word of allow that opens nothing of the user's. What is not known
+// here is dropped, so that a new word is not let through.
+func notAllowed(p strict.Part) string {
+	switch {
+	case p.Text == "nested-user-ns":
+		return ""
+	case slices.Contains(LayerWords(), p.Text):
+		return "this layer stays on"
+	}
+	return "it stays hidden"
+}
+
+// revealing are patterns that show what a profile of the user's own that it extends hides.
+func revealing(p strict.Part) string {
+	if strings.HasPrefix(p.Text, "!") {
+		return "what is hidden stays hidden"
+	}
+	return ""
+}
+
+func secret(p strict.Part) string {
+	if LooksSecret(p.Text) {
+		return "it looks like a secret"
+	}
+	return ""
 }
 
 // home gives it an empty one: it gets at nothing that other boxes left in theirs.
-func (h *hardener) home(key string) {
+func (h *hardener) home(k strict.Key) {
 	if f := &h.src.Sandbox.Home; f.V == "own" {
-		h.say(`%s = "own" becomes "isolated": nothing of its home stays`, key)
+		h.say(`%s = "own" becomes "isolated": nothing of its home stays`, k.Name())
 		f.V = "isolated"
 	}
 }
 
-// hide keeps it from showing what a profile of the user's own that it extends hides.
-func (h *hardener) hide(key string) {
-	l := &h.src.Sandbox.Hide
-	l.Items = keep(l.Items, func(it strict.Item) bool {
-		shows := strings.HasPrefix(it.Text, "!")
-		if shows {
-			h.say("%s: %q is dropped: what is hidden stays hidden", key, it.Text)
-		}
-		return !shows
-	})
-}
-
-// record keeps it from leaving less behind than other runs.
-func (h *hardener) record(key string) {
-	if h.src.Output.Record.V == "audit" {
-		h.say("%s = %q is ignored: its runs are recorded as your others are", key, "audit")
-		h.src.Output.Record = strict.Switch{}
-	}
-}
-
-func (h *hardener) inherit(key string) {
-	l := &h.src.Env.Inherit
-	l.Items = keep(l.Items, func(it strict.Item) bool {
-		secret := LooksSecret(it.Text)
-		if secret {
-			h.say("%s: %q is dropped: it looks like a secret", key, it.Text)
-		}
-		return !secret
-	})
-}
-
-func (h *hardener) list(key string, l *strict.List) {
-	l.Items = keep(l.Items, func(it strict.Item) bool { return h.plain(key+": "+strconv.Quote(it.Text), it.Text) })
-}
-
-func (h *hardener) set(key string) {
-	t := &h.src.Env.Set
-	t.Entries = keep(t.Entries, func(e strict.Entry[string]) bool { return h.plain(strict.Join("env", "set", e.Key), e.Value) })
-}
-
-func (h *hardener) mounts(string) {
+func (h *hardener) mounts(strict.Key) {
 	t := &h.src.Mounts
 	t.Entries = slices.Clone(t.Entries)
 	for i := range t.Entries {
@@ -152,13 +120,18 @@ func (h *hardener) mounts(string) {
 		}
 	}
 	t.Entries = keep(t.Entries, func(e strict.Entry[mountSpec]) bool {
-		return h.plain(strict.Join("mounts", e.Key), e.Key, e.Value.Dest.V)
+		why := foreign(e.Key, e.Value.Dest.V)
+		if why != "" {
+			h.say("%s is dropped: %s", strict.Join("mounts", e.Key), why)
+		}
+		return why == ""
 	})
 }
 
-// plain reports whether values use only what a remote profile may know of the
-// environment.
-func (h *hardener) plain(what string, values ...string) bool {
+// variables are values that use more than a remote profile may know of the environment.
+func variables(p strict.Part) string { return foreign(p.Text) }
+
+func foreign(values ...string) string {
 	var asked []string
 	x := expander{home: "/", workdir: "/", workspaces: "/", lookup: func(name string) (string, bool) {
 		if _, ok := remoteLookup(func(string) (string, bool) { return "", true })(name); !ok && !slices.Contains(asked, name) {
@@ -169,10 +142,10 @@ func (h *hardener) plain(what string, values ...string) bool {
 	for _, v := range values {
 		_, _ = x.expand(v, tilde|vars|workdir|workspaces) // what is malformed is told when it is resolved
 	}
-	if len(asked) > 0 {
-		h.say("%s is dropped: a remote profile knows HOME, USER and UID, not %s", what, strings.Join(asked, ", "))
+	if len(asked) == 0 {
+		return ""
 	}
-	return len(asked) == 0
+	return "a remote profile knows HOME, USER and UID, not " + strings.Join(asked, ", ")
 }
 
 // remoteLookup is the environment as a remote profile may know it.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
+
+	"github.com/enr/inner/profile/strict"
 )
 
 // Container reports whether a box may be made from an image instead of this computer's
@@ -14,9 +16,9 @@ func (rc RunConfig) Container() bool { return rc.Backend != "bwrap" && rc.Image 
 var imageForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9][a-z0-9._:/-]*@)?sha256:[0-9a-f]{64}$`) })
 
 // image refuses an image that is not named by its digest: its name could come to mean another one.
-func (v *validator) image(s *source, key string) {
-	if i := s.Sandbox.Image; i.V != "" && !imageForm().MatchString(i.V) {
-		v.add(i.At, key, fmt.Sprintf("%q does not name an image by its digest", i.V), `write it like "docker.io/library/python@sha256:…" (podman images --digests)`)
+func (v *validator) image(key string, p strict.Part) {
+	if p.Text != "" && !imageForm().MatchString(p.Text) {
+		v.add(p.At, key, fmt.Sprintf("%q does not name an image by its digest", p.Text), `write it like "docker.io/library/python@sha256:…" (podman images --digests)`)
 	}
 }
 

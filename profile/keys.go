@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"github.com/enr/inner/profile/strict"
 )
 
 // keyRule is all that inner knows of one key of the language, besides its type (schema.go) and
@@ -12,19 +14,20 @@ import (
 type keyRule struct {
 	key string
 
-	check func(v *validator, s *source, key string) // finds what is wrong with the value in one file
-	take  func(r *resolver)                         // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
+	whole func(v *validator, s *source, key string)     // finds what is wrong with the key in one file, besides its words
+	check func(v *validator, key string, p strict.Part) // and with each value of it
+	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
 	grants string                          // the kinds of Grant that come from the key, see OriginsOf
 	beyond string                          // those of them that reach beyond the box, see Dangerous
 	say    func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
 
-	container says                          // why no container engine can hold it; nil: the plan shows that
-	remote    func(h *hardener, key string) // what becomes of it in a profile from a URL
+	container says                            // why no container engine can hold it; nil: the plan shows that
+	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL
 }
 
 // kept is for what a profile from a URL may say.
-func kept(*hardener, string) {}
+func kept(*hardener, strict.Key) {}
 
 // says is what there is to say about a box, "" when there is nothing, and the name to say it of
 // when that is not the key.

@@ -2,8 +2,6 @@ package profile
 
 import (
 	"time"
-
-	"github.com/enr/inner/profile/strict"
 )
 
 // The rows of keyRules for [mounts], [env], [git], and for the program and what it leaves.
@@ -12,7 +10,7 @@ func environmentRules() []keyRule {
 	return []keyRule{
 		{ // what shows a hidden resource elsewhere is refused for every profile
 			key:    "mounts",
-			check:  func(v *validator, s *source, _ string) { v.mounts(s.Mounts) },
+			whole:  (*validator).mounts,
 			grants: "writes reads copies hides",
 			say:    (*granter).folders, // and of all other keys that are about files
 			remote: (*hardener).mounts,
@@ -21,37 +19,37 @@ func environmentRules() []keyRule {
 		{
 			key:    "env.clearenv",
 			grants: "passes",
-			remote: switchOff("your environment stays outside", false, func(s *source) *strict.Bool { return &s.Env.Clearenv }),
+			remote: dropped("your environment stays outside", "false"),
 		},
 		{
 			key:    "env.inherit",
 			check:  (*validator).inherit,
 			grants: "secret passes",
 			say:    (*granter).variables, // and of the other keys of [env]
-			remote: (*hardener).inherit,
+			remote: each(secret),
 		},
 		{
 			key:    "env.set",
 			check:  (*validator).set,
 			grants: "sets",
-			remote: (*hardener).set,
+			remote: each(variables),
 		},
 		{
 			key:    "env.path_prepend",
 			check:  (*validator).pathPrepend,
 			grants: "path",
-			remote: func(h *hardener, key string) { h.list(key, &h.src.Env.PathPrepend) },
+			remote: each(variables),
 		},
 
 		{
 			key:    "git.strip_sections",
-			check:  func(v *validator, s *source, key string) { v.filled(s.Git.StripSections, key) },
+			check:  (*validator).filled,
 			take:   (*resolver).git,
 			grants: "git layer",
 			say:    (*granter).git,
 			remote: kept,
 		},
-		{key: "git.overrides", check: (*validator).gitOverrides, grants: "git layer", remote: kept},
+		{key: "git.overrides", check: (*validator).gitOverride, grants: "git layer", remote: kept},
 	}
 }
 
@@ -64,8 +62,8 @@ func programRules() []keyRule {
 		{key: "entrypoint.cursor_fix", remote: kept},
 		{
 			key:    "entrypoint.workdir",
-			check:  func(v *validator, s *source, key string) { v.text(s.Entrypoint.Workdir, key) },
-			remote: reset("it works where you are", func(s *source) *strict.String { return &s.Entrypoint.Workdir }),
+			check:  (*validator).text,
+			remote: dropped("it works where you are"),
 		},
 		{
 			key:    "entrypoint.history",
@@ -85,13 +83,13 @@ func programRules() []keyRule {
 		},
 		{
 			key:    "output.log",
-			check:  func(v *validator, s *source, key string) { v.text(s.Output.Log, key) },
+			check:  (*validator).text,
 			grants: "writes",
-			remote: reset("the log is kept where your others are", func(s *source) *strict.String { return &s.Output.Log }),
+			remote: dropped("the log is kept where your others are"),
 		},
 		{
 			key:    "output.timeout_seconds",
-			check:  (*validator).timeout,
+			whole:  (*validator).timeout,
 			grants: "limit",
 			take: func(r *resolver) {
 				out := &r.rc.Output
@@ -110,7 +108,7 @@ func programRules() []keyRule {
 				r.rc.Output.Record, r.rc.Output.Audit = r.s.Output.Record.V == "true", r.s.Output.Record.V == "audit"
 			},
 			grants: "writes",
-			remote: (*hardener).record,
+			remote: dropped("its runs are recorded as your others are", "audit"),
 		},
 		{
 			key:    "output.review",
@@ -147,11 +145,11 @@ func programRules() []keyRule {
 			container: imagePrograms,
 			remote:    kept,
 		},
-		{key: "noop.message", check: (*validator).messages, remote: kept},
+		{key: "noop.message", check: (*validator).rule, remote: kept},
 
 		{ // run in the box, by inner verify only
 			key:   "verify.custom.checks",
-			check: (*validator).checks,
+			whole: (*validator).checks,
 			take: func(r *resolver) {
 				for _, c := range r.s.Verify.Custom.Checks.Rows {
 					r.rc.Checks = append(r.rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})

@@ -6,21 +6,18 @@ import "github.com/enr/inner/profile/strict"
 
 func generalRules() []keyRule {
 	return []keyRule{
-		{key: "schema_version", check: (*validator).version, remote: kept},
+		{key: "schema_version", whole: (*validator).version, remote: kept},
 		{key: "name", check: (*validator).name, remote: kept},
 		{key: "description", remote: kept},
 		{key: "extends", remote: kept}, // Loader takes global names only; elsewhere the profile travels as one file
 		{
 			key:    "workspaces_path",
-			check:  func(v *validator, s *source, key string) { v.text(s.WorkspacesPath, key) },
-			remote: reset("a remote profile does not choose where folders are created", func(s *source) *strict.String { return &s.WorkspacesPath }),
+			check:  (*validator).text,
+			remote: dropped("a remote profile does not choose where folders are created"),
 		},
 		{key: "experimental", remote: kept},
 		{
-			key: "capabilities",
-			check: func(v *validator, s *source, key string) {
-				v.names(s.Capabilities, key, v.capabilities(s.Capabilities))
-			},
+			key:    "capabilities",
 			take:   func(r *resolver) { r.rc.Capabilities = r.s.Capabilities.Texts() },
 			grants: "capability",
 			say: func(g *granter, rc *RunConfig) {
@@ -35,10 +32,15 @@ func generalRules() []keyRule {
 			grants: "login",
 			beyond: "login",
 			say:    (*granter).login,
-			remote: switchOff("a login is not written back", true, func(s *source) *strict.Bool { return &s.SyncCredentials }),
+			remote: dropped("a login is not written back", "true"),
 		},
 
-		{key: "shim.commands", check: (*validator).commands, remote: kept}, // claims nothing: a URL is typed, and nobody types in a pod
+		{ // claims nothing: a URL is typed, and nobody types in a pod
+			key:    "shim.commands",
+			whole:  (*validator).commands,
+			check:  func(v *validator, key string, p strict.Part) { v.judge(p.At, key, CheckCommand(p.Text)) },
+			remote: kept,
+		},
 		{key: "shim.when", remote: kept},
 	}
 }
@@ -48,23 +50,23 @@ func networkRules() []keyRule {
 		{key: "sandbox.network", grants: "network", remote: kept},
 		{
 			key:    "sandbox.network_mode",
-			check:  (*validator).networkMode,
+			whole:  (*validator).networkMode,
 			grants: "network",
 			say:    (*granter).network,
 			remote: kept,
 		},
-		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: (*hardener).networkAllow},
+		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: each(near)},
 		{
 			key:    "sandbox.publish",
-			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.Publish, key) },
+			check:  (*validator).port,
 			grants: "network",
-			remote: dropAll("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish }),
+			remote: dropped("nothing of it listens on your computer"),
 		},
 		{
 			key:    "sandbox.host_ports",
-			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.HostPorts, key) },
+			check:  (*validator).port,
 			grants: "network",
-			remote: dropAll("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts }),
+			remote: dropped("the services of your computer stay yours"),
 		},
 	}
 }
@@ -84,11 +86,10 @@ func sandboxRules() []keyRule {
 				}
 			},
 			container: when("a container has no display", clipboard),
-			remote:    switchOff("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard }),
+			remote:    dropped("the clipboard stays yours", "true"),
 		},
 		{
 			key:    "sandbox.devices",
-			check:  func(v *validator, s *source, key string) { v.names(s.Sandbox.Devices, key, deviceNames()) },
 			take:   func(r *resolver) { r.rc.Devices = r.s.Sandbox.Devices.Texts() },
 			grants: "device",
 			beyond: "device",
@@ -96,11 +97,10 @@ func sandboxRules() []keyRule {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
 			container: when("the devices of a container are its engine's", devices),
-			remote:    dropAll("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices }),
+			remote:    dropped("the devices of your computer stay yours"),
 		},
 		{
 			key:    "sandbox.allow",
-			check:  func(v *validator, s *source, key string) { v.names(s.Sandbox.Allow, key, AllowKeys()) },
 			take:   (*resolver).allow,
 			grants: "secret layer",
 			beyond: "secret",
@@ -108,19 +108,19 @@ func sandboxRules() []keyRule {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
 			container: nestedContainers,
-			remote:    (*hardener).allow,
+			remote:    each(notAllowed),
 		},
 		{key: "sandbox.base", grants: "reads writes", remote: kept},
 		{key: "sandbox.workdir_mode", grants: "writes reads", remote: kept},
 		{
 			key:    "sandbox.writable",
-			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Writable, key, true) },
+			check:  (*validator).inside,
 			grants: "writes",
 			remote: kept, // of the folder where the person is, and shown
 		},
 		{
 			key:    "sandbox.keep",
-			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Keep, key, false) },
+			check:  (*validator).inside,
 			grants: "writes",
 			remote: kept,
 		},
@@ -130,14 +130,14 @@ func sandboxRules() []keyRule {
 			key:    "sandbox.home_allow",
 			check:  (*validator).homeAllow,
 			grants: "reads",
-			remote: func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) },
+			remote: each(variables),
 		},
 		{
 			key:    "sandbox.hide",
 			check:  (*validator).hide,
 			grants: "hides",
 			say:    (*granter).hide,
-			remote: (*hardener).hide, // a variable it may not use is an error: what narrows is not dropped
+			remote: each(revealing), // a variable it may not use is an error: what narrows is not dropped
 		},
 		{
 			key:    "sandbox.git_dir",
@@ -145,7 +145,7 @@ func sandboxRules() []keyRule {
 			grants: "layer",
 			beyond: "layer",
 			say:    (*granter).layers, // of all keys that are about one
-			remote: reset("what it changes in git is checked", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
+			remote: dropped("what it changes in git is checked", "rw"),
 		},
 		{
 			key:       "sandbox.proc",
@@ -163,7 +163,7 @@ func sandboxRules() []keyRule {
 		},
 		{
 			key:    "sandbox.limits.memory",
-			check:  func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.problems) }, // of all limits
+			whole:  func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.problems) }, // of all limits
 			grants: "limit",
 			say:    (*granter).limits,
 			remote: kept,

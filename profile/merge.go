@@ -13,19 +13,17 @@ func merge(base, child *source) strict.Problems {
 	if child.Sandbox.Network.Set || child.Sandbox.NetworkMode.Set {
 		base.Sandbox.Network, base.Sandbox.NetworkMode = strict.Bool{}, strict.String{}
 	}
-	if mode, l := networkOf(&child.Sandbox), &base.Sandbox.NetworkAllow; mode == NetOff || mode == NetFull {
+	if mode := networkOf(&child.Sandbox); mode == NetOff || mode == NetFull {
 		// A list of hosts belongs to the mode that reads it; exceptions stay.
-		l.Items = keep(l.Items, refuses)
-		l.Set = len(l.Items) > 0
+		base.Sandbox.NetworkAllow.Keep(func(p strict.Part) bool { return refuses(p.Text) })
 	}
-	allow := &base.Sandbox.Allow
-	allow.Items = keep(allow.Items, func(it strict.Item) bool { return !slices.Contains(child.without, it.Text) })
+	base.Sandbox.Allow.Keep(func(p strict.Part) bool { return !slices.Contains(child.without, p.Text) })
 	base.former = slices.Concat(base.former, child.former)
 	return strict.Merge(base, child)
 }
 
 // refuses reports whether an item of network_allow is a host that cannot be reached.
-func refuses(it strict.Item) bool { return strings.HasPrefix(it.Text, "!") }
+func refuses(item string) bool { return strings.HasPrefix(item, "!") }
 
 // keep returns the items of a list that are to stay. The list itself, which others may share,
 // is not changed.

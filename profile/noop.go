@@ -50,46 +50,27 @@ func words(rule string) []string {
 // rule is the one spelling of a rule by which rules are compared.
 func rule(text string) string { return strings.Join(words(text), " ") }
 
-func (v *validator) blocked(s *source, key string) {
-	for _, it := range s.Noop.Block.Items {
-		v.rule(it.At, key, strings.TrimPrefix(it.Text, "-"))
-	}
+func (v *validator) blocked(key string, p strict.Part) {
+	v.rule(key, strict.Part{Key: strings.TrimPrefix(p.Text, "-"), At: p.At})
 }
 
-func (v *validator) rewritten(s *source, key string) {
-	for _, e := range s.Noop.Rewrite.Entries {
-		at := key + "." + strict.Join(e.Key)
-		if v.removal(e.At, at, e.Key, e.Value) {
-			continue
-		}
-		v.rule(e.At, at, e.Key)
-		if err := checkTarget(e.Value); err != nil {
-			v.add(e.At, at, err.Error(), "")
-		}
-	}
+func (v *validator) rewritten(key string, p strict.Part) {
+	v.rule(key, p)
+	v.judge(p.At, key, checkTarget(p.Text))
 }
 
-func (v *validator) messages(s *source, key string) {
-	for _, e := range s.Noop.Message.Entries {
-		if at := key + "." + strict.Join(e.Key); !v.removal(e.At, at, e.Key, e.Value) {
-			v.rule(e.At, at, e.Key)
-		}
-	}
-}
-
-func (v *validator) rule(at strict.Pos, key, text string) {
-	list := words(text)
+// rule checks the words that a rule is called by.
+func (v *validator) rule(key string, p strict.Part) {
+	list := words(p.Key)
 	if len(list) == 0 {
-		v.add(at, key, "a command name is empty", "")
+		v.add(p.At, key, "a command name is empty", "")
 		return
 	}
 	err := checkWord(list[0])
 	if err == nil && control(strings.Join(list, "")) {
-		err = fmt.Errorf("%q contains a control character", text)
+		err = fmt.Errorf("%q contains a control character", p.Key)
 	}
-	if err != nil {
-		v.add(at, key, err.Error(), "")
-	}
+	v.judge(p.At, key, err)
 }
 
 // checkTarget checks what a rewritten command becomes: words without any shell

@@ -62,7 +62,7 @@ func (o *Organisation) Forbids(it strict.Item, problems *strict.Problems) {
 		problems.Add(it.At, "forbid", strconv.Quote(key)+" is no key of a profile", strict.DidYouMean(key, Keys()))
 	case value == "*":
 	case key == "mounts":
-		if words := append(mountModes(), "socket"); !slices.Contains(words, value) {
+		if words := []string{string(RO), string(RW), string(SafeRW), string(Tmpfs), "socket"}; !slices.Contains(words, value) {
 			problems.Add(it.At, "forbid", fmt.Sprintf("%q is unknown", value), strict.DidYouMean(value, words))
 		}
 	default:

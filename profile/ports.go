@@ -67,19 +67,17 @@ func parsePort(text string) (Port, bool) {
 	return p, true
 }
 
-// ports checks publish or host_ports.
-func (v *validator) ports(l strict.List, key string) {
-	for _, it := range l.Items {
-		p, ok := parsePort(strings.TrimPrefix(it.Text, "-"))
-		switch {
-		case !ok:
-			v.add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
-		case p.Box == ProxyPort:
-			v.add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
-		case key == "sandbox.host_ports" && p.Box < 1024:
-			box := BoxPort(p.Box).Box
-			v.add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box))
-		}
+// port checks an entry of publish or host_ports.
+func (v *validator) port(key string, it strict.Part) {
+	p, ok := parsePort(strings.TrimPrefix(it.Text, "-"))
+	switch {
+	case !ok:
+		v.add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
+	case p.Box == ProxyPort:
+		v.add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
+	case key == "sandbox.host_ports" && p.Box < 1024:
+		box := BoxPort(p.Box).Box
+		v.add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box))
 	}
 }
 
@@ -101,7 +99,7 @@ func networkOf(s *sandboxTable) Network {
 func (r *resolver) networkLists() {
 	s, rc := &r.s.Sandbox, &r.rc
 	for _, it := range s.NetworkAllow.Items {
-		if !rc.Network.ByName() && (!refuses(it) || rc.Network == NetFull) {
+		if !rc.Network.ByName() && (!refuses(it.Text) || rc.Network == NetFull) {
 			r.add(it.At, "sandbox.network_allow", fmt.Sprintf("network_mode is %q, which reads no list", rc.Network), `network_mode = "allowlist" does`)
 			break
 		}

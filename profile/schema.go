@@ -68,9 +68,9 @@ type sandboxTable struct {
 // the mode.
 type mountSpec struct {
 	Dest strict.String `toml:"dest"`
-	Mode strict.String `toml:"mode,short"`
+	Mode strict.String `toml:"mode,short" words:"ro,rw,safe-rw,tmpfs"`
 	// Missing is what becomes of a source that is not there.
-	Missing strict.String `toml:"missing"`
+	Missing strict.String `toml:"missing" words:"error,skip,create"`
 }
 
 type envTable struct {
@@ -124,14 +124,8 @@ type verifyTable struct {
 type checkRow struct {
 	Name     strict.String `toml:"name"`
 	Cmd      strict.String `toml:"cmd"`
-	Severity strict.String `toml:"severity"`
+	Severity strict.String `toml:"severity" words:"critical,high,medium,info"`
 }
-
-// The words of what is no key of its own.
-
-func missings() []string   { return []string{"error", "skip", "create"} }
-func mountModes() []string { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
-func severities() []string { return []string{"critical", "high", "medium", "info"} }
 
 // LayerWords are the words of [sandbox] allow that switch a layer off.
 func LayerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }

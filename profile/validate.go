@@ -19,14 +19,6 @@ import (
 type validator struct {
 	problems strict.Problems
 	declared func() []string // see Loader
-
-	asked map[string][]string // the words that each key takes, when somebody wants to know (see Language)
-}
-
-func (v *validator) ask(key string, words []string) {
-	if v.asked != nil {
-		v.asked[key] = words
-	}
 }
 
 // maxProblems is how many faults of one file are told.
@@ -48,18 +40,71 @@ func (v *validator) judge(at strict.Pos, key string, err error) {
 	}
 }
 
+// source looks at each key as a whole, and at each of its values.
 func (v *validator) source(s *source) {
 	v.former(s)
 	keys := strict.Keys(s)
 	for i, r := range keyRules() {
-		if words := keys[i].Words; words != nil {
-			v.ask(r.key, words)
-			for _, p := range keys[i].Value.Parts() {
-				v.oneOf(strict.String{V: p.Text, Set: true, At: p.At}, r.key, words)
-			}
+		v.takes(keys[i], r.key)
+		if r.whole != nil {
+			r.whole(v, s, r.key)
 		}
 		if r.check != nil {
-			r.check(v, s, r.key)
+			v.each(keys[i], r.key, r.check)
+		}
+	}
+}
+
+// each has the values of a key checked, of a table each entry under its own name. One that removes
+// an entry of the base has no value.
+func (v *validator) each(k strict.Key, key string, check func(v *validator, key string, p strict.Part)) {
+	_, table := k.Value.(*strict.Table[string])
+	for _, p := range k.Value.Parts() {
+		name := key
+		if table {
+			name += "." + strict.Join(p.Key)
+		}
+		if !table || !v.removal(p.At, name, p.Key, p.Text) {
+			check(v, name, p)
+		}
+	}
+}
+
+// words are all that a key takes; nil for any.
+func (v *validator) words(k strict.Key) []string {
+	switch k.Name() {
+	case "capabilities":
+		list := Capabilities()
+		for _, p := range k.Value.Parts() {
+			if v.declared != nil && !slices.Contains(list, strings.TrimPrefix(p.Text, "-")) {
+				return append(list, v.declared()...)
+			}
+		}
+		return list
+	case "sandbox.devices":
+		return deviceNames()
+	case "sandbox.allow":
+		return AllowKeys()
+	}
+	return k.Words
+}
+
+// takes checks the values of a key against the words that it takes. In a list a leading dash
+// removes a word of the base.
+func (v *validator) takes(k strict.Key, key string) {
+	words := v.words(k)
+	_, list := k.Value.(*strict.List)
+	for _, p := range k.Value.Parts() {
+		name := p.Text
+		if list {
+			name = strings.TrimPrefix(name, "-")
+		}
+		switch {
+		case words == nil || v.full() || slices.Contains(words, name):
+		case list:
+			v.add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, words))
+		default:
+			v.add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(words)), strict.Meant("", p.Text, words))
 		}
 	}
 }
@@ -67,9 +112,6 @@ func (v *validator) source(s *source) {
 func (v *validator) commands(s *source, key string) {
 	if n := len(s.Shim.Commands.Items); n > MaxCommands {
 		v.add(s.Shim.Commands.At, key, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
-	}
-	for _, it := range s.Shim.Commands.Items {
-		v.judge(it.At, key, CheckCommand(it.Text))
 	}
 }
 
@@ -79,10 +121,9 @@ func (v *validator) timeout(s *source, key string) {
 	}
 }
 
-func (v *validator) maxOutput(s *source, key string) {
-	m := s.Output.MaxOutput
-	if n, ok := Bytes(string(m.V)); m.Set && (!ok || n > MostOutput) {
-		v.add(m.At, key, fmt.Sprintf("%q is not a size of at most 64M", m.V), `write it like "256K"`)
+func (v *validator) maxOutput(key string, p strict.Part) {
+	if n, ok := Bytes(p.Text); !ok || n > MostOutput {
+		v.add(p.At, key, fmt.Sprintf("%q is not a size of at most 64M", p.Text), `write it like "256K"`)
 	}
 }
 
@@ -90,7 +131,6 @@ func (v *validator) maxOutput(s *source, key string) {
 const MaxSeconds = 10 * 365 * 24 * 3600
 
 func (v *validator) version(s *source, key string) {
-	v.ask(key, []string{"1"})
 	switch sv := s.SchemaVersion; {
 	case !sv.Set && slices.ContainsFunc(v.problems, func(p strict.Problem) bool { return p.Key == key }):
 	case !sv.Set:
@@ -100,22 +140,10 @@ func (v *validator) version(s *source, key string) {
 	}
 }
 
-func (v *validator) name(s *source, key string) {
-	if s.Name.V != "" {
-		v.judge(s.Name.At, key, CheckName(s.Name.V))
+func (v *validator) name(key string, p strict.Part) {
+	if p.Text != "" {
+		v.judge(p.At, key, CheckName(p.Text))
 	}
-}
-
-// capabilities returns the names a list of capabilities may hold.
-func (v *validator) capabilities(l strict.List) []string {
-	words := Capabilities()
-	builtin := func(it strict.Item) bool { return slices.Contains(words, strings.TrimPrefix(it.Text, "-")) }
-	for _, it := range l.Items {
-		if v.declared != nil && !builtin(it) {
-			return append(words, v.declared()...)
-		}
-	}
-	return words
 }
 
 func (v *validator) networkMode(s *source, key string) {
@@ -125,24 +153,19 @@ func (v *validator) networkMode(s *source, key string) {
 	}
 }
 
-func (v *validator) homeAllow(s *source, key string) {
-	v.filled(s.Sandbox.HomeAllow, key)
-	for _, it := range s.Sandbox.HomeAllow.Items {
-		if strings.HasPrefix(it.Text, "@") && it.Text != Toolchains {
-			v.add(it.At, key, fmt.Sprintf("%q is not a group", it.Text), `the only one is "`+Toolchains+`"`)
-		}
+func (v *validator) homeAllow(key string, p strict.Part) {
+	if v.filled(key, p); strings.HasPrefix(p.Text, "@") && p.Text != Toolchains {
+		v.add(p.At, key, fmt.Sprintf("%q is not a group", p.Text), `the only one is "`+Toolchains+`"`)
 	}
 }
 
-func (v *validator) hide(s *source, key string) {
-	v.filled(s.Sandbox.Hide, key)
-	for _, it := range s.Sandbox.Hide.Items {
-		if name, ok := strict.Removal(it.Text); ok && name != "" {
-			continue // what the base has was looked at there
-		}
-		_, err := gitignore.Absolute("/", it.Text)
-		v.judge(it.At, key, err)
+func (v *validator) hide(key string, p strict.Part) {
+	v.filled(key, p)
+	if name, ok := strict.Removal(p.Text); ok && name != "" {
+		return // what the base has was looked at there
 	}
+	_, err := gitignore.Absolute("/", p.Text)
+	v.judge(p.At, key, err)
 }
 
 // maxMounts bounds the work of putting mounts in order, and is far more than
@@ -157,7 +180,8 @@ const MaxCommands = 256
 // they do.
 const maxEntries = 1024
 
-func (v *validator) mounts(t strict.Table[mountSpec]) {
+func (v *validator) mounts(s *source, _ string) {
+	t := s.Mounts
 	if len(t.Entries) > maxMounts {
 		v.add(t.At, "mounts", fmt.Sprintf("has %d entries, more than %d", len(t.Entries), maxMounts), "")
 	}
@@ -174,12 +198,19 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 		case control(e.Key):
 			v.add(e.At, key, "the path contains a control character", "")
 		}
-		v.oneOf(e.Value.Mode, key, mountModes())
-		v.oneOf(e.Value.Missing, key+".missing", missings())
+		for _, k := range strict.Keys(&e.Value) {
+			name := key
+			if !k.Short {
+				name += "." + k.Name()
+			}
+			v.takes(k, name)
+		}
 		if d := e.Value.Dest; d.Set && d.V == "" {
 			v.add(d.At, key, "dest is empty", "leave it out to mount at the same path")
 		}
-		v.text(e.Value.Dest, key)
+		for _, p := range e.Value.Dest.Parts() {
+			v.text(key, p)
+		}
 	}
 }
 
@@ -197,36 +228,25 @@ func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	return true
 }
 
-func (v *validator) inherit(s *source, key string) {
-	for _, it := range s.Env.Inherit.Items {
-		name := strings.TrimPrefix(it.Text, "-")
-		switch {
-		case name == "*":
-			v.add(it.At, key, `"*" is every variable`, "write clearenv = false")
-		case !isVariable(strings.ReplaceAll(name, "*", "X")):
-			v.add(it.At, key, fmt.Sprintf("%q is not the name of a variable", it.Text), "")
-		}
+func (v *validator) inherit(key string, p strict.Part) {
+	name := strings.TrimPrefix(p.Text, "-")
+	switch {
+	case name == "*":
+		v.add(p.At, key, `"*" is every variable`, "write clearenv = false")
+	case !isVariable(strings.ReplaceAll(name, "*", "X")):
+		v.add(p.At, key, fmt.Sprintf("%q is not the name of a variable", p.Text), "")
 	}
 }
 
-func (v *validator) set(s *source, key string) {
-	for _, e := range s.Env.Set.Entries {
-		at := key + "." + strict.Join(e.Key)
-		if v.removal(e.At, at, e.Key, e.Value) {
-			continue
-		}
-		if why := badVariable(e.Key); why != "" {
-			v.add(e.At, at, why, "")
-		}
+func (v *validator) set(key string, p strict.Part) {
+	if why := badVariable(p.Key); why != "" {
+		v.add(p.At, key, why, "")
 	}
 }
 
-func (v *validator) pathPrepend(s *source, key string) {
-	v.filled(s.Env.PathPrepend, key)
-	for _, it := range s.Env.PathPrepend.Items {
-		if strings.Contains(it.Text, ":") {
-			v.add(it.At, key, fmt.Sprintf("%q contains a colon", it.Text), "one folder for each item")
-		}
+func (v *validator) pathPrepend(key string, p strict.Part) {
+	if v.filled(key, p); strings.Contains(p.Text, ":") {
+		v.add(p.At, key, fmt.Sprintf("%q contains a colon", p.Text), "one folder for each item")
 	}
 }
 
@@ -252,36 +272,26 @@ func badVariable(name string) string {
 	return ""
 }
 
-func (v *validator) gitOverrides(s *source, key string) {
-	for _, e := range s.Git.Overrides.Entries {
-		at := key + "." + strict.Join(e.Key)
-		if v.removal(e.At, at, e.Key, e.Value) {
-			continue
-		}
-		if _, err := gitconfig.Canonical(e.Key); err != nil {
-			v.add(e.At, at, err.Error(), `write it like "push.default"`)
-		} else if control(e.Key) || strings.ContainsRune(e.Value, 0) {
-			v.add(e.At, at, "contains a control character", "")
-		}
+func (v *validator) gitOverride(key string, p strict.Part) {
+	if _, err := gitconfig.Canonical(p.Key); err != nil {
+		v.add(p.At, key, err.Error(), `write it like "push.default"`)
+	} else if control(p.Key) || strings.ContainsRune(p.Text, 0) {
+		v.add(p.At, key, "contains a control character", "")
 	}
 }
 
-func (v *validator) program(s *source, key string) {
-	cmd := s.Entrypoint.Cmd
-	if why := badProgram(cmd.V); cmd.V != "" && why != "" {
-		v.add(cmd.At, key, why, "")
+func (v *validator) program(key string, p strict.Part) {
+	if why := badProgram(p.Text); why != "" {
+		v.add(p.At, key, why, "")
 	}
-	if words := strings.Fields(cmd.V); len(words) > 1 && !strings.Contains(cmd.V, "/") {
-		v.add(cmd.At, key, fmt.Sprintf("%q is a command line, and not a program", cmd.V), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
+	if words := strings.Fields(p.Text); len(words) > 1 && !strings.Contains(p.Text, "/") {
+		v.add(p.At, key, fmt.Sprintf("%q is a command line, and not a program", p.Text), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
 	}
 }
 
-func (v *validator) history(s *source, key string) {
-	v.filled(s.Entrypoint.History, key)
-	for _, it := range s.Entrypoint.History.Items {
-		if strings.ContainsFunc(it.Text, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-			v.add(it.At, key, fmt.Sprintf("%q contains a control character", it.Text), "")
-		}
+func (v *validator) history(key string, p strict.Part) {
+	if strings.TrimSpace(p.Text) == "" || control(strings.ReplaceAll(p.Text, "\t", "")) {
+		v.filled(key, p)
 	}
 }
 
@@ -321,65 +331,40 @@ func (v *validator) check(c checkRow, key string, at strict.Pos) {
 	if c.Cmd.V == "" {
 		v.add(at, key, fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
 	}
-	v.oneOf(c.Severity, key+".severity", severities())
-}
-
-// oneOf checks a word against the ones its key takes.
-func (v *validator) oneOf(s strict.String, key string, words []string) {
-	v.ask(key, words)
-	if s.Set && !slices.Contains(words, s.V) {
-		v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, quotedList(words)), strict.Meant("", s.V, words))
+	for _, k := range strict.Keys(&c) {
+		v.takes(k, key+"."+k.Name())
 	}
 }
 
-// names checks the words of a list against the ones its key takes. A leading
-// dash removes a word of the base.
-func (v *validator) names(l strict.List, key string, words []string) {
-	v.ask(key, words)
-	for _, it := range l.Items {
-		if v.full() {
-			return
-		}
-		if name := strings.TrimPrefix(it.Text, "-"); !slices.Contains(words, name) {
-			v.add(it.At, key, fmt.Sprintf("unknown name %q", it.Text), strict.DidYouMean(name, words))
-		}
+// filled refuses empty items and control characters.
+func (v *validator) filled(key string, p strict.Part) {
+	if strings.TrimSpace(p.Text) == "" {
+		v.add(p.At, key, "contains an empty item", "")
+	} else {
+		v.text(key, p)
 	}
 }
 
-// filled refuses empty items and control characters other than tabs.
-func (v *validator) filled(l strict.List, key string) {
-	for _, it := range l.Items {
-		switch {
-		case strings.TrimSpace(it.Text) == "":
-			v.add(it.At, key, "contains an empty item", "")
-		case key != "entrypoint.history" && control(it.Text):
-			v.add(it.At, key, fmt.Sprintf("%q contains a control character", it.Text), "")
-		}
-	}
-}
-
-// text refuses control characters in a path.
-func (v *validator) text(s strict.String, key string) {
-	if control(s.V) {
-		v.add(s.At, key, fmt.Sprintf("%q contains a control character", s.V), "")
+// text refuses control characters.
+func (v *validator) text(key string, p strict.Part) {
+	if control(p.Text) {
+		v.add(p.At, key, fmt.Sprintf("%q contains a control character", p.Text), "")
 	}
 }
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-func (v *validator) networkAllow(s *source, key string) {
-	for _, it := range s.Sandbox.NetworkAllow.Items {
-		parse := hosts.ParseAllow
-		text, refuses := strings.CutPrefix(strings.TrimPrefix(it.Text, "-"), "!")
-		if refuses {
-			parse = hosts.Parse
+func (v *validator) networkAllow(key string, p strict.Part) {
+	parse := hosts.ParseAllow
+	text, refuses := strings.CutPrefix(strings.TrimPrefix(p.Text, "-"), "!")
+	if refuses {
+		parse = hosts.Parse
+	}
+	if _, err := parse(text); err != nil {
+		hint := ""
+		if group, ok := strings.CutPrefix(text, "@"); ok {
+			hint = strict.Meant("@", group, hosts.Groups())
 		}
-		if _, err := parse(text); err != nil {
-			hint := ""
-			if group, ok := strings.CutPrefix(text, "@"); ok {
-				hint = strict.Meant("@", group, hosts.Groups())
-			}
-			v.add(it.At, key, err.Error(), hint)
-		}
+		v.add(p.At, key, err.Error(), hint)
 	}
 }

@@ -21,24 +21,21 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// inside checks the paths of a list: relative, and in the folder. Without deep they are
-// names of entries of it.
-func (v *validator) inside(l strict.List, key string, deep bool) {
-	v.filled(l, key)
-	for _, it := range l.Items {
-		text := strings.TrimPrefix(it.Text, "-") // a removal
-		clean := filepath.Clean(text)
-		switch {
-		case strings.TrimSpace(text) == "":
-		case filepath.IsAbs(text) || strings.HasPrefix(text, "~") || strings.Contains(text, "$"):
-			v.add(it.At, key, fmt.Sprintf("%q is not relative to the working folder", it.Text), `[mounts] takes other places`)
-		case clean == "." || !filepath.IsLocal(clean):
-			v.add(it.At, key, fmt.Sprintf("%q is not in the working folder", it.Text), "")
-		case slices.Contains(strings.Split(text, "/"), ".."): // which leads elsewhere after a link
-			v.add(it.At, key, fmt.Sprintf("%q goes back up", it.Text), "write "+strconv.Quote(clean))
-		case !deep && strings.Contains(clean, "/"):
-			v.add(it.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", it.Text), "")
-		}
+// inside checks a path of writable: relative, and in the folder.
+func (v *validator) inside(key string, p strict.Part) {
+	v.filled(key, p)
+	text := strings.TrimPrefix(p.Text, "-") // a removal
+	clean := filepath.Clean(text)
+	switch {
+	case strings.TrimSpace(text) == "":
+	case filepath.IsAbs(text) || strings.HasPrefix(text, "~") || strings.Contains(text, "$"):
+		v.add(p.At, key, fmt.Sprintf("%q is not relative to the working folder", p.Text), `[mounts] takes other places`)
+	case clean == "." || !filepath.IsLocal(clean):
+		v.add(p.At, key, fmt.Sprintf("%q is not in the working folder", p.Text), "")
+	case slices.Contains(strings.Split(text, "/"), ".."): // which leads elsewhere after a link
+		v.add(p.At, key, fmt.Sprintf("%q goes back up", p.Text), "write "+strconv.Quote(clean))
+	case key == "sandbox.keep" && strings.Contains(clean, "/"): // which has names of entries
+		v.add(p.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", p.Text), "")
 	}
 }
 

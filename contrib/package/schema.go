@@ -15,19 +15,15 @@ type node map[string]any
 // schema describes the profile language to editors: keys, types and words. What it refuses, the
 // loader refuses too; the loader refuses more.
 func schema() ([]byte, error) {
-	keys, words := profile.Language()
-	root := describer(words).table("", keys)
+	root := table("", profile.Language())
 	root["$schema"], root["title"] = "http://json-schema.org/draft-07/schema#", "a profile of inner"
 	root["required"] = []string{"schema_version"}
 	data, err := json.MarshalIndent(root, "", "  ")
 	return append(data, '\n'), err
 }
 
-// describer knows the words of keys.
-type describer map[string][]string
-
 // table is the schema of a table with these keys, whose own key is prefix.
-func (d describer) table(prefix string, keys []strict.Key) node {
+func table(prefix string, keys []strict.Key) node {
 	object := func() node { return node{"type": "object", "properties": node{}, "additionalProperties": false} }
 	root := object()
 	whole := root
@@ -39,7 +35,7 @@ func (d describer) table(prefix string, keys []strict.Key) node {
 			}
 			properties = properties[part].(node)["properties"].(node)
 		}
-		of := d.refined(prefix+k.Name(), k.Value)
+		of := refined(prefix+k.Name(), k.Value, k.Words)
 		if properties[k.Path[len(k.Path)-1]] = of; k.Short {
 			whole = node{"anyOf": []node{of, root}}
 		}
@@ -48,15 +44,11 @@ func (d describer) table(prefix string, keys []strict.Key) node {
 }
 
 // refined is the schema of what v points to, with what is known of a key besides its type.
-func (d describer) refined(key string, v any) node {
-	n := d.plain(key, v)
-	if strings.HasPrefix(key, "mounts.") { // the validator calls the mode by its path
-		key = strings.TrimSuffix(key, ".mode")
-	}
-	asked, known := d[key]
+func refined(key string, v any, words []string) node {
+	n := plain(key, v)
 	switch {
 	case key == "capabilities": // a user may declare others
-		n["items"] = node{"type": "string", "examples": asked}
+		n["items"] = node{"type": "string", "examples": words}
 	case key == "output.record":
 		n["examples"] = []any{true, false, "audit"}
 	case key == "output.timeout_seconds":
@@ -65,18 +57,18 @@ func (d describer) refined(key string, v any) node {
 		n["patternProperties"] = node{"^-": node{"type": []string{"string", "object"}, "maxLength": 0}}
 	case key == "verify.custom.checks":
 		n["items"].(node)["required"] = []string{"name", "cmd"}
-	case known && n["type"] == "array":
+	case words != nil && n["type"] == "array":
 		n["items"] = node{"type": "string", "anyOf": []node{
-			{"enum": asked},
-			{"pattern": "^-(" + strings.Join(asked, "|") + ")$"},
+			{"enum": words},
+			{"pattern": "^-(" + strings.Join(words, "|") + ")$"},
 		}}
-	case known && n["type"] == "string":
-		n["enum"] = asked
+	case words != nil && n["type"] == "string":
+		n["enum"] = words
 	}
 	return n
 }
 
-func (d describer) plain(key string, v any) node {
+func plain(key string, v any) node {
 	switch v.(type) {
 	case *strict.String, *string:
 		return node{"type": "string"}
@@ -94,10 +86,10 @@ func (d describer) plain(key string, v any) node {
 	of := func(t reflect.Type) any { return reflect.New(t).Interface() }
 	if entries, ok := reflect.TypeOf(v).Elem().FieldByName("Entries"); ok { // a Table
 		value, _ := entries.Type.Elem().FieldByName("Value")
-		return node{"type": "object", "additionalProperties": d.refined(key+"."+strict.Join("*"), of(value.Type))}
+		return node{"type": "object", "additionalProperties": refined(key+"."+strict.Join("*"), of(value.Type), nil)}
 	}
 	if rows, ok := reflect.TypeOf(v).Elem().FieldByName("Rows"); ok { // Tables
-		return node{"type": "array", "items": d.table(key+".", strict.Keys(of(rows.Type.Elem())))}
+		return node{"type": "array", "items": table(key+".", strict.Keys(of(rows.Type.Elem())))}
 	}
-	return d.table(key+".", strict.Keys(v))
+	return table(key+".", strict.Keys(v))
 }

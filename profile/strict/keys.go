@@ -30,6 +30,8 @@ type Field interface {
 	Parts() []Part
 	// Written reports whether the key is, and where.
 	Written() (at Pos, ok bool)
+	// Keep takes out the parts that ok is not true of. A list that has none left is not written.
+	Keep(ok func(Part) bool)
 
 	decode(d *decoder, n *node, path []string)
 	merge(child Field, how, key string, problems *Problems)

@@ -229,6 +229,37 @@ func (x *Tables[T]) Parts() (list []Part) {
 	return list
 }
 
+// Keep leaves the value out if ok is not true of it.
+func (x *Value[T]) Keep(ok func(Part) bool) {
+	if parts := x.Parts(); len(kept(parts, parts, ok)) < len(parts) {
+		*x = Value[T]{}
+	}
+}
+
+// Keep leaves items out.
+func (x *List) Keep(ok func(Part) bool) {
+	if items := kept(x.Items, x.Parts(), ok); len(items) < len(x.Items) {
+		x.Items, x.Set = items, len(items) > 0
+	}
+}
+
+// Keep leaves entries out.
+func (x *Table[T]) Keep(ok func(Part) bool) { x.Entries = kept(x.Entries, x.Parts(), ok) }
+
+// Keep leaves tables out.
+func (x *Tables[T]) Keep(ok func(Part) bool) { x.Rows = kept(x.Rows, x.Parts(), ok) }
+
+// kept are the items of a list of whose parts ok is true. The list, which others may share, stays
+// as it is.
+func kept[T any](list []T, parts []Part, ok func(Part) bool) (out []T) {
+	for i, x := range list {
+		if ok(parts[i]) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 func (x *Value[T]) merge(child Field, how, _ string, _ *Problems) {
 	if c := child.(*Value[T]); c.Set || how == "own" {
 		*x = *c
