@@ -3,7 +3,7 @@
 // servers. The original is never mounted. It is written in one case only: a login that
 // was renewed inside, when the profile says sync_credentials (Replace).
 //
-// A capability is a value: a new agent is a new entry in known, or a table
+// A capability is a value: a new agent is a new file in agents, or a table
 // [capability.NAME] in the user's own config.toml (Table).
 package capability
 
@@ -61,7 +61,7 @@ type Folder struct {
 	Up    bool
 	Files []File
 	Trees []string // folders copied whole, read-only, relative to the folder
-	// Scripts, when not nil, takes the settings in the clone apart: see commands.go.
+	// Scripts, when not nil, takes the settings in the clone apart: see Commands.
 	Scripts *Commands
 	Empty   []string // folders created empty
 }
@@ -71,7 +71,9 @@ type File struct {
 	Name string // in the folder; the clone has it under this name
 	// Beside is where the file is instead when the folder is at its usual place.
 	Beside string
-	Edit   Edit
+	// Edit is made in the copy; without one it has the same bytes. A file that does not exist is
+	// edited as an empty document. What is empty afterwards is left out.
+	Edit
 	// Login says that the program renews the file. In a home that stays, one that only the
 	// program changed since is kept.
 	Login bool
@@ -80,10 +82,6 @@ type File struct {
 	// Only says that the program reads it and does not write it: the copy is read-only.
 	Only bool
 }
-
-// Edit changes a document; nil copies the bytes. A file that does not exist is
-// edited as an empty document. What is empty afterwards is left out.
-type Edit func(doc map[string]any, workdir string)
 
 // Origin is what a clone is made of.
 type Origin struct {
@@ -98,24 +96,14 @@ type Origin struct {
 // Find returns the capability of that name, built in or among the declared
 // ones.
 func Find(name string, declared []Capability) (Capability, bool) {
-	for _, list := range [][]Capability{known(), declared} {
-		for _, c := range list {
-			if c.Name == name {
-				return c, true
-			}
-		}
+	if c, ok := known(name); ok {
+		return c, true
 	}
-	return Capability{}, false
-}
-
-// known is the table of agents.
-func known() []Capability {
-	return []Capability{claude(), gemini(), cursor(), codex(), opencode()}
-}
-
-// IsProgram reports whether a word is the program of an agent that inner knows.
-func IsProgram(word string) bool {
-	return slices.ContainsFunc(known(), func(c Capability) bool { return c.Program == word })
+	i := slices.IndexFunc(declared, func(c Capability) bool { return c.Name == name })
+	if i < 0 {
+		return Capability{}, false
+	}
+	return declared[i], true
 }
 
 // Place is where the clone of a folder appears in the box.
@@ -213,7 +201,7 @@ func (f Folder) explain() []string {
 		if file.Beside != "" {
 			line = "copies " + file.Beside + " as " + f.Path + "/" + file.Name
 		}
-		if file.Edit != nil {
+		if file.Any() {
 			line += ", sanitised"
 		}
 		out = append(out, line)
@@ -279,17 +267,16 @@ func (f Folder) file(o Origin, file File) string {
 }
 
 func copyFile(src, dst, workdir string, file File) error {
-	edit := file.Edit
 	data, err := files.Read(src, files.NoLinks, maxFile)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case missing && edit == nil:
+	case missing && !file.Any():
 		return nil
 	case err != nil && !missing:
 		return err
 	}
-	if edit != nil {
-		if data, err = rewrite(src, data, workdir, edit); err != nil {
+	if file.Any() {
+		if data, err = rewrite(src, data, func(doc map[string]any) { file.apply(doc, workdir) }); err != nil {
 			return err
 		}
 		if data == nil {

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
 
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 )
 
@@ -91,6 +93,26 @@ func find(t *testing.T, name string) Capability {
 		t.Fatalf("no capability %s", name)
 	}
 	return c
+}
+
+// all are the agents that inner knows. Their files have no other keys than a Capability has.
+func all(t *testing.T) (list []Capability) {
+	t.Helper()
+	files, err := fs.Glob(agents, "agents/*.toml")
+	must(t, err)
+	if len(files) != len(profile.Capabilities()) {
+		t.Errorf("files %q for the capabilities %q", files, profile.Capabilities())
+	}
+	for _, name := range profile.Capabilities() {
+		list = append(list, find(t, name))
+		text, err := agents.Open("agents/" + name + ".toml")
+		must(t, err)
+		var file agentFile
+		if err := toml.NewDecoder(text).DisallowUnknownFields().Decode(&file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	return list
 }
 
 // listing is what is in a folder, with the content of its files; JSON in its
@@ -207,8 +229,8 @@ drwx------ .local/state/opencode
 			}
 		})
 	}
-	if len(known()) != 5 {
-		t.Error("an agent of the table is not tested here")
+	if list := all(t); len(list) != 5 {
+		t.Errorf("%d agents are tested here, not 5", len(list))
 	}
 }
 
@@ -216,7 +238,7 @@ drwx------ .local/state/opencode
 // of files only those that inner itself writes.
 func TestCloneOfNothing(t *testing.T) {
 	var files []string
-	for _, c := range known() {
+	for _, c := range all(t) {
 		dst := t.TempDir()
 		if skipped, err := c.Clone(Origin{Home: t.TempDir(), Workdir: "/w"}, dst); err != nil || len(skipped) > 0 {
 			t.Fatal(c.Name, skipped, err)
@@ -405,7 +427,7 @@ hooks, status line and helpers whose scripts the box would not have are left out
 
 // What an agent needs of the network can be read, each host once, and is no group.
 func TestHosts(t *testing.T) {
-	for _, c := range known() {
+	for _, c := range all(t) {
 		if len(c.Hosts) == 0 {
 			t.Errorf("%s: no hosts: it would not work where the network is by name", c.Name)
 		}

@@ -21,14 +21,6 @@ type Commands struct {
 	Tables []string // keys of a table with a command, or of events with lists of them
 }
 
-func claudeCommands() *Commands {
-	return &Commands{
-		File:   "settings.json",
-		Texts:  []string{"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"},
-		Tables: []string{"hooks", "statusLine", "subagentStatusLine", "fileSuggestion"},
-	}
-}
-
 // maxScript bounds a script: what is larger is no script but data.
 const maxScript = 1 << 20
 

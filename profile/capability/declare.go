@@ -115,11 +115,8 @@ func (t Table) Capability(name string) Capability {
 			return out
 		}
 		for _, name := range rel(t.Copy) {
-			file := File{Name: name}
-			if keys, ok := t.Strip.Get(p + "/" + name); ok {
-				file.Edit = without(keys.Texts()...)
-			}
-			f.Files = append(f.Files, file)
+			keys, _ := t.Strip.Get(p + "/" + name)
+			f.Files = append(f.Files, File{Name: name, Edit: Edit{Strip: keys.Texts()}})
 		}
 		f.Trees, f.Empty = rel(t.Trees), rel(t.Empty)
 		c.Folders = append(c.Folders, f)

@@ -14,9 +14,9 @@ import (
 
 // rewrite lets edit change a document: TOML by its name, else JSON, in which
 // agents allow comments. A document that is empty afterwards is nil.
-func rewrite(name string, data []byte, workdir string, edit Edit) ([]byte, error) {
+func rewrite(name string, data []byte, edit func(doc map[string]any)) ([]byte, error) {
 	if strings.HasSuffix(name, ".toml") {
-		out, err := strict.Rewrite(data, func(doc map[string]any) { edit(doc, workdir) })
+		out, err := strict.Rewrite(data, edit)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not valid TOML: %w", name, err)
 		}
@@ -26,7 +26,7 @@ func rewrite(name string, data []byte, workdir string, edit Edit) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("%q is not valid JSON: %w", name, err)
 	}
-	edit(doc, workdir)
+	edit(doc)
 	if len(doc) == 0 {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func rewrite(name string, data []byte, workdir string, edit Edit) ([]byte, error
 
 // document reads one.
 func document(name string, data []byte) (doc map[string]any, err error) {
-	_, err = rewrite(name, data, "", func(is map[string]any, _ string) { doc = maps.Clone(is) })
+	_, err = rewrite(name, data, func(is map[string]any) { doc = maps.Clone(is) })
 	return doc, err
 }
 
@@ -114,37 +114,31 @@ func quoted(text []byte) int {
 	return len(text)
 }
 
-// lookup finds a value by its dotted path.
-func lookup(doc map[string]any, path string) (any, bool) {
-	parent, key := descend(doc, path)
-	if parent == nil {
-		return nil, false
+// visit calls do for each place that a dotted path leads to, in which * is any key; at is what is
+// before the path.
+func visit(doc map[string]any, path, at string, do func(parent map[string]any, key, path string)) {
+	first, rest, more := strings.Cut(path, ".")
+	for _, key := range names(doc) {
+		if first != "*" && first != key {
+			continue
+		}
+		if !more {
+			do(doc, key, at+key)
+		} else if table, ok := doc[key].(map[string]any); ok {
+			visit(table, rest, at+key+".", do)
+		}
 	}
-	v, ok := parent[key]
+}
+
+// lookup finds a value by its dotted path.
+func lookup(doc map[string]any, path string) (v any, ok bool) {
+	visit(doc, path, "", func(parent map[string]any, key, _ string) { v, ok = parent[key], true })
 	return v, ok
 }
 
-// descend returns the table that holds the last key of a dotted path, or nil.
-func descend(doc map[string]any, path string) (parent map[string]any, key string) {
-	for {
-		first, rest, more := strings.Cut(path, ".")
-		if !more {
-			return doc, first
-		}
-		if doc, _ = doc[first].(map[string]any); doc == nil {
-			return nil, ""
-		}
-		path = rest
-	}
-}
-
-// drop takes values out of a document, by their dotted paths.
-func drop(doc map[string]any, paths ...string) {
-	for _, p := range paths {
-		if parent, key := descend(doc, p); parent != nil {
-			delete(parent, key)
-		}
-	}
+// drop takes values out of a document, by a dotted path.
+func drop(doc map[string]any, path string) {
+	visit(doc, path, "", func(parent map[string]any, key, _ string) { delete(parent, key) })
 }
 
 // table returns the table of a key, making it when it is missing or no table.

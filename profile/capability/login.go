@@ -134,9 +134,8 @@ func (l *Login) Renewed(original, clone []byte, now time.Time) (merged []byte, e
 		if !sameShape(old, value) {
 			return nil, fmt.Errorf("%s is not what it was", path)
 		}
-		parent, key := descend(was, path)
 		changed = changed || path != l.Stamp && old != value
-		parent[key] = value
+		visit(was, path, "", func(parent map[string]any, key, _ string) { parent[key] = value })
 	}
 	if !changed {
 		return nil, nil

@@ -50,7 +50,7 @@ func Settle(name string, base, fresh, kept []byte) []byte {
 	}
 	was, _ := document(name, base)
 	changed := false
-	out, err := rewrite(name, kept, "", func(box map[string]any, _ string) { changed = bring(box, was, now) })
+	out, err := rewrite(name, kept, func(box map[string]any) { changed = bring(box, was, now) })
 	switch {
 	case err != nil:
 		return fresh

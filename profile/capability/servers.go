@@ -29,31 +29,15 @@ func (c Capability) Servers(o Origin) (out []Server) {
 				doc, _ = document(file.Name, data)
 			}
 			for _, path := range file.Servers {
-				each(doc, path, "", func(key, value string) {
-					out = append(out, Server{From: fmt.Sprintf("%s of %s/%s", key, f.Path, file.Name), URL: value})
+				visit(doc, path, "", func(parent map[string]any, key, path string) {
+					if url, ok := parent[key].(string); ok && url != "" {
+						out = append(out, Server{From: fmt.Sprintf("%s of %s/%s", path, f.Path, file.Name), URL: url})
+					}
 				})
 			}
 		}
 	}
 	return out
-}
-
-// each calls do for the texts at a dotted path, in which * is any key.
-func each(doc map[string]any, path, at string, do func(key, value string)) {
-	first, rest, more := strings.Cut(path, ".")
-	for _, key := range names(doc) {
-		if first != "*" && first != key {
-			continue
-		}
-		text, isText := doc[key].(string)
-		table, isTable := doc[key].(map[string]any)
-		switch {
-		case more && isTable:
-			each(table, rest, at+key+".", do)
-		case !more && isText && text != "":
-			do(at+key, text)
-		}
-	}
 }
 
 // variables reads a file of NAME=VALUE lines.
