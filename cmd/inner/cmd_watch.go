@@ -53,7 +53,7 @@ func (a *app) watch() error {
 	dirs := func() []string {
 		return []string{filepath.Join(pl.Project.Dir, "profiles"), pl.Project.Dir, a.ProfilesDir()}
 	}
-	err = watch.Watch(ctx, dirs, ready, func([]string) {
+	watch.Watch(ctx, dirs, ready, func([]string) {
 		now := a.snapshot(pl)
 		changed := a.printWatched(known, now)
 		known = now
@@ -61,10 +61,7 @@ func (a *app) watch() error {
 			a.WarnIf(a.Regenerate())
 		}
 	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // snapshot is every profile of the project, by path.

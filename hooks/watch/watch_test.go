@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,9 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // patience is how long a report may take.
@@ -42,9 +42,10 @@ func startWatch(t *testing.T, root string, dirs ...string) *watched {
 	t.Helper()
 	w := &watched{t: t, root: root, dirs: dirs}
 	ctx, cancel := context.WithCancel(t.Context())
-	ready, done := make(chan struct{}), make(chan error, 1)
+	ready, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		done <- Watch(ctx, func() []string { return w.dirs }, func() { close(ready) }, func(paths []string) {
+		defer close(done)
+		Watch(ctx, func() []string { return w.dirs }, func() { close(ready) }, func(paths []string) {
 			if !slices.IsSorted(paths) || len(slices.Compact(slices.Clone(paths))) != len(paths) || len(paths) == 0 {
 				t.Errorf("reported %q", paths)
 			}
@@ -54,16 +55,10 @@ func startWatch(t *testing.T, root string, dirs ...string) *watched {
 			w.seen = append(w.seen, paths...)
 		})
 	}()
-	select {
-	case <-ready:
-	case err := <-done:
-		t.Fatal(err)
-	}
+	<-ready
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Watch: %v", err)
-		}
+		<-done
 	})
 	return w
 }
@@ -245,9 +240,10 @@ func TestWatchFollowsNewFolders(t *testing.T) {
 	dirs := []string{filepath.Join(root, "one")}
 	reports := make(chan []string, 100)
 	ctx, cancel := context.WithCancel(t.Context())
-	ready, done := make(chan struct{}), make(chan error, 1)
+	ready, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		done <- Watch(ctx, func() []string {
+		defer close(done)
+		Watch(ctx, func() []string {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Clone(dirs)
@@ -277,35 +273,19 @@ func TestWatchFollowsNewFolders(t *testing.T) {
 		await(path)
 	}
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	<-done
 }
 
-func TestWatchErrors(t *testing.T) {
-	err := Watch(t.Context(), func() []string { return []string{"relative"} }, func() {}, func([]string) {})
-	if err == nil || err.Error() != `cannot watch "relative": the path is not absolute` {
-		t.Errorf("a relative folder: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := Watch(ctx, func() []string { return []string{"/nonexistent/x/y"} }, func() {}, func([]string) {}); err != nil {
-		t.Errorf("after the end: %v", err)
-	}
-	for errno, limit := range map[syscall.Errno]string{syscall.EMFILE: "fs.inotify.max_user_instances", syscall.ENOSPC: "fs.inotify.max_user_watches"} {
-		err := watchError(os.NewSyscallError("inotify", errno))
-		var l *LimitError
-		if !errors.As(err, &l) || l.Limit != limit || !strings.Contains(err.Error(), limit) || !strings.Contains(l.Hint(), "sudo sysctl "+limit+"=") || !errors.Is(err, errno) {
-			t.Errorf("%v: %v", errno, err)
-		}
-	}
-}
-
-// The limit itself, in a user namespace that allows no watchers at all.
+// Where the system allows no watchers at all, changes are seen as well.
 func TestWatchLimit(t *testing.T) {
 	if os.Getenv("INNER_TEST_LIMIT") != "" {
-		err := Watch(t.Context(), func() []string { return []string{"/tmp"} }, func() {}, func([]string) {})
-		fmt.Printf("LIMIT %v\n", err)
+		if _, err := fsnotify.NewWatcher(); err == nil {
+			t.Fatal("there is a watcher")
+		}
+		root := t.TempDir()
+		w := startWatch(t, root, root)
+		w.step("written", "a.toml", w.put("a.toml", "1"))
+		fmt.Println("SEEN")
 		return
 	}
 	self, err := os.Executable()
@@ -321,7 +301,7 @@ func TestWatchLimit(t *testing.T) {
 		}
 		t.Skipf("no user namespace with a limit of its own: %v", err)
 	}
-	if !strings.Contains(string(out), "LIMIT cannot watch for changes: the limit fs.inotify.max_user_instances is reached") {
+	if !strings.Contains(string(out), "SEEN") {
 		t.Errorf("got %s", out)
 	}
 }
