@@ -1,10 +1,9 @@
 package shims
 
 import (
+	"encoding/json"
 	"hash/fnv"
 	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,13 +12,7 @@ import (
 // called in circles. Another version manager's shim later on PATH may look the
 // command up on PATH again, find ours first, and call it back.
 //
-// Its value is
-//
-//	PID:MILLISECONDS:DEPTH:CALL:TRIES:PATH[:PATH...]
-//
-// written before the real program is executed: the process, when (since boot), how
-// many shims in a row, a sum of the command and its arguments, how often this very
-// call came back, and the programs tried for it, with ':' and '%' as %XX.
+// Its value is a guard as JSON, written before the real program is executed.
 //
 // A variable leaks into everything the program starts, so what it says is bound to
 // this one situation. It means nothing once loopWindow has passed. Within it:
@@ -42,97 +35,56 @@ const (
 )
 
 type guard struct {
-	pid   int
-	at    int64
-	depth int
-	call  uint64
-	tries int
-	paths []string
+	PID   int      // of the process
+	At    int64    // when, in milliseconds since boot
+	Depth int      // how many shims in a row
+	Call  uint64   // a sum of the command and its arguments
+	Tries int      // how often this very call came back
+	Paths []string // the programs tried for it; one whose name is not UTF-8 is not known again
 }
 
 // parseGuard reads the variable; anything it does not understand is nothing.
-func parseGuard(value string) guard {
-	f := strings.Split(value, ":")
-	if len(f) < 5 {
+func parseGuard(value string) (g guard) {
+	if json.Unmarshal([]byte(value), &g) != nil || g.Depth < 0 || g.Tries < 0 || len(g.Paths) > maxDepth {
 		return guard{}
-	}
-	var g guard
-	var errs [5]error
-	g.pid, errs[0] = strconv.Atoi(f[0])
-	g.at, errs[1] = strconv.ParseInt(f[1], 10, 64)
-	g.depth, errs[2] = strconv.Atoi(f[2])
-	g.call, errs[3] = strconv.ParseUint(f[3], 16, 64)
-	g.tries, errs[4] = strconv.Atoi(f[4])
-	for _, err := range errs {
-		if err != nil {
-			return guard{}
-		}
-	}
-	if g.depth < 0 || g.tries < 0 || len(f)-5 > maxDepth {
-		return guard{}
-	}
-	for _, p := range f[5:] {
-		g.paths = append(g.paths, unescape(p))
-	}
-	return g
-}
-
-// enter is the guard as a call finds it: what earlier calls left, judged now.
-func (g guard) enter(pid int, now int64, call uint64) guard {
-	if g.pid == 0 || now < g.at || now-g.at > loopWindow {
-		return guard{pid: pid, at: now, call: call}
-	}
-	if g.pid != pid || g.call != call {
-		return guard{pid: pid, at: now, call: call, depth: g.depth + 1}
-	}
-	g.at = now
-	g.depth++
-	g.tries++
-	return g
-}
-
-// skip lists the programs that have led back here often enough to be passed over.
-func (g guard) skip() []string {
-	if g.tries < maxTries {
-		return nil
-	}
-	return g.paths
-}
-
-// leave is the guard to hand to the program at path.
-func (g guard) leave(path string) guard {
-	if !slices.Contains(g.paths, path) {
-		g.paths = append(slices.Clone(g.paths), path)
 	}
 	return g
 }
 
 // String is the value of the variable.
 func (g guard) String() string {
-	var b strings.Builder
-	b.WriteString(strconv.Itoa(g.pid))
-	b.WriteByte(':')
-	b.WriteString(strconv.FormatInt(g.at, 10))
-	b.WriteByte(':')
-	b.WriteString(strconv.Itoa(g.depth))
-	b.WriteByte(':')
-	b.WriteString(strconv.FormatUint(g.call, 16))
-	b.WriteByte(':')
-	b.WriteString(strconv.Itoa(g.tries))
-	for _, p := range g.paths {
-		b.WriteByte(':')
-		b.WriteString(escape(p))
+	text, _ := json.Marshal(g) // numbers and texts always can be
+	return string(text)
+}
+
+// enter is the guard as a call finds it: what earlier calls left, judged now.
+func (g guard) enter(pid int, now int64, call uint64) guard {
+	if g.PID == 0 || now < g.At || now-g.At > loopWindow {
+		return guard{PID: pid, At: now, Call: call}
 	}
-	return b.String()
+	if g.PID != pid || g.Call != call {
+		return guard{PID: pid, At: now, Call: call, Depth: g.Depth + 1}
+	}
+	g.At = now
+	g.Depth++
+	g.Tries++
+	return g
 }
 
-// escape keeps a path from ending at its own colon.
-func escape(path string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(path, "%", "%25"), ":", "%3A")
+// skip lists the programs that have led back here often enough to be passed over.
+func (g guard) skip() []string {
+	if g.Tries < maxTries {
+		return nil
+	}
+	return g.Paths
 }
 
-func unescape(path string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(path, "%3A", ":"), "%25", "%")
+// leave is the guard to hand to the program at path.
+func (g guard) leave(path string) guard {
+	if !slices.Contains(g.Paths, path) {
+		g.Paths = append(slices.Clone(g.Paths), path)
+	}
+	return g
 }
 
 // sum identifies a call: the command and its arguments.

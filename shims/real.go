@@ -196,7 +196,7 @@ func variable(env []string, name string) string {
 func passThrough(call Call, argv, env []string, pid int, now int64) (string, []string, error) {
 	pathVar := variable(env, "PATH")
 	g := parseGuard(variable(env, LoopVar)).enter(pid, now, sum(call.Name, argv))
-	if g.depth > maxDepth {
+	if g.Depth > maxDepth {
 		return "", nil, fmt.Errorf("%q: %w (%d times in a row)", call.Name, ErrLoop, maxDepth)
 	}
 	var self []os.FileInfo
