@@ -6,10 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
 // agents has a file for each agent that inner knows, with the fields of Capability. A file says
@@ -29,7 +28,7 @@ type agentFile struct {
 func known(name string) (c Capability, ok bool) {
 	var file agentFile
 	text, err := agents.ReadFile("agents/" + name + ".toml")
-	if err != nil || toml.Unmarshal(text, &file) != nil { // tests read all
+	if err != nil || strict.Plain(text, &file) != nil { // tests read all
 		return c, false
 	}
 	c = file.Capability
