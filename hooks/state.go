@@ -38,19 +38,17 @@ package hooks
 // a new visit. When the exit status is not zero, the hook throws the answer
 // away (all but fish) and asks again only when folder or token change.
 //
-// Mark makes the token cheap to check: a second link to the state file, named
-// after its token. The shell compares the two with -ef, without reading, and
-// falls back to reading when they differ. Without it everything works, at about
+// The mark (shims.Folder.Mark) makes the token cheap to check: a second link to the
+// state file, named after its token. The shell compares the two with -ef, without reading,
+// and falls back to reading when they differ. Without it everything works, at about
 // three times the cost per prompt.
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -94,7 +92,7 @@ func ParseRequest(args []string) (Request, error) {
 type Update struct {
 	// Token is line 1 of the state file now. Empty keeps what the shell read.
 	Token string
-	// Mark is the path that Mark returned, or empty.
+	// Mark is the path of the mark, or empty.
 	Mark string
 	// Watch lists paths that exist: each is looked at for being newer than the
 	// state file, or gone. Absent lists paths that do not exist: each is looked
@@ -293,83 +291,10 @@ func firstMissing(p string) string {
 	}
 }
 
-// Mark makes a second link to the state file, so that a shell sees with one builtin test
-// whether the token is still the one it knows, and returns the link's path and that
-// token. Links for earlier tokens are removed: a shell that knows one of those finds it
-// gone and reads the file. An error means only that prompts stay slower.
-func Mark(stateFile string) (mark, token string, err error) {
-	tmp := fmt.Sprintf("%s.%d.tmp", stateFile, os.Getpid())
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", "", err
-	}
-	// The link pins one file; the token is then read from that very file.
-	if err := os.Link(stateFile, tmp); err != nil {
-		return "", "", err
-	}
-	// Renaming one link of a file over another does nothing and leaves both.
-	defer os.Remove(tmp)
-	token, err = firstLine(tmp)
-	if err != nil {
-		return "", "", err
-	}
-	mark = stateFile + "." + digest(token)
-	if err := os.Rename(tmp, mark); err != nil {
-		return "", "", err
-	}
-	removeMarks(stateFile, mark)
-	return mark, token, nil
-}
-
-// removeMarks removes the marks of earlier tokens.
-func removeMarks(stateFile, mark string) {
-	current, err := os.Stat(stateFile)
-	if err != nil {
-		return
-	}
-	old, _ := filepath.Glob(literalPattern(stateFile) + ".*")
-	for _, p := range old {
-		if p == mark || !isMark(p, stateFile) {
-			continue
-		}
-		if info, err := os.Lstat(p); err == nil && !os.SameFile(info, current) {
-			os.Remove(p)
-		}
-	}
-}
-
-// isMark reports whether p is named like a mark of stateFile.
-func isMark(p, stateFile string) bool {
-	suffix, ok := strings.CutPrefix(p, stateFile+".")
-	if !ok || len(suffix) != 16 {
-		return false
-	}
-	_, err := hex.DecodeString(suffix)
-	return err == nil
-}
-
-// firstLine returns line 1 of a file as a shell's read builtin does, without
-// the white space around it.
-func firstLine(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.TrimSpace(line), nil
-}
-
 // NewKey returns a notice key for a state described by parts, for instance a
 // project's root and the verdict on it. It differs when any part differs and
 // is never empty.
 func NewKey(parts ...string) string {
-	return digest(fmt.Sprintf("%q", parts))
-}
-
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return hex.EncodeToString(sum[:8])
 }

@@ -179,8 +179,21 @@ func TestState(t *testing.T) {
 	if !info.ModTime().Before(start) || info.ModTime().Before(start.Add(-time.Minute)) {
 		t.Errorf("checked %v, regenerated from %v", info.ModTime(), start)
 	}
+	// A shell that knows the generation finds the state under its name, as long as it is the one.
+	same := func(generation string) bool {
+		a, errA := os.Stat(f.StateFile())
+		b, errB := os.Stat(f.Mark(generation))
+		return errA == nil && errB == nil && os.SameFile(a, b)
+	}
+	if !same(first.Generation) {
+		t.Error("the state has no mark")
+	}
+	write(t, f.Mark("mine"), "", 0o600)
 	must(t, f.Bump())
 	second := f.ReadState()
+	if left, err := filepath.Glob(f.StateFile() + ".*"); same(first.Generation) || !same(second.Generation) || len(left) != 2 {
+		t.Errorf("marks %q, %v", left, err)
+	}
 	if second.Generation == first.Generation {
 		t.Error("Bump left the generation")
 	}

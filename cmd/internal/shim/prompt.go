@@ -77,10 +77,8 @@ func (p *Process) Prompt(args []string) error {
 	p.renew(req, &u, paths, start)
 	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
 	u.Names = p.watchedNames()
-	if mark, token, err := hooks.Mark(f.StateFile()); err == nil {
-		u.Mark, u.Token = mark, token
-	} else {
-		u.Token = f.ReadState().Generation
+	if u.Token = f.ReadState().Generation; files.Exists(f.Mark(u.Token)) {
+		u.Mark = f.Mark(u.Token)
 	}
 	fmt.Fprint(tell.Raw(p.stdout), hooks.Render(req.Shell, u))
 	return nil
