@@ -8,9 +8,9 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// keyRule is all that inner knows of one key of the language, besides its type (schema.go) and
-// where its value is when a profile is resolved (runconfig.go). A nil column says nothing; remote
-// is never nil, so that nobody forgets what a downloaded profile gets.
+// keyRule is all that inner knows of one key of the language, besides its type and what its tags
+// say (schema.go), and where its value is when a profile is resolved (runconfig.go). A nil column
+// says nothing.
 type keyRule struct {
 	key string
 
@@ -18,24 +18,36 @@ type keyRule struct {
 	check func(v *validator, key string, p strict.Part) // and with each value of it
 	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
-	grants string                          // the kinds of Grant that come from the key, see OriginsOf
+	grants string                          // by its tag: the kinds of Grant that come from the key, see OriginsOf
 	beyond string                          // those of them that reach beyond the box, see Dangerous
 	say    func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
 
 	container says                            // why no container engine can hold it; nil: the plan shows that
-	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL
+	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL, unless it is kept
 }
-
-// kept is for what a profile from a URL may say.
-func kept(*hardener, strict.Key) {}
 
 // says is what there is to say about a box, "" when there is nothing, and the name to say it of
 // when that is not the key.
 type says func(rc *RunConfig) (text, name string)
 
-// keyRules has a row for every key, in the order of the schema; a test compares them.
-var keyRules = sync.OnceValue(func() []keyRule {
-	return slices.Concat(generalRules(), networkRules(), sandboxRules(), environmentRules(), programRules())
+// keyRules has a row for every key, in the order of the schema. What nothing is said about is not
+// kept of a profile from a URL, so that a new key is not let through.
+var keyRules = sync.OnceValue(func() (rules []keyRule) {
+	list := slices.Concat(generalRules(), networkRules(), sandboxRules(), environmentRules(), programRules())
+	for _, k := range strict.Keys(&source{}) {
+		rule := keyRule{key: k.Name()}
+		if i := slices.IndexFunc(list, func(r keyRule) bool { return r.key == rule.key }); i >= 0 {
+			rule = list[i]
+		}
+		rule.grants = k.Tag.Get("grants")
+		if k.Tag.Get("remote") == "kept" {
+			rule.remote = func(*hardener, strict.Key) {}
+		} else if rule.remote == nil {
+			rule.remote = dropped("a remote profile does not say it")
+		}
+		rules = append(rules, rule)
+	}
+	return rules
 })
 
 func when(text string, has func(rc *RunConfig) bool) says {

@@ -6,66 +6,49 @@ import "github.com/enr/inner/profile/strict"
 
 func generalRules() []keyRule {
 	return []keyRule{
-		{key: "schema_version", whole: (*validator).version, remote: kept},
-		{key: "name", check: (*validator).name, remote: kept},
-		{key: "description", remote: kept},
-		{key: "extends", remote: kept}, // Loader takes global names only; elsewhere the profile travels as one file
+		{key: "schema_version", whole: (*validator).version},
+		{key: "name", check: (*validator).name},
 		{
 			key:    "workspaces_path",
 			check:  (*validator).text,
 			remote: dropped("a remote profile does not choose where folders are created"),
 		},
-		{key: "experimental", remote: kept},
 		{
-			key:    "capabilities",
-			take:   func(r *resolver) { r.rc.Capabilities = r.s.Capabilities.Texts() },
-			grants: "capability",
+			key:  "capabilities",
+			take: func(r *resolver) { r.rc.Capabilities = r.s.Capabilities.Texts() },
 			say: func(g *granter, rc *RunConfig) {
 				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
 			},
 			container: when("the programs and settings of agents are this computer's, not the image's", func(rc *RunConfig) bool { return len(rc.Capabilities) > 0 }),
-			remote:    kept,
 		},
 		{
 			key:    "sync_credentials",
 			take:   func(r *resolver) { r.rc.SyncLogin = r.s.SyncCredentials.V },
-			grants: "login",
 			beyond: "login",
 			say:    (*granter).login,
 			remote: dropped("a login is not written back", "true"),
 		},
 
 		{ // claims nothing: a URL is typed, and nobody types in a pod
-			key:    "shim.commands",
-			whole:  (*validator).commands,
-			check:  func(v *validator, key string, p strict.Part) { v.judge(p.At, key, CheckCommand(p.Text)) },
-			remote: kept,
+			key:   "shim.commands",
+			whole: (*validator).commands,
+			check: func(v *validator, key string, p strict.Part) { v.judge(p.At, key, CheckCommand(p.Text)) },
 		},
-		{key: "shim.when", remote: kept},
 	}
 }
 
 func networkRules() []keyRule {
 	return []keyRule{
-		{key: "sandbox.network", grants: "network", remote: kept},
-		{
-			key:    "sandbox.network_mode",
-			whole:  (*validator).networkMode,
-			grants: "network",
-			say:    (*granter).network,
-			remote: kept,
-		},
-		{key: "sandbox.network_allow", check: (*validator).networkAllow, grants: "network", remote: each(near)},
+		{key: "sandbox.network_mode", whole: (*validator).networkMode, say: (*granter).network},
+		{key: "sandbox.network_allow", check: (*validator).networkAllow, remote: each(near)},
 		{
 			key:    "sandbox.publish",
 			check:  (*validator).port,
-			grants: "network",
 			remote: dropped("nothing of it listens on your computer"),
 		},
 		{
 			key:    "sandbox.host_ports",
 			check:  (*validator).port,
-			grants: "network",
 			remote: dropped("the services of your computer stay yours"),
 		},
 	}
@@ -78,7 +61,6 @@ func sandboxRules() []keyRule {
 		{
 			key:    "sandbox.clipboard",
 			take:   func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.V },
-			grants: "clipboard",
 			beyond: "clipboard",
 			say: func(g *granter, rc *RunConfig) {
 				if rc.Clipboard {
@@ -91,7 +73,6 @@ func sandboxRules() []keyRule {
 		{
 			key:    "sandbox.devices",
 			take:   func(r *resolver) { r.rc.Devices = r.s.Sandbox.Devices.Texts() },
-			grants: "device",
 			beyond: "device",
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
@@ -102,7 +83,6 @@ func sandboxRules() []keyRule {
 		{
 			key:    "sandbox.allow",
 			take:   (*resolver).allow,
-			grants: "secret layer",
 			beyond: "secret",
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
@@ -110,79 +90,36 @@ func sandboxRules() []keyRule {
 			container: nestedContainers,
 			remote:    each(notAllowed),
 		},
-		{key: "sandbox.base", grants: "reads writes", remote: kept},
-		{key: "sandbox.workdir_mode", grants: "writes reads", remote: kept},
-		{
-			key:    "sandbox.writable",
-			check:  (*validator).inside,
-			grants: "writes",
-			remote: kept, // of the folder where the person is, and shown
-		},
-		{
-			key:    "sandbox.keep",
-			check:  (*validator).inside,
-			grants: "writes",
-			remote: kept,
-		},
-		{key: "sandbox.etc", grants: "hides", remote: kept},
-		{key: "sandbox.home", grants: "reads writes", remote: (*hardener).home},
-		{
-			key:    "sandbox.home_allow",
-			check:  (*validator).homeAllow,
-			grants: "reads",
-			remote: each(variables),
-		},
+		{key: "sandbox.writable", check: (*validator).inside},
+		{key: "sandbox.keep", check: (*validator).inside},
+		{key: "sandbox.home", remote: (*hardener).home},
+		{key: "sandbox.home_allow", check: (*validator).homeAllow, remote: each(variables)},
 		{
 			key:    "sandbox.hide",
 			check:  (*validator).hide,
-			grants: "hides",
 			say:    (*granter).hide,
 			remote: each(revealing), // a variable it may not use is an error: what narrows is not dropped
 		},
 		{
 			key:    "sandbox.git_dir",
 			take:   func(r *resolver) { r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked") },
-			grants: "layer",
 			beyond: "layer",
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},
 		{
 			key:       "sandbox.proc",
-			grants:    "layer",
 			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
-			remote:    kept,
 		},
-		{key: "sandbox.landlock", grants: "layer", remote: kept},
-		{key: "sandbox.backend", grants: "reads", remote: kept},
+		{key: "sandbox.image", check: (*validator).image},
 		{
-			key:    "sandbox.image",
-			check:  (*validator).image,
-			grants: "reads",
-			remote: kept, // never fetched by inner, and shown
+			key:   "sandbox.limits.memory",
+			whole: func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.problems) }, // of all limits
+			say:   (*granter).limits,
 		},
-		{
-			key:    "sandbox.limits.memory",
-			whole:  func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.problems) }, // of all limits
-			grants: "limit",
-			say:    (*granter).limits,
-			remote: kept,
-		},
-		{key: "sandbox.limits.cpu", grants: "limit", remote: kept},
-		{key: "sandbox.limits.pids", grants: "limit", remote: kept},
-		{key: "sandbox.limits.files", grants: "limit", remote: kept},
-		{key: "sandbox.limits.file_size", grants: "limit", remote: kept},
 		{
 			key:       "sandbox.limits.disk",
-			grants:    "limit writes",
 			container: when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" }),
-			remote:    kept,
-		},
-		{key: "sandbox.limits_required", grants: "limit", remote: kept}, // one without limits starts as well
-		{ // a URL has no session, and a pod is one run
-			key:    "sandbox.session",
-			grants: "layer",
-			remote: kept,
 		},
 	}
 }

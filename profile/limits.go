@@ -51,12 +51,12 @@ func (l Limits) Rows() []KV {
 // LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as
 // written.
 type LimitsTable struct {
-	Memory   strict.Number `toml:"memory"`
-	CPU      strict.Number `toml:"cpu"`
-	Pids     strict.Number `toml:"pids"`
-	Files    strict.Number `toml:"files"`
-	FileSize strict.Number `toml:"file_size"`
-	Disk     strict.Number `toml:"disk"`
+	Memory   strict.Number `toml:"memory" grants:"limit" remote:"kept"`
+	CPU      strict.Number `toml:"cpu" grants:"limit" remote:"kept"`
+	Pids     strict.Number `toml:"pids" grants:"limit" remote:"kept"`
+	Files    strict.Number `toml:"files" grants:"limit" remote:"kept"`
+	FileSize strict.Number `toml:"file_size" grants:"limit" remote:"kept"`
+	Disk     strict.Number `toml:"disk" grants:"limit writes" remote:"kept"`
 }
 
 // LimitField is one limit of a table, by its name in the language.

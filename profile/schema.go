@@ -2,22 +2,26 @@ package profile
 
 import "github.com/enr/inner/profile/strict"
 
-// source is one profile file as written, or several of them merged: see strict.Merge. The tag
-// words has all that a key takes.
+// source is one profile file as written, or several of them merged: see strict.Merge. Tags say of
+// a key what is plain text:
+//
+//	words   all that it takes
+//	grants  the kinds of Grant that come from it
+//	remote  "kept": a profile from a URL may say it; without, its row says what becomes of it
 type source struct {
-	SchemaVersion  strict.String `toml:"schema_version" merge:"own"`
-	Name           strict.String `toml:"name" merge:"own"`
-	Description    strict.String `toml:"description"`
-	Extends        strict.String `toml:"extends" merge:"own"`
+	SchemaVersion  strict.String `toml:"schema_version" merge:"own" remote:"kept"`
+	Name           strict.String `toml:"name" merge:"own" remote:"kept"`
+	Description    strict.String `toml:"description" remote:"kept"`
+	Extends        strict.String `toml:"extends" merge:"own" remote:"kept"` // Loader takes global names only; elsewhere the profile travels as one file
 	WorkspacesPath strict.String `toml:"workspaces_path"`
-	Experimental   strict.Bool   `toml:"experimental"`
-	Capabilities   strict.List   `toml:"capabilities"`
+	Experimental   strict.Bool   `toml:"experimental" remote:"kept"`
+	Capabilities   strict.List   `toml:"capabilities" grants:"capability" remote:"kept"`
 
-	SyncCredentials strict.Bool `toml:"sync_credentials"`
+	SyncCredentials strict.Bool `toml:"sync_credentials" grants:"login"`
 
 	Shim       shimTable               `toml:"shim"`
 	Sandbox    sandboxTable            `toml:"sandbox"`
-	Mounts     strict.Table[mountSpec] `toml:"mounts"`
+	Mounts     strict.Table[mountSpec] `toml:"mounts" grants:"writes reads copies hides"`
 	Env        envTable                `toml:"env"`
 	Git        gitTable                `toml:"git"`
 	Entrypoint entrypointTable         `toml:"entrypoint"`
@@ -30,36 +34,36 @@ type source struct {
 }
 
 type shimTable struct {
-	Commands strict.List   `toml:"commands" merge:"replace"`
-	When     strict.String `toml:"when" words:"always,tty,pipe"`
+	Commands strict.List   `toml:"commands" merge:"replace" remote:"kept"`
+	When     strict.String `toml:"when" words:"always,tty,pipe" remote:"kept"`
 }
 
 type sandboxTable struct {
-	Network      strict.Bool   `toml:"network"`
-	NetworkMode  strict.String `toml:"network_mode" words:"off,full,allowlist,ask"`
-	NetworkAllow strict.List   `toml:"network_allow"`
-	Publish      strict.List   `toml:"publish"`
-	HostPorts    strict.List   `toml:"host_ports"`
-	Clipboard    strict.Bool   `toml:"clipboard"`
-	Devices      strict.List   `toml:"devices"`
-	Allow        strict.List   `toml:"allow"`
-	Base         strict.String `toml:"base" words:"host,minimal"`
-	WorkdirMode  strict.String `toml:"workdir_mode" words:"rw,ro,keep,none"`
-	Writable     strict.List   `toml:"writable"`
-	Keep         strict.List   `toml:"keep"`
-	Etc          strict.String `toml:"etc" words:"host,minimal"`
-	Home         strict.String `toml:"home" words:"host,own,isolated"`
-	HomeAllow    strict.List   `toml:"home_allow"`
-	Hide         strict.List   `toml:"hide"`
-	GitDir       strict.String `toml:"git_dir" words:"checked,ro,rw"`
-	Proc         strict.String `toml:"proc" words:"auto,fresh,empty"`
-	Landlock     strict.String `toml:"landlock" words:"auto,required"`
-	Backend      strict.String `toml:"backend" words:"auto,bwrap,podman,docker"`
-	Image        strict.String `toml:"image"`
+	Network      strict.Bool   `toml:"network" grants:"network" remote:"kept"`
+	NetworkMode  strict.String `toml:"network_mode" words:"off,full,allowlist,ask" grants:"network" remote:"kept"`
+	NetworkAllow strict.List   `toml:"network_allow" grants:"network"`
+	Publish      strict.List   `toml:"publish" grants:"network"`
+	HostPorts    strict.List   `toml:"host_ports" grants:"network"`
+	Clipboard    strict.Bool   `toml:"clipboard" grants:"clipboard"`
+	Devices      strict.List   `toml:"devices" grants:"device"`
+	Allow        strict.List   `toml:"allow" grants:"secret layer"`
+	Base         strict.String `toml:"base" words:"host,minimal" grants:"reads writes" remote:"kept"`
+	WorkdirMode  strict.String `toml:"workdir_mode" words:"rw,ro,keep,none" grants:"writes reads" remote:"kept"`
+	Writable     strict.List   `toml:"writable" grants:"writes" remote:"kept"`
+	Keep         strict.List   `toml:"keep" grants:"writes" remote:"kept"`
+	Etc          strict.String `toml:"etc" words:"host,minimal" grants:"hides" remote:"kept"`
+	Home         strict.String `toml:"home" words:"host,own,isolated" grants:"reads writes"`
+	HomeAllow    strict.List   `toml:"home_allow" grants:"reads"`
+	Hide         strict.List   `toml:"hide" grants:"hides"`
+	GitDir       strict.String `toml:"git_dir" words:"checked,ro,rw" grants:"layer"`
+	Proc         strict.String `toml:"proc" words:"auto,fresh,empty" grants:"layer" remote:"kept"`
+	Landlock     strict.String `toml:"landlock" words:"auto,required" grants:"layer" remote:"kept"`
+	Backend      strict.String `toml:"backend" words:"auto,bwrap,podman,docker" grants:"reads" remote:"kept"`
+	Image        strict.String `toml:"image" grants:"reads" remote:"kept"`
 	Limits       LimitsTable   `toml:"limits"`
 	// Not one of the table: [default_limits] of config.toml has none.
-	LimitsRequired strict.Bool   `toml:"limits_required"`
-	Session        strict.String `toml:"session" words:"files,box"`
+	LimitsRequired strict.Bool   `toml:"limits_required" grants:"limit" remote:"kept"`
+	Session        strict.String `toml:"session" words:"files,box" grants:"layer" remote:"kept"`
 
 	formerSandbox
 }
@@ -74,50 +78,50 @@ type mountSpec struct {
 }
 
 type envTable struct {
-	Clearenv    strict.Bool          `toml:"clearenv"`
-	Inherit     strict.List          `toml:"inherit"`
-	Set         strict.Table[string] `toml:"set"`
-	PathPrepend strict.List          `toml:"path_prepend" merge:"first"`
+	Clearenv    strict.Bool          `toml:"clearenv" grants:"passes"`
+	Inherit     strict.List          `toml:"inherit" grants:"secret passes"`
+	Set         strict.Table[string] `toml:"set" grants:"sets"`
+	PathPrepend strict.List          `toml:"path_prepend" merge:"first" grants:"path"`
 
 	formerEnv
 }
 
 type gitTable struct {
-	StripSections strict.List          `toml:"strip_sections"`
-	Overrides     strict.Table[string] `toml:"overrides"`
+	StripSections strict.List          `toml:"strip_sections" grants:"git layer" remote:"kept"`
+	Overrides     strict.Table[string] `toml:"overrides" grants:"git layer" remote:"kept"`
 }
 
 type entrypointTable struct {
-	Cmd         strict.String `toml:"cmd"`
-	Args        strict.List   `toml:"args" merge:"replace"`
-	Interactive strict.Bool   `toml:"interactive"`
-	TUI         strict.Bool   `toml:"tui"`
-	CursorFix   strict.String `toml:"cursor_fix" words:",newlines,shell"`
+	Cmd         strict.String `toml:"cmd" grants:"runs" remote:"kept"`
+	Args        strict.List   `toml:"args" merge:"replace" grants:"runs" remote:"kept"`
+	Interactive strict.Bool   `toml:"interactive" remote:"kept"`
+	TUI         strict.Bool   `toml:"tui" remote:"kept"`
+	CursorFix   strict.String `toml:"cursor_fix" words:",newlines,shell" remote:"kept"`
 	Workdir     strict.String `toml:"workdir"`
-	History     strict.List   `toml:"history"`
+	History     strict.List   `toml:"history" grants:"history" remote:"kept"`
 }
 
 type outputTable struct {
-	Summary strict.Bool   `toml:"summary"`
-	Log     strict.String `toml:"log"`
-	Timeout strict.Int    `toml:"timeout_seconds"`
-	Record  strict.Switch `toml:"record" words:"true,false,audit"`
-	Review  strict.Bool   `toml:"review"`
+	Summary strict.Bool   `toml:"summary" remote:"kept"`
+	Log     strict.String `toml:"log" grants:"writes"`
+	Timeout strict.Int    `toml:"timeout_seconds" grants:"limit" remote:"kept"`
+	Record  strict.Switch `toml:"record" words:"true,false,audit" grants:"writes"`
+	Review  strict.Bool   `toml:"review" remote:"kept"`
 
-	MaxOutput strict.Number `toml:"max_output"`
+	MaxOutput strict.Number `toml:"max_output" remote:"kept"`
 }
 
 type noopTable struct {
-	Block   strict.List          `toml:"block"`
-	Rewrite strict.Table[string] `toml:"rewrite"`
-	Message strict.Table[string] `toml:"message"`
+	Block   strict.List          `toml:"block" grants:"blocks" remote:"kept"`
+	Rewrite strict.Table[string] `toml:"rewrite" grants:"replaces" remote:"kept"`
+	Message strict.Table[string] `toml:"message" remote:"kept"`
 
 	formerNoop
 }
 
 type verifyTable struct {
 	Custom struct {
-		Checks strict.Tables[checkRow] `toml:"checks"`
+		Checks strict.Tables[checkRow] `toml:"checks" remote:"kept"`
 	} `toml:"custom"`
 }
 

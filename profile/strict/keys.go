@@ -16,8 +16,7 @@ type Key struct {
 	Value Field
 	Short bool     // of an entry of a Table: what a plain string is
 	Words []string // of the tag words:"a,b": all that it takes; nil for any
-
-	merge string // see Merge
+	Tag   reflect.StructTag
 }
 
 // Name is the key as it is written.
@@ -57,7 +56,7 @@ func keysOf(v reflect.Value, path []string) (out []Key) {
 		}
 		at, sub := v.FieldByIndex(f.index), append(path[:len(path):len(path)], f.name)
 		if x, ok := at.Addr().Interface().(Field); ok {
-			out = append(out, Key{Path: sub, Value: x, Short: f.short, Words: f.words, merge: f.merge})
+			out = append(out, Key{Path: sub, Value: x, Short: f.short, Words: f.words, Tag: f.tag})
 		} else {
 			out = append(out, keysOf(at, sub)...)
 		}
@@ -78,7 +77,7 @@ func keysOf(v reflect.Value, path []string) (out []Key) {
 func Merge(base, child any) (problems Problems) {
 	children := Keys(child)
 	for i, k := range Keys(base) {
-		k.Value.merge(children[i].Value, k.merge, k.Name(), &problems)
+		k.Value.merge(children[i].Value, k.Tag.Get("merge"), k.Name(), &problems)
 	}
 	return problems
 }
