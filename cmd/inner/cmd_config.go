@@ -62,7 +62,7 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 	}
 	out := []setting{}
 	put := func(c *config.Config, file string) {
-		for _, s := range keys.Settings(c) {
+		for _, s := range c.Settings {
 			row := setting{Key: s.Key, Value: s.Value, File: file}
 			if i := slices.IndexFunc(out, func(x setting) bool { return x.Key == s.Key }); i >= 0 {
 				out[i] = row
@@ -184,7 +184,7 @@ func (a *app) settingsOf(pl settings.Place, w which) ([]setting, error) {
 		return nil, err
 	}
 	var out []setting
-	for _, s := range keys.Settings(cfg) {
+	for _, s := range cfg.Settings {
 		out = append(out, setting{Key: s.Key, Value: s.Value, File: t.file.Path})
 	}
 	return out, nil

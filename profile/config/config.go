@@ -41,28 +41,73 @@ type Config struct {
 	Capabilities   []capability.Capability // declared by [capability.NAME]
 	TrustPrefixes  []string                // folders whose profiles need no question, not expanded
 
-	Former []strict.Problem // lines of the version before that do nothing any more
+	Settings []Setting        // all that it sets
+	Former   []strict.Problem // lines of the version before that do nothing any more
 }
 
+// file is a config.toml as written. Tags say of a key what is plain text:
+//
+//	user    what a project does not do: the key is the user's own
+//	former  why it does nothing any more
 type file struct {
 	SchemaVersion  strict.String               `toml:"schema_version"`
 	DefaultProfile strict.String               `toml:"default_profile"`
 	WorkspacesPath strict.String               `toml:"workspaces_path"`
 	Log            strict.String               `toml:"log"`
-	SetuidBwrap    strict.Bool                 `toml:"setuid_bwrap"`
+	SetuidBwrap    strict.Bool                 `toml:"setuid_bwrap" user:"decide which bwrap is used"`
 	Aliases        strict.Table[string]        `toml:"aliases"`
 	Shims          strict.Table[string]        `toml:"shims"`
 	Roles          strict.Table[strict.Words]  `toml:"roles"`
 	Commands       strict.Table[strict.Switch] `toml:"commands"`
-	SessionIdle    strict.String               `toml:"session_idle"`
+	SessionIdle    strict.String               `toml:"session_idle" former:"a session that nobody uses is kept for 12 hours"`
+	Output         outputTable                 `toml:"output"`
 	DefaultLimits  profile.LimitsTable         `toml:"default_limits"`
 	Hide           hideTable                   `toml:"hide"`
+	Groups         strict.Table[strict.Words]  `toml:"groups" user:"decide which hosts a group stands for"`
+	Trust          trustTable                  `toml:"trust"`
 
-	Output outputTable                `toml:"output"`
-	Groups strict.Table[strict.Words] `toml:"groups"`
-	Trust  trustTable                 `toml:"trust"`
+	Capability strict.Table[capability.Table] `toml:"capability" user:"declare capabilities"`
+}
 
-	Capability strict.Table[capability.Table] `toml:"capability"`
+// tagged calls do for the keys that are written and have a tag.
+func (f *file) tagged(tag string, do func(at strict.Pos, key, text string)) {
+	for _, k := range strict.Keys(f) {
+		if text := k.Tag.Get(tag); text != "" {
+			if at, is := k.Value.Written(); is {
+				do(at, k.Name(), text)
+			}
+		}
+	}
+}
+
+// Setting is one key of a config.toml and its value as text.
+type Setting struct {
+	Key   string // as it would be written: aliases.work, default_limits.memory
+	Value string
+}
+
+// settings lists what a file sets, in the order of its sections; the capabilities that it
+// declares are not in it, nor what does nothing any more.
+func (f *file) settings() (out []Setting) {
+	for _, k := range strict.Keys(f) {
+		if k.Tag.Get("former") != "" || k.Name() == "schema_version" || k.Name() == "capability" {
+			continue
+		}
+		var list []string
+		for _, p := range k.Value.Parts() {
+			switch {
+			case p.Text == "" || p.Text == "false" || k.Name() == "roles" && p.Key == order:
+			case p.Key != "":
+				out = append(out, Setting{k.Name() + "." + strict.Join(p.Key), p.Text})
+			default:
+				list = append(list, p.Text)
+			}
+		}
+		if list != nil {
+			out = append(out, Setting{k.Name(), strings.Join(list, ", ")})
+		}
+	}
+	return out
 }
 
 // hideTable is [hide].
@@ -95,20 +140,9 @@ func LoadProject(path string) (*Config, profile.File, error) { return loadWith(p
 
 // ofProject refuses the keys of a project's config.toml that only the user decides about.
 func ofProject(f *file, problems *strict.Problems) {
-	for _, k := range []struct {
-		at        strict.Pos
-		key, what string
-	}{
-		{f.SetuidBwrap.At, "setuid_bwrap", "decide which bwrap is used"},
-		{f.Output.Keep.At, "output.keep", "decide how long records are kept"},
-		{f.Capability.At, "capability", "declare capabilities"},
-		{f.Groups.At, "groups", "decide which hosts a group stands for"},
-		{f.Trust.Prefixes.At, "trust.prefixes", "decide what needs no question"},
-	} {
-		if k.at.File != "" {
-			problems.Add(k.at, k.key, "a project does not "+k.what, "write it into your own config.toml: inner config edit")
-		}
-	}
+	f.tagged("user", func(at strict.Pos, key, what string) {
+		problems.Add(at, key, "a project does not "+what, "write it into your own config.toml: inner config edit")
+	})
 }
 
 func loadWith(path string, more func(*file, *strict.Problems)) (*Config, profile.File, error) {
@@ -164,24 +198,15 @@ func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, erro
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
 		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Capabilities: capabilities(f.Capability), Groups: groups(f.Groups), Keep: f.Output.Keep.V,
-		TrustPrefixes: f.Trust.Prefixes.Texts(), Former: f.former(),
+		TrustPrefixes: f.Trust.Prefixes.Texts(), Settings: f.settings(), Former: f.former(),
 	}, nil
 }
 
 // former are the lines that did something in the version before.
 func (f *file) former() (list strict.Problems) {
-	for _, line := range []struct {
-		at         strict.Pos
-		key, since string
-	}{
-		{f.SessionIdle.At, "session_idle", "a session that nobody uses is kept for 12 hours"},
-		{f.Output.Size.At, "output.size", "records are kept up to a size of their own, and as long as output.keep says"},
-		{f.Trust.Clones.At, "trust.clones", "a clone, and what has a remote, is asked about"},
-	} {
-		if line.at.File != "" {
-			list.Add(line.at, line.key, "does nothing any more: "+line.since, "take the line out")
-		}
-	}
+	f.tagged("former", func(at strict.Pos, key, since string) {
+		list.Add(at, key, "does nothing any more: "+since, "take the line out")
+	})
 	return list
 }
 

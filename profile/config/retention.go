@@ -12,8 +12,8 @@ import (
 
 // outputTable is [output]: what is kept of the records of runs.
 type outputTable struct {
-	Keep strict.String `toml:"keep"` // "30d"
-	Size strict.String `toml:"size"` // of the version before
+	Keep strict.String `toml:"keep" user:"decide how long records are kept"` // "30d"
+	Size strict.String `toml:"size" former:"records are kept up to a size of their own, and as long as output.keep says"`
 }
 
 func (t outputTable) check(problems *strict.Problems) {

@@ -10,8 +10,8 @@ import (
 
 // trustTable is [trust]: whose profiles need no question.
 type trustTable struct {
-	Prefixes strict.List `toml:"prefixes"` // folders
-	Clones   strict.Bool `toml:"clones"`   // of the version before
+	Prefixes strict.List `toml:"prefixes" user:"decide what needs no question"` // folders
+	Clones   strict.Bool `toml:"clones" former:"a clone, and what has a remote, is asked about"`
 }
 
 func (t trustTable) check(problems *strict.Problems) {

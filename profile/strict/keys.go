@@ -108,10 +108,11 @@ func inline(v any) (text, toml string) {
 	case *string:
 		return *v, Quote(*v)
 	case Field:
+		var texts, list []string
 		for _, p := range v.Parts() {
-			text, toml = p.Text, p.TOML
+			texts, list = append(texts, p.Text), append(list, p.TOML)
 		}
-		return text, toml
+		return strings.Join(texts, " "), strings.Join(list, ", ")
 	}
 	var parts []string
 	for _, k := range Keys(v) {

@@ -3,7 +3,6 @@ package keys
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,50 +12,8 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// Setting is one key of a config.toml and its value as text.
-type Setting struct {
-	Key   string // as it would be written: aliases.work, default_limits.memory
-	Value string
-}
-
-// Settings lists what a config sets, in the order of the file's sections; the
-// capabilities it declares are not in it.
-func Settings(c *config.Config) []Setting {
-	var out []Setting
-	add := func(value string, key ...string) {
-		if value != "" {
-			out = append(out, Setting{strict.Join(key...), value})
-		}
-	}
-	table := func(name string, rows []profile.KV) {
-		for _, kv := range rows {
-			add(kv.Value, name, kv.Key)
-		}
-	}
-	yes := map[bool]string{true: "true"}
-	add(c.DefaultProfile, "default_profile")
-	add(c.WorkspacesPath, "workspaces_path")
-	add(c.Log, "log")
-	add(yes[c.SetuidBwrap], "setuid_bwrap")
-	table("aliases", c.Aliases)
-	table("shims", c.Shims)
-	if c.Roles != nil {
-		table("roles", c.Roles.Profiles)
-	}
-	if c.Commands != nil {
-		table("commands", c.Commands.Profiles)
-		add(yes[c.Commands.Only], "commands", "only")
-	}
-	add(c.Keep, "output", "keep")
-	table("default_limits", c.DefaultLimits.Rows())
-	add(strings.Join(c.Hide, ", "), "hide", "paths")
-	add(strings.Join(c.HideEnv, ", "), "hide", "env")
-	for _, group := range slices.Sorted(maps.Keys(c.Groups)) {
-		add(strings.Join(c.Groups[group], " "), "groups", group)
-	}
-	add(strings.Join(c.TrustPrefixes, ", "), "trust", "prefixes")
-	return out
-}
+// Setting is one of config.Settings.
+type Setting = config.Setting
 
 // All are the keys that Set takes; one that ends in a dot wants a name of the
 // user's own after it.
@@ -120,7 +77,7 @@ func edited(file profile.File, key []string, value string, edit func(string) (st
 	if err != nil {
 		return nil, err
 	}
-	if want := with(Settings(before), strict.Join(key...), value); !same(want, Settings(after)) {
+	if want := with(before.Settings, strict.Join(key...), value); !same(want, after.Settings) {
 		return nil, fmt.Errorf("%q cannot be edited: it is written in an unusual way", file.Path)
 	}
 	return []byte(text), nil
@@ -129,7 +86,7 @@ func edited(file profile.File, key []string, value string, edit func(string) (st
 func with(list []Setting, key, value string) []Setting {
 	list = slices.DeleteFunc(list, func(s Setting) bool { return s.Key == key })
 	if value != "" {
-		list = append(list, Setting{key, value})
+		list = append(list, Setting{Key: key, Value: value})
 	}
 	return list
 }
@@ -156,11 +113,11 @@ func Lines(o *profile.Organisation) (out []Line) {
 		{"profiles.publishers", o.Publishers},
 	} {
 		for _, it := range l.Items {
-			out = append(out, Line{Setting{l.key, it.Text}, it.At})
+			out = append(out, Line{Setting{Key: l.key, Value: it.Text}, it.At})
 		}
 	}
 	for _, f := range o.Forbid {
-		out = append(out, Line{Setting{"forbid", f.String()}, f.At})
+		out = append(out, Line{Setting{Key: "forbid", Value: f.String()}, f.At})
 	}
 	for _, t := range []struct {
 		key   string
@@ -168,12 +125,12 @@ func Lines(o *profile.Organisation) (out []Line) {
 	}{{"default_limits", o.DefaultLimits}, {"max_limits", o.MaxLimits}} {
 		for _, l := range t.table.Fields() {
 			if l.Number.Set {
-				out = append(out, Line{Setting{t.key + "." + l.Name, string(l.Number.V)}, l.Number.At})
+				out = append(out, Line{Setting{Key: t.key + "." + l.Name, Value: string(l.Number.V)}, l.Number.At})
 			}
 		}
 	}
 	if t := o.MaxTimeout; t.Set {
-		out = append(out, Line{Setting{"max_limits.timeout_seconds", strconv.FormatInt(t.V, 10)}, t.At})
+		out = append(out, Line{Setting{Key: "max_limits.timeout_seconds", Value: strconv.FormatInt(t.V, 10)}, t.At})
 	}
 	slices.SortStableFunc(out, func(a, b Line) int { return a.At.Line - b.At.Line })
 	return out
