@@ -54,17 +54,10 @@ func parsePort(text string) (Port, bool) {
 		box = host
 	}
 	var p Port
-	for _, part := range []struct {
-		text string
-		to   *uint16
-	}{{host, &p.Host}, {box, &p.Box}} {
-		n, err := strconv.ParseUint(part.text, 10, 16)
-		if err != nil || n == 0 || part.text[0] == '0' || part.text[0] == '+' {
-			return Port{}, false
-		}
-		*part.to = uint16(n)
-	}
-	return p, true
+	var errs [2]error
+	p.Host, errs[0] = hosts.Port(host)
+	p.Box, errs[1] = hosts.Port(box)
+	return p, errs[0] == nil && errs[1] == nil
 }
 
 // port checks an entry of publish or host_ports.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/paths"
 )
@@ -35,31 +36,11 @@ func toolchainFolders() []string {
 	}
 }
 
-// toolchainVariables say where they are instead, and what of such a folder is shown.
-func toolchainVariables() []struct{ name, below string } {
-	return []struct{ name, below string }{
-		{"NVM_DIR", ""},
-		{"VOLTA_HOME", ""},
-		{"FNM_DIR", ""},
-		{"BUN_INSTALL", ""},
-		{"PNPM_HOME", ""},
-		{"N_PREFIX", ""},
-		{"ASDF_DIR", ""},
-		{"ASDF_DATA_DIR", ""},
-		{"MISE_DATA_DIR", ""},
-		{"PYENV_ROOT", ""},
-		{"RBENV_ROOT", ""},
-		{"NODENV_ROOT", ""},
-		{"GOENV_ROOT", ""},
-		{"SDKMAN_DIR", ""},
-		{"JAVA_HOME", ""},
-		{"GOROOT", ""},
-		{"RUSTUP_HOME", ""},
-		{"UV_PYTHON_INSTALL_DIR", ""},
-		{"PIPX_HOME", ""},
-		{"CARGO_HOME", "bin"},
-		{"GOPATH", "bin"},
-		{"DENO_INSTALL_ROOT", ""},
+// toolchainVariables say where they are instead; behind a slash is what of such a folder is shown.
+func toolchainVariables() []string {
+	return []string{
+		"NVM_DIR", "VOLTA_HOME", "FNM_DIR", "BUN_INSTALL", "PNPM_HOME", "N_PREFIX", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT",
+		"GOENV_ROOT", "SDKMAN_DIR", "JAVA_HOME", "GOROOT", "RUSTUP_HOME", "UV_PYTHON_INSTALL_DIR", "PIPX_HOME", "CARGO_HOME/bin", "GOPATH/bin", "DENO_INSTALL_ROOT",
 	}
 }
 
@@ -79,13 +60,13 @@ func (r *resolver) toolchains() (folders, variables []string) {
 		add(filepath.Join(r.c.Home, rel))
 	}
 	for _, v := range toolchainVariables() {
-		value, ok := r.c.Lookup(v.name)
+		name, below, part := strings.Cut(v, "/")
+		value, ok := r.c.Lookup(name)
 		if !ok || !filepath.IsAbs(value) || filepath.Clean(value) == r.c.Home {
 			continue
 		}
-		add(filepath.Join(value, v.below))
-		if v.below == "" {
-			variables = append(variables, v.name)
+		if add(filepath.Join(value, below)); !part {
+			variables = append(variables, name)
 		}
 	}
 	return folders, variables

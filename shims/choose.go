@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -231,16 +232,5 @@ func (d *Decision) refuseRivals(v *View, good []*ProfileView) bool {
 	}
 	d.State = trust.Allowed
 	return d.refuse(fmt.Sprintf("%q is claimed by profiles %s of %q", d.Name, strings.Join(names, ", "), v.Root),
-		fmt.Sprintf("add %s under [shims] in .inner/config.toml, then: inner allow", tomlPair(d.Name, good[0].Name)))
-}
-
-// tomlPair writes an entry of [shims].
-func tomlPair(key, value string) string { return fmt.Sprintf("%s = %q", tomlKey(key), value) }
-
-// tomlKey writes a key, in quotes unless it is a bare one (TOML 1.0, "Keys").
-func tomlKey(key string) string {
-	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		return strconv.Quote(key)
-	}
-	return key
+		fmt.Sprintf("add %s under [shims] in .inner/config.toml, then: inner allow", strict.Join(d.Name)+" = "+strict.Quote(good[0].Name)))
 }

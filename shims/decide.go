@@ -3,7 +3,6 @@ package shims
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -81,15 +80,12 @@ func HostEnv(c Call) Env {
 	}
 }
 
-// userHome is HOME, else what the user database says, else "".
+// userHome is HOME, else what the password file says, else "".
 func userHome() string {
 	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Clean(home)
 	}
-	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
-		return filepath.Clean(u.HomeDir)
-	}
-	return ""
+	return profile.PasswordHome()
 }
 
 // Decide says what happens to a call. It only reads files.

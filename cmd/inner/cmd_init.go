@@ -38,9 +38,11 @@ func (a *app) cmdInit() *cobra.Command {
 			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.\n\n" +
 			"--restore writes the built-in profiles as they come with this version of inner. What you have changed in\n" +
 			"them is shown as grants before you are asked, and is lost. Your own profiles and what you have allowed stay.",
-		Example:           "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
-		ValidArgsFunction: cobra.FixedCompletions(starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp),
-		RunE:              a.OnHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
+		Example: "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp // asked for only then: it reads the agents' files
+		},
+		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
 	}
 	fl := c.Flags()
 	cli.YesFlag(c, &f.yes)

@@ -25,6 +25,10 @@ import (
 type Capability struct {
 	Name    string
 	Program string   // base name of the program that gets Args
+	Title   string   // for people; "" of one that is declared
+	Logins  []string // files of its folders, one of which is there when somebody has logged in
+	Keys    []string // variables that log in
+	Hint    string   // when a login may wait for the browser at a port of the box; "" when it takes a code (measured)
 	Folders []Folder // each becomes one writable mount
 	Env     []profile.KV
 	Args    []string // put before the program's own arguments

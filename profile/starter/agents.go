@@ -6,42 +6,32 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
 
 // Agent is an agent for which there is a built-in profile.
 type Agent struct {
 	Command, Base, Title string // Base is the profile
-	LoginHint            string // when a login may wait for the browser at a port of the box; "" when it takes a code (measured)
+	LoginHint            string
 
-	capability   string
-	logins, keys []string // files of its folder, and variables, that log in
+	capability capability.Capability
 }
 
-// Agents are those that inner init offers.
-func Agents() []Agent {
-	return []Agent{
-		{
-			Command: "claude", Base: "claude-interactive", capability: "claude", Title: "Claude Code", logins: []string{".credentials.json"},
-			keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
-		},
-		{
-			Command: "codex", Base: "codex-interactive", capability: "codex", Title: "Codex", logins: []string{"auth.json"}, keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
-			LoginHint: `inner bypass codex login logs in outside; in the sandbox that needs publish = ["1455"] under [sandbox], where your browser comes back to`,
-		},
-		{Command: "cursor-agent", Base: "cursor-interactive", capability: "cursor", Title: "Cursor's agent", logins: []string{"auth.json"}, keys: []string{"CURSOR_API_KEY"}},
-		{
-			Command: "gemini", Base: "gemini-interactive", capability: "gemini", Title: "Gemini CLI",
-			logins: []string{"oauth_creds.json", "gemini-credentials.json"}, keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		},
-		{
-			Command: "opencode", Base: "opencode-interactive", capability: "opencode", Title: "opencode", logins: []string{"auth.json"},
-			keys:      []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"},
-			LoginHint: "inner bypass opencode auth login logs in outside; in the sandbox take the headless way where there is one, as the other waits for your browser at a port of the sandbox",
-		},
+// Agents are those that inner init offers, by their commands.
+func Agents() []Agent { return agents() }
+
+var agents = sync.OnceValue(func() (list []Agent) {
+	for _, name := range profile.Capabilities() {
+		c, _ := capability.Find(name, nil)
+		list = append(list, Agent{Command: c.Program, Base: name + "-interactive", Title: c.Title, LoginHint: c.Hint, capability: c})
 	}
-}
+	slices.SortFunc(list, func(a, b Agent) int { return strings.Compare(a.Command, b.Command) })
+	return list
+})
 
 // AgentNames are the commands of the agents.
 func AgentNames() (names []string) {
@@ -63,13 +53,12 @@ func AgentOf(command string) *Agent {
 
 // LoggedIn reports whether a login of the agent is on this host.
 func (g Agent) LoggedIn(home string, lookup func(string) (string, bool)) bool {
-	if slices.ContainsFunc(g.keys, func(name string) bool { v, _ := lookup(name); return v != "" }) {
+	if slices.ContainsFunc(g.capability.Keys, func(name string) bool { v, _ := lookup(name); return v != "" }) {
 		return true
 	}
-	c, _ := capability.Find(g.capability, nil)
-	for _, folder := range c.Folders {
+	for _, folder := range g.capability.Folders {
 		dir := folder.Source(capability.Origin{Home: home, Lookup: lookup})
-		for _, name := range g.logins {
+		for _, name := range g.capability.Logins {
 			if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && fi.Size() > 0 {
 				return true
 			}
