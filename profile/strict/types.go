@@ -276,23 +276,15 @@ func (x *List) merge(child Field, how, key string, problems *Problems) {
 		return
 	}
 	gone := removals(key, x.Texts(), c.Texts(), func(i int) Pos { return c.Items[i].At }, problems)
-	seen := map[string]bool{}
-	var kept, added []Item
-	for _, it := range x.Items {
-		if !gone[it.Text] {
-			kept = append(kept, it)
-		}
-	}
-	for _, it := range c.Items {
-		if _, is := Removal(it.Text); !is {
-			added = append(added, it)
-		}
-	}
+	have, added := *x, *c
+	have.Keep(func(p Part) bool { return !gone[p.Text] })
+	added.Keep(func(p Part) bool { _, is := Removal(p.Text); return !is })
 	if how == "first" {
-		kept, added = added, kept
+		have, added = added, have
 	}
 	*x = List{Set: true, At: c.At}
-	for _, it := range append(kept, added...) { // each once
+	seen := map[string]bool{}
+	for _, it := range slices.Concat(have.Items, added.Items) { // each once
 		if !seen[it.Text] {
 			x.Items = append(x.Items, it)
 		}
@@ -306,22 +298,19 @@ func (x *Table[T]) merge(child Field, _, key string, problems *Problems) {
 		return
 	}
 	gone := removals(key, x.Keys(), c.Keys(), func(i int) Pos { return c.Entries[i].At }, problems)
+	x.Set, x.At = true, c.At
+	x.Keep(func(p Part) bool { return !gone[p.Key] })
 	place := map[string]int{}
-	out := Table[T]{Set: true, At: c.At}
-	for _, e := range x.Entries {
-		if !gone[e.Key] {
-			place[e.Key] = len(out.Entries)
-			out.Entries = append(out.Entries, e)
-		}
+	for i, e := range x.Entries {
+		place[e.Key] = i
 	}
 	for _, e := range c.Entries {
 		if i, known := place[e.Key]; known {
-			out.Entries[i] = e
+			x.Entries[i] = e
 		} else if _, is := Removal(e.Key); !is {
-			out.Entries = append(out.Entries, e)
+			x.Entries = append(x.Entries, e)
 		}
 	}
-	*x = out
 }
 
 func (x *Tables[T]) merge(child Field, _, _ string, _ *Problems) {
