@@ -20,7 +20,7 @@ import (
 //	paths = ["~/.aider"]                          # folders cloned into the box
 //	copy  = ["~/.aider/settings.json"]            # files that go along
 //	trees = ["~/.aider/prompts"]                  # folders that go along whole
-//	strip = { "~/.aider/settings.json" = ["mcpServers", "editor.command"] }
+//	strip = { "~/.aider/settings.json" = ["mcpServers", "editor.command"] } # * is any key
 //	empty = ["~/.aider/cache"]
 //	env   = { AIDER_HOME = "~/.aider" }
 //	args  = ["--no-update"]                       # put before the program's own
