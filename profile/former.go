@@ -50,7 +50,7 @@ func (v *validator) former(s *source) {
 	if all := e.InheritAll; all.Set {
 		v.now(s, all.At, "env.inherit_all", fmt.Sprintf("clearenv = %t", !all.V))
 		if e.Clearenv.Set && e.Clearenv.V == all.V {
-			v.add(all.At, "env.inherit_all", fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, e.Clearenv.V, e.Clearenv.At.Line), "keep one of them")
+			v.Add(all.At, "env.inherit_all", fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, e.Clearenv.V, e.Clearenv.At.Line), "keep one of them")
 		}
 		e.Clearenv = strict.Bool{V: !all.V, Set: true, At: all.At}
 	}
@@ -67,7 +67,7 @@ func (v *validator) former(s *source) {
 	} {
 		switch {
 		case gone.set && gone.wrong:
-			v.add(gone.at, gone.key, "is no more: "+gone.why, "remove the line")
+			v.Add(gone.at, gone.key, "is no more: "+gone.why, "remove the line")
 		case gone.set:
 			v.now(s, gone.at, gone.key, "")
 		}

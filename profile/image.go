@@ -18,7 +18,7 @@ var imageForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // image refuses an image that is not named by its digest: its name could come to mean another one.
 func (v *validator) image(key string, p strict.Part) {
 	if p.Text != "" && !imageForm().MatchString(p.Text) {
-		v.add(p.At, key, fmt.Sprintf("%q does not name an image by its digest", p.Text), `write it like "docker.io/library/python@sha256:…" (podman images --digests)`)
+		v.Add(p.At, key, fmt.Sprintf("%q does not name an image by its digest", p.Text), `write it like "docker.io/library/python@sha256:…" (podman images --digests)`)
 	}
 }
 

@@ -32,7 +32,7 @@ func generalRules() []keyRule {
 		{ // claims nothing: a URL is typed, and nobody types in a pod
 			key:   "shim.commands",
 			whole: (*validator).commands,
-			check: func(v *validator, key string, p strict.Part) { v.judge(p.At, key, CheckCommand(p.Text)) },
+			check: func(v *validator, key string, p strict.Part) { v.Judge(p.At, key, CheckCommand(p.Text)) },
 		},
 	}
 }
@@ -114,7 +114,7 @@ func sandboxRules() []keyRule {
 		{key: "sandbox.image", check: (*validator).image},
 		{
 			key:   "sandbox.limits.memory",
-			whole: func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.problems) }, // of all limits
+			whole: func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.Problems) }, // of all limits
 			say:   (*granter).limits,
 		},
 		{

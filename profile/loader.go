@@ -273,7 +273,7 @@ func parse(file File, declared func() []string) (*source, strict.Problems) {
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" || p.Msg == strict.Twice }) {
 		return src, problems // not TOML: nothing else is known
 	}
-	v := validator{problems: problems, declared: declared}
+	v := validator{Problems: problems, declared: declared}
 	v.source(src)
-	return src, v.problems.Sorted()
+	return src, v.Sorted()
 }

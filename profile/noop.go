@@ -56,21 +56,21 @@ func (v *validator) blocked(key string, p strict.Part) {
 
 func (v *validator) rewritten(key string, p strict.Part) {
 	v.rule(key, p)
-	v.judge(p.At, key, checkTarget(p.Text))
+	v.Judge(p.At, key, checkTarget(p.Text))
 }
 
 // rule checks the words that a rule is called by.
 func (v *validator) rule(key string, p strict.Part) {
 	list := words(p.Key)
 	if len(list) == 0 {
-		v.add(p.At, key, "a command name is empty", "")
+		v.Add(p.At, key, "a command name is empty", "")
 		return
 	}
 	err := checkWord(list[0])
 	if err == nil && control(strings.Join(list, "")) {
 		err = fmt.Errorf("%q contains a control character", p.Key)
 	}
-	v.judge(p.At, key, err)
+	v.Judge(p.At, key, err)
 }
 
 // checkTarget checks what a rewritten command becomes: words without any shell
@@ -101,7 +101,7 @@ func checkTarget(text string) error {
 func contradictions(s *source, file string) []strict.Problem {
 	var v validator
 	if n := len(s.Mounts.Entries); n > maxMounts {
-		v.add(s.Mounts.At, "mounts", fmt.Sprintf("%d entries along extends, more than %d", n, maxMounts), "")
+		v.Add(s.Mounts.At, "mounts", fmt.Sprintf("%d entries along extends, more than %d", n, maxMounts), "")
 	}
 	for _, it := range []struct {
 		at  strict.Pos
@@ -113,11 +113,11 @@ func contradictions(s *source, file string) []strict.Problem {
 		{s.Noop.Rewrite.At, "noop.rewrite", len(s.Noop.Rewrite.Entries)},
 	} {
 		if it.n > maxEntries {
-			v.add(it.at, it.key, fmt.Sprintf("%d entries along extends, more than %d", it.n, maxEntries), "")
+			v.Add(it.at, it.key, fmt.Sprintf("%d entries along extends, more than %d", it.n, maxEntries), "")
 		}
 	}
 	v.noopTogether(&s.Noop, file)
-	return v.problems
+	return v.Problems
 }
 
 // writtenRule is a rule and where it stands.
@@ -161,19 +161,19 @@ func (v *validator) noopTogether(n *noopTable, file string) {
 	for _, r := range written {
 		if !r.blocks() {
 			if at, ok := whole[r.Words[0]]; ok {
-				v.add(r.at, r.key, fmt.Sprintf("%q is blocked too (%s)", r.Words[0], place(at, r.at)), "")
+				v.Add(r.at, r.key, fmt.Sprintf("%q is blocked too (%s)", r.Words[0], place(at, r.at)), "")
 			} else if rules[r.String()] {
-				v.add(r.at, r.key, fmt.Sprintf("%q is blocked too", r.String()), "")
+				v.Add(r.at, r.key, fmt.Sprintf("%q is blocked too", r.String()), "")
 			}
 			if at, ok := whole[r.target()]; ok {
-				v.add(r.at, r.key, fmt.Sprintf("the replacement %q is blocked (%s)", r.target(), place(at, r.at)), "")
+				v.Add(r.at, r.key, fmt.Sprintf("the replacement %q is blocked (%s)", r.target(), place(at, r.at)), "")
 			}
 		}
 		rules[r.String()] = true
 	}
 	for _, e := range n.Message.Entries {
 		if e.At.File == file && !rules[rule(e.Key)] {
-			v.add(e.At, strict.Join("noop", "message", e.Key), "no rule of that name is in block or rewrite", "")
+			v.Add(e.At, strict.Join("noop", "message", e.Key), "no rule of that name is in block or rewrite", "")
 		}
 	}
 }

@@ -65,12 +65,12 @@ func (v *validator) port(key string, it strict.Part) {
 	p, ok := parsePort(strings.TrimPrefix(it.Text, "-"))
 	switch {
 	case !ok:
-		v.add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
+		v.Add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
 	case p.Box == ProxyPort:
-		v.add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
+		v.Add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
 	case key == "sandbox.host_ports" && p.Box < 1024:
 		box := BoxPort(p.Box).Box
-		v.add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box))
+		v.Add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box))
 	}
 }
 

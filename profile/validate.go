@@ -17,27 +17,8 @@ import (
 // validator collects the faults of one file: everything that can be seen
 // without the environment and without the files it extends.
 type validator struct {
-	problems strict.Problems
+	strict.Problems
 	declared func() []string // see Loader
-}
-
-// maxProblems is how many faults of one file are told.
-const maxProblems = 100
-
-func (v *validator) full() bool { return len(v.problems) >= maxProblems }
-
-func (v *validator) add(at strict.Pos, key, msg, hint string) {
-	if v.full() {
-		return
-	}
-	v.problems.Add(at, key, msg, hint)
-}
-
-// judge adds what err says, if it is one.
-func (v *validator) judge(at strict.Pos, key string, err error) {
-	if err != nil {
-		v.add(at, key, err.Error(), "")
-	}
 }
 
 // source looks at each key as a whole, and at each of its values.
@@ -100,30 +81,30 @@ func (v *validator) takes(k strict.Key, key string) {
 			name = strings.TrimPrefix(name, "-")
 		}
 		switch {
-		case words == nil || v.full() || slices.Contains(words, name):
+		case words == nil || v.Full() || slices.Contains(words, name):
 		case list:
-			v.add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, words))
+			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, words))
 		default:
-			v.add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(words)), strict.Meant("", p.Text, words))
+			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(words)), strict.Meant("", p.Text, words))
 		}
 	}
 }
 
 func (v *validator) commands(s *source, key string) {
 	if n := len(s.Shim.Commands.Items); n > MaxCommands {
-		v.add(s.Shim.Commands.At, key, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
+		v.Add(s.Shim.Commands.At, key, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
 	}
 }
 
 func (v *validator) timeout(s *source, key string) {
 	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > MaxSeconds) {
-		v.add(t.At, key, fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
+		v.Add(t.At, key, fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
 	}
 }
 
 func (v *validator) maxOutput(key string, p strict.Part) {
 	if n, ok := Bytes(p.Text); !ok || n > MostOutput {
-		v.add(p.At, key, fmt.Sprintf("%q is not a size of at most 64M", p.Text), `write it like "256K"`)
+		v.Add(p.At, key, fmt.Sprintf("%q is not a size of at most 64M", p.Text), `write it like "256K"`)
 	}
 }
 
@@ -132,30 +113,30 @@ const MaxSeconds = 10 * 365 * 24 * 3600
 
 func (v *validator) version(s *source, key string) {
 	switch sv := s.SchemaVersion; {
-	case !sv.Set && slices.ContainsFunc(v.problems, func(p strict.Problem) bool { return p.Key == key }):
+	case !sv.Set && slices.ContainsFunc(v.Problems, func(p strict.Problem) bool { return p.Key == key }):
 	case !sv.Set:
-		v.add(strict.Pos{File: sv.At.File, Line: 1}, key, "is missing", `add schema_version = "1" at the top`)
+		v.Add(strict.Pos{File: sv.At.File, Line: 1}, key, "is missing", `add schema_version = "1" at the top`)
 	case sv.V != "1":
-		v.add(sv.At, key, fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
+		v.Add(sv.At, key, fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
 	}
 }
 
 func (v *validator) name(key string, p strict.Part) {
 	if p.Text != "" {
-		v.judge(p.At, key, CheckName(p.Text))
+		v.Judge(p.At, key, CheckName(p.Text))
 	}
 }
 
 func (v *validator) networkMode(s *source, key string) {
 	on, mode := s.Sandbox.Network, s.Sandbox.NetworkMode
 	if on.Set && mode.Set && on.V == (mode.V == "off") {
-		v.add(mode.At, key, fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
+		v.Add(mode.At, key, fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
 	}
 }
 
 func (v *validator) homeAllow(key string, p strict.Part) {
 	if v.filled(key, p); strings.HasPrefix(p.Text, "@") && p.Text != Toolchains {
-		v.add(p.At, key, fmt.Sprintf("%q is not a group", p.Text), `the only one is "`+Toolchains+`"`)
+		v.Add(p.At, key, fmt.Sprintf("%q is not a group", p.Text), `the only one is "`+Toolchains+`"`)
 	}
 }
 
@@ -165,7 +146,7 @@ func (v *validator) hide(key string, p strict.Part) {
 		return // what the base has was looked at there
 	}
 	_, err := gitignore.Absolute("/", p.Text)
-	v.judge(p.At, key, err)
+	v.Judge(p.At, key, err)
 }
 
 // maxMounts bounds the work of putting mounts in order, and is far more than
@@ -183,7 +164,7 @@ const maxEntries = 1024
 func (v *validator) mounts(s *source, _ string) {
 	t := s.Mounts
 	if len(t.Entries) > maxMounts {
-		v.add(t.At, "mounts", fmt.Sprintf("has %d entries, more than %d", len(t.Entries), maxMounts), "")
+		v.Add(t.At, "mounts", fmt.Sprintf("has %d entries, more than %d", len(t.Entries), maxMounts), "")
 	}
 	for _, e := range t.Entries {
 		key := strict.Join("mounts", e.Key)
@@ -192,11 +173,11 @@ func (v *validator) mounts(s *source, _ string) {
 		}
 		switch {
 		case e.Key == System && (or(e.Value.Mode, string(RO)) != string(RO) || e.Value.Dest.Set || e.Value.Missing.Set):
-			v.add(e.At, key, "is read-only, and has no other place", strconv.Quote(System)+` = "ro"`)
+			v.Add(e.At, key, "is read-only, and has no other place", strconv.Quote(System)+` = "ro"`)
 		case e.Key == "":
-			v.add(e.At, key, "the path is empty", "")
+			v.Add(e.At, key, "the path is empty", "")
 		case control(e.Key):
-			v.add(e.At, key, "the path contains a control character", "")
+			v.Add(e.At, key, "the path contains a control character", "")
 		}
 		for _, k := range strict.Keys(&e.Value) {
 			name := key
@@ -206,7 +187,7 @@ func (v *validator) mounts(s *source, _ string) {
 			v.takes(k, name)
 		}
 		if d := e.Value.Dest; d.Set && d.V == "" {
-			v.add(d.At, key, "dest is empty", "leave it out to mount at the same path")
+			v.Add(d.At, key, "dest is empty", "leave it out to mount at the same path")
 		}
 		for _, p := range e.Value.Dest.Parts() {
 			v.text(key, p)
@@ -221,9 +202,9 @@ func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	case !ok:
 		return false
 	case name == "":
-		v.add(at, key, "removes nothing: no name follows the dash", "")
+		v.Add(at, key, "removes nothing: no name follows the dash", "")
 	case value != "":
-		v.add(at, key, fmt.Sprintf("is %q, and a removal has no value", value), fmt.Sprintf(`%q = "" removes %q of the base`, text, name))
+		v.Add(at, key, fmt.Sprintf("is %q, and a removal has no value", value), fmt.Sprintf(`%q = "" removes %q of the base`, text, name))
 	}
 	return true
 }
@@ -232,21 +213,21 @@ func (v *validator) inherit(key string, p strict.Part) {
 	name := strings.TrimPrefix(p.Text, "-")
 	switch {
 	case name == "*":
-		v.add(p.At, key, `"*" is every variable`, "write clearenv = false")
+		v.Add(p.At, key, `"*" is every variable`, "write clearenv = false")
 	case !isVariable(strings.ReplaceAll(name, "*", "X")):
-		v.add(p.At, key, fmt.Sprintf("%q is not the name of a variable", p.Text), "")
+		v.Add(p.At, key, fmt.Sprintf("%q is not the name of a variable", p.Text), "")
 	}
 }
 
 func (v *validator) set(key string, p strict.Part) {
 	if why := badVariable(p.Key); why != "" {
-		v.add(p.At, key, why, "")
+		v.Add(p.At, key, why, "")
 	}
 }
 
 func (v *validator) pathPrepend(key string, p strict.Part) {
 	if v.filled(key, p); strings.Contains(p.Text, ":") {
-		v.add(p.At, key, fmt.Sprintf("%q contains a colon", p.Text), "one folder for each item")
+		v.Add(p.At, key, fmt.Sprintf("%q contains a colon", p.Text), "one folder for each item")
 	}
 }
 
@@ -274,18 +255,18 @@ func badVariable(name string) string {
 
 func (v *validator) gitOverride(key string, p strict.Part) {
 	if _, err := gitconfig.Canonical(p.Key); err != nil {
-		v.add(p.At, key, err.Error(), `write it like "push.default"`)
+		v.Add(p.At, key, err.Error(), `write it like "push.default"`)
 	} else if control(p.Key) || strings.ContainsRune(p.Text, 0) {
-		v.add(p.At, key, "contains a control character", "")
+		v.Add(p.At, key, "contains a control character", "")
 	}
 }
 
 func (v *validator) program(key string, p strict.Part) {
 	if why := badProgram(p.Text); why != "" {
-		v.add(p.At, key, why, "")
+		v.Add(p.At, key, why, "")
 	}
 	if words := strings.Fields(p.Text); len(words) > 1 && !strings.Contains(p.Text, "/") {
-		v.add(p.At, key, fmt.Sprintf("%q is a command line, and not a program", p.Text), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
+		v.Add(p.At, key, fmt.Sprintf("%q is a command line, and not a program", p.Text), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
 	}
 }
 
@@ -326,10 +307,10 @@ func (v *validator) check(c checkRow, key string, at strict.Pos) {
 		}
 	}
 	if c.Name.V == "" {
-		v.add(at, key, "a check needs a name", "")
+		v.Add(at, key, "a check needs a name", "")
 	}
 	if c.Cmd.V == "" {
-		v.add(at, key, fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
+		v.Add(at, key, fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
 	}
 	for _, k := range strict.Keys(&c) {
 		v.takes(k, key+"."+k.Name())
@@ -339,7 +320,7 @@ func (v *validator) check(c checkRow, key string, at strict.Pos) {
 // filled refuses empty items and control characters.
 func (v *validator) filled(key string, p strict.Part) {
 	if strings.TrimSpace(p.Text) == "" {
-		v.add(p.At, key, "contains an empty item", "")
+		v.Add(p.At, key, "contains an empty item", "")
 	} else {
 		v.text(key, p)
 	}
@@ -348,7 +329,7 @@ func (v *validator) filled(key string, p strict.Part) {
 // text refuses control characters.
 func (v *validator) text(key string, p strict.Part) {
 	if control(p.Text) {
-		v.add(p.At, key, fmt.Sprintf("%q contains a control character", p.Text), "")
+		v.Add(p.At, key, fmt.Sprintf("%q contains a control character", p.Text), "")
 	}
 }
 
@@ -365,6 +346,6 @@ func (v *validator) networkAllow(key string, p strict.Part) {
 		if group, ok := strings.CutPrefix(text, "@"); ok {
 			hint = strict.Meant("@", group, hosts.Groups())
 		}
-		v.add(p.At, key, err.Error(), hint)
+		v.Add(p.At, key, err.Error(), hint)
 	}
 }

@@ -29,13 +29,13 @@ func (v *validator) inside(key string, p strict.Part) {
 	switch {
 	case strings.TrimSpace(text) == "":
 	case filepath.IsAbs(text) || strings.HasPrefix(text, "~") || strings.Contains(text, "$"):
-		v.add(p.At, key, fmt.Sprintf("%q is not relative to the working folder", p.Text), `[mounts] takes other places`)
+		v.Add(p.At, key, fmt.Sprintf("%q is not relative to the working folder", p.Text), `[mounts] takes other places`)
 	case clean == "." || !filepath.IsLocal(clean):
-		v.add(p.At, key, fmt.Sprintf("%q is not in the working folder", p.Text), "")
+		v.Add(p.At, key, fmt.Sprintf("%q is not in the working folder", p.Text), "")
 	case slices.Contains(strings.Split(text, "/"), ".."): // which leads elsewhere after a link
-		v.add(p.At, key, fmt.Sprintf("%q goes back up", p.Text), "write "+strconv.Quote(clean))
+		v.Add(p.At, key, fmt.Sprintf("%q goes back up", p.Text), "write "+strconv.Quote(clean))
 	case key == "sandbox.keep" && strings.Contains(clean, "/"): // which has names of entries
-		v.add(p.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", p.Text), "")
+		v.Add(p.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", p.Text), "")
 	}
 }
 

@@ -95,7 +95,7 @@ func removals(key string, have, names []string, at func(i int) Pos, problems *Pr
 		if !ok {
 			continue
 		}
-		if gone[name] = true; len(*problems) < maxProblems && !slices.Contains(have, name) {
+		if gone[name] = true; !problems.Full() && !slices.Contains(have, name) {
 			problems.Add(at(i), key, quote(text)+" removes nothing: no profile this one extends lists "+quote(name), Meant("-", name, have))
 		}
 	}

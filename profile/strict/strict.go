@@ -84,9 +84,17 @@ func (p Problem) Error() string {
 // Problems is a list of faults. As an error it has one line for each.
 type Problems []Problem
 
-// Add notes a fault of a key.
+// maxProblems keeps a file made of nothing but faults from taking seconds and megabytes.
+const maxProblems = 100
+
+// Full reports whether no more faults are noted.
+func (ps Problems) Full() bool { return len(ps) >= maxProblems }
+
+// Add notes a fault of a key, unless there are very many.
 func (ps *Problems) Add(at Pos, key, msg, hint string) {
-	*ps = append(*ps, at.Problem(key, msg, hint))
+	if !ps.Full() {
+		*ps = append(*ps, at.Problem(key, msg, hint))
+	}
 }
 
 // Judge notes what is wrong with the value of a key, if err says so.

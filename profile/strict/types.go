@@ -147,7 +147,7 @@ func (x *Table[T]) decode(d *decoder, n *node, path []string) {
 		e := Entry[T]{Key: kid.key, At: d.pos(kid)}
 		before := len(d.problems)
 		d.into(&e.Value, kid, sub)
-		if len(d.problems) == before && !d.full() {
+		if len(d.problems) == before && !d.problems.Full() {
 			x.Entries = append(x.Entries, e)
 		}
 	})
