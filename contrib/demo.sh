@@ -164,7 +164,7 @@ else
 fi
 cd -- "$project"
 code=0
-PAGER='cat' "$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?
+"$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?
 cd -- "$repo"
 echo
 if [ "$code" -eq 0 ] && [ ! -e /etc/inner-was-here ] && grep -q '"type":"start".*"command":"bash"' "$INNER_HOME/logs/audit.jsonl"; then

@@ -34,7 +34,6 @@ if [ "${1-}" = typed ]; then # as the plain user
 	cat >~/.bashrc <<'RC'
 PS1='\[\e[1;34m\]\w\[\e[0m\] $ '
 PATH=~/.local/bin:$PATH
-export PAGER=cat
 eval "$(inner hook bash)"
 RC
 	printf 'set -g default-terminal tmux-256color\nset -ga terminal-overrides ",*:Tc"\nset -g status off\n' >~/.tmux.conf

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -67,10 +66,6 @@ func (a *app) showAudit(f auditFlags) error {
 		}
 		return nil
 	}
-	return a.paged(func(w io.Writer) error { return a.printAudit(w, list) })
-}
-
-func (a *app) printAudit(w io.Writer, list []runlog.AuditLine) error {
 	rows := [][]string{{"DATE", "EVENT", "RUN", "PROFILE", "WHAT"}}
 	for _, e := range list {
 		when := e.Time
@@ -79,7 +74,7 @@ func (a *app) printAudit(w io.Writer, list []runlog.AuditLine) error {
 		}
 		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), records.EventText(e.Event, a.Short)})
 	}
-	tell.Table(w, rows)
+	tell.Table(a.Out, rows)
 	return nil
 }
 

@@ -156,8 +156,7 @@ func (a *app) cmdLogShow() *cobra.Command {
 		Long: "Show the record of a run and, as plain text, what was kept of its output: what scrolled off the\n" +
 			"screen, and what the screen showed at the end. What a program erased is in the file alone.\n" +
 			"It does not say which hidden places the program asked for: inner run --explain-denials does.\n\n" +
-			"RUN is the id of a run, the beginning of one, or \"last\", which is the default. On a terminal the\n" +
-			"text goes through $PAGER.",
+			"RUN is the id of a run, the beginning of one, or \"last\", which is the default.",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := a.findRun(append(args, "last")[0])
@@ -167,7 +166,7 @@ func (a *app) cmdLogShow() *cobra.Command {
 			if asJSON {
 				return a.PrintJSON(recordJSON(r))
 			}
-			return a.paged(func(w io.Writer) error { return a.showRun(w, r) })
+			return a.showRun(r)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, without the output")
@@ -175,7 +174,7 @@ func (a *app) cmdLogShow() *cobra.Command {
 }
 
 // showRun writes a record for people.
-func (a *app) showRun(w io.Writer, r records.Record) error {
+func (a *app) showRun(r records.Record) error {
 	var rows [][]string
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
@@ -209,8 +208,8 @@ func (a *app) showRun(w io.Writer, r records.Record) error {
 		row("ended", "unknown: the record cannot be read")
 	}
 	row("kept in", "%s", a.Short(r.Path()))
-	tell.Table(w, rows)
-	return a.showOutput(w, r)
+	tell.Table(a.Out, rows)
+	return a.showOutput(r)
 }
 
 // showEnd prints how a run ended, and what it left.
@@ -262,18 +261,18 @@ func (a *app) showChanged(c *runlog.Changes, row func(name, format string, args 
 
 // showOutput writes what was kept of a run's output as plain text: what scrolled off the screen, and
 // what was on it at the end.
-func (a *app) showOutput(w io.Writer, r records.Record) error {
+func (a *app) showOutput(r records.Record) error {
 	f, recording, err := r.Output()
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = fmt.Fprintf(w, "\nno output was kept: it did not go to a terminal, or there was none\n")
+		_, err = fmt.Fprintf(a.Out, "\nno output was kept: it did not go to a terminal, or there was none\n")
 		return err
 	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	fmt.Fprintln(w)
-	screen := shown.New(w)
+	fmt.Fprintln(a.Out)
+	screen := shown.New(a.Out)
 	if recording {
 		err = records.ReadCast(f, func(m records.CastEvent) error {
 			screen.Resize(m.Rows, m.Cols)

@@ -61,11 +61,11 @@ func (a *app) play(r records.Record, speed float64) error {
 	}
 	out, ok := tell.FileOf(a.Out)
 	if !ok || !caller.IsTerminal(out) {
-		return a.showOutput(a.Out, r)
+		return a.showOutput(r)
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return a.showOutput(a.Out, r) // nobody could take the terminal's answers
+		return a.showOutput(r) // nobody could take the terminal's answers
 	}
 	defer tty.Close()
 	return a.playOn(tty, f, speed)

@@ -12,8 +12,10 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 )
@@ -81,8 +83,8 @@ func (i *interrupts) endAs() {
 	os.Exit(128 + int(s))
 }
 
-// runInFront runs a program that has the terminal, such as a pager or an editor. ^C there is the
-// program's: caught here, and not ignored, which the program would inherit.
+// runInFront runs a program that has the terminal, such as an editor. ^C there is the program's: caught
+// here, and not ignored, which the program would inherit.
 func (i *interrupts) runInFront(cmd *exec.Cmd) error {
 	keys := make(chan os.Signal, 1)
 	signal.Notify(keys, syscall.SIGINT, syscall.SIGQUIT)
@@ -97,6 +99,19 @@ func (i *interrupts) runInFront(cmd *exec.Cmd) error {
 	}
 	return err
 }
+
+// columns is the width of the terminal of the messages, 0 where there is none.
+func (a *app) columns() int {
+	f, ok := tell.FileOf(a.Err)
+	if !ok {
+		return 0
+	}
+	width, _, _ := term.GetSize(int(f.Fd())) // 0 for what is none
+	return width
+}
+
+// printConsent writes what is asked about, with what is dangerous next to the question.
+func (a *app) printConsent(detail, danger string) { fmt.Fprint(a.Err, detail, danger) }
 
 // agreed puts a question on the terminal. What was typed before it was there is no answer.
 func (a *app) agreed(question string) bool {
