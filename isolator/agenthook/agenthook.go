@@ -15,10 +15,19 @@
 package agenthook
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/enr/inner/isolator/jsonlines"
 )
+
+// MaxInput is how long the JSON of a hook may be, in bytes.
+const MaxInput = 16 << 20
+
+type object = jsonlines.Object
 
 // Agents returns the agents whose hooks are understood.
 func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"} }
@@ -73,7 +82,7 @@ func Parse(agent string, text []byte) (Call, error) {
 	if !slices.Contains(Agents(), agent) {
 		return c, fmt.Errorf("%q is not an agent whose hooks are known", agent)
 	}
-	o, err := decode(text)
+	o, err := jsonlines.Read(text)
 	if err != nil {
 		return c, err
 	}
@@ -191,3 +200,12 @@ type denial string
 func (d denial) Error() string { return string(d) }
 
 func denied(format string, args ...any) error { return denial(fmt.Sprintf(format, args...)) }
+
+// encode writes JSON as JavaScript does, without escapes for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

@@ -1,19 +1,16 @@
 package calls
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/jsonlines"
 	"github.com/enr/inner/isolator/session"
 )
 
@@ -57,124 +54,69 @@ func misuse(format string, args ...any) error {
 }
 
 func (q *Request) parse(text []byte) error {
-	if !utf8.Valid(text) {
-		return errors.New("the request is not UTF-8")
+	o, err := jsonlines.Read(text)
+	q.ID, _ = o["id"].(string)
+	if err != nil {
+		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("the request is not a JSON object")
+	_, q.HasRole = o["role"]
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		into, known := q.fields()[key]
+		if !known {
+			return fmt.Errorf("unknown key %q: those are %s", short(key), strings.Join(slices.Sorted(maps.Keys(q.fields())), ", "))
+		}
+		if want := take(into, o[key]); want != "" {
+			return fmt.Errorf("%s: wants %s", key, want)
+		}
 	}
-	fields := map[string]any{
+	return nil
+}
+
+func (q *Request) fields() map[string]any {
+	return map[string]any{
 		"id": &q.ID, "argv": &q.Argv, "line": &q.Line, "cwd": &q.Cwd, "stdin": &q.Stdin, "timeout_ms": &q.Timeout, "max_output": &q.Max,
 		"role": &q.Role, "session": &q.Session, "actor": &q.Actor, "env": &q.Env,
 	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			return errors.New("the request is not JSON")
-		}
-		into := fields[key]
-		switch {
-		case into == nil:
-			return fmt.Errorf("unknown key %q: those are %s", short(key), strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
-		case seen[key]:
-			return fmt.Errorf("%s is written twice", key)
-		}
-		seen[key] = true
-		if err := value(d, key, into); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return errors.New("the request is not JSON")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the request")
-	}
-	q.HasRole = seen["role"]
-	return nil
 }
 
-// value reads the value of a key.
-func value(d *json.Decoder, key string, into any) error {
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil {
-		return errors.New("the request is not JSON")
-	}
-	if key == "env" {
-		return variables(raw, into.(*map[string]string))
-	}
-	if err := json.Unmarshal(raw, into); err != nil || bytes.Contains(raw, []byte("null")) && hasToken(raw, func(t json.Token) bool { return t == nil }) {
-		return fmt.Errorf("%s: %s", key, wanted(into))
-	}
-	return lossless(key, raw)
-}
-
-// hasToken reports whether a value, which is JSON, has such a token.
-func hasToken(raw []byte, such func(json.Token) bool) bool {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return false
-		}
-		if such(t) {
-			return true
-		}
-	}
-}
-
-// lossless refuses half of a surrogate pair, which no text has and Go would replace.
-func lossless(key string, raw []byte) error {
-	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
-		return nil
-	}
-	if hasToken(raw, func(t json.Token) bool {
-		s, ok := t.(string)
-		return ok && strings.ContainsRune(s, utf8.RuneError)
-	}) {
-		return fmt.Errorf("%s: half of a surrogate pair is not text", key)
-	}
-	return nil
-}
-
-func wanted(into any) string {
-	switch into.(type) {
+// take puts a value of a request into a field. A value of another kind is refused: want says what it has to be.
+func take(into, v any) (want string) {
+	switch into := into.(type) {
 	case *string:
-		return "wants a string"
+		if s, ok := v.(string); ok {
+			*into = s
+			return ""
+		}
+		return "a string"
+	case *int64:
+		n, ok := v.(json.Number)
+		whole, err := n.Int64()
+		if *into = whole; ok && err == nil {
+			return ""
+		}
+		return "a whole number"
 	case *[]string:
-		return "wants a list of strings"
-	}
-	return "wants a whole number"
-}
-
-// variables reads env, whose keys are free and may not stand twice.
-func variables(raw []byte, into *map[string]string) error {
-	const want = "env: wants an object of strings"
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New(want)
-	}
-	*into = map[string]string{}
-	for d.More() {
-		t, err := d.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			return errors.New(want)
+		list, ok := v.([]any)
+		for _, item := range list {
+			s, is := item.(string)
+			*into, ok = append(*into, s), ok && is
 		}
-		v, err := d.Token()
-		text, ok := v.(string)
-		if err != nil || !ok {
-			return errors.New(want)
+		if ok {
+			return ""
 		}
-		if _, twice := (*into)[key]; twice {
-			return fmt.Errorf("env: %q is written twice", short(key))
+		return "a list of strings"
+	case *map[string]string:
+		table, ok := v.(jsonlines.Object)
+		*into = map[string]string{}
+		for name, item := range table {
+			s, is := item.(string)
+			(*into)[name], ok = s, ok && is
 		}
-		(*into)[key] = text
+		if ok {
+			return ""
+		}
 	}
-	return lossless("env", raw)
+	return "an object of strings"
 }
 
 func short(s string) string {

@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "not a JSON object", "[": "not a JSON object", `{`: "not JSON", `{"id":"a"`: "not JSON", `{"argv":["a"],}`: "not JSON", "\xff": "not UTF-8",
-		`{"argv":["a"]}}`: "something follows", `{"Argv":["a"]}`: "unknown key", `{"line":"a","line":"b"}`: "line is written twice",
+		`{"argv":["a"]}}`: "something follows", `{"Argv":["a"]}`: "unknown key", `{"line":"a","line":"b"}`: `"line" is written twice`,
 		`{"line":1}`: "line: wants a string", `{"line":null}`: "line: wants a string", `{"argv":["a",null]}`: "argv: wants a list", `{"argv":[["a"]]}`: "argv: wants a list",
 		`{"line":"a","env":{"A":1}}`: "env: wants an object of strings", `{"line":"a","env":[]}`: "env: wants", `{"line":"a","env":{"A":"1","A":"1"}}`: `"A" is written twice`,
 		`{"line":"\ud800"}`: "half of a surrogate pair", `{"line":"a\u0000"}`: "line: contains a NUL", `{"argv":[]}`: "either argv or line", `{"line":"a","timeout_ms":1.5}`: "whole number",
