@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,10 +21,10 @@ import (
 )
 
 type verifyFlags struct {
-	profile, only         string
-	json, suggest, attack bool
-	jobs                  int
-	who                   cli.WhoFlags
+	profile, only string
+	json, attack  bool
+	jobs          int
+	who           cli.WhoFlags
 }
 
 func (a *app) cmdVerify() *cobra.Command {
@@ -48,7 +47,6 @@ func (a *app) cmdVerify() *cobra.Command {
 	a.ProfileFlag(c, &f.profile)
 	f.who.AddRole(a.App, c)
 	cli.JSONFlag(c, &f.json)
-	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
 	fl.BoolVar(&f.attack, "attack", false, "run the escape suite: each attack outside the sandbox first, then inside")
 	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
 	fl.IntVar(&f.jobs, "jobs", 0, "with --attack: how many attacks at once (default: one for each processor)")
@@ -57,11 +55,8 @@ func (a *app) cmdVerify() *cobra.Command {
 
 // check refuses flags that do not go together.
 func (f *verifyFlags) check(cmd *cobra.Command) error {
-	switch {
-	case f.jobs < 0:
+	if f.jobs < 0 {
 		return cli.Usagef("--jobs wants a number above 0, not %d", f.jobs)
-	case f.suggest && (f.json || f.attack):
-		return cli.Usagef("--suggest goes alone")
 	}
 	return cmp.Or(cli.GoesWith(cmd, "attack", "only", "jobs"), f.who.Check(cmd))
 }
@@ -89,15 +84,10 @@ func (a *app) verify(f verifyFlags) error {
 		a.Fail(err)
 		return cli.Exit(fault.Code(err))
 	}
-	switch {
-	case f.suggest:
-		a.printSuggestion(report)
-	case f.json:
-		if err := a.PrintJSON(report); err != nil {
-			return err
-		}
-	default:
+	if !f.json {
 		a.printVerdicts(report)
+	} else if err := a.PrintJSON(report); err != nil {
+		return err
 	}
 	return cli.ExitCode(cli.OneIf(!report.Conformant))
 }
@@ -167,21 +157,4 @@ func (a *app) printVerdicts(r verify.Report) {
 	} else {
 		fmt.Fprintf(a.Out, "profile %q: the sandbox is not what the profile promises\n", r.Profile)
 	}
-}
-
-// printSuggestion prints what to put under [sandbox] for what fails, where
-// allowing it is an answer.
-func (a *app) printSuggestion(r verify.Report) {
-	keys := r.Suggest()
-	if len(keys) == 0 {
-		if !r.Conformant {
-			a.Say("%d checks fail, and allow can lift none of them", r.Failed)
-			a.Hint("inner verify -p %s", r.Profile)
-		}
-		return
-	}
-	for i, k := range keys {
-		keys[i] = fmt.Sprintf("%q", k)
-	}
-	fmt.Fprintf(a.Out, "[sandbox]\nallow = [%s]\n", strings.Join(keys, ", "))
 }

@@ -21,8 +21,6 @@
 // detail says so.
 package verify
 
-import "slices"
-
 // Severity is how much a failure matters. One of Info never fails a profile.
 type Severity string
 
@@ -86,17 +84,4 @@ func newReport(profile string, list []Verdict) Report {
 	}
 	r.Conformant = r.Failed == 0 && len(list) > 0
 	return r
-}
-
-// Suggest returns the allow keys that would lift the failures, sorted: only
-// where allowing is an answer, and not a hole with a name.
-func (r Report) Suggest() []string {
-	var keys []string
-	for _, v := range r.Checks {
-		if v.Bad() && v.Key != "" {
-			keys = append(keys, v.Key)
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }

@@ -47,20 +47,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestSuggest wants only keys that would lift a failure.
-func TestSuggest(t *testing.T) {
-	r := Report{Checks: []Verdict{
-		{ID: "netrc", Severity: Medium, Result: Fail, Key: "netrc"},
-		{ID: "ssh-keys", Severity: High, Result: Fail, Key: "ssh-keys"},
-		{ID: "gpg-keys", Severity: High, Result: Pass, Key: "gpg-keys"},
-		{ID: "aws", Severity: Info, Result: Fail, Key: "aws"},
-		{ID: "descriptors", Severity: High, Result: Fail},
-	}}
-	if got := strings.Join(r.Suggest(), " "); got != "netrc ssh-keys" {
-		t.Errorf("got %q", got)
-	}
-}
-
 // TestNotTheHosts: a place that is what the host has there fails, and one of which nobody
 // knows is no pass.
 func TestNotTheHosts(t *testing.T) {
