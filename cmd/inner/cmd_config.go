@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -175,81 +174,56 @@ func (a *app) settingsOf(pl settings.Place, w which) ([]setting, error) {
 	if !w.global && !w.local {
 		return a.settings(pl)
 	}
-	t, err := a.configTarget(pl, w)
+	path, err := a.configPath(pl, w)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := t.parse(t.file)
+	file, err := profile.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	cfg, err := w.parse(profile.File{Path: path, Data: file.Data})
 	if err != nil {
 		return nil, err
 	}
 	var out []setting
 	for _, s := range cfg.Settings {
-		out = append(out, setting{Key: s.Key, Value: s.Value, File: t.file.Path})
+		out = append(out, setting{Key: s.Key, Value: s.Value, File: path})
 	}
 	return out, nil
 }
 
-// configTarget is a config.toml that is to be read or written.
-type configTarget struct {
-	file    profile.File
-	missing bool
-	local   bool
-}
-
-func (a *app) configTarget(pl settings.Place, w which) (configTarget, error) {
-	t := configTarget{file: profile.File{Path: a.ConfigFile()}, local: w.local}
-	if w.global && w.local {
-		return t, cli.Usagef("--global and --local contradict each other")
-	}
-	if w.local {
-		switch {
-		case pl.Project == nil:
-			return t, fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd))
-		case pl.Project.Problem != nil:
-			return t, fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
-		}
-		t.file.Path = filepath.Join(pl.Project.Dir, "config.toml")
-	}
-	return t, t.read()
-}
-
-func (t *configTarget) read() error {
-	file, err := profile.ReadFile(t.file.Path)
+// configPath is where the config.toml is, which need not be there.
+func (a *app) configPath(pl settings.Place, w which) (string, error) {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		t.missing = true
-		return nil
-	case err != nil:
-		return err
+	case w.global && w.local:
+		return "", cli.Usagef("--global and --local contradict each other")
+	case !w.local:
+		return a.ConfigFile(), nil
+	case pl.Project == nil:
+		return "", fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd))
+	case pl.Project.Problem != nil:
+		return "", fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 	}
-	t.file, t.missing = file, false
-	return nil
+	return filepath.Join(pl.Project.Dir, "config.toml"), nil
 }
 
-func (t configTarget) parse(file profile.File) (*config.Config, error) {
-	if t.local {
+func (w which) parse(file profile.File) (*config.Config, error) {
+	if w.local {
 		return config.ParseProject(file)
 	}
 	return config.Parse(file)
 }
 
-func (t configTarget) judge(file profile.File) error {
-	_, err := t.parse(file)
+func (w which) judge(file profile.File) error {
+	_, err := w.parse(file)
 	return err
-}
-
-func (t configTarget) write(data []byte) error {
-	if t.missing {
-		return cli.CreateFile(t.file.Path, data, 0o600)
-	}
-	return files.Rewrite(t.file.Path, data)
 }
 
 // configWritten brings the shims up to date with a changed config.toml, and says what else
 // it needs.
-func (a *app) configWritten(t configTarget) error {
-	if t.local {
+func (a *app) configWritten(w which) error {
+	if w.local {
 		a.Hint("a project's settings are in force once you have allowed them: inner allow")
 	}
 	return a.Regenerate()
@@ -259,38 +233,40 @@ func (a *app) cmdConfigEdit() *cobra.Command {
 	var w which
 	c := &cobra.Command{
 		Use: "edit", Short: "Edit a config.toml; a broken one is not saved", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := a.changing(cmd, w)
+		RunE: a.OnHost(func(*cobra.Command, []string) error {
+			d, err := a.changing(w)
 			if err != nil {
 				return err
 			}
-			d := draft{path: t.file.Path, text: t.file.Data, old: t.file.Data, judge: t.judge}
-			if t.missing {
-				d.old, d.text = nil, []byte(cli.FirstConfig)
-				if t.local {
-					d.text = []byte(projectConfig)
-				}
+			file, err := profile.ReadFile(d.path)
+			switch {
+			case err == nil:
+				d.text, d.old = file.Data, file.Data
+			case !errors.Is(err, fs.ErrNotExist):
+				return err
+			case w.local:
+				d.text = []byte(projectConfig)
+			default:
+				d.text = []byte(cli.FirstConfig)
 			}
 			if ok, err := a.edit(d); !ok {
 				return err
 			}
-			return a.configWritten(t)
-		},
+			return a.configWritten(w)
+		}),
 	}
 	w.flags(c)
 	return c
 }
 
 // changing is the config.toml that a command is about to change.
-func (a *app) changing(cmd *cobra.Command, w which) (configTarget, error) {
-	if err := a.Outside(cmd); err != nil {
-		return configTarget{}, err
-	}
+func (a *app) changing(w which) (draft, error) {
 	pl, err := a.Ready()
 	if err != nil {
-		return configTarget{}, err
+		return draft{}, err
 	}
-	return a.configTarget(pl, w)
+	path, err := a.configPath(pl, w)
+	return draft{path: path, judge: w.judge}, err
 }
 
 func (a *app) cmdConfigSet() *cobra.Command {
@@ -302,7 +278,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 			"workspaces_path, log, aliases.NAME, shims.COMMAND, default_limits.memory and so on. Comments\n" +
 			"and order stay; what would not be valid is not written.",
 		Example: "  inner config set default_profile claude-interactive\n  inner config set aliases.work 'run -p java -w ${workspaces_path}/x'\n  inner config set shims.claude claude-interactive",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(cmd *cobra.Command, args []string) error {
 			parts, _, err := keys.Parse(args[0])
 			if err != nil {
 				return cli.Misuse(err)
@@ -311,7 +287,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 				return cli.Usagef("either KEY VALUE, or --unset KEY")
 			}
 			if unset {
-				return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return keys.Unset(f, parts) })
+				return a.changeConfig(w, func(f profile.File) ([]byte, error) { return keys.Unset(f, parts) })
 			}
 			if parts[0] == "aliases" && a.isCommand(cmd.Root(), parts[1]) {
 				return cli.Usagef("an alias cannot be called %q: that is a command of inner", parts[1])
@@ -321,8 +297,8 @@ func (a *app) cmdConfigSet() *cobra.Command {
 					return a.notFound(err)
 				}
 			}
-			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return keys.Set(f, parts, args[1]) })
-		},
+			return a.changeConfig(w, func(f profile.File) ([]byte, error) { return keys.Set(f, parts, args[1]) })
+		}),
 	}
 	c.Flags().BoolVar(&unset, "unset", false, "remove the key")
 	w.flags(c)
@@ -349,37 +325,15 @@ func (a *app) isProfile(name string, local bool) error {
 	return err
 }
 
-func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File) ([]byte, error)) error {
-	t, err := a.changing(cmd, w)
+func (a *app) changeConfig(w which, change func(profile.File) ([]byte, error)) error {
+	d, err := a.changing(w)
 	if err != nil {
 		return err
 	}
-	if err := a.rewrite(t, change); err != nil {
+	if err := a.rewrite(d, change); err != nil {
 		return err
 	}
-	return a.configWritten(t)
-}
-
-// rewrite changes a config.toml, which nobody else changes meanwhile. What would not be valid is not written.
-func (a *app) rewrite(t configTarget, change func(profile.File) ([]byte, error)) error {
-	unlock, err := lockFolder(filepath.Dir(t.file.Path))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := t.read(); err != nil { // again: what counts is what nobody else changes now
-		return err
-	}
-	data, err := change(t.file)
-	if err == nil {
-		err = t.judge(profile.File{Path: t.file.Path, Data: data})
-	}
-	if err != nil {
-		a.Fail(err)
-		a.Say("nothing was changed")
-		return cli.Exit(1)
-	}
-	return t.write(data)
+	return a.configWritten(w)
 }
 
 // completeKeys offers the keys of config.toml, and for tables with names of the

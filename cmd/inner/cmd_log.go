@@ -286,30 +286,26 @@ func (a *app) showOutput(r records.Record) error {
 }
 
 func (a *app) cmdLogClean() *cobra.Command {
-	var dry, yes bool
+	var yes bool
 	c := &cobra.Command{
 		Use: "clean", Short: "Remove the records of past runs",
 		Long: "Remove the records of past runs. Runs that are still running stay, and so does the list of refusals\n" +
 			"and bypasses. With keep under [output] of config.toml old records go by themselves.",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.logClean(dry, yes) },
+		RunE: func(*cobra.Command, []string) error { return a.logClean(yes) },
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, remove nothing")
 	cli.YesFlag(c, &yes)
 	return c
 }
 
-func (a *app) logClean(dry, yes bool) error {
+func (a *app) logClean(yes bool) error {
 	runs := slices.DeleteFunc(a.runs(), func(r records.Record) bool { return r.State == records.Running })
 	var size int64
 	for _, r := range runs {
 		size += r.Size
-		if dry {
-			fmt.Fprintf(a.Out, "%s\t%s\n", r.ID, cli.Printable(r.Path()))
-		}
 	}
-	if dry || len(runs) == 0 {
-		a.Say("%d runs, %s", len(runs), runlog.Bytes(size))
+	if len(runs) == 0 {
+		a.Say("there are no records")
 		return nil
 	}
 	text := fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -193,10 +191,10 @@ func renamed(file profile.File, name string) ([]byte, error) {
 }
 
 func (a *app) cmdProfileDelete() *cobra.Command {
-	var yes, force bool
+	var yes bool
 	c := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteOneProfile,
-		Long: "Delete a profile, after asking. A profile that others extend is kept, unless --force is given.\ninner init --restore restores a built-in one.",
+		Long: "Delete a profile, after asking. Those that extend it do not start without it. inner init --restore\nrestores a built-in one.",
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
@@ -205,13 +203,6 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			if err != nil {
 				return a.notFound(err)
 			}
-			users, err := a.extenders(f)
-			if err != nil && !force {
-				return err
-			}
-			if len(users) > 0 && !force {
-				return fault.Refuse(1, "change those first, or --force", "profile %q is extended by %s", args[0], strings.Join(users, ", "))
-			}
 			if err := a.askFor(fmt.Sprintf("Delete %s?", cli.Printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
 				return err
 			}
@@ -219,7 +210,6 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 		}),
 	}
 	cli.YesFlag(c, &yes)
-	c.Flags().BoolVar(&force, "force", false, "also when other profiles extend it")
 	return c
 }
 
@@ -244,34 +234,6 @@ func (a *app) deleteProfile(f found, name string) error {
 		a.Hint("inner init --restore restores it")
 	}
 	return a.Regenerate()
-}
-
-// extenders names the profiles that extend one.
-func (a *app) extenders(f found) ([]string, error) {
-	files, err := f.loader.GlobalFiles()
-	if f.loader.Project != nil {
-		local, err2 := f.loader.Project.ProfileFiles()
-		files, err = append(files, local...), errors.Join(err, err2)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot find out whether a profile extends %q: %w", cli.NameOf(f.path), err)
-	}
-	var out []string
-	for _, path := range files {
-		if path == f.path {
-			continue
-		}
-		p, err := f.loader.Load(path, f.scope)
-		switch {
-		case err == nil && slices.Contains(p.Extends(), f.path):
-			out = append(out, cli.NameOf(path))
-		case err != nil && f.scope == profile.Global: // it cannot be loaded, and may be again
-			if file, err := profile.ReadFile(path); err == nil && saysExtends(file) == cli.NameOf(f.path) {
-				out = append(out, cli.NameOf(path))
-			}
-		}
-	}
-	return out, nil
 }
 
 // saysExtends is what a profile extends, whatever else is wrong with it.

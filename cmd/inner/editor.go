@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -110,13 +111,32 @@ func (d draft) save(data []byte) error {
 	return files.Swap(d.path, d.old, data)
 }
 
-// lockFolder keeps other calls of inner from changing a file of a folder between
-// our look at it and our change, until unlock or the end of the process.
-func lockFolder(dir string) (unlock func(), err error) {
-	if unlock, err = files.LockFolder(dir); err != nil {
-		return nil, fmt.Errorf("%q cannot be locked: %w", dir, err)
+// rewrite changes the text of the file, which nobody else changes meanwhile. What would not be valid is not written.
+func (a *app) rewrite(d draft, change func(profile.File) ([]byte, error)) error {
+	dir := filepath.Dir(d.path)
+	unlock, err := files.LockFolder(dir)
+	if err != nil {
+		return fmt.Errorf("%q cannot be locked: %w", dir, err)
 	}
-	return unlock, nil
+	defer unlock()
+	file, err := profile.ReadFile(d.path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !gone {
+		return err
+	}
+	data, err := change(profile.File{Path: d.path, Data: file.Data})
+	if err == nil {
+		err = d.judge(profile.File{Path: d.path, Data: data})
+	}
+	switch {
+	case err != nil:
+		a.Fail(err)
+		a.Say("nothing was changed")
+		return cli.Exit(1)
+	case gone:
+		return cli.CreateFile(d.path, data, 0o600)
+	}
+	return files.Rewrite(d.path, data)
 }
 
 func (a *app) runEditor(path string) error {

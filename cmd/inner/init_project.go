@@ -250,8 +250,7 @@ func (a *app) allowEverywhere(names []string, yes bool) error {
 
 // claimEverywhere writes [shims] of the user's config.toml.
 func (a *app) claimEverywhere(names []string) error {
-	t := configTarget{file: profile.File{Path: a.ConfigFile()}}
-	err := a.rewrite(t, func(file profile.File) (_ []byte, err error) {
+	err := a.rewrite(draft{path: a.ConfigFile(), judge: which{}.judge}, func(file profile.File) (_ []byte, err error) {
 		for _, name := range names {
 			if file.Data, err = keys.Set(file, []string{"shims", name}, name); err != nil {
 				return nil, err
