@@ -17,9 +17,9 @@ import (
 
 // exportFlags are the flags of inner export.
 type exportFlags struct {
-	pool                                                int
-	profile, to, name, image, repo, commit, tasks, sign string
-	secrets, variables, volumes                         []string
+	pool                                          int
+	profile, to, name, image, repo, commit, tasks string
+	secrets, variables, volumes                   []string
 }
 
 func (a *app) cmdExport() *cobra.Command {
@@ -47,8 +47,6 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
 	fl.IntVar(&f.pool, "pool", 0, "with --to agent-sandbox: keep so many pods ready, `N`, and claim one")
-	fl.StringVar(&f.sign, "sign", "", "sign the objects with this ssh key: `FILE`; inner export verify checks it")
-	c.AddCommand(a.cmdExportVerify())
 	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
 		if f.profile == "" || f.to == "" {
 			return cli.Usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
@@ -83,11 +81,6 @@ func (a *app) export(f exportFlags, args []string) error {
 	if err := run.Experimental(p); err != nil {
 		return err
 	}
-	if f.sign != "" {
-		if text, err = a.signed(text, f.sign); err != nil {
-			return err
-		}
-	}
 	for _, finding := range said {
 		a.Say("partly: %s", finding)
 	}
@@ -105,9 +98,6 @@ func (f exportFlags) request(p *profile.Profile, args []string) (*export.Request
 	}
 	if err := r.Check(); err != nil {
 		return nil, cli.Misuse(err)
-	}
-	if f.sign != "" && (r.Target == export.Slurm || r.Target == export.Podman) {
-		return nil, cli.Usagef("--sign is for objects of Kubernetes: a batch script has no annotations, and podman takes none as long as a signature")
 	}
 	return r, nil
 }

@@ -33,13 +33,22 @@ type sharedFlags struct {
 	force           bool
 }
 
+// helper is the path of a program of the host, which a package has.
+func (a *app) helper(name, pkg string) (string, error) {
+	path, why := host.FindHelper(name, a.Getenv("PATH"))
+	if path == "" {
+		return "", &fault.Refusal{Code: 125, Kind: fault.KindNotFound, Msg: name + " is needed: " + why, Hint: "sudo apt-get install " + pkg}
+	}
+	return path, nil
+}
+
+// sshKeygen makes and checks signatures.
+func (a *app) sshKeygen() (string, error) { return a.helper("ssh-keygen", "openssh-client") }
+
 // hostGit is git of the host, without any configuration.
 func (a *app) hostGit() (handover.Git, error) {
-	path, why := host.FindHelper("git", a.Getenv("PATH"))
-	if path == "" {
-		return handover.Git{}, &fault.Refusal{Code: 125, Kind: fault.KindNotFound, Msg: why, Hint: "sudo apt-get install git"}
-	}
-	return handover.Git{Program: path}, nil
+	path, err := a.helper("git", "git")
+	return handover.Git{Program: path}, err
 }
 
 // installShared installs a profile from an index, or brings an installed one up to date.
@@ -101,7 +110,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 // openIndex reads an index and checks its signature.
 func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) {
 	done = func() {}
-	program, err := a.SSHKeygen()
+	program, err := a.sshKeygen()
 	if err != nil {
 		return nil, done, err
 	}
@@ -250,7 +259,7 @@ func (a *app) cmdProfileIndex() *cobra.Command {
 
 // publishIndex makes and signs the index of a folder.
 func (a *app) publishIndex(dir, key, name string) error {
-	program, err := a.SSHKeygen()
+	program, err := a.sshKeygen()
 	if err != nil {
 		return err
 	}

@@ -76,9 +76,9 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 		return ready, nil
 	}
 	if !f.yes {
-		all, ok := a.askWhere(names)
-		if !ok {
-			return nil, a.noAnswer()
+		all, err := a.askWhere(names)
+		if err != nil {
+			return nil, err
 		}
 		if all {
 			more, err := a.initEverywhere(f, names)
@@ -101,8 +101,8 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 // writeChosen asks what the profiles are to grant, writes them to a folder, and asks for consent:
 // without it they are removed again.
 func (a *app) writeChosen(f initFlags, names []string, text starter.Choice, folder func() (string, error), consent func() error) error {
-	if !a.choose(&text, f, names) {
-		return a.noAnswer()
+	if err := a.choose(&text, f, names); err != nil {
+		return err
 	}
 	defer a.interrupts.hold()() // the files go again when ^C comes before they are allowed
 	dir, err := folder()

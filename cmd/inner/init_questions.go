@@ -54,88 +54,85 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 	return a.askAgents(found)
 }
 
-// askAgents asks until each word of the answer is an agent; Enter is all that were found.
-func (a *app) askAgents(found []string) ([]string, error) {
+// ask puts a question until its answer is taken. An answer that is not says why.
+func (a *app) ask(prompt string, take func(answer string) error) error {
 	for {
-		text, ok := a.answer(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
+		text, ok := a.answer(prompt)
 		if !ok {
-			return nil, a.noAnswer()
+			a.Say("nothing was written")
+			return cli.Exit(1)
 		}
-		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
-		if len(words) == 0 {
-			return found, nil
-		}
-		i := slices.IndexFunc(words, func(w string) bool { return starter.AgentOf(w) == nil })
-		if i < 0 {
-			return words, nil
-		}
-		a.Say("%q is none of %s", words[i], strings.Join(starter.AgentNames(), ", "))
-	}
-}
-
-// noAnswer is how inner init ends when a question before the consent got no answer.
-func (a *app) noAnswer() error {
-	a.Say("nothing was written")
-	return cli.Exit(1)
-}
-
-// askWhere asks whether agents are sandboxed in all folders; Enter is here. ok: it got an answer.
-func (a *app) askWhere(names []string) (all, ok bool) {
-	for {
-		text, ok := a.answer(fmt.Sprintf("Sandbox %s here, or in all folders? [here/all, Enter: here] ", strings.Join(names, " ")))
-		if !ok || slices.Contains([]string{"", "here", "all"}, strings.ToLower(text)) {
-			return strings.EqualFold(text, "all"), ok
-		}
-	}
-}
-
-// choose asks what the profiles are to grant, and reports whether it got its answers. With --yes
-// it asks nothing.
-func (a *app) choose(p *starter.Choice, f initFlags, names []string) bool {
-	if f.confirm {
-		p.Asking = names
-	}
-	if f.yes {
-		return true
-	}
-	if f.network == "" && !a.chooseNetwork(p) || !a.chooseMounts(p) {
-		return false
-	}
-	for _, name := range names {
-		if f.confirm || len(profile.Unasked(name)) == 0 {
-			continue
-		}
-		text, ok := a.answer(fmt.Sprintf("Let %s run commands without asking you? The sandbox is the boundary. [Y/n] ", name))
-		if !ok {
-			return false
-		}
-		if text != "" && !isYes(text) {
-			p.Asking = append(p.Asking, name)
-		}
-	}
-	return true
-}
-
-// chooseMounts asks for folders, and reports whether it got an answer.
-func (a *app) chooseMounts(p *starter.Choice) bool {
-	for {
-		text, ok := a.answer("Which other folders may they read (~/src/lib), or change (~/src/lib:rw)? [Enter: nothing] ")
-		if !ok {
-			return false
-		}
-		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
-			text = ""
-		}
-		var err error
-		if p.Mounts, err = a.mountsOf(text); err == nil {
-			return true
+		err := take(text)
+		if err == nil {
+			return nil
 		}
 		a.Say("%v", err)
 	}
 }
 
-// chooseNetwork asks what may be reached, and reports whether it got an answer.
-func (a *app) chooseNetwork(p *starter.Choice) bool {
+// askAgents asks which agents are meant; Enter is all that were found.
+func (a *app) askAgents(found []string) (names []string, err error) {
+	err = a.ask(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")), func(text string) error {
+		names = strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+		if len(names) == 0 {
+			names = found
+		}
+		if i := slices.IndexFunc(names, func(w string) bool { return starter.AgentOf(w) == nil }); i >= 0 {
+			return fmt.Errorf("%q is none of %s", names[i], strings.Join(starter.AgentNames(), ", "))
+		}
+		return nil
+	})
+	return names, err
+}
+
+// askWhere asks whether agents are sandboxed in all folders; Enter is here.
+func (a *app) askWhere(names []string) (all bool, err error) {
+	err = a.ask(fmt.Sprintf("Sandbox %s here, or in all folders? [here/all, Enter: here] ", strings.Join(names, " ")), func(text string) error {
+		text = strings.ToLower(text)
+		if all = text == "all"; all || text == "" || text == "here" {
+			return nil
+		}
+		return fmt.Errorf("%q is neither here nor all", text)
+	})
+	return all, err
+}
+
+// choose asks what the profiles are to grant. With --yes it asks nothing.
+func (a *app) choose(p *starter.Choice, f initFlags, names []string) error {
+	if f.confirm {
+		p.Asking = names
+	}
+	if f.yes {
+		return nil
+	}
+	if f.network == "" {
+		if err := a.chooseNetwork(p); err != nil {
+			return err
+		}
+	}
+	err := a.ask("Which other folders may they read (~/src/lib), or change (~/src/lib:rw)? [Enter: nothing] ", func(text string) (err error) {
+		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
+			text = ""
+		}
+		p.Mounts, err = a.mountsOf(text)
+		return err
+	})
+	for _, name := range names {
+		if err != nil || f.confirm || len(profile.Unasked(name)) == 0 {
+			continue
+		}
+		err = a.ask(fmt.Sprintf("Let %s run commands without asking you? The sandbox is the boundary. [Y/n] ", name), func(text string) error {
+			if text != "" && !isYes(text) {
+				p.Asking = append(p.Asking, name)
+			}
+			return nil
+		})
+	}
+	return err
+}
+
+// chooseNetwork asks what may be reached.
+func (a *app) chooseNetwork(p *starter.Choice) error {
 	listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
 	for _, entry := range p.More() {
 		listed += " " + entry
@@ -145,19 +142,15 @@ func (a *app) chooseNetwork(p *starter.Choice) bool {
 	for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
 		fmt.Fprintf(a.Err, "  %d  %s\n", i+1, cli.Printable(text))
 	}
-	for {
-		text, ok := a.answer("[1-4, Enter: 1] ")
-		if !ok {
-			return false
-		}
+	return a.ask("[1-4, Enter: 1] ", func(text string) error {
 		if n, err := strconv.Atoi(cmp.Or(text, "1")); err == nil && n >= 1 && n <= len(words) {
 			text = words[n-1]
 		}
-		if slices.Contains(words, text) {
-			p.Network = text
-			return true
+		if p.Network = text; !slices.Contains(words, text) {
+			return fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
 		}
-	}
+		return nil
+	})
 }
 
 // mountsOf are the folders of an answer, between spaces or commas. One with a space in its name

@@ -37,9 +37,6 @@ func (k Key) Fingerprint() string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// Repeatable reports whether two signatures of the same bytes by this key are the same.
-func (k Key) Repeatable() bool { return k.Type == "ssh-ed25519" || k.Type == "ssh-rsa" }
-
 // Field returns the string of RFC 4251 that data begins with.
 func Field(data []byte) (text []byte, ok bool) {
 	if len(data) < 4 || uint64(binary.BigEndian.Uint32(data)) > uint64(len(data)-4) {

@@ -18,7 +18,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/handover"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -57,15 +56,6 @@ func BareURL(url string) string {
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
-}
-
-// SSHKeygen is the path of ssh-keygen.
-func (a *App) SSHKeygen() (string, error) {
-	path, why := host.FindHelper("ssh-keygen", a.Getenv("PATH"))
-	if path == "" {
-		return "", &fault.Refusal{Code: 125, Kind: fault.KindNotFound, Msg: "signatures are made and checked by ssh-keygen: " + why, Hint: "sudo apt-get install openssh-client"}
-	}
-	return path, nil
 }
 
 // CallHere is a call of the profile of that name, or of a role, in this folder.
