@@ -101,32 +101,14 @@ func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Chan
 		a.Hint("inner changes discard %s", k.Run)
 	}
 	a.listFiles(own)
-	a.printRewound()
-}
-
-// printRewound names the refs that the latest runs deleted or forced, each with the command that brings one back.
-func (a *app) printRewound() {
-	const most = 20
-	left := most
-	for _, r := range a.runs() {
-		for _, ref := range r.End.Rewound {
-			if left--; left < 0 {
-				a.Say("older ones: inner log RUN")
-				return
-			}
-			text, command := ref.Words()
-			a.Say("git, run %s: %s", r.ID, text)
-			a.Hint("%s", command)
-		}
-	}
 }
 
 func (a *app) cmdChangesShow() *cobra.Command {
-	var asJSON, stat bool
+	var asJSON bool
 	c := &cobra.Command{
 		Use: "show [RUN] [PATH...]", Short: "Show what a run changed, as a diff against the originals",
 		Long: "Show what a run changed, as a diff against the originals, and which settings of git boxes changed for\n" +
-			"themselves in the repository here.",
+			"themselves in the repository here. It is a patch: inner changes show | git apply --stat sums it up.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			if own, err := a.changedFiles(args); err != nil || len(own) > 0 {
@@ -149,14 +131,10 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			if named := len(args) > 1 || len(args) == 1 && !review.RunLike(args[0]); !named {
 				list = a.withoutGit(list)
 			}
-			if stat {
-				return a.printStat(k, list)
-			}
 			return a.printDiff(list)
 		}),
 	}
 	cli.JSONFlag(c, &asJSON)
-	c.Flags().BoolVar(&stat, "stat", false, "print a line for each change, no diff")
 	return c
 }
 
@@ -268,7 +246,7 @@ func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error
 func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Change, error) {
 	picked, missing := review.At(k, all, named)
 	if missing != "" {
-		return nil, fault.Refuse(1, "inner changes show --stat "+k.Record.Run, "run %s changed nothing at %q", k.Record.Run, missing)
+		return nil, fault.Refuse(1, "inner changes show "+k.Record.Run, "run %s changed nothing at %q", k.Record.Run, missing)
 	}
 	return picked, nil
 }
@@ -287,19 +265,6 @@ func (a *app) withoutGit(list []changes.Change) []changes.Change {
 		a.Say("not shown: %s of git's own records (inner changes show .git)", cli.Counted(n, "change", "changes"))
 	}
 	return own
-}
-
-func (a *app) printStat(k *changes.Kept, list []changes.Change) error {
-	guard := features.Guard(a.Caller)
-	for _, c := range list {
-		line := features.ChangeLine(a.Caller, k, guard, c)
-		if plus, minus, ok := review.Lines(c); ok {
-			line += fmt.Sprintf("  +%d -%d", plus, minus)
-		}
-		fmt.Fprintln(a.Out, cli.Printable(line))
-	}
-	fmt.Fprintln(a.Out, changes.CountOf(list))
-	return nil
 }
 
 type jsonChange struct {

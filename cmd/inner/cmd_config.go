@@ -81,26 +81,22 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 }
 
 func (a *app) cmdConfigShow() *cobra.Command {
-	var w which
-	c := a.AnswersOnHost(&cobra.Command{
+	return a.AnswersOnHost(&cobra.Command{
 		Use: "show [KEY]", Short: "Print the settings that hold here, and where each is written", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeKeys,
-		Long: "Print the settings that hold here, and where each is written, or with --global or --local those of\n" +
-			"that file. The lines of " + profile.OrganisationFile + " come last: they restrict what all others grant.\n" +
+		Long: "Print the settings that hold here, and where each is written. The lines of " + profile.OrganisationFile + "\n" +
+			"come last: they restrict what all others grant.\n" +
 			"With a KEY, print its value; exit code 1 when it is not set.",
 	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		pl, err := a.Here()
 		if err != nil {
 			return cli.Answer{}, err
 		}
-		list, err := a.settingsOf(pl, w)
+		list, err := a.settings(pl)
 		if err != nil {
 			return cli.Answer{}, err
 		}
 		if len(args) > 0 {
 			return a.oneSetting(list, args[0])
-		}
-		if w.global || w.local {
-			return cli.Answer{Value: list, Words: func() { a.printSettings(list) }}, nil
 		}
 		a.unapproved(pl)
 		o, err := a.Organisation()
@@ -112,8 +108,6 @@ func (a *app) cmdConfigShow() *cobra.Command {
 		}
 		return cli.Answer{Value: list, Words: func() { a.printSettings(list) }}, nil
 	})
-	w.flags(c)
-	return c
 }
 
 // oneSetting answers with the setting of one key.
@@ -162,42 +156,16 @@ func (a *app) unapproved(pl settings.Place) {
 	}
 }
 
-// which names a config.toml.
-type which struct{ global, local bool }
+// which names a config.toml: your own, or the project's.
+type which struct{ local bool }
 
 func (w *which) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&w.global, "global", false, "your own config.toml")
 	c.Flags().BoolVar(&w.local, "local", false, "the project's config.toml")
-}
-
-func (a *app) settingsOf(pl settings.Place, w which) ([]setting, error) {
-	if !w.global && !w.local {
-		return a.settings(pl)
-	}
-	path, err := a.configPath(pl, w)
-	if err != nil {
-		return nil, err
-	}
-	file, err := profile.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	cfg, err := w.parse(profile.File{Path: path, Data: file.Data})
-	if err != nil {
-		return nil, err
-	}
-	var out []setting
-	for _, s := range cfg.Settings {
-		out = append(out, setting{Key: s.Key, Value: s.Value, File: path})
-	}
-	return out, nil
 }
 
 // configPath is where the config.toml is, which need not be there.
 func (a *app) configPath(pl settings.Place, w which) (string, error) {
 	switch {
-	case w.global && w.local:
-		return "", cli.Usagef("--global and --local contradict each other")
 	case !w.local:
 		return a.ConfigFile(), nil
 	case pl.Project == nil:
@@ -208,15 +176,12 @@ func (a *app) configPath(pl settings.Place, w which) (string, error) {
 	return filepath.Join(pl.Project.Dir, "config.toml"), nil
 }
 
-func (w which) parse(file profile.File) (*config.Config, error) {
-	if w.local {
-		return config.ParseProject(file)
-	}
-	return config.Parse(file)
-}
-
 func (w which) judge(file profile.File) error {
-	_, err := w.parse(file)
+	parse := config.Parse
+	if w.local {
+		parse = config.ParseProject
+	}
+	_, err := parse(file)
 	return err
 }
 

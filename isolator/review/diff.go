@@ -87,31 +87,6 @@ func modes(c changes.Change, shown bool) string {
 	return ""
 }
 
-// Lines counts the lines that a change adds and removes; isText says whether it is
-// text at all.
-func Lines(c changes.Change) (plus, minus int, isText bool) {
-	if c.Kind == changes.Mode || (c.Old | c.New).IsDir() {
-		return 0, 0, false
-	}
-	d, err := Diff(c)
-	if err != nil {
-		return 0, 0, false
-	}
-	hunk := false
-	for line := range bytes.Lines(d) {
-		switch {
-		case bytes.HasPrefix(line, []byte("@@")):
-			hunk = true
-		case !hunk:
-		case line[0] == '+':
-			plus++
-		case line[0] == '-':
-			minus++
-		}
-	}
-	return plus, minus, hunk
-}
-
 // text reads one side of a change; why says in a word that it is not shown.
 func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, fs.FileInfo, error)) (data []byte, why string, err error) {
 	if mode == 0 {
