@@ -36,8 +36,9 @@ func (a *app) cmdHome() *cobra.Command {
 	return c
 }
 
-// homeKey is the key of the home that is meant, of one that is there.
-func (a *app) homeKey(of string) (string, error) {
+// homeKey is the key of the home that a command is about, of one that is there.
+func (a *app) homeKey(c *cobra.Command) (string, error) {
+	of := c.Flag("of").Value.String()
 	if of == "" {
 		pl, err := a.Here()
 		if err != nil {
@@ -79,23 +80,10 @@ func (a *app) projectHome(root string) (string, error) {
 	return last.Key, nil
 }
 
-// homeCommand is a command about one home.
-func (a *app) homeCommand(c *cobra.Command, do func(key string, args []string) error) *cobra.Command {
-	find := a.homeFlag(c)
-	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
-		key, err := find()
-		if err != nil {
-			return err
-		}
-		return do(key, args)
-	})
+// homeFlag is --of of a command about one home.
+func homeFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().String("of", "", "the `KEY` of a home, as list prints it")
 	return c
-}
-
-// homeFlag is --of of a command about one home; find is the key of the home that is meant.
-func (a *app) homeFlag(c *cobra.Command) (find func() (string, error)) {
-	of := c.Flags().String("of", "", "the `KEY` of a home, as list prints it")
-	return func() (string, error) { return a.homeKey(*of) }
 }
 
 func (a *app) cmdHomeList() *cobra.Command {
@@ -144,9 +132,8 @@ func (a *app) homeOwner(h homes.Info) string {
 }
 
 func (a *app) cmdHomeShow() *cobra.Command {
-	var find func() (string, error)
-	c := a.AnswersOnHost(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}, func(*cobra.Command, []string) (cli.Answer, error) {
-		key, err := find()
+	return a.AnswersOnHost(homeFlag(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}), func(c *cobra.Command, _ []string) (cli.Answer, error) {
+		key, err := a.homeKey(c)
 		if err != nil {
 			return cli.Answer{}, err
 		}
@@ -160,27 +147,26 @@ func (a *app) cmdHomeShow() *cobra.Command {
 			tell.Table(a.Out, rows)
 		}}, nil
 	})
-	find = a.homeFlag(c)
-	return c
 }
 
 func (a *app) cmdHomeGet() *cobra.Command {
-	return a.homeCommand(&cobra.Command{
+	return homeFlag(&cobra.Command{
 		Use: "get PATH [DEST]", Short: "Copy a file or a folder out of a home", Args: cobra.RangeArgs(1, 2),
 		Long: "Copy a file or a folder out of a home: PATH as the box has it (~/notes.md). DEST is a folder, or a name that is\n" +
 			"free; without one it goes into the current folder. The exit code is 1 when something of it could not be read.\n\n" +
 			"A program in a box wrote it: what git or other tools on this computer would run of it is switched off or moved\n" +
 			"aside, and said.",
-	}, func(key string, args []string) error {
-		rel, err := homes.Clean(args[0], a.Home)
-		if err != nil {
-			return cli.Misuse(err)
-		}
-		dest := "."
-		if len(args) > 1 {
-			dest = args[1]
-		}
-		return a.homeGet(key, rel, dest)
+		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
+			key, err := a.homeKey(c)
+			if err != nil {
+				return err
+			}
+			rel, err := homes.Clean(args[0], a.Home)
+			if err != nil {
+				return cli.Misuse(err)
+			}
+			return a.homeGet(key, rel, append(args, ".")[1])
+		}),
 	})
 }
 
@@ -305,9 +291,12 @@ func (a *app) leftOut(rel string, left []copytree.Left, again string) error {
 
 func (a *app) cmdHomeReset() *cobra.Command {
 	var yes bool
-	c := a.homeCommand(&cobra.Command{
-		Use: "reset", Short: "Remove a home with all that is in it, after asking", Args: cobra.NoArgs,
-	}, func(key string, _ []string) error {
+	c := homeFlag(&cobra.Command{Use: "reset", Short: "Remove a home with all that is in it, after asking", Args: cobra.NoArgs})
+	c.RunE = a.OnHost(func(*cobra.Command, []string) error {
+		key, err := a.homeKey(c)
+		if err != nil {
+			return err
+		}
 		h := homes.Look(a.InnerHome, key)
 		with := ", with the logins and sessions of its agents"
 		if h.Caches {

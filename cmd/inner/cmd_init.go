@@ -37,7 +37,7 @@ func (a *app) cmdInit() *cobra.Command {
 			"shim folder first on PATH in ~/.profile. Then every call of a command that has a shim takes some\n" +
 			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.\n\n" +
 			"--restore writes the built-in profiles as they come with this version of inner. What you have changed in\n" +
-			"them is shown as grants before you are asked, and is lost. Your own profiles and what you have allowed stay.",
+			"them is named before you are asked, and is lost. Your own profiles and what you have allowed stay.",
 		Example: "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp // asked for only then: it reads the agents' files

@@ -45,22 +45,38 @@ func (a *app) runs() []records.Record {
 
 // findRun finds a run by its id, the beginning of it, or "last".
 func (a *app) findRun(name string) (records.Record, error) {
-	var found []records.Record
-	for _, r := range a.runs() {
-		if name == "last" || r.ID == name {
-			return r, nil
-		}
-		if strings.HasPrefix(r.ID, name) {
-			found = append(found, r)
+	runs := a.runs()
+	if name == "last" && len(runs) > 0 {
+		return runs[0], nil
+	}
+	r, err := byID(runs, name, func(r records.Record) string { return r.ID })
+	if err == nil && r == nil {
+		err = fault.Refuse(1, "inner log list", "there is no record of a run %q", name)
+	}
+	if err != nil {
+		return records.Record{}, err
+	}
+	return *r, nil
+}
+
+// byID is what has an id, or the only one whose id begins so; nil when there is none.
+func byID[T any](list []T, name string, id func(T) string) (*T, error) {
+	var found []*T
+	for i := range list {
+		switch it := id(list[i]); {
+		case it == name:
+			return &list[i], nil
+		case name != "" && strings.HasPrefix(it, name):
+			found = append(found, &list[i])
 		}
 	}
 	switch len(found) {
 	case 0:
-		return records.Record{}, fault.Refuse(1, "inner log list", "there is no record of a run %q", name)
+		return nil, nil
 	case 1:
 		return found[0], nil
 	}
-	return records.Record{}, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0].ID, found[1].ID)
+	return nil, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), id(*found[0]), id(*found[1]))
 }
 
 // completeRuns offers the ids of past runs.

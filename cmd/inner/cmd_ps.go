@@ -160,19 +160,20 @@ func (a *app) boxNamed(args []string) (box, error) {
 	if err != nil {
 		return box{}, err
 	}
-	name := strings.Join(args, "")
-	if len(args) > 0 {
-		list = slices.DeleteFunc(list, func(b box) bool { return name == "" || !strings.HasPrefix(b.Run, name) })
-	}
 	switch {
-	case len(list) == 0 && len(args) == 0:
-		return box{}, fault.Refuse(1, "", "no box is running")
-	case len(list) > 1 && len(args) == 0:
-		return box{}, fault.Refuse(2, "inner ps", "%d boxes are running, and none is named", len(list))
+	case len(args) > 0:
+		b, err := byID(list, args[0], func(b box) string { return b.Run })
+		if err == nil && b == nil {
+			err = fault.Refuse(1, "inner ps", "no box of a run %q is running", args[0])
+		}
+		if err != nil {
+			return box{}, err
+		}
+		return *b, nil
 	case len(list) == 0:
-		return box{}, fault.Refuse(1, "inner ps", "no box of a run %q is running", name)
+		return box{}, fault.Refuse(1, "", "no box is running")
 	case len(list) > 1:
-		return box{}, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
+		return box{}, fault.Refuse(2, "inner ps", "%d boxes are running, and none is named", len(list))
 	}
 	return list[0], nil
 }

@@ -6,20 +6,18 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
 )
 
 // Restoring the built-in profiles: inner init --restore.
 
-// restore writes the built-in profiles as they come with this version of inner. What was changed in them is shown
-// as grants before it asks, and is lost.
+// restore writes the built-in profiles as they come with this version of inner. What was changed in them is lost.
 func (a *app) restore(yes bool) error {
 	changed := a.changedBuiltins()
 	if len(changed) > 0 {
 		for _, name := range changed {
-			a.showRestored(name)
+			a.Say("profile %s is not the built-in one any more: inner profile diff %s shows both", name, name)
 		}
 		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes, "inner init --restore --yes"); err != nil {
 			return err
@@ -59,29 +57,4 @@ func (a *app) changedBuiltins() []string {
 		}
 	}
 	return out
-}
-
-// showRestored says what becomes of a built-in profile that was changed.
-func (a *app) showRestored(name string) {
-	pl, err := a.Here()
-	f := a.ownProfile(pl, name)
-	fmt.Fprintf(a.Err, "%s differs from the built-in profile:\n", cli.Printable(a.Short(f.path)))
-	if err != nil {
-		return
-	}
-	old, err := f.loader.Load(f.path, profile.Global)
-	if err != nil {
-		fmt.Fprintln(a.Err, "  it is broken")
-		return
-	}
-	fresh, err := f.loader.LoadBytes(profile.File{Path: f.path, Data: builtin.Read(name)}, profile.Global)
-	if err != nil {
-		return
-	}
-	wider, narrower, err := a.changeOf(f, old, fresh)
-	if err != nil {
-		fmt.Fprintln(a.Err, "  it does not run here")
-		return
-	}
-	a.printChange("  ", wider, narrower)
 }
