@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/shim"
@@ -28,18 +26,16 @@ import (
 
 // runFlags are the flags of `inner run`.
 type runFlags struct {
-	profile, workdir, entrypoint, argsFile, sha256, approved, bundle string
-	who                                                              cli.WhoFlags
-	network, noNetwork, interactive, noInteractive                   bool
-	mounts, env, args                                                []string
-	timeout                                                          *seconds
-	dryRun, json, yes, allowRemote, keep, denials                    bool
-	limits                                                           profile.Limits
-	detach                                                           bool
+	profile, workdir, entrypoint, argsFile, sha256, approved, bundle, timeout string
+	who                                                                       cli.WhoFlags
+	network, noNetwork, interactive, noInteractive                            bool
+	mounts, env, args                                                         []string
+	dryRun, json, yes, allowRemote, keep, denials, detach                     bool
+	limits                                                                    profile.Limits
 }
 
 func (a *app) cmdRun() *cobra.Command {
-	f := runFlags{timeout: &seconds{}}
+	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [-p NAME|./FILE|URL] [flags] [-- args]",
 		Short: "Run a profile's program in its sandbox",
@@ -62,7 +58,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
 	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
-	fl.Var(f.timeout, "timeout", "stop after this long: seconds, or 90s, 10m; 0 is no limit")
+	fl.StringVar(&f.timeout, "timeout", "", "stop after this `duration`: seconds, or 90s, 10m; 0 is no limit")
 	fl.BoolVar(&f.keep, "keep", false, "keep the copies of safe-rw mounts, for inner changes")
 	fl.BoolVar(&f.denials, "explain-denials", false, "list at the end the hidden places that the program asked for; it opens files more slowly")
 	fl.BoolVar(&f.detach, "detach", false, "go on without this terminal: inner attach joins the program")
@@ -73,12 +69,12 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
 	fl.StringVar(&f.approved, "approved", "", "run exactly the profile with this digest, `sha256:HEX`, from the file that -p names")
 	fl.StringVar(&f.bundle, "bundle", "", "leave the commits of the run, and what it did not commit, as a git bundle in this `FILE`")
-	fl.Var((*limit)(&f.limits.Memory), "limit-memory", "memory limit, e.g. 2G")
-	fl.Var((*limit)(&f.limits.CPU), "limit-cpu", "CPU limit, e.g. 200%")
-	fl.Var((*limit)(&f.limits.Pids), "limit-pids", "process limit")
-	fl.Var((*limit)(&f.limits.Files), "limit-files", "open file limit")
-	fl.Var((*limit)(&f.limits.FileSize), "limit-file-size", "file size limit, e.g. 1G")
-	fl.Var((*limit)(&f.limits.Disk), "limit-disk", "limit of each file system in memory, e.g. 512M")
+	fl.StringVar(&f.limits.Memory, "limit-memory", "", "memory limit, e.g. 2G")
+	fl.StringVar(&f.limits.CPU, "limit-cpu", "", "CPU limit, e.g. 200%")
+	fl.StringVar(&f.limits.Pids, "limit-pids", "", "process limit")
+	fl.StringVar(&f.limits.Files, "limit-files", "", "open file limit")
+	fl.StringVar(&f.limits.FileSize, "limit-file-size", "", "file size limit, e.g. 1G")
+	fl.StringVar(&f.limits.Disk, "limit-disk", "", "limit of each file system in memory, e.g. 512M")
 	_ = c.RegisterFlagCompletionFunc("profile", a.CompleteProfiles)
 	f.who.Add(a.App, c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -97,7 +93,7 @@ func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 	}
 	if err := cmp.Or(
 		cli.Apart(cmd, "network", "no-network"), cli.Apart(cmd, "interactive", "no-interactive"),
-		cli.Filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle"), checkApproved(*f, cmd.Flags().Changed), f.who.Check(cmd),
+		cli.Filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle", "timeout"), cli.Filled(cmd, limitFlags()...), checkApproved(*f, cmd.Flags().Changed), f.who.Check(cmd),
 	); err != nil {
 		return err
 	}
@@ -282,8 +278,12 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 			return o, err
 		}
 	}
-	if f.timeout.set {
-		o.Timeout = &f.timeout.d
+	if f.timeout != "" {
+		d, err := seconds(f.timeout)
+		if err != nil {
+			return o, err
+		}
+		o.Timeout = &d
 	}
 	if f.argsFile != "" {
 		text, err := cli.ReadArgsFile(f.argsFile)
@@ -293,6 +293,23 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		o.ArgsFile = &text
 	}
 	return o, nil
+}
+
+// limitFlags are the flags of limits. An empty one is a script whose variable is not set, and would be no limit.
+func limitFlags() []string {
+	return []string{"limit-memory", "limit-cpu", "limit-pids", "limit-files", "limit-file-size", "limit-disk"}
+}
+
+// seconds is a duration that may be a bare number of seconds, as [output] timeout_seconds is.
+func seconds(text string) (time.Duration, error) {
+	if strings.Trim(text, "0123456789") == "" {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, cli.Usagef("--timeout %q is not a number of seconds, nor a duration such as 10m", text)
+	}
+	return d, nil
 }
 
 // addVariable adds a variable as --env has it. Of two of a name the last one counts.
@@ -311,47 +328,6 @@ func addVariable(o *profile.Overrides, text string) error {
 	}
 	o.Pass = append(o.Pass, kv.Key)
 	o.Env = slices.DeleteFunc(o.Env, func(it profile.KV) bool { return it.Key == kv.Key })
-	return nil
-}
-
-// seconds is a duration flag that also takes a bare number of seconds, as
-// [output] timeout_seconds does.
-type seconds struct {
-	d   time.Duration
-	set bool
-}
-
-var _ pflag.Value = (*seconds)(nil)
-
-func (s *seconds) String() string { return "" }
-func (s *seconds) Type() string   { return "duration" }
-
-func (s *seconds) Set(text string) error {
-	if strings.Trim(text, "0123456789") == "" {
-		text += "s"
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return errors.New("not a number of seconds, nor a duration such as 10m")
-	}
-	s.d, s.set = d, true
-	return nil
-}
-
-// limit is the value of a --limit flag. An empty one is a script whose variable is
-// not set, and would be no limit.
-type limit string
-
-var _ pflag.Value = (*limit)(nil)
-
-func (l *limit) String() string { return "" }
-func (l *limit) Type() string   { return "string" }
-
-func (l *limit) Set(text string) error {
-	if text == "" {
-		return errors.New("an empty limit")
-	}
-	*l = limit(text)
 	return nil
 }
 

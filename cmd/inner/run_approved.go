@@ -25,10 +25,7 @@ import (
 // approvedFlags are the flags of inner run that would give the box something that the
 // approved bytes do not.
 func approvedFlags() []string {
-	return []string{
-		"network", "workdir", "mount", "env", "entrypoint", "timeout", "sha256", "allow-remote",
-		"limit-memory", "limit-cpu", "limit-pids", "limit-files", "limit-file-size", "limit-disk",
-	}
+	return append(limitFlags(), "network", "workdir", "mount", "env", "entrypoint", "timeout", "sha256", "allow-remote")
 }
 
 // checkApproved says what is wrong with a command line that has --approved.
