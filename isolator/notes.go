@@ -82,6 +82,3 @@ func (n *Notes) Hint(format string, args ...any) {
 
 // Fail adds an error as a note.
 func (n *Notes) Fail(err error) { n.add(err.Error()) }
-
-// Progress does nothing.
-func (n *Notes) Progress(string, func() int64, func() int64) (stop func()) { return func() {} }

@@ -29,10 +29,6 @@ type Teller interface {
 	Warn(format string, args ...any)
 	Hint(format string, args ...any) // something to type
 	Fail(err error)                  // each fault on a line of its own, then its hint
-
-	// Progress shows how far something is, on a terminal and once it has taken a moment,
-	// until stop is called.
-	Progress(what string, done, total func() int64) (stop func())
 }
 
 // Caller is who calls. Its exported fields are not changed while it is used.

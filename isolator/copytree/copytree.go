@@ -27,7 +27,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,13 +40,7 @@ type Options struct {
 	Dev, Ino uint64
 	// Record asks for Result.Entries.
 	Record bool
-	// Progress is told how far the copy is. It may be nil.
-	Progress *Progress
 }
-
-// Progress can be read while a copy is being made. Total is zero until it is
-// known.
-type Progress struct{ Done, Total atomic.Int64 } // bytes
 
 // Entry is one thing of the source as it was when it was copied.
 type Entry struct {

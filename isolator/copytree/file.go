@@ -78,7 +78,6 @@ func (c *copier) data(fd, to int, st unix.Stat_t, buf []byte) error {
 		case err != nil:
 			begin = at
 		}
-		c.count(begin - at)
 		end, err := unix.Seek(fd, begin, unix.SEEK_HOLE)
 		if err != nil || end > st.Size {
 			end = st.Size
@@ -117,16 +116,9 @@ func (c *copier) span(fd, to int, at, end int64, buf []byte) error {
 			return nil
 		default:
 			at += int64(n)
-			c.count(int64(n))
 		}
 	}
 	return nil
-}
-
-func (c *copier) count(n int64) {
-	if c.o.Progress != nil {
-		c.o.Progress.Done.Add(n)
-	}
 }
 
 // Fill writes what is in one open file, from its beginning, to another that is

@@ -31,9 +31,6 @@ func Size(n int64) string {
 
 // room looks whether the copy fits, unless it can share the blocks of an open file.
 func (c *copier) room(probe int) error {
-	if c.o.Progress != nil {
-		c.o.Progress.Total.Store(c.res.Bytes)
-	}
 	const name = ".inner-probe"
 	shared := false
 	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)

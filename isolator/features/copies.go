@@ -139,7 +139,7 @@ func copiedMounts(spec profile.RunConfig) []profile.Mount {
 // interrupted.
 func copyMount(run *Run, m profile.Mount, hidden []string, to string, record bool) (copytree.Result, error) {
 	c, source := run.Caller, run.Facts.Paths[m.Source]
-	o := copytree.Options{Dev: source.ID.Dev, Ino: source.ID.Ino, Record: record, Progress: &copytree.Progress{}}
+	o := copytree.Options{Dev: source.ID.Dev, Ino: source.ID.Ino, Record: record}
 	for _, p := range hidden {
 		switch rel, err := filepath.Rel(source.Real, p); {
 		case err != nil || rel == ".." || strings.HasPrefix(rel, "../"):
@@ -151,9 +151,12 @@ func copyMount(run *Run, m profile.Mount, hidden []string, to string, record boo
 	}
 	ctx, stop := Interruptible(run.Done)
 	defer stop()
-	done := c.Progress("copying "+c.Short(m.Source), o.Progress.Done.Load, o.Progress.Total.Load)
+	defer time.AfterFunc(time.Second, func() {
+		if caller.IsTerminal(c.Stderr) { // where somebody waits
+			c.Say("copying %s", c.Short(m.Source))
+		}
+	}).Stop()
 	res, err := copytree.Copy(ctx, source.Real, to, o)
-	done()
 	var signalled *SignalledError
 	switch {
 	case errors.As(context.Cause(ctx), &signalled):

@@ -19,12 +19,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -147,41 +145,6 @@ func (t Teller) FailAll(errs []error) {
 	}
 	if n > most {
 		t.Say("… and %d more", n-most)
-	}
-}
-
-// Progress shows how far something is, after its first second, on one line of a terminal
-// that is rewritten. stop removes the line.
-func (t Teller) Progress(what string, done, total func() int64) (stop func()) {
-	f, ok := FileOf(t.To)
-	if !ok || !caller.IsTerminal(f) {
-		return func() {}
-	}
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		next := time.NewTimer(time.Second)
-		defer next.Stop()
-		for shown := false; ; shown = true {
-			select {
-			case <-end:
-				if shown {
-					fmt.Fprint(f, "\r\x1b[K")
-				}
-				return
-			case <-next.C:
-				next.Reset(100 * time.Millisecond)
-			}
-			far := "…"
-			if all := total(); all > 0 {
-				far = fmt.Sprintf("%d%% of %s", min(done()*100/all, 100), copytree.Size(all))
-			}
-			fmt.Fprintf(f, "\r\x1b[Kinner: %s: %s", visible.Text(what), far)
-		}
-	}()
-	return func() {
-		close(end)
-		<-ended
 	}
 }
 
