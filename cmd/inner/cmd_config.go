@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -83,8 +82,8 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 func (a *app) cmdConfigShow() *cobra.Command {
 	return a.AnswersOnHost(&cobra.Command{
 		Use: "show [KEY]", Short: "Print the settings that hold here, and where each is written", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeKeys,
-		Long: "Print the settings that hold here, and where each is written. The lines of " + profile.OrganisationFile + "\n" +
-			"come last: they restrict what all others grant.\n" +
+		Long: "Print the settings that hold here, and where each is written; inner status says whether those of the\n" +
+			"project are allowed. The lines of " + profile.OrganisationFile + " come last: they restrict all others.\n" +
 			"With a KEY, print its value; exit code 1 when it is not set.",
 	}, func(_ *cobra.Command, args []string) (cli.Answer, error) {
 		pl, err := a.Here()
@@ -98,7 +97,6 @@ func (a *app) cmdConfigShow() *cobra.Command {
 		if len(args) > 0 {
 			return a.oneSetting(list, args[0])
 		}
-		a.unapproved(pl)
 		o, err := a.Organisation()
 		if err != nil {
 			return cli.Answer{}, a.Unusable(err, "")
@@ -137,23 +135,6 @@ func (a *app) printSettings(list []setting) {
 		rows = append(rows, []string{s.Key, fmt.Sprintf("= %q", s.Value), "# " + from})
 	}
 	tell.Table(a.Out, rows)
-}
-
-// unapproved tells about a project's config.toml that does not count.
-func (a *app) unapproved(pl settings.Place) {
-	if pl.Project == nil {
-		return
-	}
-	path := filepath.Join(pl.Project.Dir, "config.toml")
-	if _, err := os.Lstat(path); err != nil {
-		return
-	}
-	if pl.Project.Problem != nil {
-		a.Warn("%s is not in force: %v", a.Short(path), pl.Project.Problem)
-	} else if _, ok := a.TrustedProjectConfig(pl); !ok {
-		a.Warn("%s is not in force: it is not allowed", a.Short(path))
-		a.Hint("inner allow")
-	}
 }
 
 // which names a config.toml: your own, or the project's.
