@@ -317,18 +317,16 @@ func (a *app) printDiff(list []changes.Change) error {
 	return nil
 }
 
-// completeKept offers the ids of kept runs.
-func (a *app) completeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeKept offers the ids of kept runs, and then paths.
+func (a *app) completeKept(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	list, err := review.List(a.InnerHome)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var words []string
-	for _, k := range slices.Backward(list) {
-		words = append(words, k.Record.Run+"\t"+features.Sources(a.Caller, k))
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return cli.CompleteFirst(func() (words []string) {
+		list, _ := review.List(a.InnerHome) // none to offer
+		for _, k := range slices.Backward(list) {
+			words = append(words, k.Record.Run+"\t"+features.Sources(a.Caller, k))
+		}
+		return words
+	})(c, args, word)
 }

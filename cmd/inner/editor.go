@@ -153,7 +153,7 @@ func (a *app) runEditor(path string) error {
 	cmd := exec.Command(program, append(words[1:], path)...)
 	cmd.Args[0] = words[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, os.Stdout, os.Stderr
-	if err := a.interrupts.runInFront(cmd); err != nil {
+	if err := runInFront(cmd); err != nil {
 		return fmt.Errorf("the editor %q ended with %w", words[0], err)
 	}
 	return nil

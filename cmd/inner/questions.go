@@ -85,19 +85,11 @@ func (i *interrupts) endAs() {
 
 // runInFront runs a program that has the terminal, such as an editor. ^C there is the program's: caught
 // here, and not ignored, which the program would inherit.
-func (i *interrupts) runInFront(cmd *exec.Cmd) error {
+func runInFront(cmd *exec.Cmd) error {
 	keys := make(chan os.Signal, 1)
 	signal.Notify(keys, syscall.SIGINT, syscall.SIGQUIT)
 	defer signal.Stop(keys)
-	err := cmd.Run()
-	select {
-	case s := <-i.pending:
-		if s != syscall.SIGINT && s != syscall.SIGQUIT {
-			i.got = s
-		}
-	default:
-	}
-	return err
+	return cmd.Run()
 }
 
 // columns is the width of the terminal of the messages, 0 where there is none.

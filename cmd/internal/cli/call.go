@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/enr/inner/hooks/quote"
@@ -223,15 +222,13 @@ func (a *App) Install(had string) ([]string, error) {
 	if err := files.Write(a.BuiltinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
 		return written, err
 	}
-	f, err := os.OpenFile(a.ConfigFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	switch err := files.Create(a.ConfigFile(), []byte(FirstConfig), 0o600); {
+	case errors.Is(err, fs.ErrExist):
 		return written, nil
-	}
-	if err != nil {
+	case err != nil:
 		return written, err
 	}
-	_, err = f.WriteString(FirstConfig)
-	return append(written, a.ConfigFile()), errors.Join(err, f.Close())
+	return append(written, a.ConfigFile()), nil
 }
 
 // Ready is the place of a call that needs profiles, where the built-in ones are by now.
