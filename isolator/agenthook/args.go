@@ -52,7 +52,7 @@ func (j *judge) folders(in object) error {
 		j.tool.use.Tree = false // the pattern is judged by itself
 	}
 	for key, v := range in {
-		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
+		if s, ok := v.(string); ok && s != "" && j.kindOf(key) == path {
 			dir, err := j.absolute(s)
 			if err != nil {
 				return err
@@ -90,8 +90,14 @@ func (j *judge) unknown(key string, v any) error {
 
 // kindOf returns what an argument is.
 func (j *judge) kindOf(key string) kind {
-	switch k := j.tool.args[key]; {
-	case k != byLooks:
+	k := ofKnown(key)
+	if own := j.tool.args[key]; own != byLooks {
+		k = own
+	}
+	switch {
+	case j.known && key == j.tool.only && key != "":
+		return glob
+	case j.known && k != byLooks:
 		return k
 	case key == "query" && !j.known: // in SQL it can name a file
 		return query

@@ -10,7 +10,7 @@ type tool struct {
 	use     Use
 	command string          // the argument that is a command line
 	patch   string          // the argument that is a patch of Codex
-	args    map[string]kind // of those that are not known from their looks
+	args    map[string]kind // of those that are not what ofKnown says
 	here    bool            // without an argument that is a path it is about the working folder
 	only    string          // the pattern of paths without which it reads everything
 }
@@ -90,111 +90,67 @@ var (
 	tree   = Use{Read: true, Tree: true}
 )
 
+// ofKnown returns what an argument is in each known tool that has one of that name.
+func ofKnown(key string) kind {
+	switch key {
+	case "path", "file_path", "filePath", "absolute_path", "dir_path", "notebook_path":
+		return path
+	case "glob", "include", "exclude", "ignore", "paths":
+		return glob
+	case "url":
+		return link
+	case "pattern", "filter", "type", "subject", "activeForm", "header", "label", "args", "chars", "step", "instruction", "fact", "new_source":
+		return free
+	}
+	return byLooks
+}
+
 // tools returns the known tools of an agent. All others are judged by what their arguments look
 // like, as if they read and wrote.
 func tools(agent string) map[string]tool {
+	t := map[string]tool{}
+	row := func(like tool, names ...string) {
+		for _, name := range names {
+			t[name] = like
+		}
+	}
+	command, patch := tool{command: "command"}, tool{patch: "command"}
+	read, write, search := tool{use: reads}, tool{use: writes}, tool{use: tree, here: true}
+	searchOnly := func(pattern string) tool { return tool{use: tree, here: true, only: pattern} }
 	switch agent {
 	case "claude":
-		return claudeTools()
+		row(command, "Bash")
+		row(read, "Read", "LS", "BashOutput", "KillShell", "WebFetch", "WebSearch", "Skill", "ToolSearch")
+		row(read, "Task", "Agent", "TaskCreate", "TaskUpdate", "TaskOutput", "TaskStop", "TodoWrite", "ExitPlanMode", "AskUserQuestion")
+		row(tool{use: reads, args: map[string]kind{"command": free}}, "SlashCommand")
+		row(write, "Write", "Edit", "MultiEdit", "NotebookEdit")
+		row(searchOnly("pattern"), "Glob")
+		row(searchOnly("glob"), "Grep")
 	case "codex":
-		return codexTools()
+		row(command, "Bash", "shell", "local_shell", "shell_command") // "Bash" is what its hooks call the shell
+		row(tool{command: "cmd"}, "exec_command")
+		row(patch, "apply_patch")
+		row(read, "read_file", "view_image", "write_stdin", "update_plan")
+		row(search, "list_dir")
+		row(searchOnly("include"), "grep_files")
 	case "gemini":
-		return geminiTools()
+		row(command, "run_shell_command")
+		row(read, "read_file", "google_web_search", "write_todos", "save_memory")
+		row(tool{use: reads, args: map[string]kind{"prompt": links}}, "web_fetch")
+		row(write, "write_file", "replace")
+		row(tool{use: reads, here: true}, "list_directory")
+		row(searchOnly("pattern"), "glob")
+		row(search, "search_file_content", "grep_search")
+		row(tool{use: tree}, "read_many_files")
+	default:
+		patch.patch = "patchText"
+		row(command, "bash")
+		row(patch, "apply_patch", "patch")
+		row(read, "read", "webfetch", "websearch", "task", "todowrite", "todoread", "question", "skill")
+		row(write, "write", "edit", "multiedit")
+		row(search, "list")
+		row(searchOnly("pattern"), "glob")
+		row(searchOnly("include"), "grep")
 	}
-	return opencodeTools()
-}
-
-func texts(keys ...string) map[string]kind {
-	m := map[string]kind{}
-	for _, k := range keys {
-		m[k] = free
-	}
-	return m
-}
-
-func claudeTools() map[string]tool {
-	return map[string]tool{
-		"Bash":            {command: "command"},
-		"BashOutput":      {use: reads, args: texts("filter")},
-		"KillShell":       {use: reads},
-		"TaskOutput":      {use: reads},
-		"TaskStop":        {use: reads},
-		"Read":            {use: reads, args: map[string]kind{"file_path": path}},
-		"Write":           {use: writes, args: map[string]kind{"file_path": path}},
-		"Edit":            {use: writes, args: map[string]kind{"file_path": path}},
-		"MultiEdit":       {use: writes, args: map[string]kind{"file_path": path}},
-		"NotebookEdit":    {use: writes, args: map[string]kind{"notebook_path": path, "new_source": free}},
-		"LS":              {use: reads, args: map[string]kind{"path": path}},
-		"Glob":            {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true, only: "pattern"},
-		"Grep":            {use: tree, args: map[string]kind{"path": path, "pattern": free, "glob": glob, "type": free}, here: true, only: "glob"},
-		"WebFetch":        {use: reads, args: map[string]kind{"url": link}},
-		"WebSearch":       {use: reads},
-		"TodoWrite":       {use: reads, args: texts("activeForm")},
-		"TaskCreate":      {use: reads, args: texts("subject", "activeForm")},
-		"TaskUpdate":      {use: reads, args: texts("subject", "activeForm")},
-		"Task":            {use: reads},
-		"Agent":           {use: reads},
-		"ExitPlanMode":    {use: reads},
-		"AskUserQuestion": {use: reads, args: texts("header", "label")},
-		"Skill":           {use: reads, args: texts("args")},
-		"SlashCommand":    {use: reads, args: texts("command")},
-		"ToolSearch":      {use: reads},
-	}
-}
-
-func codexTools() map[string]tool {
-	return map[string]tool{
-		"Bash":          {command: "command"}, // what its hooks call the shell
-		"shell":         {command: "command"},
-		"local_shell":   {command: "command"},
-		"shell_command": {command: "command"},
-		"exec_command":  {command: "cmd"},
-		"write_stdin":   {use: reads, args: texts("chars")},
-		"apply_patch":   {patch: "command"},
-		"update_plan":   {use: reads, args: texts("step")},
-		"read_file":     {use: reads, args: map[string]kind{"file_path": path}},
-		"list_dir":      {use: tree, args: map[string]kind{"dir_path": path}, here: true},
-		"grep_files":    {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true, only: "include"},
-		"view_image":    {use: reads, args: map[string]kind{"path": path}},
-	}
-}
-
-func geminiTools() map[string]tool {
-	return map[string]tool{
-		"run_shell_command":   {command: "command"},
-		"read_file":           {use: reads, args: map[string]kind{"file_path": path, "absolute_path": path}},
-		"write_file":          {use: writes, args: map[string]kind{"file_path": path}},
-		"replace":             {use: writes, args: map[string]kind{"file_path": path, "instruction": free}},
-		"list_directory":      {use: reads, args: map[string]kind{"path": path, "dir_path": path, "ignore": glob}, here: true},
-		"glob":                {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": glob}, here: true, only: "pattern"},
-		"search_file_content": {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
-		"grep_search":         {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
-		"read_many_files":     {use: tree, args: map[string]kind{"paths": glob, "include": glob, "exclude": glob}},
-		"web_fetch":           {use: reads, args: map[string]kind{"prompt": links, "url": link}},
-		"google_web_search":   {use: reads},
-		"write_todos":         {use: reads},
-		"save_memory":         {use: reads, args: texts("fact")},
-	}
-}
-
-func opencodeTools() map[string]tool {
-	return map[string]tool{
-		"bash":        {command: "command"},
-		"read":        {use: reads, args: map[string]kind{"filePath": path}},
-		"write":       {use: writes, args: map[string]kind{"filePath": path}},
-		"edit":        {use: writes, args: map[string]kind{"filePath": path}},
-		"multiedit":   {use: writes, args: map[string]kind{"filePath": path}},
-		"apply_patch": {patch: "patchText"},
-		"patch":       {patch: "patchText"},
-		"list":        {use: tree, args: map[string]kind{"path": path, "ignore": glob}, here: true},
-		"glob":        {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true, only: "pattern"},
-		"grep":        {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true, only: "include"},
-		"webfetch":    {use: reads, args: map[string]kind{"url": link}},
-		"websearch":   {use: reads},
-		"todowrite":   {use: reads},
-		"todoread":    {use: reads},
-		"task":        {use: reads},
-		"question":    {use: reads, args: texts("header", "label")},
-		"skill":       {use: reads},
-	}
+	return t
 }
