@@ -195,7 +195,11 @@ func (a *app) dryRun(call run.Call, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.PrintJSON(preview.JSON(b))
+		shown, err := preview.JSON(b)
+		if err != nil {
+			return err
+		}
+		return a.PrintJSON(shown)
 	}
 	rc := b.Spec
 	fmt.Fprintf(a.Out, "# profile %s (%s)\n", rc.Name, cli.Printable(rc.Path))

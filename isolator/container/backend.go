@@ -132,7 +132,7 @@ func containerFiles(run *features.Run) error {
 	for _, f := range c.Files {
 		name := filepath.Join("container", f.Name)
 		_ = os.Remove(filepath.Join(run.Folder.Path, name)) // of a plan before this one
-		if _, err := run.Folder.File(name, f.Content, 0o444); err != nil {
+		if _, err := run.Folder.File(name, []byte(f.Content), 0o444); err != nil {
 			return err
 		}
 	}

@@ -129,7 +129,7 @@ func (t *translator) operation(i int, o plan.Op) error {
 		t.bind(m, o.Source, because(o))
 	case plan.OpData, plan.OpFile:
 		name := "container-" + strconv.Itoa(o.Data)
-		t.c.Files = append(t.c.Files, plan.ContainerFile{Name: name, Content: t.plan.Data[o.Data]})
+		t.c.Files = append(t.c.Files, plan.ContainerFile{Name: name, Content: string(t.plan.Data[o.Data])})
 		t.bind(plan.ContainerMount{Path: o.Dest}, filepath.Join(t.Folder, name), because(o))
 	case plan.OpTmpfs:
 		if kernels {

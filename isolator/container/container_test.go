@@ -75,7 +75,7 @@ func TestArguments(t *testing.T) {
 	if string(c.Filter) != "filter" || !c.NoNet || c.UID != 1000 || c.Socket != "/stage/r1/launcher" {
 		t.Errorf("%+v", c)
 	}
-	if diff := cmp.Diff([]plan.ContainerFile{{Name: "container-1", Content: []byte("marker")}}, c.Files); diff != "" {
+	if diff := cmp.Diff([]plan.ContainerFile{{Name: "container-1", Content: "marker"}}, c.Files); diff != "" {
 		t.Error(diff)
 	}
 	for _, w := range slices.Concat(c.Args, c.Env) { // neither the environment nor the program is there

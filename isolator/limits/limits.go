@@ -53,20 +53,21 @@ const Own = 24
 
 // Plan says how the limits of one run are enforced. It is data; launch carries it out.
 type Plan struct {
-	Held []Held // each limit, in the order of the manual
+	Held []Held `json:"held"` // each limit, in the order of the manual
 
-	Group Values // what a control group enforces, zero for the rest
+	Group Values `json:"group"` // what a control group enforces, zero for the rest
 	// Scope is how bwrap's command line begins when systemd makes the group, and ScopeEnv
 	// the environment for that. Scope ends with env(1), which empties the environment again.
-	Scope, ScopeEnv []string
+	Scope    []string `json:"scope"`
+	ScopeEnv []string `json:"scope_env"`
 	// Parent is where inner makes the group, and Enable the controllers that
 	// must be switched on there. Folder is the group, once it is made.
-	Parent string
-	Enable []string
-	Folder string
+	Parent string   `json:"parent"`
+	Enable []string `json:"enable"`
+	Folder string   `json:"-"`
 
-	Rlimits Values // Files, FileSize and Pids, set in the box
-	Disk    uint64 // of each tmpfs
+	Rlimits Values `json:"rlimits"` // Files, FileSize and Pids, set in the box
+	Disk    uint64 `json:"disk"`    // of each tmpfs
 }
 
 // DiskKey is the key of the limit for files: of those in memory (Values.Disk), and of those that

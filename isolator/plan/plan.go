@@ -19,73 +19,73 @@ import (
 )
 
 // Plan is everything the launcher needs to start a box, as data. Build makes
-// it; nothing is decided after it.
+// it; nothing is decided after it. Its JSON is a part of what --dry-run --json prints.
 type Plan struct {
-	Bwrap string // absolute path of bwrap
-	Ops   []Op   // in order; the program is not part of them
+	Bwrap string `json:"-"` // absolute path of bwrap
+	Ops   []Op   `json:"-"` // in order; the program is not part of them
 	// Data holds the content of files that exist only in the box, see Op.Data.
-	Data [][]byte
+	Data [][]byte `json:"-"`
 
 	// Shown are the mounts whose place or source somebody could replace between
 	// the probe and the mount: the box looks whether each is what was probed,
 	// and does not start the program when one is not.
-	Shown []Shown
+	Shown []Shown `json:"shown"`
 
 	// Unseen are folders of the caller's PATH that the box does not have.
-	Unseen []string
+	Unseen []string `json:"path_unseen,omitempty"`
 
 	// HomePoints are the places in a home of the box's own where something is mounted. They
 	// are made before bwrap starts, see package ownhome.
-	HomePoints []HomePoint
+	HomePoints []HomePoint `json:"home_points,omitempty"`
 
 	// Caches are those of the box's own. Their folders are made before bwrap starts.
-	Caches []CachePlace
+	Caches []CachePlace `json:"-"`
 	// CacheEnv are the variables that lead to those without a place in the home.
-	CacheEnv []profile.KV
+	CacheEnv []profile.KV `json:"-"`
 
 	// Pins are links that are bound onto themselves before the program starts.
-	Pins []Pin
+	Pins []Pin `json:"pins"`
 
 	// Masked are all places that are hidden, and Protected those that are read-only, or a copy, where the
 	// box can write around them, as box paths with no link in them. The launcher hides and
 	// protects again what the host replaces. See followed.go.
-	Masked    []string
-	Protected []string
+	Masked    []string `json:"masked,omitempty"`
+	Protected []string `json:"protected,omitempty"`
 
 	// Map, when there is one, is what the launcher has written for the box's
 	// user namespace before bwrap does anything in it.
-	Map *userns.Map
+	Map *userns.Map `json:"user_namespace,omitempty"`
 
 	// Landlock, when there is one, is put on the program before it starts.
-	Landlock *Landlock
+	Landlock *Landlock `json:"landlock,omitempty"`
 
 	// Listen are the ports of the box's loopback that are accepted from outside:
 	// the supervisor listens there before the program starts, and hands the
 	// sockets to the launcher.
-	Listen []Listen
+	Listen []Listen `json:"listen"`
 
 	// Publish are the ports of the box's loopback that the launcher connects to.
-	Publish []Publish
+	Publish []Publish `json:"publish"`
 
 	// Limits is how the run is held to its limits; nil without any.
-	Limits *limits.Plan
+	Limits *limits.Plan `json:"limits,omitempty"`
 
 	// DirElse, when not "", is where the program starts when the box has no folder Dir.
-	DirElse string
+	DirElse string `json:"dir_else,omitempty"`
 
 	// Self is the box path of the inner binary, or "" when the supervisor is
 	// executed through its descriptor.
-	Self string
+	Self string `json:"self"`
 
 	// Container, when there is one, makes the box in the place of bwrap.
-	Container *Container
+	Container *Container `json:"-"`
 
-	Program string   // box path of the program, absolute; in a container it may be a name on PATH
-	Argv    []string // its arguments, argv[0] first
-	Env     []string // its whole environment, KEY=VALUE, sorted
-	Dir     string   // box path it starts in
+	Program string   `json:"-"`   // box path of the program, absolute; in a container it may be a name on PATH
+	Argv    []string `json:"-"`   // its arguments, argv[0] first
+	Env     []string `json:"-"`   // its whole environment, KEY=VALUE, sorted
+	Dir     string   `json:"dir"` // box path it starts in
 
-	Set []profile.KV // what Environment had as Staged.Env
+	Set []profile.KV `json:"-"` // what Environment had as Staged.Env
 }
 
 // What the supervisor of a box does, or looks at, before the program starts.
@@ -100,23 +100,23 @@ type Pin = wire.Pin
 
 // HomePoint is a place below a home where something is mounted.
 type HomePoint struct {
-	Path   string // below the home
-	File   bool   // what is mounted is a file
-	Source string // or, when it is not "", what this is on the host
+	Path   string `json:"path"`   // below the home
+	File   bool   `json:"file"`   // what is mounted is a file
+	Source string `json:"source"` // or, when it is not "", what this is on the host
 }
 
 // Listen is one port of the box's loopback. Those who connect to it there reach
 // HostPort of the host's loopback, or with 0 the proxy of the run.
 type Listen struct {
-	Port     uint16
-	HostPort uint16
-	Reason   string
+	Port     uint16 `json:"port"`
+	HostPort uint16 `json:"host_port"`
+	Reason   string `json:"reason"`
 }
 
 // Publish is a port of the box's loopback, and the one of the host's loopback
 // that leads to it.
 type Publish struct {
-	Port     uint16
-	HostPort uint16
-	Reason   string
+	Port     uint16 `json:"port"`
+	HostPort uint16 `json:"host_port"`
+	Reason   string `json:"reason"`
 }

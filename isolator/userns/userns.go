@@ -122,8 +122,10 @@ func (r Range) Extents(id int) []Extent {
 
 // Map holds the two maps that the helpers write for one box.
 type Map struct {
-	NewUIDMap, NewGIDMap string // absolute paths
-	UIDs, GIDs           []Extent
+	NewUIDMap string   `json:"newuidmap"` // absolute path, as the next one
+	NewGIDMap string   `json:"newgidmap"`
+	UIDs      []Extent `json:"uids"`
+	GIDs      []Extent `json:"gids"`
 }
 
 // Write gives the user namespace of the process its ids. It runs the helpers,

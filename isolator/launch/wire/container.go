@@ -20,9 +20,9 @@ type Container struct {
 
 // ContainerMount is a mount that a container must have.
 type ContainerMount struct {
-	Path  string
-	Write bool // the program can write there
-	Tmpfs bool
+	Path  string `json:"path"`
+	Write bool   `json:"write"` // the program can write there
+	Tmpfs bool   `json:"tmpfs"`
 }
 
 func (k *Container) fields(c *Codec) {

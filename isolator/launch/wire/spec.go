@@ -88,15 +88,15 @@ func (t *Terminals) fields(c *Codec) {
 
 // Landlock is what the program may not do, on top of everything else.
 type Landlock struct {
-	Signals  bool     // signal what is outside of the box
-	Abstract bool     // connect to abstract sockets outside of the box
-	Writes   bool     // open anything for writing but below Writable
-	Writable []string // box paths
+	Signals  bool     `json:"signals"`  // signal what is outside of the box
+	Abstract bool     `json:"abstract"` // connect to abstract sockets outside of the box
+	Writes   bool     `json:"writes"`   // open anything for writing but below Writable
+	Writable []string `json:"writable"` // box paths
 
 	// Files confines every use of files to Writable and Readable: where nothing is mounted for
 	// the box, nothing else keeps it from them.
-	Files    bool
-	Readable []string // box paths
+	Files    bool     `json:"files,omitempty"`
+	Readable []string `json:"readable,omitempty"` // box paths
 }
 
 func (l *Landlock) fields(c *Codec) {
@@ -107,13 +107,14 @@ func (l *Landlock) fields(c *Codec) {
 
 // Shown is a mount that must be there at a box path.
 type Shown struct {
-	Path     string
-	Source   string // its place on the host; "" for what is made for the box; the supervisor does not get it
-	Dev, Ino uint64 // what was probed there; 0 for what is made for the box
+	Path   string `json:"path"`
+	Source string `json:"source"` // its place on the host; "" for what is made for the box; the supervisor does not get it
+	Dev    uint64 `json:"dev"`    // with Ino what was probed there; 0 for what is made for the box
+	Ino    uint64 `json:"ino"`
 }
 
 // Pin is a link that is bound onto itself in the box.
 type Pin struct {
-	Path   string // box path, with no link but itself
-	Target string // what it must say
+	Path   string `json:"path"`   // box path, with no link but itself
+	Target string `json:"target"` // what it must say
 }
