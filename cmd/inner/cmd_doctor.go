@@ -56,7 +56,7 @@ func (a *app) cmdDoctor() *cobra.Command {
 	c := a.Answers(&cobra.Command{
 		Use: "doctor [NAME|./FILE | --as ROLE | --roles]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: cli.OneProfile(&name),
 		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
-			"With a profile: say whether inner run would start it here, and what enforces each of its keys.\n" +
+			"With a profile: say whether inner run would start it here, and what enforces it.\n" +
 			"Its sandbox is made and removed again; the program is loaded in it, and ended before its\n" +
 			"first instruction. Exit code 1 when inner run would end with 125 or 126, and 127 when the\n" +
 			"program is not found.\n\n" +

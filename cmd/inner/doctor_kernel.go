@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/seccomp"
 )
@@ -42,7 +42,7 @@ func kernelFindings() []finding {
 
 // landlockFinding says what the kernel's second layer gives.
 func landlockFinding(abi int) finding {
-	const name, fix = "landlock", features.LandlockFix
+	const name, fix = "landlock", picture.LandlockFix
 	switch {
 	case abi >= plan.LandlockScopes:
 		return ok(name, "version %d: writing, signals and abstract sockets are confined a second time", abi)

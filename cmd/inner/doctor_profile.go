@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
@@ -37,7 +38,14 @@ func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 	if err == nil {
 		call.Mode, call.Instead = features.Checks, func(b *run.Prepared) error {
 			res := b.Launch(launch.Options{Trial: true}, nil)
-			holds = a.holds(b) // now: the plan may be another one than before
+			holds = []finding{ok("program", "%s", a.Short(b.Program))}
+			for _, h := range picture.Holds(b) { // now: the plan may be another one than before
+				f := finding{Name: h.Name, Status: "ok", Text: h.Text, Fix: h.Fix}
+				if h.Fix != "" {
+					f.Status = "warning"
+				}
+				holds = append(holds, f)
+			}
 			if !res.Started {
 				return run.StartFailure(res)
 			}

@@ -19,12 +19,6 @@ func Backend() features.Feature {
 	return features.Feature{
 		Name: "backend", Keys: []string{"sandbox.backend", "sandbox.image"}, Learn: chooseBackend,
 		Translate: translated, Planned: containerFiles,
-		Holds: func(run *features.Run) []features.Held {
-			if c := run.Plan.Container; c != nil {
-				return []features.Held{{Name: c.Engine, Text: fmt.Sprintf("%s makes the sandbox, of the image %s", c.Path, run.Spec.Image)}}
-			}
-			return []features.Held{{Name: "bwrap", Text: run.Plan.Bwrap + " makes the sandbox"}}
-		},
 	}
 }
 

@@ -56,12 +56,6 @@ func agents(home *ownHome) Feature {
 	a := &agentsOf{home: home}
 	return Feature{
 		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Make: a.make,
-		Holds: func(run *Run) []Held {
-			if len(run.Spec.Capabilities) == 0 {
-				return nil
-			}
-			return []Held{held("capabilities", "copies of the login and settings of: %s", strings.Join(run.Spec.Capabilities, ", "))}
-		},
 		Ask: func(run *Run, q *host.Request) (err error) {
 			if run.Agents, err = Capabilities(run.Settings, &run.Spec); err != nil {
 				return err

@@ -18,12 +18,6 @@ func clipboard() Feature {
 			more.Display = run.Spec.Clipboard
 			return nil
 		},
-		Holds: func(run *Run) []Held {
-			if !run.Spec.Clipboard {
-				return nil
-			}
-			return []Held{held("clipboard", "nothing holds it (clipboard = true): the sandbox has a socket of your display server")}
-		},
 	}
 }
 

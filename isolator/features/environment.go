@@ -20,9 +20,6 @@ func environment() Feature {
 				said = true
 			}
 		},
-		Holds: func(run *Run) []Held {
-			return []Held{held("env", "%s pass or are set; no other one is in the sandbox", counted(len(run.Plan.Env), "variable", "variables"))}
-		},
 	}
 }
 

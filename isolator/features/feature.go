@@ -13,7 +13,6 @@
 package features
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -43,19 +42,6 @@ type Feature struct {
 
 	// Translate says the plan in the words of what makes the box, where that is not bwrap.
 	Translate func(*Run, plan.Plan) (plan.Plan, error)
-
-	Holds func(*Run) []Held // says what holds its keys in the box, for inner doctor -p; there is a plan then
-}
-
-// Held is one line about what holds a key of the profile in the box that was made for it.
-type Held struct {
-	Name string
-	Text string
-	Fix  string // what to type when it does not hold all that is asked for, else ""
-}
-
-func held(name, format string, args ...any) Held {
-	return Held{Name: name, Text: fmt.Sprintf(format, args...)}
 }
 
 // All are the features of one run, with the one that finds what makes the box, in the order in which they are made and finished. What
@@ -73,9 +59,10 @@ func All(backend Feature) []Feature {
 	git := new(boxGits)
 	home := new(ownHome)
 	return []Feature{
-		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
+		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), nested(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
+		agents(home), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
+		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }
 

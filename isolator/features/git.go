@@ -54,7 +54,7 @@ type boxGits struct {
 // feature shares repositories with the box.
 func (b *boxGits) feature() Feature {
 	return Feature{
-		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
+		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make,
 		Learn: func(run *Run) error {
 			if run.Unserved {
 				run.Unserved = false
@@ -102,19 +102,6 @@ func (b *boxGits) last() Feature {
 
 // LastExchange is the name of the feature that brings what the box did in clones.
 const LastExchange = "clones of repositories"
-
-func heldGit(run *Run) []Held {
-	text := "git works on the repository's own git directory; what the sandbox changes in it is checked before it counts"
-	switch {
-	case run.Spec.GitDir == "rw":
-		text = "nothing holds it (git_dir = \"rw\"): the sandbox writes to the repository's own git directory"
-	case run.Spec.GitDir == "ro":
-		text = "the repository's git directory is mounted read-only"
-	case len(run.Assets.Repos) == 0:
-		text = "there is no repository that the sandbox could write to"
-	}
-	return []Held{held("git_dir", "%s", text)}
-}
 
 // gitProgram is git on the host, or "".
 func gitProgram(run *Run) string {

@@ -15,7 +15,7 @@ import (
 // limited holds the run to its limits.
 func limited() Feature {
 	return Feature{
-		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup, Holds: heldLimits,
+		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup,
 		Finish: func(run *Run, o *Outcome) error {
 			o.Limits = LimitTexts(run, run.Result.Reached)
 			run.endDisks()
@@ -108,20 +108,4 @@ func EngineText(h limits.Held, p *limits.Plan) string {
 		return "a control group of " + string(h.Engine)
 	}
 	return "the size of each tmpfs, and of the box's git directories and home by a look at them"
-}
-
-func heldLimits(run *Run) []Held {
-	var list []Held
-	for _, line := range LimitLines(run.Plan) {
-		list = append(list, held("limits", "%s", line))
-	}
-	if _, missing := plan.Limits(run.Spec, run.Facts); len(missing) > 0 {
-		loose := held("limits", "not held: %s; it starts without (limits_required = false)", plan.Unlimited(missing))
-		loose.Fix = "inner doctor"
-		list = append(list, loose)
-	}
-	if len(list) == 0 {
-		list = append(list, held("limits", "none are asked for"))
-	}
-	return list
 }

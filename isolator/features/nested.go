@@ -5,14 +5,13 @@ import (
 	"slices"
 
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
 // nested tells whoever allows containers where their images would go, when
 // that is nowhere. Nothing is made on the host for them.
 func nested() Feature {
-	return Feature{Name: "containers", Keys: []string{"sandbox.allow", "sandbox.home"}, Make: noPlaceForImages, Holds: heldNamespaces}
+	return Feature{Name: "containers", Keys: []string{"sandbox.allow", "sandbox.home"}, Make: noPlaceForImages}
 }
 
 // nestedKey is the word of sandbox.allow.
@@ -34,18 +33,4 @@ func noPlaceForImages(run *Run) error {
 	run.Warn("podman has no place for images in this box: %q does not exist", at)
 	run.Hint("mkdir -p ~/.local/share/containers ~/.cache/containers; or home = \"own\" under [sandbox]")
 	return nil
-}
-
-func heldNamespaces(run *Run) []Held {
-	text := "none can be made inside, as the kernel refuses it"
-	disabled := slices.ContainsFunc(run.Plan.Ops, func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
-	switch {
-	case slices.Contains(run.Spec.Allow, nestedKey):
-		text = "can be made inside (nested-user-ns)"
-	case !disabled && run.Spec.Seccomp == "off":
-		text = "can be made inside: this is root, and there is no filter of system calls"
-	case !disabled:
-		text = "kept from it by the filter of system calls"
-	}
-	return []Held{held("userns", "user namespaces: %s", text)}
 }

@@ -30,7 +30,7 @@ func network() Feature {
 	n := new(networkOf)
 	return Feature{
 		Name: "network", Keys: []string{"sandbox.network", "sandbox.network_mode", "sandbox.publish", "sandbox.host_ports"},
-		Make: n.make, Holds: heldNetwork,
+		Make: n.make,
 		Start: func(run *Run, o *launch.Options) {
 			if n.run == nil {
 				return

@@ -12,7 +12,7 @@ import (
 func noop() Feature {
 	var count *shims.Blocked
 	return Feature{
-		Name: "noop", Keys: []string{"noop"}, Holds: heldNoop,
+		Name: "noop", Keys: []string{"noop"},
 		Make: func(run *Run) (err error) {
 			count, err = makeNoop(run)
 			return err
@@ -68,12 +68,4 @@ func makeNoop(run *Run) (count *shims.Blocked, err error) {
 		run.Undo(func() { count.Close() }) // again, which changes nothing, when the run has ended
 	}
 	return count, err
-}
-
-func heldNoop(run *Run) []Held {
-	n := len(run.Spec.Noop.Commands())
-	if n == 0 {
-		return nil
-	}
-	return []Held{held("noop", "%s: a script first on PATH in the place of each; another path of it works", counted(n, "command", "commands"))}
 }

@@ -28,7 +28,7 @@ type ownHome struct{ *ownhome.Home }
 func (h *ownHome) feature() Feature {
 	return Feature{
 		Name: "a home of its own", Keys: []string{"sandbox.home"},
-		Before: h.open, Learn: h.tell, Planned: h.places, Holds: heldHome,
+		Before: h.open, Learn: h.tell, Planned: h.places,
 		Start: func(run *Run, o *launch.Options) {
 			if h.Home != nil {
 				run.watchDisk("the box's home", h.Dir, h.Used, o)
@@ -39,25 +39,6 @@ func (h *ownHome) feature() Feature {
 			return h.sayLarge(run, o)
 		},
 	}
-}
-
-func heldHome(run *Run) []Held {
-	home := run.Short(run.Spec.HomeDir)
-	switch run.Spec.Home {
-	case "own":
-		return []Held{held("home", "a home of its own is mounted over %s, and kept", home)}
-	case "isolated":
-		return []Held{held("home", "an empty home in memory is mounted over %s", home)}
-	}
-	text := ""
-	if list := run.Facts.Dots; len(list) > 0 {
-		text = ", without all or most of"
-		for _, d := range list {
-			text += " " + d.Name
-		}
-		text += " (home_allow and mounts show them)"
-	}
-	return []Held{held("home", "%s itself, mounted read-only%s", home, visible.Text(text))}
 }
 
 // HomeOwner says whose home the boxes of a profile have: that of the project, or of the working folder

@@ -4,16 +4,12 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/plan"
 )
 
 // proc decides what the box has as /proc.
 func proc() Feature {
 	return Feature{
 		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: safeBind,
-		Holds: func(run *Run) []Held {
-			return []Held{held("proc", "/proc: %s", plan.ProcMode(run.Spec.Proc, run.Facts.Proc))}
-		},
 		Make: func(run *Run) error { // a box that cannot execute the inner binary through /proc has it
 			run.Assets.Self = run.Self()
 			return nil

@@ -4,7 +4,6 @@ package features
 // capabilities need, and the servers that the user's own variables name.
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,13 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/registry"
@@ -295,55 +291,4 @@ func outwardProxy(c *caller.Caller) string {
 		}
 	}
 	return ""
-}
-
-// elsewhere says which names of network_allow are refused for where they are.
-func elsewhere(r Reach) []Held {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	names := slices.DeleteFunc(slices.Clone(r.Allow), func(rule netproxy.Rule) bool {
-		return rule.Origin != "network_allow" || rule.Host == "" || rule.Wild
-	})
-	found := make([]Held, len(names))
-	atonce.Of(len(names), func(i int) {
-		if why, around := r.Policy().Refuses(ctx, names[i].Host, names[i].Ports[0]); why != "" {
-			found[i] = held("network", "refused: %s", why)
-			if around != "" {
-				found[i].Fix = fmt.Sprintf("network_allow = [%q] under [sandbox]", around)
-			}
-		}
-	})
-	return slices.DeleteFunc(found, func(h Held) bool { return h.Text == "" })
-}
-
-func heldNetwork(run *Run) []Held {
-	rc := run.Spec
-	var list []Held
-	switch {
-	case rc.Network == profile.NetFull:
-		list = append(list, held("network", "nothing holds it (network = true): the sandbox has the network of this computer"))
-		if why := plan.AbstractOpen(rc, run.Facts); why != "" {
-			open := held("network", "abstract sockets of this computer can be reached: %s", why)
-			open.Fix = "network_allow under [sandbox], in the place of network = true"
-			list = append(list, open)
-		}
-	case rc.Network.ByName():
-		text := "a network namespace of its own, and inner's proxy, which lets through " + counted(len(run.Reach.Allow), "entry of names", "entries of names")
-		if rc.Network == profile.NetAsk {
-			text += " and asks you about others, on a terminal"
-		}
-		list = append(list, held("network", "%s", text))
-		for _, l := range run.Reach.Lines {
-			if len(l.Hosts) == 0 {
-				list = append(list, Held{Name: "network", Text: l.Text, Fix: l.Fix})
-			}
-		}
-		list = append(list, elsewhere(run.Reach)...)
-	default:
-		list = append(list, held("network", "a network namespace of its own, with nothing outside of it"))
-	}
-	for _, line := range PortLines(run.Plan) {
-		list = append(list, held("ports", "%s", line))
-	}
-	return list
 }

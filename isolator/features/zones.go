@@ -22,7 +22,7 @@ import (
 // zones tells which zones of the working folder do not fit: the profile goes on without.
 func zones() Feature {
 	return Feature{
-		Name: "zones", Keys: []string{"sandbox.writable", "sandbox.workdir_mode", "mounts"}, Holds: heldFolder,
+		Name: "zones", Keys: []string{"sandbox.writable", "sandbox.workdir_mode", "mounts"},
 		Make: func(run *Run) error {
 			for _, line := range run.Spec.Dropped {
 				run.Warn("%s", line)
@@ -30,18 +30,6 @@ func zones() Feature {
 			return nil
 		},
 	}
-}
-
-func heldFolder(run *Run) []Held {
-	rc := run.Spec
-	how := map[profile.Mode]string{
-		profile.RW: "can be written", profile.RO: "mounted read-only", profile.Keep: "mounted read-only but for what is kept; what is new is dropped", profile.None: "not in the sandbox",
-	}[rc.WorkdirMode]
-	text := fmt.Sprintf("%s: %s", run.Short(rc.Workdir), how)
-	if n := len(rc.Mounts); n > 0 {
-		text += fmt.Sprintf("; %s besides, each with its own mode", counted(n, "mount", "mounts"))
-	}
-	return []Held{held("folder", "%s", text)}
 }
 
 // isZone reports whether a folder is a zone of the working folder.

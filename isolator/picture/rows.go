@@ -17,26 +17,22 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// section is a group: the kinds of grants that are told in it, and the names of what holds them. What
-// no other has is in the first one.
-type section struct {
-	key, title  string
-	kinds, held string
-}
+// section is a group, and the kinds of grants that are told in it. What no other has is in the first one.
+type section struct{ key, title, kinds string }
 
 func sections() []section {
 	return []section{
-		{"files", "Files", "writes copies reads", "folder home git_dir"},
-		{"hidden", "Secrets", "secret hides", "hide"},
-		{"network", "Network", "network", "network ports"},
-		{"settings", "Logins and settings", "capability login git history clipboard device", "capabilities clipboard devices"},
-		{"variables", "Environment variables", "passes sets path", "env"},
-		{"commands", "Commands", "blocks replaces", "noop"},
-		{"limits", "Limits", "limit", "limits timeout"},
-		{"kernel", "Kernel", "layer", "bwrap podman docker userns proc seccomp landlock"},
-		{"organisation", "Taken by " + profile.OrganisationFile, "", ""},
-		{"stays", "After the run", "", "output"},
-		{"later", "On your machine later", "", ""},
+		{"files", "Files", "writes copies reads"},
+		{"hidden", "Secrets", "secret hides"},
+		{"network", "Network", "network"},
+		{"settings", "Logins and settings", "capability login git history clipboard device"},
+		{"variables", "Environment variables", "passes sets path"},
+		{"commands", "Commands", "blocks replaces"},
+		{"limits", "Limits", "limit"},
+		{"kernel", "Kernel", "layer"},
+		{"organisation", "Taken by " + profile.OrganisationFile, ""},
+		{"stays", "After the run", ""},
+		{"later", "On your machine later", ""},
 	}
 }
 
@@ -148,9 +144,8 @@ func planned(b *run.Prepared) map[string][]Row {
 	if len(features.Unsigned(b.Caller, b.Spec)) > 0 {
 		more["settings"] = append(more["settings"], Row{Way: Note, Word: features.SignLine, Things: []Thing{}})
 	}
-	for _, h := range b.Holds() {
-		i := slices.IndexFunc(sections(), func(s section) bool { return slices.Contains(strings.Fields(s.held), h.Name) })
-		key := sections()[max(i, 0)].key
+	for _, h := range Holds(b) {
+		key := cmp.Or(map[string]string{"network": "network", "ports": "network", "hide": "hidden", "limits": "limits"}[h.Name], "kernel")
 		more[key] = append(more[key], row(Note, h.Name, h.Text)...)
 	}
 	return more

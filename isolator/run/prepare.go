@@ -138,16 +138,6 @@ func (b *Prepared) each(step func(features.Feature) func(*features.Run) error) e
 	return nil
 }
 
-// Holds says what holds each key of the profile in the box.
-func (b *Prepared) Holds() (out []features.Held) {
-	for _, f := range b.features {
-		if f.Holds != nil {
-			out = append(out, f.Holds(b.Run)...)
-		}
-	}
-	return out
-}
-
 // look finds the program and looks at the host. It changes nothing there.
 func (b *Prepared) look() (host.Facts, error) {
 	var none host.Facts
