@@ -14,12 +14,15 @@ import (
 // Grant is one thing a profile gives a box beyond nothing. One that Tightens takes
 // away instead: without it the box could do more.
 //
+// One that is Far reaches beyond the project and the box, and stands next to the question whether it is allowed.
+//
 // Text is for people and is never compared. What is recorded when a profile is allowed, and
 // compared at each start, is Kind, Key and the identity of each item.
 type Grant struct {
 	Kind     string `json:"kind"` // runs, writes, reads, network, secret, passes, sets, …
 	Text     string `json:"text"` // one line; a list is "words: item, item"
 	Tightens bool   `json:"tightens,omitempty"`
+	Far      bool   `json:"far,omitempty"`
 	Items    []Item `json:"items,omitempty"`
 	From     string `json:"from,omitempty"` // where it is written; not in the list that Grants returns
 
@@ -32,6 +35,7 @@ type Item struct {
 	Text string `json:"text"`           // for people
 	Path string `json:"path,omitempty"` // of something on the host: its real path
 	At   string `json:"at,omitempty"`   // where that is in the box, when it is elsewhere
+	Far  bool   `json:"far,omitempty"`  // of a grant that is not Far as a whole
 	ID   string `json:"-"`              // what it is by, when Text is not it
 
 	// Own marks what the user's own config.toml, and not the profile, asks for. It is
@@ -97,6 +101,7 @@ type granter struct {
 
 func (g *granter) add(x Grant) {
 	x.Render()
+	x.Far = x.Verb().Far
 	g.grants = append(g.grants, x)
 }
 
@@ -122,16 +127,6 @@ func (g *granter) tighten(kind, key, words string, items []Item) {
 
 // MountRW is the key of the folders of the host that the box can write.
 const MountRW = "mount rw"
-
-// Dangerous reports whether a grant reaches beyond the project and the box by itself: a
-// secret, the open network, the desktop, a layer that is missing, a device.
-func (x Grant) Dangerous() bool {
-	if x.Tightens {
-		return false
-	}
-	return slices.ContainsFunc(keyRules(), func(r keyRule) bool { return slices.Contains(strings.Fields(r.beyond), x.Kind) }) ||
-		x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all"
-}
 
 // Render writes Text: the words, and each item once.
 func (x *Grant) Render() {

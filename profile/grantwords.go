@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // The words of those rows of keyRules whose grants need more than a line, or are of several keys.
@@ -68,6 +70,9 @@ func (g *granter) blocked(rc *RunConfig) {
 // folders tells what can be changed and read.
 func (g *granter) folders(rc *RunConfig) {
 	writes, copies, reads, empty := g.mounted(rc)
+	for i, it := range writes {
+		writes[i].Far = !paths.Below(cmp.Or(rc.Project, rc.Workdir), it.Path)
+	}
 	g.list("writes", MountRW, "can change files in", writes)
 	if rc.Home == "own" {
 		g.say("writes", "home own", "keeps a home of its own between runs")

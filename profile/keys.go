@@ -19,7 +19,6 @@ type keyRule struct {
 	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
 	grants string                          // by its tag: the kinds of Grant that come from the key, see OriginsOf
-	beyond string                          // those of them that reach beyond the box, see Dangerous
 	say    func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
 
 	container says                            // why no container engine can hold it; nil: the plan shows that

@@ -24,7 +24,6 @@ func generalRules() []keyRule {
 		{
 			key:    "sync_credentials",
 			take:   func(r *resolver) { r.rc.SyncLogin = r.s.SyncCredentials.V },
-			beyond: "login",
 			say:    (*granter).login,
 			remote: dropped("a login is not written back", "true"),
 		},
@@ -59,9 +58,8 @@ func sandboxRules() []keyRule {
 	devices := func(rc *RunConfig) bool { return len(rc.Devices) > 0 }
 	return []keyRule{
 		{
-			key:    "sandbox.clipboard",
-			take:   func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.V },
-			beyond: "clipboard",
+			key:  "sandbox.clipboard",
+			take: func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.V },
 			say: func(g *granter, rc *RunConfig) {
 				if rc.Clipboard {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
@@ -71,9 +69,8 @@ func sandboxRules() []keyRule {
 			remote:    dropped("the clipboard stays yours", "true"),
 		},
 		{
-			key:    "sandbox.devices",
-			take:   func(r *resolver) { r.rc.Devices = r.s.Sandbox.Devices.Texts() },
-			beyond: "device",
+			key:  "sandbox.devices",
+			take: func(r *resolver) { r.rc.Devices = r.s.Sandbox.Devices.Texts() },
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
@@ -81,9 +78,8 @@ func sandboxRules() []keyRule {
 			remote:    dropped("the devices of your computer stay yours"),
 		},
 		{
-			key:    "sandbox.allow",
-			take:   (*resolver).allow,
-			beyond: "secret",
+			key:  "sandbox.allow",
+			take: (*resolver).allow,
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
@@ -103,7 +99,6 @@ func sandboxRules() []keyRule {
 		{
 			key:    "sandbox.git_dir",
 			take:   func(r *resolver) { r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked") },
-			beyond: "layer",
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},

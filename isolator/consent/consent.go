@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
@@ -152,80 +151,78 @@ func (t *page) older(list []Candidate) {
 	}
 }
 
-// fresh shows a profile that was never allowed.
+// fresh shows a profile that was never allowed: as a whole, or beside the built-in one that it builds on.
 func (t *page) fresh(c Candidate) {
-	name := c.Profile.Name
-	safe, dangerous := t.split(c.Grants)
-	base, less, more := t.builtin(c)
-	if base == "" {
-		t.line("", "profile %s (%s) grants:", name, t.Short(c.Profile.Path))
-		t.rows("", safe)
-	} else {
-		t.line("", "profile %s (%s) grants what the built-in profile %s does%s", name, t.Short(c.Profile.Path), base, differs(less, more))
-		changes := func(g profile.Grant) bool { return g.Key == profile.MountRW }
-		t.rows("", slices.DeleteFunc(safe, func(g profile.Grant) bool { return !changes(g) }))
-		safe, _ = t.split(more)
-		t.rows("", slices.DeleteFunc(safe, changes))
-		t.rows("less: ", less)
+	name, shown, differs, end := c.Profile.Name, c.Grants, ":", ""
+	var less []profile.Grant
+	if base, grants := t.Builtin(c.Profile, c.At); base != "" {
+		shown, less = beside(grants, c.Grants)
+		switch {
+		case slices.ContainsFunc(shown, func(g profile.Grant) bool { return g.Key != profile.MountRW }):
+			differs = ", and more:"
+		case len(less) > 0:
+			differs = ", and less:"
+		}
+		differs, end = " what the built-in profile "+base+" does"+differs, "(all of it: inner explain "+name+")"
 	}
-	if n := len(c.hidden); n > 0 {
-		t.line("  ", "does not see of this project: %s", strings.Join(visible.Some(c.hidden, 6), ", "))
+	t.line("", "profile %s (%s) grants%s", name, t.Short(c.Profile.Path), differs)
+	safe, _ := split(shown)
+	t.rows("", append(safe, c.unseen()...))
+	t.rows("less: ", less)
+	if end != "" {
+		t.line("  ", "%s", end)
 	}
-	if base != "" {
-		t.line("  ", "(all of it: inner explain %s)", name)
-	}
-	t.dangerous(c, dangerous, "")
+	_, far := split(c.Grants)
+	t.far(c, far, "")
 }
 
-// differs is how a sentence on a built-in profile ends.
-func differs(less, more []profile.Grant) string {
-	switch {
-	case len(more) > 0:
-		return ", and more:"
-	case len(less) > 0:
-		return ", and less:"
+// beside is what a profile grants more and less than the built-in one that it builds on. What it
+// can change is in it in any case.
+func beside(builtin, grants []profile.Grant) (more, less []profile.Grant) {
+	more, less = profile.DiffGrants(builtin, grants)
+	changes := func(g profile.Grant) bool { return g.Key == profile.MountRW }
+	more = slices.DeleteFunc(more, changes)
+	for _, g := range grants {
+		if changes(g) {
+			more = append(more, g)
+		}
 	}
-	return ":"
+	return more, slices.DeleteFunc(less, func(g profile.Grant) bool { return g.Kind == "runs" })
 }
 
 // several shows profiles that were never allowed, without what makes each narrower.
 func (t *page) several(list []Candidate) {
-	var names, words []string
-	var in, out [][]profile.Grant
+	var names, called []string
+	var near, far [][]profile.Grant
 	for _, c := range list {
-		safe, dangerous := t.split(c.Grants)
-		safe = slices.DeleteFunc(safe, func(g profile.Grant) bool { return g.Tightens })
-		if len(c.hidden) > 0 {
-			g := profile.Grant{Kind: "hides", Words: "does not see of this project"}
-			for _, rest := range c.hidden {
-				g.Items = append(g.Items, profile.Item{Text: rest})
-			}
-			safe = append(safe, g)
-		}
-		in, out = append(in, safe), append(out, dangerous)
-		names, words = append(names, c.Profile.Name), append(words, called(c, list))
+		safe, beyond := split(slices.DeleteFunc(slices.Clone(c.Grants), func(g profile.Grant) bool { return g.Tightens }))
+		near, far = append(near, append(safe, c.unseen()...)), append(far, beyond)
+		names = append(names, c.Profile.Name)
+		short, _, _ := strings.Cut(c.Profile.Name, "-") // claude-interactive is called claude, if no other is
+		called = append(called, short)
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(called)))) < len(called) {
+		called = names
 	}
 	t.line("", "%d profiles of %s: %s", len(list), t.Short(t.Place.Root()), strings.Join(names, ", "))
-	t.rows("", together(words, in))
+	t.rows("", together(called, near))
 	t.line("  ", "(all of one: inner explain NAME)")
-	for _, g := range together(words, out) {
+	for _, g := range together(called, far) {
 		t.warn("%s", g.Text)
 	}
 }
 
-// called is how a profile is called beside what it grants: claude-interactive as claude, if no other is.
-func called(c Candidate, list []Candidate) string {
-	short := func(c Candidate) string { return strings.SplitN(c.Profile.Name, "-", 2)[0] }
-	for _, o := range list {
-		if o.Profile != c.Profile && short(o) == short(c) {
-			return c.Profile.Name
-		}
+// unseen is what there is in the project that the box would not see.
+func (c Candidate) unseen() []profile.Grant {
+	g := profile.Grant{Kind: "hides", Words: "does not see of this project"}
+	for _, rest := range visible.Some(c.hidden, 6) {
+		g.Items = append(g.Items, profile.Item{Text: rest})
 	}
-	return short(c)
+	return withItems(g, g.Items)
 }
 
-// dangerous notes what stands next to the question.
-func (t *page) dangerous(c Candidate, list []profile.Grant, when string) {
+// far notes what stands next to the question.
+func (t *page) far(c Candidate, list []profile.Grant, when string) {
 	of := ""
 	if len(t.List) > 1 || when != "" {
 		of = c.Profile.Name + when + ": "
@@ -235,44 +232,20 @@ func (t *page) dangerous(c Candidate, list []profile.Grant, when string) {
 	}
 }
 
-// builtin is the built-in profile that one builds on, as it came with inner, and how the grants differ.
-func (t *page) builtin(c Candidate) (name string, less, more []profile.Grant) {
-	name, grants := t.Builtin(c.Profile, c.At)
-	if name == "" {
-		return "", nil, nil
-	}
-	more, less = profile.DiffGrants(grants, c.Grants)
-	runs := func(g profile.Grant) bool { return g.Kind == "runs" }
-	less = slices.DeleteFunc(less, runs)
-	return name, less, more
-}
-
-// kinds are the kinds of grants in the order of the lines that tell them, those of one line together.
-func kinds() [][]string {
-	return [][]string{{"runs"}, {profile.MountRW}, {"writes", "copies"}, {"reads"}, {"network"}, {"capability", "login", "git"}, {"secret", "passes", "sets", "path"}}
-}
-
 // rows writes a line for each sort of grants, last what makes the box narrower.
 func (t *page) rows(head string, grants []profile.Grant) {
-	lines := make([][]string, len(kinds())+2)
-	for _, g := range grants {
-		at := slices.IndexFunc(kinds(), func(line []string) bool { return slices.Contains(line, g.Key) || slices.Contains(line, g.Kind) })
-		switch {
-		case g.Tightens:
-			at = len(lines) - 1
-		case at < 0:
-			at = len(lines) - 2
+	slices.SortStableFunc(grants, func(a, b profile.Grant) int { return a.Verb().Line - b.Verb().Line })
+	for i := 0; i < len(grants); {
+		line := grants[i].Verb().Line
+		text := head + grants[i].Text
+		for i++; i < len(grants) && grants[i].Verb().Line == line; i++ {
+			more := grants[i].Text
+			if rest, reads := strings.CutPrefix(more, "can read"); reads {
+				more = strings.TrimLeft(rest, ": ")
+			}
+			text += "; " + more
 		}
-		text := g.Text
-		if rest, more := strings.CutPrefix(text, "can read"); more && len(lines[at]) > 0 {
-			text = strings.TrimLeft(rest, ": ")
-		}
-		lines[at] = append(lines[at], text)
-	}
-	for _, line := range lines {
-		if len(line) > 0 {
-			t.line("  ", "%s%s", head, strings.Join(line, "; "))
-		}
+		t.line("  ", "%s", text)
 	}
 }
 
@@ -286,43 +259,38 @@ func (t *page) changed(c Candidate) {
 	if len(wider)+len(narrower) == 0 {
 		t.line("  ", "it grants the same as before")
 	}
-	_, dangerous := t.split(wider)
-	t.dangerous(c, dangerous, ", new")
+	_, far := split(wider)
+	t.far(c, far, ", new")
 	if when := c.Profile.When(); when != "always" && c.Rec != nil && c.Rec.ShimWhen != when {
 		t.warn("%s, new: when = %q; at other times its commands run outside the sandbox", c.Profile.Name, when)
 	}
 }
 
-// split parts what stays within the project and the box from what does not.
-func (t *page) split(grants []profile.Grant) (safe, dangerous []profile.Grant) {
+// split parts what stays within the project and the box from what is far beyond them: grants as a whole, or items of
+// them. What is more than files on this host is far.
+func split(grants []profile.Grant) (safe, far []profile.Grant) {
 	for _, g := range grants {
-		in, out := t.parts(g)
-		safe, dangerous = append(safe, in...), append(dangerous, out...)
-	}
-	return safe, dangerous
-}
-
-// parts is split for one grant, whose items may be of both sorts.
-func (t *page) parts(g profile.Grant) (safe, dangerous []profile.Grant) {
-	switch {
-	case g.Tightens, len(g.Items) == 0 && !g.Dangerous():
-		return []profile.Grant{g}, nil
-	case len(g.Items) == 0:
-		return nil, []profile.Grant{g}
-	}
-	var in, out []profile.Item
-	for _, it := range g.Items {
+		var in, out []profile.Item
+		for _, it := range g.Items {
+			if !it.Far && it.Path != "" && special(it.Path) {
+				it.Far, it.Text = true, it.Text+" (a socket or a device)"
+			}
+			if it.Far {
+				out = append(out, it)
+			} else {
+				in = append(in, it)
+			}
+		}
 		switch {
-		case g.Dangerous(), g.Key == profile.MountRW && !paths.Below(t.Place.Root(), it.Path):
-			out = append(out, it)
-		case it.Path != "" && special(it.Path):
-			it.Text += " (a socket or a device)"
-			out = append(out, it)
+		case g.Far:
+			far = append(far, g)
+		case g.Tightens || len(g.Items) == 0:
+			safe = append(safe, g)
 		default:
-			in = append(in, it)
+			safe, far = append(safe, withItems(g, in)...), append(far, withItems(g, out)...)
 		}
 	}
-	return withItems(g, in), withItems(g, out)
+	return safe, far
 }
 
 // withItems is a grant of these items alone; of none, nothing.
@@ -341,12 +309,10 @@ func special(path string) bool {
 	return err == nil && st.Mode()&(fs.ModeSocket|fs.ModeDevice|fs.ModeNamedPipe) != 0
 }
 
-const dangerHead = "and this reaches beyond the project and the box:\n"
-
 // dangers is the part next to the question.
 func (t *page) dangers() string {
 	if t.danger.Len() == 0 {
 		return ""
 	}
-	return t.Paint("31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
+	return t.Paint("31", "and this reaches beyond the project and the box:") + "\n" + t.danger.String()
 }

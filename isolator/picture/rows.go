@@ -17,45 +17,40 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// section is a group, and the kinds of grants that are told in it. What no other has is in the first one.
-type section struct{ key, title, kinds string }
-
-func sections() []section {
-	return []section{
-		{"files", "Files", "writes copies reads"},
-		{"hidden", "Secrets", "secret hides"},
-		{"network", "Network", "network"},
-		{"settings", "Logins and settings", "capability login git history clipboard device"},
-		{"variables", "Environment variables", "passes sets path"},
-		{"commands", "Commands", "blocks replaces"},
-		{"limits", "Limits", "limit"},
-		{"kernel", "Kernel", "layer"},
-		{"organisation", "Taken by " + profile.OrganisationFile, ""},
-		{"stays", "After the run", ""},
-		{"later", "On your machine later", ""},
+// groups are all of them, without rows.
+func groups() []Group {
+	return []Group{
+		{"files", "Files", nil},
+		{"hidden", "Secrets", nil},
+		{"network", "Network", nil},
+		{"settings", "Logins and settings", nil},
+		{"variables", "Environment variables", nil},
+		{"commands", "Commands", nil},
+		{"limits", "Limits", nil},
+		{"kernel", "Kernel", nil},
+		{"organisation", "Taken by " + profile.OrganisationFile, nil},
+		{"stays", "After the run", nil},
+		{"later", "On your machine later", nil},
 	}
 }
 
 // Groups sorts what is known of a box into groups; empty ones are left out. Of a run that would be
 // refused, and has no plan, there are the grants alone.
-func Groups(p *profile.Profile, b *run.Prepared) (out []Group) {
-	for _, s := range sections() {
-		out = append(out, Group{Key: s.key, Title: s.title})
-	}
+func Groups(p *profile.Profile, b *run.Prepared) []Group {
+	rows := map[string][]Row{}
 	for _, g := range Grants(p, b.Spec) {
 		if g.Kind != "runs" { // which is told before all groups
-			i := slices.IndexFunc(sections(), func(s section) bool { return slices.Contains(strings.Fields(s.kinds), g.Kind) })
-			out[max(i, 0)].Rows = append(out[max(i, 0)].Rows, grant(withoutValues(g)))
+			key := g.Verb().Group
+			rows[key] = append(rows[key], grant(withoutValues(g)))
 		}
 	}
-	more := map[string][]Row{"hidden": hidden(b), "organisation": organisation(b)}
+	rows["hidden"], rows["organisation"] = append(rows["hidden"], hidden(b)...), organisation(b)
 	if b.Plan.Bwrap != "" || b.Plan.Container != nil {
-		for key, rows := range planned(b) {
-			more[key] = append(more[key], rows...)
-		}
+		planned(b, rows)
 	}
-	for i, s := range sections() {
-		out[i].Rows = append(out[i].Rows, more[s.key]...)
+	out := groups()
+	for i := range out {
+		out[i].Rows = rows[out[i].Key]
 	}
 	return slices.DeleteFunc(out, func(g Group) bool { return len(g.Rows) == 0 })
 }
@@ -97,16 +92,7 @@ func grant(g profile.Grant) Row {
 	for _, it := range g.Items {
 		things = append(things, Thing{Text: it.Text, Path: it.Path})
 	}
-	way := Open
-	switch {
-	case g.Tightens:
-		way = Shut
-	case slices.Contains([]string{"reads", "passes", "path"}, g.Kind):
-		way = Seen
-	case slices.Contains([]string{"copies", "capability", "sets", "history", "replaces"}, g.Kind), g.Key == "home own":
-		way = Own
-	}
-	return Row{way, g.Words, things, g.From, g.Text}
+	return Row{Way(g.Verb().Way), g.Words, things, g.From, g.Text}
 }
 
 // row is a row for some texts; of none, nothing.
@@ -121,35 +107,36 @@ func row(way Way, word string, list ...string) []Row {
 	return []Row{{Way: way, Word: word, Things: things}}
 }
 
-// planned is what the plan and the host add to the grants, by groups.
-func planned(b *run.Prepared) map[string][]Row {
+// planned adds what the plan and the host say to the rows of the grants.
+func planned(b *run.Prepared, rows map[string][]Row) {
+	add := func(key string, more []Row) { rows[key] = append(rows[key], more...) }
 	var kept []string
 	for _, p := range protected(b) {
 		kept = append(kept, b.Short(p))
 	}
-	more := map[string][]Row{
-		"files": append(row(Seen, "cannot change in there", kept...), row(Shut, "does not see of this project", Unseen(b)...)...),
-		"variables": append(row(Own, "has these variables", variables(b.Plan)...),
-			row(Shut, "never gets", b.Spec.Env.Never...)...),
-		"settings": row(Shut, "of your git settings it does not have", b.LeftOut...),
-		"stays":    row(Own, "goes with the run", gone(b)...),
-		"later":    later(b),
-	}
-	for _, l := range b.Reach.Lines {
-		more["network"] = append(more["network"], Row{Way: Note, Word: l.Text, Things: []Thing{}})
-	}
+	add("files", row(Seen, "cannot change in there", kept...))
+	add("files", row(Shut, "does not see of this project", Unseen(b)...))
+	add("variables", row(Own, "has these variables", variables(b.Plan)...))
+	add("variables", row(Shut, "never gets", b.Spec.Env.Never...))
+	add("settings", row(Shut, "of your git settings it does not have", b.LeftOut...))
 	for _, c := range b.Agents {
-		more["settings"] = append(more["settings"], row(Own, c.Name, c.Explain(b.Home)...)...)
+		add("settings", row(Own, c.Name, c.Explain(b.Home)...))
 	}
 	if len(features.Unsigned(b.Caller, b.Spec)) > 0 {
-		more["settings"] = append(more["settings"], Row{Way: Note, Word: features.SignLine, Things: []Thing{}})
+		add("settings", remark(features.SignLine))
+	}
+	for _, l := range b.Reach.Lines {
+		add("network", remark(l.Text))
 	}
 	for _, h := range Holds(b) {
-		key := cmp.Or(map[string]string{"network": "network", "ports": "network", "hide": "hidden", "limits": "limits"}[h.Name], "kernel")
-		more[key] = append(more[key], row(Note, h.Name, h.Text)...)
+		key := map[string]string{"network": "network", "ports": "network", "hide": "hidden", "limits": "limits"}[h.Name]
+		add(cmp.Or(key, "kernel"), row(Note, h.Name, h.Text))
 	}
-	return more
+	add("stays", row(Own, "goes with the run", gone(b)...))
+	add("later", later(b))
 }
+
+func remark(text string) []Row { return []Row{{Way: Note, Word: text, Things: []Thing{}}} }
 
 // Unseen are the places of the project, or of the working folder, that the box would not see, relative to it.
 func Unseen(b *run.Prepared) (out []string) {
