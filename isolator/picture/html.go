@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"html"
 	"strings"
 )
 
@@ -15,129 +16,73 @@ var pageCSS string // allowed: embed writes only to a variable
 // of a text visible; nil does nothing.
 func HTML(p Picture, clean func(string) string) []byte {
 	h := page{clean: clean}
-	h.raw("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n" +
+	h.b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n" +
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n" +
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>inner: ")
-	h.text(p.Profile.Name)
-	h.raw("</title>\n<style>\n" + pageCSS + "</style></head><body>\n<h1>")
-	h.text(p.Profile.Name)
-	h.raw("</h1>\n<p>")
-	h.text(p.Profile.Description)
-	h.raw("</p>\n")
-	h.refused(p.Refused)
-	h.about(p)
-	h.raw("<div class=\"machine\">\n<div class=\"head\">your machine</div><div></div><div class=\"box head\">the box</div>\n")
-	for _, g := range p.Groups {
-		h.group(g)
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>\n" + pageCSS + "</style>")
+	h.put("<title>inner: %s</title></head><body>\n<h1>%s</h1>\n<p>%s</p>\n", p.Profile.Name, p.Profile.Name, p.Profile.Description)
+	if r := p.Refused; r != nil {
+		h.put("<div class=\"refused\"><span class=\"bad\">it does not start here:</span> %s<br><small>%s</small></div>\n", r.Why, r.Hint)
 	}
-	h.raw("<div></div><div></div><div class=\"box foot\"></div>\n</div>\n" +
-		"<footer>⇄ the box can change or use it · → it can read it · ○ it has its own · ✕ it does not pass</footer>\n</body></html>\n")
-	return h.b.Bytes()
-}
-
-// page builds a page: raw writes HTML of this file, and text everything else, escaped.
-type page struct {
-	b     bytes.Buffer
-	clean func(string) string
-}
-
-func (h *page) raw(s string) { h.b.WriteString(s) }
-
-func (h *page) text(s string) {
-	if h.clean != nil {
-		s = h.clean(s)
-	}
-	h.b.WriteString(escape(s))
-}
-
-// escape makes a text harmless between tags and in quotes.
-func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\ufffd").Replace(s)
-}
-
-func (h *page) refused(r *Refused) {
-	if r == nil {
-		return
-	}
-	h.raw("<div class=\"refused\"><span class=\"bad\">it does not start here:</span> ")
-	h.text(r.Why)
-	if r.Hint != "" {
-		h.raw("<br><small>")
-		h.text(r.Hint)
-		h.raw("</small>")
-	}
-	h.raw("</div>\n")
-}
-
-func (h *page) about(p Picture) {
-	h.raw("<dl>\n")
+	h.put("<dl>\n")
 	for _, f := range p.about() {
 		class := ""
 		if f.alarm {
 			class = "bad"
 		}
-		h.raw("<dt>" + f.name + "</dt><dd class=\"" + class + "\">")
-		h.text(f.text)
-		h.raw("</dd>\n")
+		h.put("<dt>%s</dt><dd class=\"%s\">%s</dd>\n", f.name, class, f.text)
 	}
-	h.raw("</dl>\n")
+	h.put("</dl>\n<div class=\"machine\">\n<div class=\"head\">your machine</div><div></div><div class=\"box head\">the box</div>\n")
+	for _, g := range p.Groups {
+		h.put("<div class=\"left\"><h2>%s</h2></div><div></div><div class=\"box\"></div>\n", g.Title)
+		for _, r := range g.Rows {
+			h.row(r)
+		}
+	}
+	h.put("<div></div><div></div><div class=\"box foot\"></div>\n</div>\n" +
+		"<footer>⇄ the box can change or use it · → it can read it · ○ it has its own · ✕ it does not pass</footer>\n</body></html>\n")
+	return h.b.Bytes()
 }
 
-func (h *page) group(g Group) {
-	h.raw("<div class=\"left\"><h2>")
-	h.text(g.Title)
-	h.raw("</h2></div><div></div><div class=\"box\"></div>\n")
-	for _, r := range g.Rows {
-		way := string(r.Way)
-		gate := map[Way]string{Open: "⇄", Seen: "→", Own: "○", Shut: "✕", Note: ""}[r.Way]
-		// What the box has of its own is in the box, all else is on the machine.
-		h.raw("<div class=\"left " + way + "\">")
-		if r.Way != Own {
-			h.things(r.Things)
+// page builds a page: put writes HTML of this file, and its texts escaped.
+type page struct {
+	b     bytes.Buffer
+	clean func(string) string
+}
+
+func (h *page) put(format string, texts ...string) {
+	escaped := make([]any, len(texts))
+	for i, s := range texts {
+		if h.clean != nil {
+			s = h.clean(s)
 		}
-		h.raw("</div><div class=\"gate " + way + "\" aria-hidden=\"true\">" + gate + "</div>")
-		h.raw("<div class=\"box " + way + "\"><span class=\"word\">")
-		h.text(r.Word)
-		h.raw("</span>")
-		if r.From != "" {
-			h.raw(" <small>")
-			h.text(r.From)
-			h.raw("</small>")
-		}
-		if r.Way == Own {
-			h.things(r.Things)
-		}
-		h.raw("</div>\n")
+		escaped[i] = html.EscapeString(strings.ReplaceAll(s, "\x00", "\ufffd"))
 	}
+	fmt.Fprintf(&h.b, format, escaped...)
+}
+
+// row shows a row: what the box has of its own in the box, all else on the machine.
+func (h *page) row(r Row) {
+	way := string(r.Way)
+	gate := map[Way]string{Open: "⇄", Seen: "→", Own: "○", Shut: "✕", Note: ""}[r.Way]
+	outside, inside := r.Things, []Thing(nil)
+	if r.Way == Own {
+		outside, inside = nil, r.Things
+	}
+	h.put("<div class=\"left %s\">", way)
+	h.things(outside)
+	h.put("</div><div class=\"gate %s\" aria-hidden=\"true\">%s</div><div class=\"box %s\"><span class=\"word\">%s</span> <small>%s</small>", way, gate, way, r.Word, r.From)
+	h.things(inside)
+	h.put("</div>\n")
 }
 
 func (h *page) things(list []Thing) {
-	h.raw("<ul>")
+	h.put("<ul>")
 	for _, t := range list {
-		h.raw("<li><code>")
-		h.text(t.Text)
-		h.raw("</code>")
-		if note := t.note(); note != "" {
-			h.raw(" <small>")
-			h.text(note)
-			h.raw("</small>")
+		note := t.Why
+		if t.Count > 0 {
+			note = strings.TrimSuffix(fmt.Sprintf("places: %d, %s", t.Count, t.Why), ", ")
 		}
-		h.raw("</li>")
+		h.put("<li><code>%s</code> <small>%s</small></li>", t.Text, note)
 	}
-	h.raw("</ul>")
-}
-
-// note returns what the page says behind a thing: how many places it has, and why it is listed.
-func (t Thing) note() string {
-	var parts []string
-	switch {
-	case t.Count == 1:
-		parts = append(parts, "1 place")
-	case t.Count > 1:
-		parts = append(parts, fmt.Sprintf("%d places", t.Count))
-	}
-	if t.Why != "" {
-		parts = append(parts, t.Why)
-	}
-	return strings.Join(parts, ", ")
+	h.put("</ul>")
 }

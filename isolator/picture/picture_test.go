@@ -212,12 +212,6 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 }
 
-func TestEscape(t *testing.T) {
-	if got, want := escape("a<b>&\"'\x00é"), "a&lt;b&gt;&amp;&#34;&#39;\ufffdé"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // TestTextClean: nothing goes to the terminal that was not made harmless.
 func TestTextClean(t *testing.T) {
 	const evil = "\x1b[2Jx"
