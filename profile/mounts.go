@@ -272,7 +272,7 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 
 // isInners reports whether a box path is where inner puts something of its own.
 func isInners(p string) bool {
-	return paths.Below(paths.BoxDir, p) || p == paths.BoxMarker || p == paths.BoxWhy || p == "/run"
+	return paths.Below(paths.BoxDir, p) || p == paths.BoxMarker || p == "/run"
 }
 
 // inInnerHome reports whether a real path lies in INNER_HOME, workspaces excepted.

@@ -182,7 +182,7 @@ func (a *app) editsFor(w wanted, has why.Answer, t *why.Table, write bool) (list
 	switch w.kind {
 	case "host":
 		listed := appended(w.what, "sandbox", "network_allow")
-		if t.Network != string(profile.NetOff) {
+		if t.Network() != profile.NetOff {
 			return []edit{listed}
 		}
 		return []edit{func(text string) (string, error) {

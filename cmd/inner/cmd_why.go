@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/rules"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
@@ -25,13 +23,12 @@ func (a *app) cmdWhy() *cobra.Command {
 	var name string
 	var who cli.WhoFlags
 	var write bool
-	c := a.Answers(&cobra.Command{
+	c := a.AnswersOnHost(&cobra.Command{
 		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
 		Args: cobra.ExactArgs(1),
 		Long: "Say whether the sandbox of a profile has a path, a host, a variable or a command here, how it\n" +
 			"looks there, which line of which file says so, and what would widen it. Nothing is run.\n" +
-			"Without -p it answers for the profile of this project, else for the default one. In a sandbox\n" +
-			"it answers for that one.\n\n" +
+			"Without -p it answers for the profile of this project, else for the default one.\n\n" +
 			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, env: or cmd:\n" +
 			"as ./host:….",
 	}, func(cmd *cobra.Command, args []string) (cli.Answer, error) {
@@ -44,8 +41,8 @@ func (a *app) cmdWhy() *cobra.Command {
 		}
 		w, err := a.why(t, args[0])
 		return cli.Answer{Value: w, Code: cli.OneIf(!w.Granted(write) && !(write && w.Makes)), Words: func() {
-			edit := t.Profile
-			if cli.InBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
+			edit := t.Profile()
+			if strings.Contains(name, "/") { // it is changed where that file is
 				edit = ""
 			}
 			a.printWhy(w, edit)
@@ -66,11 +63,8 @@ func likeHost(word string) bool {
 	return err == nil && strings.Contains(word, ".") && !strings.HasPrefix(word, ".") && !strings.Contains(word, "/")
 }
 
-// whyTable is what is known of the box of a profile, or of the one that this process is in.
+// whyTable is what is known of the box of a profile.
 func (a *app) whyTable(name string, who cli.WhoFlags) (*why.Table, error) {
-	if cli.InBox() {
-		return whyInside(name != "" || who.Asked)
-	}
 	pl, err := a.Here()
 	if err != nil {
 		return nil, err
@@ -103,18 +97,6 @@ func (a *app) tableOf(pl settings.Place, p *profile.Profile) (*why.Table, error)
 		return nil, err
 	}
 	return why.Of(b), nil
-}
-
-// whyInside is what is known of the box that this process is in.
-func whyInside(another bool) (*why.Table, error) {
-	if another {
-		return nil, fault.Refuse(126, "inner why PATH", "in a sandbox, inner why answers for this one alone")
-	}
-	data, err := os.ReadFile(rules.Place)
-	if err != nil {
-		return nil, fault.Refuse(125, "inner why -p NAME, on the host", "this sandbox has nothing to answer from: %v", err)
-	}
-	return why.Read(data)
 }
 
 // shownHere is the profile of a look: of that name or role, or the one of this place.

@@ -4,7 +4,6 @@ package paths
 const (
 	BoxDir    = "/run/inner"     // everything that is made for a run
 	BoxMarker = "/run/.innerenv" // how inner knows that it is in a box
-	BoxWhy    = "/run/.innerwhy" // what `inner why` reads inside the box
 
 	BoxNoop      = BoxDir + "/noop"     // the noop shims, first on PATH
 	BoxBlocked   = BoxDir + "/blocked"  // a pipe to inner: one line for each blocked call

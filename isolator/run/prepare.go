@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/rules"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
@@ -87,16 +86,13 @@ func (b *Prepared) assemble(c Call) error {
 	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
 }
 
-// build makes the plan, including the rules that answer `inner why` in the box.
+// build makes the plan.
 func (b *Prepared) build() error {
 	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
 	if err != nil {
 		return err
 	}
 	b.Plan = p
-	if b.Plan, err = b.Rules().AddTo(p); err != nil {
-		return err
-	}
 	for _, f := range b.features {
 		if f.Translate != nil {
 			if b.Plan, err = f.Translate(b.Run, b.Plan); err != nil {
@@ -105,11 +101,6 @@ func (b *Prepared) build() error {
 		}
 	}
 	return nil
-}
-
-// Rules says what the box shows, and which line of the profile says so.
-func (b *Prepared) Rules() *rules.Table {
-	return rules.Of(b.Profile, b.Spec, b.Assets, b.Plan, b.Reach.Allow, b.Reach.Deny)
 }
 
 // Show is Prepare for a preview: nothing is made. pasted is for a bwrap command that a person

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/rules"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 )
 
-// Another plan, after a start that failed, has what the first one had: the summary for inner why.
+// Another plan, after a start that failed, has what the first one had: the marker of a box.
 func TestAgain(t *testing.T) {
 	work := t.TempDir()
 	app := filepath.Join(work, "home", "app")
@@ -42,18 +42,18 @@ func TestAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	answered := func() bool {
-		return slices.ContainsFunc(b.Plan.Ops, func(o plan.Op) bool { return o.Dest == rules.Place })
+	marked := func() bool {
+		return slices.ContainsFunc(b.Plan.Ops, func(o plan.Op) bool { return o.Dest == paths.BoxMarker })
 	}
-	if !answered() {
-		t.Fatal("the first plan has no summary")
+	if !marked() {
+		t.Fatal("the first plan has no marker")
 	}
 	b.Plan.Masked = []string{"/x"}
 	b.Result = launch.Result{Reason: launch.OutsideFailed + " forbidden"}
 	if !b.learned() || !b.again() {
 		t.Fatal("there is no other plan")
 	}
-	if !answered() {
-		t.Error("the other plan has no summary")
+	if !marked() {
+		t.Error("the other plan has no marker")
 	}
 }

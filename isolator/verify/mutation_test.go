@@ -168,7 +168,6 @@ func equivalent(ops []plan.Op, i int, name string) string {
 		{"the running system", "something to have, not to be kept from"},
 		{"drop --ro-bind /usr /usr", "something to have, not to be kept from"},
 		{"drop --ro-bind /opt /opt", "something to have, not to be kept from"},
-		{"what inner why answers from", "something to have, not to be kept from"},
 		{"the shim folder is empty", "an empty folder, for comfort"},
 		{"nothing is added to inner's folder", "the folder is the box's own, and nobody may write it (0555)"},
 	} {

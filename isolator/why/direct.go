@@ -14,10 +14,7 @@ import (
 // and not where it has one of its own, as in a copy or in its home. A path at which there is
 // nothing is judged like the nearest folder above it.
 func (t *Table) Direct(asked string) Answer {
-	if t.box == nil {
-		return Answer{Asked: asked, Access: Outside, How: "asked inside a box"}
-	}
-	host, there := t.real(asked)
+	host, there := real(asked)
 	a := t.same(host)
 	if there.kind == '-' {
 		if key := t.new(host); key != "" {
@@ -26,7 +23,7 @@ func (t *Table) Direct(asked string) Answer {
 		dir := host
 		for there.kind == '-' && dir != "/" {
 			dir = filepath.Dir(dir)
-			_, there = t.real(dir)
+			_, there = real(dir)
 		}
 		a = t.same(dir)
 	}
@@ -45,7 +42,7 @@ func (t *Table) same(host string) Answer {
 	if r != nil && r.kind == shown && r.source != "" {
 		_, staged := t.staged(r.source)
 		rest, _ := paths.Rest(r.At, a.Box)
-		if real, _ := t.real(filepath.Join(r.source, rest)); !staged && real == host {
+		if real, _ := real(filepath.Join(r.source, rest)); !staged && real == host {
 			return a
 		}
 	}
@@ -59,7 +56,7 @@ func (t *Table) new(host string) string {
 	if key := t.hidden(host); key != "" {
 		return key
 	}
-	if _, text := t.Pattern(host); text != "" && !strings.HasPrefix(text, "!") {
+	if _, text := t.pattern(host); text != "" && !strings.HasPrefix(text, "!") {
 		return "sandbox.hide"
 	}
 	if slices.Contains(t.box.Spec.Allow, "project-config") {
@@ -86,10 +83,10 @@ func (t *Table) obeyed(host string) string {
 // box does not show what is there, and who reads the folder outside of the box would. That one
 // reads what reads says: of a place below the path, which may be a folder.
 func (t *Table) HidesBelow(asked string, reads func(rest string, folder bool) bool) (place string, found bool) {
-	host, _ := t.real(asked)
+	host, _ := real(asked)
 	for _, r := range t.rules {
 		rest, below := paths.Rest(host, r.At)
-		if (r.Hides || r.kind == file) && below && reads(rest, t.disk(r.At).kind != 'f') {
+		if (r.Hides || r.kind == file) && below && reads(rest, disk(r.At).kind != 'f') {
 			return r.At, true
 		}
 	}

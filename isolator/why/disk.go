@@ -20,15 +20,9 @@ type entry struct {
 	write bool // by its permissions alone
 }
 
-// onHost looks at the host as the program of a box would, which has no capabilities.
-func onHost(p string) entry { return look(p, os.Geteuid() == 0) }
-
-// inBox looks at the box that this process is in.
-func inBox(p string) entry { return look(p, false) }
-
-// look is lstat, and what access(2) says. byMode is for root, whom access(2) lets do
-// everything.
-func look(p string, byMode bool) entry {
+// disk looks at the host as the program of a box would, which has no capabilities: lstat, and what access(2)
+// says, or for root, whom that lets do everything, the permissions.
+func disk(p string) entry {
 	fi, err := os.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENAMETOOLONG):
@@ -42,7 +36,7 @@ func look(p string, byMode bool) entry {
 		if e.text, err = os.Readlink(p); err != nil {
 			e.kind = '?'
 		}
-	case byMode:
+	case os.Geteuid() == 0:
 		e.read, e.write = byPermissions(p)
 	default:
 		e.read = unix.Faccessat(unix.AT_FDCWD, p, unix.R_OK, unix.AT_EACCESS) == nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,10 +19,8 @@ import (
 // at returns where the first of the keys that is set was set.
 func (t *Table) at(keys ...string) string {
 	for _, key := range keys {
-		for _, f := range t.From {
-			if f.Key == key {
-				return f.From
-			}
+		if at := t.origin(key, ""); at != "" {
+			return at
 		}
 	}
 	return "the default"
@@ -38,13 +35,13 @@ func (t *Table) Host(asked string) (Answer, error) {
 		return a, err
 	}
 	switch {
-	case t.Network == string(profile.NetFull):
+	case t.Network() == profile.NetFull:
 		a.Access, a.How, a.Box = ReadWrite, "the host's network, all of it", asked
 		return a, nil
 	case hosts.Loopback(name, addr):
 		t.localPort(&a, name, addr, port)
 		return a, nil
-	case t.Network == string(profile.NetOff):
+	case t.Network() == profile.NetOff:
 		a.How, a.Widen = "no network", "network_mode = \"allowlist\" and network_allow = ["+strconv.Quote(asked)+"]"
 		return a, nil
 	}
@@ -71,36 +68,36 @@ func target(asked string) (name string, addr netip.Addr, port uint16, err error)
 // localPort fills in the answer about a port of this computer's loopback.
 func (t *Table) localPort(a *Answer, name string, addr netip.Addr, port uint16) {
 	a.Key, a.From = "sandbox.host_ports", t.at("sandbox.host_ports")
-	if allow, _ := t.policy(name, addr, port); allow != "" {
-		a.Key, a.From = "sandbox.network_allow", t.allowedAt(allow)
+	if allow, _ := t.policy().Listed(name, addr, port); allow != nil {
+		a.Key, a.From = "sandbox.network_allow", t.allowedAt(*allow)
 	}
-	box, ok := t.Ports[port]
-	if !ok {
+	i := slices.IndexFunc(t.box.Spec.HostPorts, func(p profile.Port) bool { return p.Host == port })
+	if i < 0 {
 		a.How, a.Widen = "a box has a loopback of its own", fmt.Sprintf("host_ports = [%q]", profile.BoxPort(port).String())
 		return
 	}
-	a.Access, a.Box, a.How = ReadWrite, fmt.Sprintf("127.0.0.1:%d", box), "a port of this computer that the box has"
+	a.Access, a.Box, a.How = ReadWrite, fmt.Sprintf("127.0.0.1:%d", t.box.Spec.HostPorts[i].Box), "a port of this computer that the box has"
 }
 
 // listedHost fills in the answer about a host where the lists of the profile decide.
 func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16) {
 	asked := a.Real
-	allow, deny := t.policy(name, addr, port)
+	allow, deny := t.policy().Listed(name, addr, port)
 	switch {
-	case deny != "":
-		item := strconv.Quote("!" + deny)
-		a.Key, a.From, a.How = "sandbox.network_allow", t.at("sandbox.network_allow "+item), deny+" is refused"
+	case deny != nil:
+		item := strconv.Quote("!" + deny.String())
+		a.Key, a.From, a.How = "sandbox.network_allow", cmp.Or(t.refusedAt(item), "the default"), deny.String()+" is refused"
 		if !strings.HasPrefix(a.From, profile.OrganisationFile) { // what that takes, nothing of the user's gives
 			a.Widen = "network_allow without " + item
 		}
 		a.Refused = true
-	case allow != "":
-		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
-		a.Key, a.From = "sandbox.network_allow", t.allowedAt(allow)
-		if t.box != nil && name != "" {
+	case allow != nil:
+		a.Access, a.Box, a.How = ReadWrite, asked, allow.String()+" is allowed, by name"
+		a.Key, a.From = "sandbox.network_allow", t.allowedAt(*allow)
+		if name != "" {
 			t.resolved(a, name, port)
 		}
-	case t.Network == string(profile.NetAsk):
+	case t.Network() == profile.NetAsk:
 		a.How, a.Widen = "you are asked, at a terminal", "network_allow = ["+strconv.Quote(asked)+"]"
 	default:
 		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow", "sandbox.network_mode")
@@ -108,16 +105,25 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 	}
 }
 
-// allowedAt returns where an entry of network_allow was written.
-func (t *Table) allowedAt(entry string) string {
-	return t.at("sandbox.network_allow "+strconv.Quote(entry), "sandbox.network_allow")
+// allowedAt returns where an entry of network_allow was written, and refusedAt where its exception was.
+func (t *Table) allowedAt(entry netproxy.Rule) string {
+	return cmp.Or(t.listed(entry), t.at("sandbox.network_allow"))
+}
+
+func (t *Table) refusedAt(item string) string {
+	for _, o := range slices.Concat(t.box.Spec.Organisation, t.origins) {
+		if o.Key == "sandbox.network_allow" && o.Value == item {
+			return o.Place()
+		}
+	}
+	return ""
 }
 
 // resolved corrects the answer about a listed host that a run would refuse for its addresses.
 func (t *Table) resolved(a *Answer, name string, port uint16) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	why, around := netproxy.NewPolicy(t.box.Reach.Allow, t.box.Reach.Deny).Refuses(ctx, name, port)
+	why, around := t.policy().Refuses(ctx, name, port)
 	if why == "" {
 		return
 	}
@@ -127,24 +133,8 @@ func (t *Table) resolved(a *Answer, name string, port uint16) {
 	}
 }
 
-// policy names the entries of the lists that decide about a place.
-func (t *Table) policy(name string, addr netip.Addr, port uint16) (allow, deny string) {
-	rules := func(list []string) (out []netproxy.Rule) {
-		for _, text := range list {
-			if e, err := hosts.ParseAllow(text); err == nil {
-				out = append(out, netproxy.Rule{Entry: e})
-			}
-		}
-		return out
-	}
-	allowed, denied := netproxy.NewPolicy(rules(t.Allow), rules(t.Deny)).Listed(name, addr, port)
-	switch {
-	case denied != nil:
-		return "", denied.String()
-	case allowed != nil:
-		return allowed.String(), ""
-	}
-	return "", ""
+func (t *Table) policy() *netproxy.Policy {
+	return netproxy.NewPolicy(t.box.Reach.Allow, t.box.Reach.Deny)
 }
 
 // Env answers for a variable, never with its value.
@@ -152,12 +142,10 @@ func (t *Table) Env(name string) Answer {
 	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, How: "it does not pass", Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
 	value, there := t.variable(name)
 	switch {
-	case there && t.box == nil:
-		a.Access, a.Box, a.How, a.Widen = ReadOnly, name, "it is set", ""
 	case there:
 		a.Access, a.Box, a.Widen = ReadOnly, name, ""
 		a.How, a.Key, a.From = t.setBy(name, value)
-	case t.box != nil:
+	default:
 		t.withheld(&a, name)
 	}
 	return a
@@ -169,11 +157,11 @@ func (t *Table) setBy(name, value string) (how, key, from string) {
 	mine, inherited := t.box.Facts.Env[name]
 	switch {
 	case slices.ContainsFunc(t.box.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
-		return "the profile sets it", "env.set", cmp.Or(t.Origin("env.set."+name, ""), "--env")
+		return "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
 	case !inherited || mine != value:
 		return "inner sets it", "", always
 	}
-	return "the caller's own", "env.inherit", cmp.Or(t.Origin("env.inherit", name), t.Origin("env.inherit", ""), t.Origin("env.clearenv", ""), always)
+	return "the caller's own", "env.inherit", cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.clearenv", ""), always)
 }
 
 // withheld completes the answer for a variable that the box does not have.
@@ -195,9 +183,6 @@ func (t *Table) withheld(a *Answer, name string) {
 
 // variable looks up a variable of the box.
 func (t *Table) variable(name string) (value string, there bool) {
-	if t.box == nil {
-		return os.LookupEnv(name)
-	}
 	for _, kv := range t.box.Plan.Env {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
 			return v, true
@@ -211,11 +196,9 @@ func (t *Table) Command(name string) Answer {
 	a := Answer{Asked: "cmd:" + name, Access: Absent, How: "it is not on PATH"}
 	path, _ := t.variable("PATH")
 	a.Box = t.onPath(name, path, t.follow)
-	a.Real = a.Box
-	if t.box != nil {
-		a.Real = t.onPath(name, t.box.Facts.Env["PATH"], t.real)
-	}
-	if slices.Contains(t.Blocked, name) {
+	a.Real = t.onPath(name, t.box.Facts.Env["PATH"], real)
+	blocked := t.box.Spec.Noop.Blocked()
+	if slices.Contains(blocked, name) {
 		a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"
 		a.Key, a.From = "noop.block", t.at("noop.block")
 		return a
@@ -232,7 +215,7 @@ func (t *Table) Command(name string) Answer {
 		}
 		return a
 	}
-	for _, rule := range t.Blocked {
+	for _, rule := range blocked {
 		if strings.HasPrefix(rule, name+" ") {
 			a.How, a.Key, a.From = "runs, but not as "+rule, "noop.block", t.at("noop.block")
 		}
@@ -243,7 +226,7 @@ func (t *Table) Command(name string) Answer {
 // onPath returns where a command is found in the folders of a PATH; at resolves a path.
 func (t *Table) onPath(name, path string, at func(string) (string, entry)) string {
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) || t.box != nil && dir == t.shims() {
+		if !filepath.IsAbs(dir) || dir == t.shims() {
 			continue
 		}
 		if p, e := at(filepath.Join(dir, name)); e.kind == 'f' && e.read && e.perms&0o111 != 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/rules"
 )
 
 // maxLinks is how many links are followed in resolving one path (path_resolution(7)).
@@ -16,19 +15,17 @@ const maxLinks = 40
 // own name, and if the box shows that part of the host at another place, also there.
 func (t *Table) Path(asked string) Answer {
 	box, e := t.follow(asked)
-	a := Answer{Asked: asked, Box: box, Real: box}
+	a := Answer{Asked: asked, Box: box}
 	var onHost entry
-	if t.box != nil {
-		a.Real, onHost = t.real(asked)
-		if e.kind == '-' && onHost.kind != '-' {
-			a.own = asked // be it a link to what the box has
-			if at, there, ok := t.elsewhere(asked); ok {
-				a.Box, e = at, there
-			}
+	a.Real, onHost = real(asked)
+	if e.kind == '-' && onHost.kind != '-' {
+		a.own = asked // be it a link to what the box has
+		if at, there, ok := t.elsewhere(asked); ok {
+			a.Box, e = at, there
 		}
-		if onHost.kind == '-' && e.host != "" { // a path of the box alone
-			a.Real = e.host
-		}
+	}
+	if onHost.kind == '-' && e.host != "" { // a path of the box alone
+		a.Real = e.host
 	}
 	t.judge(&a, e, onHost)
 	return a
@@ -73,7 +70,7 @@ func (e entry) barred(write bool) (access Access, how string) {
 // special reports whether something is a socket, a FIFO or a device, which a read-only mount does
 // not keep a box from writing to, and whether Landlock does not either.
 func (t *Table) special(e entry, box string) bool {
-	return e.kind == 's' && t.box != nil && !t.confined(box)
+	return e.kind == 's' && !t.confined(box)
 }
 
 // nothing fills in the answer for a path at which the box has nothing.
@@ -81,15 +78,15 @@ func (t *Table) nothing(a *Answer, r *rule, onHost entry) {
 	there := onHost.kind != '-'
 	a.Box = ""
 	switch {
-	case r.Hides && (t.box == nil || there):
+	case r.Hides && there:
 		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: ")
-	case t.box == nil || !there:
+	case !there:
 		a.Access, a.How, a.Key, a.From = Absent, "there is nothing", "", ""
 		t.makeable(a)
 	default:
 		a.Access, a.How = Outside, "not shown in the box"
 		if key := t.hidden(a.Real); key != "" {
-			a.Access, a.Key, a.From = Hidden, key, rules.BuiltIn
+			a.Access, a.Key, a.From = Hidden, key, builtIn
 		}
 	}
 }
@@ -98,7 +95,7 @@ func (t *Table) nothing(a *Answer, r *rule, onHost entry) {
 func (t *Table) makeable(a *Answer) {
 	dir, above := t.follow(filepath.Dir(a.Asked))
 	at, r := filepath.Join(dir, filepath.Base(a.Asked)), &t.rules[above.rule]
-	if above.kind == 'd' && above.write && r.Write && t.entry(at).kind == '-' && (t.box == nil || t.new(at) == "") {
+	if above.kind == 'd' && above.write && r.Write && t.entry(at).kind == '-' && t.new(at) == "" {
 		a.Makes, a.How, a.Key, a.From = true, "there is nothing, and the box can make it: "+r.How, r.Key, r.From
 	}
 }
@@ -113,7 +110,7 @@ func (t *Table) confined(box string) bool {
 func (t *Table) follow(p string) (string, entry) { return walk(p, t.entry) }
 
 // real resolves a path of the host.
-func (t *Table) real(p string) (string, entry) { return walk(p, t.disk) }
+func real(p string) (string, entry) { return walk(p, disk) }
 
 // walk resolves the links of a path one name after the other. A path below something that does
 // not exist has no entry; its remaining names are appended unresolved.
@@ -168,14 +165,6 @@ func (t *Table) entry(p string) entry {
 		return entry{kind: '-'}
 	}
 	rest, _ := paths.Rest(r.At, p)
-	if t.box == nil { // inside a box
-		e := t.disk(p)
-		e.rule = i
-		if r.Hides && rest == "" {
-			e.host = ""
-		}
-		return e
-	}
 	e := t.entryOf(i, r, p, rest)
 	e.rule = i
 	return e
@@ -207,7 +196,7 @@ func (t *Table) mounted(r *rule, rest string) entry {
 	case source == "": // made for the run, and known by its place alone
 		return entry{kind: 'd', read: true, write: true, perms: 0o700}
 	}
-	e := t.disk(filepath.Join(source, rest))
+	e := disk(filepath.Join(source, rest))
 	if e.kind != '-' {
 		return e
 	}
@@ -236,7 +225,7 @@ func (t *Table) put(source, rest string) (e entry, ok bool) {
 // copyOf returns what the box has of a file or folder of the host of which it has a copy of its
 // own.
 func (t *Table) copyOf(original string) (e entry, ok bool) {
-	e = t.disk(original)
+	e = disk(original)
 	e.read, e.write = true, true
 	return e, e.kind == 'd' || e.kind == 'f'
 }
@@ -260,7 +249,7 @@ func (t *Table) inMemory(i int, r *rule, p, rest string) entry {
 	for _, later := range t.rules[i+1:] {
 		switch {
 		case later.At == p && later.kind == link:
-			return entry{kind: 'l', text: later.Op.Source}
+			return entry{kind: 'l', text: later.Source}
 		case paths.Below(p, later.At):
 			return own
 		}
@@ -283,7 +272,7 @@ func (t *Table) kernels(i int, r *rule, p, rest string) entry {
 	if r.At == "/dev" && first != "" && (!slices.Contains(deviceNodes(), first) || below && first != "fd") {
 		return entry{kind: '-'}
 	}
-	return t.disk(p)
+	return disk(p)
 }
 
 // elsewhere looks for another place at which the box shows a path of the host, by the name that is

@@ -5,19 +5,15 @@
 //
 //	t := why.Of(prepared)                // of package run
 //	a := t.Path("/home/u/app/.env")      // Access "hidden", Key "env-files"
-//
-// Inside a box there is no plan. The box has the rules of package rules, and Read makes a Table of
-// them that also looks at the files of the box.
 package why
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/rules"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
 )
@@ -37,7 +33,7 @@ const (
 // Answer is the answer about one thing.
 type Answer struct {
 	Asked  string `json:"asked"`
-	Real   string `json:"real"`   // on the host, links resolved; in a box, its own path
+	Real   string `json:"real"`   // on the host, links resolved
 	Box    string `json:"box"`    // in the box, links resolved as there
 	Access Access `json:"access"` // see the constants
 	How    string `json:"how"`    // it looks in the box, in words
@@ -56,11 +52,15 @@ func (a Answer) Granted(write bool) bool {
 	return a.Access == ReadWrite || a.Access == ReadOnly && !write
 }
 
-// rule is a rule of the box, and what shows it.
+// rule is what an operation of the plan puts at one place of the box. It overrides earlier ones for
+// that place and everything below it.
 type rule struct {
-	rules.Rule
-	Widen  string // not for one path: see Table.widen
-	stated bool   // Widen is the whole answer
+	plan.Op
+	At     string // a box path
+	Write  bool
+	Hides  bool // it covers something of the host
+	How    string
+	From   string
 	kind   kind
 	source string // what of the host is shown there, when kind is shown
 }
@@ -79,37 +79,44 @@ const (
 
 // Table is everything there is to say about one box.
 type Table struct {
-	*rules.Table
-	rules []rule
-	box   *run.Prepared           // nil inside a box
-	disk  func(path string) entry // looks at the host, or inside a box at that
-	keys  []string                // of resources
+	rules   []rule
+	box     *run.Prepared
+	origins []profile.Origin
+	keys    []string // of the table of resources
 }
 
-// Of returns the table of a planned run.
+// Of returns the table of a planned run: the operations of its plan in their order, with what comes after them.
 func Of(b *run.Prepared) *Table {
-	return tableOf(b.Rules(), b, onHost)
-}
-
-// Read returns the table of the box that this process is in, from what the box has at rules.Place.
-func Read(text []byte) (*Table, error) {
-	var of rules.Table
-	if err := json.Unmarshal(text, &of); err != nil {
-		return nil, err
+	t := &Table{box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
+	root := plan.Op{Kind: plan.OpTmpfs, Dest: "/", Key: "sandbox.base", Reason: "a folder on the way to what the box shows", Perms: 0o755}
+	for _, o := range slices.Concat([]plan.Op{root}, b.Plan.Ops) { // bwrap begins with an empty root
+		switch o.Kind {
+		case plan.OpSeal:
+			for i := range slices.Backward(t.rules) {
+				if r := &t.rules[i]; r.At == o.Dest && r.kind != link && r.kind != made {
+					r.Write = false
+					break
+				}
+			}
+		case plan.OpNote, plan.OpSwitch, plan.OpFilter:
+		default:
+			t.add(o)
+		}
 	}
-	return tableOf(&of, nil, inBox), nil
-}
-
-func tableOf(of *rules.Table, b *run.Prepared, disk func(string) entry) *Table {
-	t := &Table{Table: of, box: b, disk: disk, keys: profile.AllowKeys()}
-	for _, r := range of.Rules {
-		for _, r := range served(t.ruleOf(r)) {
-			r.Widen, r.stated = t.widenOf(r)
-			t.rules = append(t.rules, r)
+	if l := b.Plan.Landlock; l != nil && l.Writes {
+		for i := range t.rules {
+			r := &t.rules[i]
+			r.Write = r.Write && slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, r.At) })
 		}
 	}
 	return t
 }
+
+// Network is the network of the box, and Profile the name of its profile.
+func (t *Table) Network() profile.Network { return t.box.Spec.Network }
+
+// Profile is documented at Network.
+func (t *Table) Profile() string { return t.box.Spec.Name }
 
 // hidden returns the key of the resource that hides a path of the host; "" for none.
 func (t *Table) hidden(hostPath string) string {
@@ -119,18 +126,19 @@ func (t *Table) hidden(hostPath string) string {
 	return ""
 }
 
-// ruleOf says what shows a rule. In the box, the box is all there is.
-func (t *Table) ruleOf(of rules.Rule) rule {
-	r := rule{Rule: of, source: of.Op.Source}
-	if t.box == nil {
-		r.source = of.At
-		return r
-	}
-	switch of.Op.Kind {
-	case plan.OpMask, plan.OpData, plan.OpFile:
+// add adds what an operation puts at a place, and at places below it where that is a git directory that is
+// served: a box can write most of it.
+func (t *Table) add(o plan.Op) {
+	r := rule{Op: o, At: o.Dest, Write: o.Writable(), Hides: strings.HasPrefix(o.Reason, "hidden:"), How: o.Reason, From: t.from(o), source: o.Source}
+	switch o.Kind {
+	case plan.OpMask:
+		r.kind, r.Hides, r.How = file, true, "empty file"
+	case plan.OpData, plan.OpFile:
 		r.kind = file
 	case plan.OpTmpfs:
-		r.kind = folder
+		if r.kind = folder; r.Hides {
+			r.How = "empty folder"
+		}
 	case plan.OpProc, plan.OpDev:
 		r.kind = kernels
 	case plan.OpSymlink:
@@ -138,14 +146,11 @@ func (t *Table) ruleOf(of rules.Rule) rule {
 	case plan.OpDir:
 		r.kind = made
 	}
-	return r
-}
-
-// served returns what becomes of a rule where a git directory is served: a box can write most of it.
-func served(r rule) []rule {
-	all := []rule{r}
-	if !r.Served {
-		return all
+	served := !r.Write && slices.ContainsFunc(t.box.Assets.Repos, func(p plan.Repo) bool { return p.Dir == r.At })
+	r.Write = r.Write || served
+	t.rules = append(t.rules, r)
+	if !served {
+		return
 	}
 	for _, of := range []struct {
 		name, how string
@@ -160,10 +165,9 @@ func served(r rule) []rule {
 	} {
 		below := r
 		below.At, below.source, below.kind = filepath.Join(r.At, of.name), filepath.Join(r.source, of.name), of.kind
-		below.How, below.Write = of.how, r.Write && of.write
-		all = append(all, below)
+		below.How, below.Write = of.how, of.write
+		t.rules = append(t.rules, below)
 	}
-	return all
 }
 
 // over returns the rule that decides about a box path, and its index.
@@ -177,10 +181,5 @@ func over(list []rule, p string) (int, *rule) {
 	return -1, nil
 }
 
-// Workdir is the working folder of the box, as the host has it; "" inside a box.
-func (t *Table) Workdir() string {
-	if t.box == nil {
-		return ""
-	}
-	return t.box.Spec.Workdir
-}
+// Workdir is the working folder of the box, as the host has it.
+func (t *Table) Workdir() string { return t.box.Spec.Workdir }

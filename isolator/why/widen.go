@@ -11,30 +11,11 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// widenOf returns what to write to get more of a whole rule. stated says that this is the whole
-// answer; otherwise it depends on the path that is asked for.
-func (t *Table) widenOf(r rule) (text string, stated bool) {
-	switch {
-	case slices.Contains(t.keys, r.Key) && (r.Hides || r.Key == "project-config"):
-		return allowing(r.Key, r.HideFrom, r.Hide), true
-	case r.Hides && r.Key == "sandbox.hide":
-		text, _ = unhiding(r.HideFrom, r.Hide)
-		return text, true
-	case r.Hides && r.Key != "sandbox.home": // inner's own
-		return "", true
-	case r.Key == "sandbox.git_dir" && !r.Write:
-		return `git_dir = "rw"`, true
-	case r.Key == "" && r.kind == shown: // .inner, profiles, start-up files, the program
-		return "", true
-	}
-	return "", false
-}
-
 // allowing returns what to write to see a place that the table of resources hides, and perhaps
 // a pattern of hide, too.
-func allowing(key, from, pattern string) string {
+func (t *Table) allowing(key, place string) string {
 	text := "allow = [" + strconv.Quote(key) + "]"
-	switch unhide, possible := unhiding(from, pattern); {
+	switch unhide, possible := unhiding(t.pattern(place)); {
 	case !possible:
 		return ""
 	case unhide != "":
@@ -57,16 +38,21 @@ func unhiding(from, pattern string) (text string, possible bool) {
 
 // widen returns what to write to get more of a path.
 func (t *Table) widen(a Answer, r rule) string {
+	resource := slices.Contains(t.keys, r.Key)
 	switch {
 	case a.Access == ReadWrite || a.Access == Absent:
 		return ""
-	case t.box == nil:
-		return r.Widen
 	case slices.Contains(t.keys, a.Key) && a.Access == Hidden:
-		from, pattern := t.Pattern(a.Real)
-		return allowing(a.Key, from, pattern)
-	case r.Widen != "" || r.stated:
-		return r.Widen
+		return t.allowing(a.Key, a.Real)
+	case resource && (r.Hides || r.Key == "project-config"):
+		return t.allowing(r.Key, r.At)
+	case r.Hides && r.Key == "sandbox.hide":
+		text, _ := unhiding(t.pattern(r.At))
+		return text
+	case r.Hides && r.Key != "sandbox.home", r.Key == "" && r.kind == shown: // inner's own: .inner, profiles, start-up files, the program
+		return ""
+	case r.Key == "sandbox.git_dir" && !r.Write:
+		return `git_dir = "rw"`
 	}
 	return t.granting(a, r)
 }
