@@ -10,8 +10,8 @@ import (
 )
 
 // Warnings returns what is odd about a run although nothing forbids it: keys
-// that have no effect beside the others, and grants that are larger than they
-// look. None of them stops a run.
+// that have no effect beside the others, and mounts that are larger than they
+// look. None of them stops a run. What a grant amounts to its own words say, in inner allow.
 func (rc RunConfig) Warnings() []strict.Problem { return slices.Clone(rc.warnings) }
 
 // Former are the lines of the version before, and what they are read as.
@@ -57,23 +57,7 @@ func (r *resolver) warnSandbox() {
 	r.warnWhere([]warning{
 		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.NetworkAllow.At, "sandbox.network_allow", "", "has no effect: there is no network"},
 		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.NetworkMode.At, "sandbox.network_mode", "", "the list of hosts is empty: nothing can be reached"},
-		{rc.GitDir == "rw", s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it"},
 	})
-	for _, it := range s.Allow.Items {
-		r.warnAllow(it)
-	}
-}
-
-func (r *resolver) warnAllow(it strict.Item) {
-	switch it.Text {
-	case "docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user":
-		r.warn(it.At, "sandbox.allow", "", "%q is a way out of the box: it starts programs on the host", it.Text)
-	case "nested-user-ns", "notifications", "no-seccomp", "no-landlock", "host-proc":
-	default:
-		if r.rc.Network == NetFull {
-			r.warn(it.At, "sandbox.allow", "", "%q together with the network: what is read can be sent anywhere", it.Text)
-		}
-	}
 }
 
 func (r *resolver) warnMounts() {
@@ -99,15 +83,6 @@ func (r *resolver) warnMounts() {
 
 func (r *resolver) warnEnv() {
 	e := &r.s.Env
-	if r.rc.Env.InheritAll {
-		at, key := e.Clearenv.At, "env.clearenv"
-		switch {
-		case r.rc.Network == NetFull:
-			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, and the network is open")
-		case r.rc.HidesHome():
-			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, although the home folder is hidden")
-		}
-	}
 	for _, set := range e.Set.Entries {
 		r.warnSet(set)
 	}
