@@ -9,6 +9,49 @@ import (
 
 // What two lists of grants differ in. Text is never compared: see Grant.
 
+// atom is one thing that a list of grants gives or takes away.
+type atom struct {
+	kind, key, id string
+	tightens      bool
+}
+
+func (x Grant) atom(id string) atom { return atom{x.Kind, x.Key, id, x.Tightens} }
+
+// atoms are all that are recorded and compared: not what is the user's Own.
+func atoms(list []Grant) map[atom]bool {
+	all := map[atom]bool{}
+	for _, g := range list {
+		if len(g.Items) == 0 {
+			all[g.atom("")] = true
+		}
+		for _, it := range g.Items {
+			if !it.Own {
+				all[g.atom(it.id())] = true
+			}
+		}
+	}
+	return all
+}
+
+// missing returns what is in a and not in b.
+func missing(a, b []Grant) (out []Grant) {
+	have := atoms(b)
+	for _, g := range a {
+		if len(g.Items) == 0 {
+			if !have[g.atom("")] {
+				out = append(out, g)
+			}
+			continue
+		}
+		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it Item) bool { return it.Own || have[g.atom(it.id())] })
+		if len(g.Items) > 0 {
+			g.Render()
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
 // DiffGrants tells what became wider and what narrower from old to new, each in
 // stable order. A grant that Tightens and is gone is wider; a changed value is
 // wider for its new form and narrower for its old one. Of a list only the items
@@ -50,89 +93,34 @@ func sayHome(gained []Grant, lost *[]Grant) {
 	}
 }
 
-// AlignGrants puts grants that were allowed for the folder from in the words of those that
-// the same profile has now for the folder to, another worktree of the same repository: an
-// item below from stands for the one at the same place below to. What is named by its own
-// path, and not by its place in the worktree, stays what it is.
+// AlignGrants compares grants that were allowed for the folder from with those that the same profile has now for
+// the folder to, another worktree of the same repository: an item below from stands for the one at
+// the same place below to. What is named by its own path, and not by its place in the worktree, stays what it is.
 func AlignGrants(approved, now []Grant, from, to string) []Grant {
-	if from == to {
-		return approved
-	}
-	out := slices.Clone(approved)
-	for i := range out {
-		g := &out[i]
-		var same []Item
-		for _, n := range now {
-			if n.Kind == g.Kind && n.Key == g.Key && n.Tightens == g.Tightens {
-				same = append(same, n.Items...)
+	have := atoms(now)
+	return eachOf(approved, func(g Grant) Grant {
+		g.Items = eachOf(g.Items, func(it Item) Item {
+			if moved := it.moved(from, to); !have[g.atom(it.id())] && have[g.atom(moved.id())] {
+				return moved
 			}
-		}
-		var items []Item
-		for _, it := range g.Items {
-			before := len(items)
-			for _, n := range same {
-				if it.id() == n.id() || it.id() == n.moved(to, from).id() {
-					items = append(items, n)
-				}
-			}
-			if len(items) == before {
-				items = append(items, it)
-			}
-		}
-		g.Items = items
-	}
-	return out
+			return it
+		})
+		return g
+	})
 }
 
 // moved is an item with its place below one folder put below another.
 func (it Item) moved(from, to string) Item {
 	move := func(s string) string {
-		mark := ""
-		if rest, ok := strings.CutPrefix(s, "!"); ok { // of a pattern
-			mark, s = "!", rest
+		pattern := strings.TrimPrefix(s, "!")
+		mark := s[:len(s)-len(pattern)]
+		for _, pair := range [][2]string{{from, to}, {gitignore.Escape(from), gitignore.Escape(to)}} {
+			if rest, ok := strings.CutPrefix(pattern, pair[0]); ok && (rest == "" || rest[0] == '/') {
+				return mark + pair[1] + rest
+			}
 		}
-		if rest, ok := strings.CutPrefix(s, from); ok && (rest == "" || rest[0] == '/') {
-			return mark + to + rest
-		}
-		if rest, ok := strings.CutPrefix(s, gitignore.Escape(from)); ok && (rest == "" || rest[0] == '/') {
-			return mark + gitignore.Escape(to) + rest
-		}
-		return mark + s
+		return s
 	}
 	it.Path, it.At, it.ID = move(it.Path), move(it.At), move(it.ID)
 	return it
-}
-
-// missing returns what is in a and not in b.
-func missing(a, b []Grant) []Grant {
-	type atom struct {
-		kind, key, id string
-		tightens      bool
-	}
-	have := map[atom]bool{}
-	for _, g := range b {
-		have[atom{g.Kind, g.Key, "", g.Tightens}] = len(g.Items) == 0
-		for _, it := range g.Items {
-			if !it.Own {
-				have[atom{g.Kind, g.Key, it.id(), g.Tightens}] = true
-			}
-		}
-	}
-	var out []Grant
-	for _, g := range a {
-		if len(g.Items) == 0 {
-			if !have[atom{g.Kind, g.Key, "", g.Tightens}] {
-				out = append(out, g)
-			}
-			continue
-		}
-		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it Item) bool {
-			return it.Own || have[atom{g.Kind, g.Key, it.id(), g.Tightens}]
-		})
-		if len(g.Items) > 0 {
-			g.Render()
-			out = append(out, g)
-		}
-	}
-	return out
 }
