@@ -17,7 +17,6 @@ type Candidate struct {
 	Rec     *trust.ProfileRecord
 	State   trust.State
 	Of      string   // the project of the main worktree whose permission it has, or ""
-	Stale   bool     // an older inner recorded it, without real paths
 	Yields  []string // words that another one is to have
 	Stops   error    // why it would not start here; Text finds it out
 
@@ -25,12 +24,7 @@ type Candidate struct {
 }
 
 // Settled reports whether there is nothing to ask about.
-func (c Candidate) Settled() bool { return c.State == trust.Allowed && !c.Stale }
-
-// older reports whether an inner allowed it that did not keep the real paths of what it grants.
-func (c Candidate) older() bool {
-	return c.Stale || c.Rec != nil && c.Rec.WasApproved() && c.State != trust.Denied
-}
+func (c Candidate) Settled() bool { return c.State == trust.Allowed }
 
 // Unsettled returns the names of the profiles that there is something to ask about.
 func Unsettled(list []Candidate) (names []string) {
@@ -68,8 +62,7 @@ func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file strin
 	v := s.Trust().Judge(rec, c.Profile, cfg.File)
 	c.State, c.Of = v.State, v.Of
 	if c.State == trust.Allowed {
-		wider, _ := profile.DiffGrants(c.Old, c.Grants)
-		if c.Stale = len(c.Old) == 0; len(wider) > 0 && !c.Stale {
+		if wider, _ := profile.DiffGrants(c.Old, c.Grants); len(wider) > 0 { // all of it, where the record has no grants
 			c.State = trust.Changed
 		}
 	}

@@ -104,7 +104,7 @@ func (t *page) write() {
 			t.changed(c)
 		}
 	}
-	if t.older(fresh); len(fresh) == 1 {
+	if len(fresh) == 1 {
 		t.fresh(fresh[0])
 	} else if len(fresh) > 1 {
 		t.several(fresh)
@@ -141,14 +141,6 @@ func (t *page) line(indent, format string, args ...any) {
 
 func (t *page) warn(format string, args ...any) {
 	t.danger.WriteString(picture.Wrap("  "+visible.Text(fmt.Sprintf(format, args...)), t.Width))
-}
-
-func (t *page) older(list []Candidate) {
-	for _, c := range list {
-		if c.older() {
-			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", c.Profile.Name)
-		}
-	}
 }
 
 // fresh shows a profile that was never allowed: as a whole, or beside the built-in one that it builds on.

@@ -332,7 +332,8 @@ func (p place) mkdir() error {
 	return err
 }
 
-// file writes a file of the copy beside the original, and then gives it the original's name.
+// file writes a file of the copy beside the original, and then gives it the original's name. What is left when
+// that is killed Tidy removes.
 func (p place) file(from int) error {
 	f, _, err := copytree.Closed(from, p.change.Path)
 	if err != nil {
