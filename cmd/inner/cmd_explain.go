@@ -21,8 +21,8 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
+	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -173,17 +173,11 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	for _, e := range p.Extends() {
 		pic.Profile.Extends = append(pic.Profile.Extends, a.Short(e))
 	}
-	rc, refused := settings.Resolve(p, c)
+	rc, _ := settings.Resolve(p, c) // Look says why not
 	meant := run.Named(a.Caller, rc)
-	if refused == nil {
-		if _, err := run.Program(a.Caller, meant); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
-			refused, pic.Program.Missing = err, true
-			c.Overrides.Entrypoint = "/bin/sh" // the box is the same without it
-		}
-	}
-	b, err := run.Show(a.Settings, run.Call{Profile: p, Context: c}, false)
-	if refused == nil {
-		refused = err
+	b, refused, stops := preview.Look(a.Settings, p, c)
+	if pic.Program.Missing = refused != nil; !pic.Program.Missing {
+		refused = stops
 		pic.Program.Path = a.Short(b.Program)
 		if len(b.Argv) > 0 {
 			meant.Entrypoint.Args = b.Argv[1:]

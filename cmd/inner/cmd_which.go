@@ -9,7 +9,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/consent"
+	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
@@ -129,7 +129,8 @@ func (a *app) wouldStart(d shims.Decision, name string) error {
 	if err := a.AsAllowed(d.Profile, c, rc); err != nil {
 		return err
 	}
-	return consent.Stops(a.Settings, d.Profile, c)
+	_, _, err = preview.Look(a.Settings, d.Profile, c) // a program that is not installed yet is no reason
+	return err
 }
 
 // instead is what PATH finds for a name that should be met by its shim, or

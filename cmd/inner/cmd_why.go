@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
@@ -85,14 +85,7 @@ func (a *app) tableOf(pl settings.Place, p *profile.Profile) (*why.Table, error)
 	if err != nil {
 		return nil, err
 	}
-	if p.Program() != "" { // the box is the same without it, and it may not be installed
-		if rc, err := p.Resolve(c); err == nil {
-			if _, err := run.Program(a.Caller, rc); err != nil {
-				c.Overrides.Entrypoint = "/bin/sh"
-			}
-		}
-	}
-	b, err := run.Show(a.Settings, run.Call{Profile: p, Context: c}, false)
+	b, _, err := preview.Look(a.Settings, p, c)
 	if err != nil {
 		return nil, err
 	}

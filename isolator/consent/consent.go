@@ -16,12 +16,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
-	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -51,31 +49,14 @@ func (p Page) Text() (detail, danger string) {
 	t := page{Page: p}
 	for i := range t.List {
 		if c := &t.List[i]; !c.Settled() {
-			c.hidden, c.Stops = look(p.Settings, c.Profile, c.At)
+			b, _, err := preview.Look(p.Settings, c.Profile, c.At)
+			if c.Stops = err; err == nil {
+				c.hidden = picture.Unseen(b)
+			}
 		}
 	}
 	t.write()
 	return t.detail.String(), t.dangers()
-}
-
-// Stops is why a profile would not start at a place; a program that is not installed yet is
-// no reason.
-func Stops(s *settings.Settings, p *profile.Profile, at profile.Context) error {
-	_, err := look(s, p, at)
-	return err
-}
-
-// look is that, and what there is in the project that the box would not see.
-func look(s *settings.Settings, p *profile.Profile, at profile.Context) (hidden []string, err error) {
-	b, err := run.Show(s, run.Call{Profile: p, Context: at}, false)
-	if fault.Code(err) == launch.CodeNotFound {
-		at.Overrides.Entrypoint = "/bin/sh" // the box is the same
-		b, err = run.Show(s, run.Call{Profile: p, Context: at}, false)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return picture.Unseen(b), nil
 }
 
 func (t *page) write() {

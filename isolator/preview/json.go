@@ -57,7 +57,7 @@ func JSON(b *run.Prepared) (json.RawMessage, error) {
 	out := object{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
 		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": features.PortLines(p), "limits": features.LimitLines(p),
-		"launch": launch{p, data(b), options(rc)}, "reach": reachJSON(b.Reach), "staged": stagedJSON(b),
+		"launch": launched{p, data(b), options(rc)}, "reach": reachJSON(b.Reach), "staged": stagedJSON(b),
 	}
 	if len(p.Caches) > 0 {
 		out["caches"], out["cache_env"] = p.Caches, p.CacheEnv
@@ -77,8 +77,8 @@ func JSON(b *run.Prepared) (json.RawMessage, error) {
 	return shown, err
 }
 
-// launch is what the launcher gets beside bwrap's arguments and the program.
-type launch struct {
+// launched is what the launcher gets beside bwrap's arguments and the program.
+type launched struct {
 	plan.Plan
 
 	Data    []object `json:"data"`

@@ -13,13 +13,28 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
+
+// Look shows the box of a profile whose program need not be installed: it is the same without. missing
+// is the refusal of a run when the program is not.
+func Look(s *settings.Settings, p *profile.Profile, c profile.Context) (b *run.Prepared, missing, err error) {
+	b, err = run.Show(s, run.Call{Profile: p, Context: c}, false)
+	if fault.Code(err) == launch.CodeNotFound {
+		missing = err
+		c.Overrides.Entrypoint = "/bin/sh"
+		b, err = run.Show(s, run.Call{Profile: p, Context: c}, false)
+	}
+	return b, missing, err
+}
 
 // Command is what makes the box, as a command to paste.
 func Command(b *run.Prepared) []byte {
