@@ -179,38 +179,28 @@ func hidden(b *run.Prepared) (rows []Row) {
 	if b.Facts.Home == "" { // nothing was probed
 		return row(Shut, "hides", "what inner profile resources lists, and what you hide yourself")
 	}
-	var here []Thing
-	absent := map[string]bool{}
+	var all []Thing
 	for _, r := range plan.Places(b.Spec, b.Facts) {
 		if slices.Contains(b.Spec.Allow, r.Key) {
 			continue
 		}
-		var places []string
+		i := slices.IndexFunc(all, func(t Thing) bool { return t.Text == r.Key })
+		if i < 0 {
+			i, all = len(all), append(all, Thing{Text: r.Key, Why: r.What})
+		}
 		for _, p := range r.At {
 			kind := b.Facts.Paths[p].Kind
 			if kind != "" && kind != host.Missing && kind != host.Denied {
-				places = append(places, p)
+				all[i].Places, all[i].Count = append(all[i].Places, p), all[i].Count+1
 			}
 		}
-		i := slices.IndexFunc(here, func(t Thing) bool { return t.Text == r.Key })
-		switch {
-		case len(places) == 0:
-			absent[r.Key] = true
-		case i < 0:
-			here = append(here, Thing{Text: r.Key, Why: r.What, Count: len(places), Places: places})
-		default:
-			here[i].Places = append(here[i].Places, places...)
-			here[i].Count = len(here[i].Places)
-		}
 	}
-	for _, t := range here {
-		delete(absent, t.Text)
-	}
+	here := slices.DeleteFunc(slices.Clone(all), func(t Thing) bool { return t.Count == 0 })
 	if len(here) > 0 {
 		rows = append(rows, Row{Way: Shut, Word: "hides, in so many places here", Things: here})
 	}
-	if len(absent) > 0 {
-		rows = append(rows, row(Shut, "hides if it appears", strconv.Itoa(len(absent))+" more kinds of things (inner profile resources)")...)
+	if absent := len(all) - len(here); absent > 0 {
+		rows = append(rows, row(Shut, "hides if it appears", strconv.Itoa(absent)+" more kinds of things (inner profile resources)")...)
 	}
 	return rows
 }
