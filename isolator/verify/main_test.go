@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -54,7 +55,8 @@ type outcome struct {
 
 func jobMain() int {
 	var j job
-	if err := json.NewDecoder(os.Stdin).Decode(&j); err != nil {
+	if err := gob.NewDecoder(os.Stdin).Decode(&j); err != nil { // the JSON of a plan is a part of it
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	e, err := Open("test", j.Checks, j.Custom, j.Terminal)
@@ -71,13 +73,12 @@ func jobMain() int {
 
 func (j job) run(t testing.TB) outcome {
 	t.Helper()
-	data, err := json.Marshal(j)
-	if err != nil {
+	var data, out, errOut bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(j); err != nil {
 		t.Fatal(err)
 	}
-	var out, errOut bytes.Buffer
 	cmd := exec.Command("/proc/self/exe", wordJob)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = bytes.NewReader(data), &out, &errOut, append(os.Environ(), j.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = &data, &out, &errOut, append(os.Environ(), j.Env...)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errOut.String())
 	}
