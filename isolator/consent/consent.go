@@ -140,8 +140,9 @@ func (t *page) fresh(c Candidate) {
 	}
 	t.line("", "profile %s (%s) grants%s", name, t.Short(c.Profile.Path), differs)
 	safe, _ := split(shown)
-	t.rows("", append(safe, c.unseen()...))
+	t.rows("", safe)
 	t.rows("less: ", less)
+	t.rows("", c.unseen())
 	if end != "" {
 		t.line("  ", "%s", end)
 	}
