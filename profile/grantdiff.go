@@ -77,6 +77,21 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 	return wider, narrower
 }
 
+// Changes says in words what became wider and what narrower, a line for each; what went away is said
+// to be no longer there.
+func Changes(wider, narrower []Grant) (lines []string) {
+	for i, list := range [][]Grant{wider, narrower} {
+		word := []string{"wider: ", "narrower: "}[i]
+		for _, g := range list {
+			if g.Tightens == (i == 0) {
+				g.Text = "no longer: " + g.Text
+			}
+			lines = append(lines, word+g.Text)
+		}
+	}
+	return lines
+}
+
 // sayHome sees to it that a listed home in the place of a whole one counts as narrower,
 // and that of the way back only the whole home is reported.
 func sayHome(gained []Grant, lost *[]Grant) {

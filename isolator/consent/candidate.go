@@ -1,6 +1,9 @@
 package consent
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -72,13 +75,12 @@ func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file strin
 	return c, nil
 }
 
-// ChangeLines are a line for each grant that became wider or narrower.
+// ChangeLines are a line for each grant that became wider or narrower, its first word in a colour.
 func ChangeLines(paint func(code, text string) string, wider, narrower []profile.Grant) (lines []string) {
-	for _, g := range wider {
-		lines = append(lines, paint("31", "wider:   ")+" "+visible.Text(settings.ChangeText(g, true)))
-	}
-	for _, g := range narrower {
-		lines = append(lines, paint("32", "narrower:")+" "+visible.Text(settings.ChangeText(g, false)))
+	for _, line := range profile.Changes(wider, narrower) {
+		word, text, _ := strings.Cut(line, " ")
+		colour := map[string]string{"wider:": "31", "narrower:": "32"}[word]
+		lines = append(lines, paint(colour, fmt.Sprintf("%-9s", word))+" "+visible.Text(text))
 	}
 	return lines
 }

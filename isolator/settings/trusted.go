@@ -177,23 +177,7 @@ func (s *Settings) WhatChanged(pl Place, p *profile.Profile) string {
 
 // inWords is a few of them on one line, what became wider first.
 func inWords(wider, narrower []profile.Grant) string {
-	var parts []string
-	for _, g := range wider {
-		parts = append(parts, "wider: "+ChangeText(g, true))
-	}
-	for _, g := range narrower {
-		parts = append(parts, "narrower: "+ChangeText(g, false))
-	}
-	return strings.Join(visible.Some(parts, 2), ", ")
-}
-
-// ChangeText is one grant as a change: one that went away is said to be no
-// longer there.
-func ChangeText(g profile.Grant, widens bool) string {
-	if g.Tightens == widens {
-		return "no longer: " + g.Text
-	}
-	return g.Text
+	return strings.Join(visible.Some(profile.Changes(wider, narrower), 2), ", ")
 }
 
 // LastGrants are those of the last approved version, to be compared with those of now; none
