@@ -3,12 +3,9 @@ package host
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // listening returns the files of the sockets on which something listens, as far as the kernel's table
@@ -18,9 +15,16 @@ import (
 // A table that cannot be read, or is not that table (a container's runtime covers
 // files of /proc with empty ones), is an error: nobody knows what to hide then.
 func listening(table string) ([]string, error) {
-	data, err := readTwice(table)
+	data, err := os.ReadFile(table)
 	if err != nil {
 		return nil, err
+	}
+	if len(data) > os.Getpagesize() {
+		// It came in parts: the kernel finds its place again by counting, and something that goes
+		// meanwhile makes it skip a line.
+		again, _ := os.ReadFile(table)
+		_, again, _ = bytes.Cut(again, []byte("\n")) // without the heading
+		data = append(data, again...)
 	}
 	if !bytes.HasPrefix(data, []byte("Num ")) {
 		return nil, fmt.Errorf("%s is not the kernel's table of sockets", table)
@@ -33,18 +37,6 @@ func listening(table string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
-}
-
-// readTwice reads a table of /proc, and what comes in several parts once more: the kernel
-// finds its place again by counting, and something that goes in between makes it skip a line.
-func readTwice(table string) ([]byte, error) {
-	data, parts, err := readParts(table)
-	if err != nil || parts <= 1 {
-		return data, err
-	}
-	again, _, err := readParts(table)
-	_, again, _ = bytes.Cut(again, []byte("\n")) // without the heading
-	return append(data, again...), err
 }
 
 // tableLines divides the table of sockets. A line begins with an address, which has as many digits
@@ -75,26 +67,4 @@ func listener(line string) string {
 	// The inode column is padded, so it is in one of the two.
 	_, name, _ := strings.Cut(strings.TrimLeft(f[6]+" "+f[7], " "), " ")
 	return name
-}
-
-// readParts reads a file of /proc to its end and counts the parts it came in.
-func readParts(path string) (data []byte, parts int, err error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, os.Getpagesize()) // such a file gives no more at once
-	for {
-		n, err := unix.Read(fd, buf)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return nil, 0, &fs.PathError{Op: "read", Path: path, Err: err}
-		case n <= 0:
-			return data, parts, nil
-		default:
-			data, parts = append(data, buf[:n]...), parts+1
-		}
-	}
 }

@@ -26,22 +26,23 @@ func (b *builder) logFolder() error {
 	refuse := func(why, p string) error {
 		return fault.Refuse(125, "name another folder, such as \"~/.inner/logs/mine\"", "profile %q: the log folder %q (%s) "+why, b.rc.Name, folder, by, p)
 	}
+	used := append(b.f.Homes(), b.s.Program, "/usr", "/etc", "/tmp", "/run")
+	if b.rc.WorkdirMode != profile.None {
+		used = append(used, b.rc.Workdir)
+	}
+	for _, m := range b.rc.Mounts {
+		if m.Mode != profile.Tmpfs {
+			used = append(used, m.Source)
+		}
+	}
 	for _, root := range b.rc.WritableRoots() {
 		if paths.Below(b.canon(root), real) {
 			return refuse("lies in %q, which the box can write", root)
 		}
 	}
-	for _, m := range append([]profile.Mount{{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode}}, b.rc.Mounts...) {
-		if m.Mode == profile.Tmpfs || m.Mode == profile.None || m.Source == "" {
-			continue
-		}
-		if paths.Below(real, b.canon(m.Source)) {
-			return refuse("covers %q, which is for the box", m.Source)
-		}
-	}
-	for _, p := range append(b.f.Homes(), b.s.Program, "/usr", "/etc", "/tmp", "/run") {
-		if paths.Below(real, b.canon(p)) {
-			return refuse("covers %q", p)
+	for _, p := range used {
+		if p != "" && paths.Below(real, b.canon(p)) {
+			return refuse("covers %q, which is for the box", p)
 		}
 	}
 	return nil

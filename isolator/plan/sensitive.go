@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
@@ -35,37 +33,13 @@ func ProgramFolders(rc profile.RunConfig, f host.Facts) []string {
 	return sensitive.Programs(f.Env["PATH"], f.Homes(), apart(rc, f))
 }
 
-// site is the table as far as it is there.
+// site is the table for this run.
 func (b *builder) site() sensitive.Site {
 	if b.found == nil {
-		found := present(b.rc, b.f)
+		found := site(b.rc, b.f)
 		b.found = &found
 	}
 	return *b.found
-}
-
-// present is the table as far as it is there: what the facts know of nothing below is left out
-// before it is spelled.
-func present(rc profile.RunConfig, f host.Facts) sensitive.Site {
-	known := map[string]map[string]bool{} // the names in folders, in lower case
-	for p, info := range f.Paths {
-		if info.Kind == host.Missing {
-			continue
-		}
-		for dir := filepath.Dir(p); dir != p; p, dir = dir, filepath.Dir(dir) {
-			name := strings.ToLower(filepath.Base(p))
-			if known[dir][name] {
-				break
-			}
-			if known[dir] == nil {
-				known[dir] = map[string]bool{}
-			}
-			known[dir][name] = true
-		}
-	}
-	found := site(rc, f)
-	found.Names = func(dir string) (map[string]bool, bool) { return known[dir], true }
-	return found
 }
 
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.

@@ -57,7 +57,7 @@ func parse(text string) *document {
 		case "", "#", "[moved]", "[startup]":
 			continue
 		case "[[resource]]":
-			d.resources = append(d.resources, Resource{})
+			d.resources = append(d.resources, Resource{Method: "empty"})
 			r = &d.resources[len(d.resources)-1]
 			continue
 		case "key":
