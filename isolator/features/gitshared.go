@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -104,7 +103,7 @@ func (s *sharedGit) fill(objects string) error {
 }
 
 // used is what the box has of its own on the disk.
-func (s *sharedGit) used() uint64 { return ownhome.Used(s.dir, time.Time{}, ".") }
+func (s *sharedGit) used() uint64 { return ownhome.Used(s.dir, ".") }
 
 // close lets the next box have the folder.
 func (s *sharedGit) close(run *Run) {

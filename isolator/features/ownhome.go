@@ -7,14 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/ownhome"
@@ -36,7 +34,7 @@ func (h *ownHome) feature() Feature {
 		},
 		Finish: func(run *Run, o *Outcome) error {
 			h.sayKept(run, o)
-			return h.sayLarge(run, o)
+			return nil
 		},
 	}
 }
@@ -101,21 +99,6 @@ func (h *ownHome) places(run *Run) error {
 		h.Aside = nil
 	}
 	return nil
-}
-
-// A home is said to be large from this size on, and again when it has doubled.
-const largeHome = 2 << 30
-
-// sayLarge says how large the home is, and how to make it small again.
-func (h *ownHome) sayLarge(run *Run, o *Outcome) error {
-	if h.Home == nil || run.Mode != Program {
-		return nil
-	}
-	n, err := h.Large(largeHome, time.Now().Add(max(leastLook, min(time.Since(o.Begun)/20, time.Second))))
-	if err == nil && n > 0 {
-		run.Say("the box's home holds %s; inner home show says of what, inner home reset empties it", copytree.Size(int64(n)))
-	}
-	return err
 }
 
 // mostKept is how many things the line about what was kept names.

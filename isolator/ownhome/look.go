@@ -29,7 +29,7 @@ func TooDeep(p string) bool { return strings.Count(p, "/") >= mostDepth }
 // caches are left out: whatever is in a name with a dot, and the Go tool's own folder.
 func (h *Home) Written(since time.Time) (out []Kept) {
 	n := 0
-	Walk(h.Dir, time.Time{}, []string{"."}, func(p string, st unix.Stat_t) bool {
+	Walk(h.Dir, []string{"."}, func(p string, st unix.Stat_t) bool {
 		n++
 		top, _, _ := strings.Cut(p, "/")
 		if n > mostEntries || strings.HasPrefix(top, ".") || top == "go" || TooDeep(p) {

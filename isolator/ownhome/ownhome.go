@@ -108,7 +108,6 @@ func Points(innerHome string, o Owner) []Point {
 type Record struct {
 	Owner
 	Points []Point `json:"points,omitempty"`
-	Told   uint64  `json:"told,omitempty"` // the size that was last said to be large
 }
 
 // Home is the home of one run. Whoever opens it closes it.
