@@ -254,15 +254,12 @@ func (p *Proxy) accept(l net.Listener, handle, tooMany func(net.Conn)) error {
 			p.take(c, handle, tooMany)
 		case p.ctx.Err() != nil:
 			return nil
-		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS),
-			errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ECONNABORTED):
-			// accept(2): these pass. The connections wait in the listener's queue.
-			select {
-			case <-p.ctx.Done():
-			case <-time.After(20 * time.Millisecond):
-			}
-		default:
+		case errors.Is(err, net.ErrClosed):
 			return err
+		default:
+			// accept(2): out of descriptors or memory, or a connection that is gone already. The others wait in the
+			// listener's queue.
+			time.Sleep(20 * time.Millisecond)
 		}
 	}
 }
