@@ -9,8 +9,8 @@
 //   - modes (set-id bits off), times and holes are kept;
 //   - sockets, FIFOs and devices are left out, and never opened: nothing
 //     blocks. What cannot be read is left out too; Result.Left names it all;
-//   - where the file system shares blocks between files, blocks are shared
-//     (FICLONE); elsewhere the space is looked at before anything is written;
+//   - where the file system shares blocks between files, blocks are shared; on
+//     others than Btrfs and XFS the space is looked at before anything is written;
 //   - whatever the error, a cancelled context included, nothing of the copy is
 //     left.
 //
@@ -135,12 +135,10 @@ type copier struct {
 	exclude  map[string]bool
 	src, dst int
 
-	mu      sync.Mutex // guards what follows
-	res     Result
-	dirs    []*dir // a folder before what is in it
-	need    int64  // the space that all takes
-	most    int64  // that of the largest file
-	largest string
+	mu   sync.Mutex // guards what follows
+	res  Result
+	dirs []*dir // a folder before what is in it
+	need int64  // the space that all takes
 }
 
 // dir is a folder of the source.
@@ -178,10 +176,7 @@ func (c *copier) tree(dst string) error {
 	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
 		return err
 	}
-	probe, _ := Open(c.src, cmp.Or(c.largest, "."), unix.O_RDONLY|unix.O_NONBLOCK) // without it, nothing is shared
-	err = c.room(probe)
-	unix.Close(probe)
-	if err != nil {
+	if err := c.room(); err != nil {
 		return err
 	}
 	var work []batch

@@ -71,7 +71,6 @@ func TestCopyIsTheSame(t *testing.T) {
 	write(t, src+"/exec", "#!/bin/sh\n", 0o755)
 	write(t, src+"/empty", "", 0o666)
 	write(t, src+"/large", strings.Repeat("large ", 100_000), 0o640)
-	write(t, src+"/.inner-probe", "mine", 0o644)
 	write(t, src+"/ro/file", "x", 0o444)
 	write(t, src+"/odd\nname\xff", "odd", 0o644)
 	for i := range 300 {

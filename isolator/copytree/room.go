@@ -29,18 +29,10 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.0f %cB", f, units[u])
 }
 
-// room looks whether the copy fits, unless it can share the blocks of an open file.
-func (c *copier) room(probe int) error {
-	const name = ".inner-probe"
-	shared := false
-	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-	if err == nil { // else the source has that name
-		shared = unix.IoctlFileClone(to, probe) == nil
-		unix.Close(to)
-		_ = unix.Unlinkat(c.dst, name, 0)
-	}
+// room looks whether the copy fits, where the file system does not share its blocks with the original.
+func (c *copier) room() error {
 	var st unix.Statfs_t
-	if shared || unix.Fstatfs(c.dst, &st) != nil { // then writing tells
+	if unix.Fstatfs(c.dst, &st) != nil || st.Type == unix.BTRFS_SUPER_MAGIC || st.Type == unix.XFS_SUPER_MAGIC { // then writing tells
 		return nil
 	}
 	if free := int64(st.Bavail) * st.Bsize; c.need > free {

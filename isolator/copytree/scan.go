@@ -28,9 +28,6 @@ func (c *copier) scan(rel string) ([]string, error) {
 	for _, f := range d.files {
 		c.res.Bytes += f.size
 		c.need += max(f.room, 512)
-		if f.room > c.most {
-			c.most, c.largest = f.room, join(rel, f.name)
-		}
 	}
 	c.mu.Unlock()
 	return subs, nil

@@ -88,7 +88,7 @@ func (c *copier) single(src, dst string, st unix.Stat_t) error {
 	defer unix.Close(to)
 	c.dst = to
 	c.res.Bytes, c.need = st.Size, st.Blocks*512
-	if err := c.room(c.src); err != nil {
+	if err := c.room(); err != nil {
 		return err
 	}
 	e, err := c.contents(c.src, to, filepath.Base(dst), st, make([]byte, buffer))
