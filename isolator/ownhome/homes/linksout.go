@@ -4,8 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -22,24 +22,12 @@ func LinksOut(top string) (out []string) {
 			return nil
 		}
 		to, err := os.Readlink(p)
-		_, stays := paths.Rest(real, followed(p))
+		_, at, _ := files.Follow(p)
+		_, stays := paths.Rest(real, at)
 		if rest, _ := paths.Rest(real, p); err == nil && (filepath.IsAbs(to) || !stays) {
 			out = append(out, filepath.Join(top, rest))
 		}
 		return nil
 	})
 	return out
-}
-
-// followed is where a link leads, as far as there is something.
-func followed(p string) string {
-	to, _ := os.Readlink(p)
-	at, rest := filepath.Dir(p)+"/"+to, "" // not cleaned: what ".." is after a link the kernel says
-	for {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		i := strings.LastIndexByte(at, '/')
-		at, rest = at[:i], at[i+1:]+"/"+rest
-	}
 }
