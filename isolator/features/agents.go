@@ -68,7 +68,7 @@ func agents(home *ownHome) Feature {
 			return nil
 		},
 		Start: func(run *Run, o *launch.Options) {
-			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, time.Time{}, copiesIn(run)...) }, o)
+			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, copiesIn(run)...) }, o)
 		},
 		Finish: func(run *Run, _ *Outcome) error {
 			for _, l := range a.logins {

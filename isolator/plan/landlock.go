@@ -19,7 +19,6 @@ import (
 // The versions of Landlock that bring what is used of it.
 const (
 	LandlockWrites = 2 // writing confined to folders; renames between them still possible
-	LandlockFiles  = 3 // every change of a file, cutting it short too
 	LandlockScopes = 6 // signals and abstract sockets confined to the box
 )
 

@@ -36,10 +36,7 @@ func landlock(l *wire.Landlock, files [3]uintptr) error {
 	if l.Abstract {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	switch {
-	case l.Files:
-		attr.Handled_access_fs = looks | changes
-	case l.Writes:
+	if l.Writes {
 		attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
 	}
 	// Up to Scoped: what a kernel does not know must be zero (landlock_create_ruleset(2)).
@@ -49,7 +46,7 @@ func landlock(l *wire.Landlock, files [3]uintptr) error {
 	}
 	rules := int(r)
 	defer unix.Close(rules)
-	if l.Files || l.Writes {
+	if l.Writes {
 		if err := fileRules(rules, l, files); err != nil {
 			return err
 		}
@@ -60,48 +57,24 @@ func landlock(l *wire.Landlock, files [3]uintptr) error {
 	return nil
 }
 
-// What can be done to files, with version 3 of Landlock.
-const (
-	looks   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	changes = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_REFER |
-		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
-		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
-		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
-	// ofFiles is what of it a rule about something other than a folder may say.
-	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-)
-
-// fileRules are the rules about files that a program may use.
+// fileRules are the rules about files that a program may write.
 func fileRules(rules int, l *wire.Landlock, files [3]uintptr) error {
-	write, reopen := uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE), uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE)
-	if l.Files {
-		write, reopen = looks|changes, reopen|unix.LANDLOCK_ACCESS_FS_TRUNCATE
-		for _, p := range l.Readable {
-			if err := allowPath(rules, p, looks); err != nil {
-				return err
-			}
-		}
-	} else if err := allowPath(rules, "/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
+	if err := allowPath(rules, "/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
 		return err
 	}
 	for _, p := range l.Writable {
 		// What cannot be entered cannot be written either.
-		if err := allowPath(rules, p, write); err != nil && !errors.Is(err, unix.EACCES) {
+		if err := allowPath(rules, p, unix.LANDLOCK_ACCESS_FS_WRITE_FILE); err != nil && !errors.Is(err, unix.EACCES) {
 			return err
 		}
 	}
-	return reopenRules(rules, files, reopen)
-}
-
-// reopenRules are the rules about what the program has open for writing.
-func reopenRules(rules int, files [3]uintptr, access uint64) error {
 	for _, fd := range files {
 		// What is open for reading alone is not opened for more.
 		if mode, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE == unix.O_RDONLY {
 			continue
 		}
 		// EBADFD: a pipe or a socket has no place, and is not confined.
-		if err := allow(rules, int(fd), access); err != nil && err != unix.EBADFD {
+		if err := allow(rules, int(fd), unix.LANDLOCK_ACCESS_FS_WRITE_FILE); err != nil && err != unix.EBADFD {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
 	}
@@ -119,13 +92,6 @@ func allowPath(rules int, path string, access uint64) error {
 
 // allow adds the rule that a file, or what is below a folder, may be used so.
 func allow(rules, fd int, access uint64) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		access &= ofFiles
-	}
 	beneath := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
 	if errno != 0 {

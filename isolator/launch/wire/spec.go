@@ -92,17 +92,11 @@ type Landlock struct {
 	Abstract bool     `json:"abstract"` // connect to abstract sockets outside of the box
 	Writes   bool     `json:"writes"`   // open anything for writing but below Writable
 	Writable []string `json:"writable"` // box paths
-
-	// Files confines every use of files to Writable and Readable: where nothing is mounted for
-	// the box, nothing else keeps it from them.
-	Files    bool     `json:"files,omitempty"`
-	Readable []string `json:"readable,omitempty"` // box paths
 }
 
 func (l *Landlock) fields(c *Codec) {
-	c.Bools(&l.Signals, &l.Abstract, &l.Writes, &l.Files)
+	c.Bools(&l.Signals, &l.Abstract, &l.Writes)
 	c.Strings(&l.Writable)
-	c.Strings(&l.Readable)
 }
 
 // Shown is a mount that must be there at a box path.

@@ -18,7 +18,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, c := range []struct{ in, out sealed }{
 		{&Box{
 			Shown:    []Shown{{Path: "/a", Dev: 1, Ino: 1 << 60}},
-			Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}, Files: true, Readable: []string{"/usr"}},
+			Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
 			Listen:   []uint16{61080, 1}, Observe: true,
 			Terminals: Terminals{Sizes: []unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}, {}}, Control: true, Modes: modes},
 			Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
