@@ -46,7 +46,10 @@ type relay struct {
 func (r *relay) source() source {
 	switch {
 	case len(r.waiting) > 0:
-		return source{r.out, unix.POLLOUT, r.flush}
+		return source{r.out, unix.POLLOUT, func() {
+			r.flush()
+			r.copy() // of the last there may be no more to wait for
+		}}
 	case r.held || r.ended:
 		return source{fd: -1}
 	}
