@@ -6,9 +6,9 @@
 //	inner-attack --build=VERSION --inner=PATH --profile=NAME [--only=NAME] [--jobs=N] [--json]
 //
 // The supervisor of its boxes is the inner binary at PATH, as in every run. A VERSION other
-// than its own is refused: what holds in a box of one build says nothing about another. With
-// --rows it reads names of attacks from standard input and prints a row of JSON for each, for
-// the process of the suite that started it.
+// than its own is refused: what holds in a box of one build says nothing about another. The
+// scripts of its attacks start it again: with --box=SCRIPT it runs that in a box, and after the
+// word __do it does what no word of a shell does.
 package main
 
 import (
@@ -28,28 +28,29 @@ import (
 // version is set by the build, as inner's.
 var version = "dev"
 
-// flags are what inner, or another process of the suite, asks for.
+// flags are what inner, or a script of the suite, asks for, and whose the homes are.
 type flags struct {
-	build, inner, name, only string // name: of the profile
-	jobs                     int
-	json, rows               bool
+	build, inner, name, only, box string // name: of the profile
+	jobs                          int
+	json                          bool
+	home, innerHome               string
 }
 
 // suite is the attacks on the box of one profile.
 type suite struct {
 	*settings.Settings
 	flags
+	attack.Suite
 	stdout io.Writer
 
 	profile *profile.Profile
 	context profile.Context // of the person, whose home and project no attack sees
-	parts   attack.Parts
-	base    string // the folder of fixtures
+	config  profile.RunConfig
 }
 
 func main() {
-	if attack.IsInside(os.Args) {
-		os.Exit(attack.Inside(os.Args))
+	if len(os.Args) > 1 && os.Args[1] == attack.Word {
+		os.Exit(attack.Do(os.Args[2:]))
 	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
@@ -70,38 +71,31 @@ func parse(args []string) (f flags, err error) {
 	fl.StringVar(&f.inner, "inner", "", "")
 	fl.StringVar(&f.name, "profile", "", "")
 	fl.StringVar(&f.only, "only", "", "")
+	fl.StringVar(&f.box, "box", "", "")
 	fl.IntVar(&f.jobs, "jobs", 0, "")
 	fl.BoolVar(&f.json, "json", false, "")
-	fl.BoolVar(&f.rows, "rows", false, "")
 	if err := fl.Parse(args); err != nil || f.inner == "" || fl.NArg() > 0 {
 		return f, &fault.Refusal{Code: 2, Msg: "inner-attack is run by inner", Hint: "inner verify --attack"}
 	}
 	if f.build != version {
 		return f, &fault.Refusal{Code: 125, Msg: "the attack suite is of the build " + version + ", and inner of " + f.build, Hint: "install both from the same build"}
 	}
-	return f, nil
+	f.home, f.innerHome, err = caller.Folders(os.Getenv)
+	return f, err
 }
 
-// tryAll is the whole suite, or with --rows a part of it, and returns the exit code.
+// tryAll is the whole suite, or with --box one box of it, and returns the exit code.
 func tryAll(args []string, stderr tell.Teller) (int, error) {
 	f, err := parse(args)
 	if err != nil {
 		return 0, err
 	}
-	home, inner, err := caller.Folders(os.Getenv)
-	if err != nil {
-		return 0, err
+	if f.box != "" {
+		return inBox(f), nil
 	}
-	s := &suite{flags: f, stdout: tell.To(os.Stdout)}
-	s.Settings = settings.Of(&caller.Caller{
-		Home: home, InnerHome: inner, Environ: os.Environ(), Version: version, Exe: f.inner,
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: stderr,
-	})
+	s := &suite{flags: f, stdout: tell.To(os.Stdout), Settings: settings.Of(callerOf(f, stderr))}
 	if err := s.load(); err != nil {
 		return 0, err
-	}
-	if f.rows {
-		return 0, s.answer(os.Stdin)
 	}
 	return s.all()
 }
@@ -118,11 +112,13 @@ func (s *suite) load() error {
 	if s.context, err = s.Context(pl, profile.Overrides{}, false); err != nil {
 		return err
 	}
-	rc, err := settings.Resolve(s.profile, s.context)
-	if err != nil {
+	if s.config, err = settings.Resolve(s.profile, s.context); err != nil {
 		return err
 	}
-	s.parts = attack.Parts{Zones: rc.Zones, Keep: rc.Keep}
-	s.base, err = attackBase()
+	s.Suite = attack.Suite{
+		Build: version, Inner: s.inner, Profile: s.profile.Path, Furnish: s.furnish,
+		Parts: attack.Parts{Zones: s.config.Zones, Keep: s.config.Keep},
+	}
+	s.Base, err = attackBase()
 	return err
 }

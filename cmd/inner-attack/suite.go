@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
-	"time"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
@@ -19,9 +16,6 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/verify/attack"
 )
-
-// attackTime is how long one attack may take.
-const attackTime = 10 * time.Second
 
 // row is one attack and how it went.
 type row struct {
@@ -45,33 +39,44 @@ type report struct {
 	Attacks []row  `json:"attacks"`
 }
 
-// all tries the escape suite on a profile's sandbox and returns the exit code. The
-// attacks of one process come one after the other: a run has the process's signals and
-// environment to itself. So there is a process for each processor.
+// all tries the escape suite on a profile's sandbox, some attacks at a time, and returns the
+// exit code. A signal ends it between two attacks.
 func (s *suite) all() (int, error) {
-	attack.Sweep(s.base)
-	if err := s.attackable(); err != nil {
-		return 0, err
+	attack.Sweep(s.Base)
+	// A suite whose every box would be refused tells nothing.
+	if _, err := s.Try(attack.Attack{Try: ":", Host: `box "$TRY"`}, false); fault.AsRefusal(err) != nil {
+		refused := *fault.AsRefusal(err)
+		refused.Msg = fmt.Sprintf("the profile %q is refused here, so there is nothing to attack: %s", s.profile.Name, refused.Msg)
+		return 0, &refused
 	}
-	names := s.names()
-	if len(names) == 0 {
-		return 0, unknown(s.only)
+	list := attack.List()
+	if s.only != "" {
+		one, ok := attack.Find(s.only)
+		if !ok {
+			return 0, &fault.Refusal{Code: 2, Msg: fmt.Sprintf("no attack is called %q", s.only), Hint: "inner verify --help"}
+		}
+		list = []attack.Attack{one}
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	r := report{Profile: s.profile.Name}
-	sig, err := work(names, min(cmp.Or(s.jobs, runtime.NumCPU()), len(names)), stop, func(row row) {
-		r.count(row)
-		if !s.json {
-			s.print(row)
+	end := make(chan struct{})
+	results := s.work(list, end)
+	for range list {
+		select {
+		case result := <-<-results:
+			r.count(result)
+			if !s.json {
+				s.print(result)
+			}
+		case sig := <-stop:
+			close(end)
+			for one := range results { // what they made is taken away
+				<-one
+			}
+			s.Say("stopped by %v", sig)
+			return 128 + int(sig.(syscall.Signal)), nil
 		}
-	})
-	switch {
-	case err != nil:
-		return 0, &fault.Refusal{Code: 125, Msg: "the attacks cannot be tried: " + err.Error()}
-	case sig != nil:
-		s.Say("stopped by %v", sig)
-		return 128 + int(sig.(syscall.Signal)), nil
 	}
 	code := 0
 	if r.Leaked > 0 {
@@ -80,14 +85,64 @@ func (s *suite) all() (int, error) {
 	return code, s.told(r)
 }
 
-// names are those of the attacks that were asked for.
-func (s *suite) names() (names []string) {
-	for _, at := range attack.List() {
-		if s.only == "" || at.Name == s.only {
-			names = append(names, at.Name)
+// work tries attacks side by side until the end, and gives their results in order.
+func (s *suite) work(list []attack.Attack, end <-chan struct{}) <-chan chan row {
+	results := make(chan chan row, cmp.Or(s.jobs, runtime.NumCPU())-1) // and one is waited for
+	go func() {
+		defer close(results)
+		for _, at := range list {
+			one := make(chan row, 1)
+			select {
+			case results <- one:
+			case <-end:
+				return
+			}
+			go func() {
+				runtime.LockOSThread() // which its processes die with
+				defer runtime.UnlockOSThread()
+				one <- s.one(at)
+			}()
+		}
+	}()
+	return results
+}
+
+// one tries one attack, bare and then in the box, each in a new fixture.
+func (s *suite) one(at attack.Attack) row {
+	r := row{Name: at.Name, Class: at.Class, What: at.What, Result: "not live"}
+	leak, err := s.Try(at, true)
+	if leak == "" { // for instance because the kernel lacks what it uses
+		r.Detail = "it fails outside a box, too"
+		if err != nil {
+			r.Detail += ": " + firstLine(err)
+		}
+		return r
+	}
+	r.Live = true
+	for range 2 { // a machine that is too busy for a box may have time for the next
+		if leak, err = s.Try(at, false); leak != "" || err == nil {
+			break
 		}
 	}
-	return names
+	declared := at.Declared(s.config)
+	switch {
+	case leak != "" && declared != "":
+		r.Result, r.Detail = "declared", declared
+	case leak != "":
+		r.Result, r.Detail = "leaked", leak
+	case at.Refusable && fault.AsRefusal(err) != nil:
+		r.Result, r.Detail = "held", "the run is refused: "+firstLine(err)
+	case err != nil:
+		r.Result, r.Detail = "unknown", firstLine(err)
+	default:
+		r.Result = "held"
+	}
+	return r
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
 
 // told ends the output: with --json it is all of it.
@@ -97,10 +152,6 @@ func (s *suite) told(r report) error {
 	}
 	_, err := fmt.Fprintf(s.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
 	return err
-}
-
-func unknown(name string) error {
-	return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("no attack is called %q", name), Hint: "inner verify --help"}
 }
 
 func (r *report) count(row row) {
@@ -116,25 +167,6 @@ func (r *report) count(row row) {
 	case row.Result == "held":
 		r.Held++
 	}
-}
-
-// answer tries the attacks whose names come in, a line each, and answers
-// each by a row of JSON.
-func (s *suite) answer(list io.Reader) error {
-	// A run catches signals for good; whoever sends the names ends it.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	out := json.NewEncoder(tell.Raw(s.stdout)) // what makes text visible would break the JSON
-	in := bufio.NewScanner(list)
-	for in.Scan() {
-		at, ok := attack.Find(in.Text())
-		if !ok {
-			return unknown(in.Text())
-		}
-		if err := out.Encode(s.one(at)); err != nil {
-			return err
-		}
-	}
-	return in.Err()
 }
 
 func (s *suite) print(r row) {

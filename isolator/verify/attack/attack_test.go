@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,8 +18,8 @@ func TestList(t *testing.T) {
 			t.Errorf("%s is there twice", a.Name)
 		case a.What == "" || a.Class == "":
 			t.Errorf("%s says nothing about itself", a.Name)
-		case (a.Try == nil) == (a.Launcher == nil):
-			t.Errorf("%s has no way to try it, or two", a.Name)
+		case a.Try == "" || a.Host == "":
+			t.Errorf("%s has no way to try it", a.Name)
 		}
 		seen[a.Name] = true
 	}
@@ -29,23 +28,35 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestLeak wants a leak to be shown by the secret or the host, not by words.
-func TestLeak(t *testing.T) {
-	s := &Fixture{Secret: "secret-1"}
+// TestJudge wants a leak to be shown by the secret or the host, not by words.
+func TestJudge(t *testing.T) {
 	for _, c := range []struct {
-		a    Attack
-		said string
-		err  error
-		want string
+		a              Attack
+		said, leak     string // the words, and the file of what was found on the host
+		want, wantFail string
 	}{
-		{Attack{}, "I got it", nil, ""},
-		{Attack{}, "/a\tsecret-1\n", errors.New("x"), "the secret was read: /a"},
-		{Attack{Effect: func(*Fixture) string { return "changed" }}, "", errors.New("x"), "changed"},
-		{Attack{Claim: true}, "", nil, "the kernel allowed it"},
-		{Attack{Claim: true}, "", errors.New("x"), ""},
+		{said: "I got it\nwas run\n"},
+		{said: "/a\tsecret-1\n", want: "the secret was read: /a"},
+		{said: "was run", leak: "changed\nmore\n", want: "changed"},
+		{said: "allowed-mark-1\nwas run", want: "the kernel allowed it"},
+		{said: "allowed-mark-2\nwas run"},
+
+		{said: "sh: no\n", wantFail: "it did not start: sh: no"},
 	} {
-		if got := c.a.Leak(s, c.said, c.err); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
+		s := &trial{Attack: c.a, secret: "secret-1", mark: "mark-1", Fixture: Fixture{Dir: t.TempDir()}}
+		s.said.WriteString(c.said)
+		if c.leak != "" {
+			if err := os.WriteFile(filepath.Join(s.Dir, "leak"), []byte(c.leak), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := s.judge(nil)
+		fail := ""
+		if err != nil {
+			fail = err.Error()
+		}
+		if got != c.want || fail != c.wantFail {
+			t.Errorf("%q: %q %q, want %q %q", c.said, got, fail, c.want, c.wantFail)
 		}
 	}
 }

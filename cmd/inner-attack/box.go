@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/verify/attack"
+	"github.com/enr/inner/profile"
+)
+
+// boxTime is how long an attack in a box may take.
+const boxTime = 10 * time.Second
+
+// inBox is the process that runs the script of an attack in the box of a profile, as inner run would for
+// somebody who lives in the fixture; but the box shows the two programs, and has what it would have where
+// every tool is installed. A box that does not start leaves its reason in the fixture.
+func inBox(f flags) int {
+	s := settings.Of(callerOf(f, tell.Teller{To: io.Discard})) // what is refused is the result
+	s.AllTools = true
+	code := 0
+	err := boxed(s, f, func(box *run.Prepared) error {
+		o := launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: boxTime, Supervisor: box.Options().Supervisor, Interactive: box.Spec.Entrypoint.Interactive, Made: caller.IsTerminal(os.Stdin)}
+		res := isolator.Try(box, o, func(p plan.Plan) plan.Plan {
+			p.Argv = []string{"/bin/sh", "-c", f.box}
+			return p
+		})
+		code = res.Code
+		if !res.Started {
+			return fmt.Errorf("%v", run.StartFailure(res)) // no refusal: it was to start
+		}
+		return nil
+	})
+	if err != nil {
+		attack.Refused(err)
+		return 125
+	}
+	return code
+}
+
+// boxed prepares the run, and does something in the place of its program.
+func boxed(s *settings.Settings, f flags, instead func(*run.Prepared) error) error {
+	pl, err := s.Here()
+	if err != nil {
+		return err
+	}
+	p, err := s.Load(f.name, pl)
+	if err != nil {
+		return err
+	}
+	c, err := s.Context(pl, profile.Overrides{Entrypoint: "/bin/sh", Workdir: pl.Cwd}, false)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	_, err = run.Run(s, run.Call{Profile: p, Context: c, Mode: features.Checks, Instead: instead, Shows: []plan.Bind{
+		{Host: self, Box: paths.BoxDir + "/attack", Reason: "the attack suite"},
+		{Host: f.inner, Box: paths.BoxDir + "/attacked", Reason: "inner, for attacks that call it"},
+	}})
+	return err
+}
+
+// callerOf is who this process runs for.
+func callerOf(f flags, say tell.Teller) *caller.Caller {
+	return &caller.Caller{
+		Home: f.home, InnerHome: f.innerHome, Environ: os.Environ(), Version: version, Exe: f.inner,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: say,
+	}
+}
+
+// furnish makes what the profile mounts of the home and the project in the
+// fixture, and copies the user's profiles there: the one that is attacked may extend another.
+func (s *suite) furnish(fix *attack.Fixture) error {
+	rc, err := s.profile.Resolve(s.context)
+	if err != nil {
+		return err
+	}
+	for _, m := range rc.Mounts {
+		// The nearest folder decides: a project may have the home in it.
+		at, nearest := "", 0
+		for _, place := range [][2]string{{s.context.Cwd, fix.App}, {s.context.Project, fix.App}, {s.context.Home, fix.Home}} {
+			rest, err := filepath.Rel(place[0], m.Source)
+			if place[0] != "" && err == nil && filepath.IsLocal(rest) && (at == "" || len(place[0]) < nearest) {
+				at, nearest = filepath.Join(place[1], rest), len(place[0])
+			}
+		}
+		if at != "" {
+			if err := makeLike(m.Source, at); err != nil {
+				return err
+			}
+		}
+	}
+	return copyProfiles(s.ProfilesDir(), filepath.Join(fix.Home, ".inner/profiles"))
+}
+
+// makeLike makes an empty file where the original is one, and else a folder, unless something is
+// there.
+func makeLike(original, at string) error {
+	if _, err := os.Lstat(at); err == nil {
+		return nil
+	}
+	if fi, err := os.Stat(original); err != nil || !fi.Mode().IsRegular() {
+		return os.MkdirAll(at, 0o700)
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(at, nil, 0o600)
+}
+
+func copyProfiles(from, to string) error {
+	list, err := filepath.Glob(filepath.Join(from, "*.toml"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, p := range list {
+		data, err := profile.ReadFile(p)
+		if err != nil {
+			continue // whoever extends it is told
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(p)), data.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
