@@ -62,15 +62,16 @@ func (s *suite) all() (int, error) {
 	r := report{Profile: s.profile.Name}
 	end := make(chan struct{})
 	results := s.work(list, end)
-	for range list {
+	for one := range results {
 		select {
-		case result := <-<-results:
+		case result := <-one:
 			r.count(result)
 			if !s.json {
 				s.print(result)
 			}
 		case sig := <-stop:
 			close(end)
+			<-one
 			for one := range results { // what they made is taken away
 				<-one
 			}
