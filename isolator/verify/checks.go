@@ -35,9 +35,7 @@ type Place struct {
 	Path string    `json:"path"`
 	Kind host.Kind `json:"kind,omitempty"` // on the host
 	ID   host.ID   `json:"id,omitzero"`    // of what the host has there
-	Mode string    `json:"mode,omitempty"`
-	// Covered means that the profile put something else there.
-	Covered bool `json:"covered,omitempty"`
+	Mode string    `json:"mode,omitempty"` // ro, rw, tmpfs: a mount of the plan
 }
 
 // Subject is what a box was asked to be.
@@ -45,7 +43,7 @@ type Subject struct {
 	Config profile.RunConfig
 	Facts  host.Facts
 	Staged plan.Staged
-	Plan   plan.Plan // what came of them
+	Plan   plan.Plan // what came of them, and is in force in the box
 }
 
 // nestedKey is the allow key for boxes that make containers.
@@ -54,15 +52,14 @@ const nestedKey = "nested-user-ns"
 // configKey is the allow key for configuration of agents in a project.
 const configKey = "project-config"
 
-// Checks returns the built-in checks for a box, in the order they are made. It
-// is pure.
+// Checks returns the built-in checks for a box, in the order they are made.
 func Checks(s Subject) []Check {
 	c := &checker{Subject: s, allowed: map[string]bool{}, table: plan.Places(s.Config, s.Facts)}
 	for _, k := range s.Config.Allow {
 		c.allowed[k] = true
 	}
 	for _, part := range []func(){
-		c.privileges, c.namespaces, c.filesystem, c.grants, c.protection, c.hiding, c.environment, c.network, c.rest,
+		c.privileges, c.namespaces, c.filesystem, c.planned, c.git, c.hiding, c.environment, c.network, c.rest,
 	} {
 		part()
 	}
@@ -146,47 +143,24 @@ func (c *checker) namespaces() {
 	ns("cgroup", Medium, "the box has its own view of control groups")
 }
 
+// filesystem adds what is judged of all mounts and files at once.
 func (c *checker) filesystem() {
-	ch := c.add("usr-readonly", Critical, "read-only", "the system cannot be changed")
-	for _, p := range []string{"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/var", "/sys"} {
-		ch.Places = append(ch.Places, Place{Path: p})
-	}
-	ch = c.add("writes-declared", Critical, "writes-declared", "only what the profile makes writable is writable")
+	ch := c.add("writes-declared", Critical, "writes-declared", "only what the profile makes writable is writable")
 	ch.Places, ch.Want = c.writable(), c.Staged.RunID
-	ch = c.add("proc-sys", High, "read-only", "kernel settings cannot be changed")
-	ch.Places = []Place{{Path: "/proc/sys"}}
-	ch.lift(c.allowed[nestedKey], nestedKey)
-	if c.Facts.UID == 0 {
-		for _, p := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
-			if c.Facts.Paths[p].Kind != host.Missing && c.Facts.Paths[p].Kind != "" {
-				ch.Places = append(ch.Places, Place{Path: p})
-			}
-		}
-	}
-	ch = c.add("tmp-private", High, "own", "/tmp, /var/tmp and /run are the box's own")
-	for _, p := range []string{"/tmp", "/var/tmp", "/run"} {
-		if p != "/var/tmp" || c.Facts.Paths[p].Kind == host.Dir && c.canon(p) == p {
-			ch.Places = append(ch.Places, Place{Path: p})
-		}
-	}
 	ch = c.add("devices", High, "devices", "only harmless devices are there")
 	ch.Names = c.devices()
-	c.home()
-}
-
-func (c *checker) home() {
-	ch := c.add("home-isolated", High, "home-isolated", "the home holds only what the profile puts there")
+	ch = c.add("home-isolated", High, "home-isolated", "the home holds only what the profile puts there")
 	ch.Want = c.canon(c.Facts.Home)
 	ch.lift(!c.Config.HidesHome(), `home = "host": the home can be read, less what is hidden`)
 	ch.lift(c.Config.Home == "own", `home = "own": it also holds what earlier runs left there`)
-	if c.Config.Home != "isolated" {
-		return
+	known := c.Facts.InnerHomes()
+	for _, o := range c.Plan.Ops {
+		known = append(known, o.Dest)
 	}
-	known := append(c.granted(), c.Facts.InnerHomes()...)
 	if c.allowed[nestedKey] {
 		known = append(known, filepath.Join(c.Facts.Home, ".local/share/containers"), filepath.Join(c.Facts.Home, ".cache/containers"))
 	}
-	for _, p := range known {
+	for _, p := range append(known, c.Config.Workdir) {
 		for _, q := range []string{p, c.canon(p)} {
 			if paths.Below(ch.Want, q) {
 				ch.Places = append(ch.Places, Place{Path: q})
@@ -195,124 +169,28 @@ func (c *checker) home() {
 	}
 }
 
-// granted returns the box paths of what the profile puts into the box: the program with the package
-// it belongs to, the working folder, mounts, what [sandbox] shows, and what is staged for the run.
-func (c *checker) granted() []string {
-	out := slices.Concat([]string{c.Staged.Program, c.Config.Workdir}, c.Config.HomeAllow, c.Config.Programs)
-	for _, m := range c.Config.Mounts {
-		out = append(out, m.Dest)
-	}
-	for _, r := range c.table {
-		if c.allowed[r.Key] {
-			out = append(out, r.At...)
-		}
-	}
-	return append(out, c.Staged.Places()...)
-}
-
-// writable returns the box paths that the profile makes writable.
+// writable returns the box paths that the plan makes writable, or a server of git's.
 func (c *checker) writable() []Place {
 	var out []Place
-	add := func(p string) { out = append(out, Place{Path: c.canon(p)}) }
-	if c.Config.WorkdirMode == profile.RW || c.Config.WorkdirMode == profile.Keep {
-		add(c.Config.Workdir)
-	}
-	if c.Config.Home == "own" {
-		add(c.Facts.Home)
-	}
-	for _, m := range c.Config.Mounts {
-		if m.Mode == profile.RW || m.Mode == profile.SafeRW {
-			add(m.Dest)
+	for _, o := range c.Plan.Ops {
+		if o.Bind() && o.Writable() {
+			out = append(out, Place{Path: c.canon(o.Dest)})
 		}
 	}
-	binds := slices.Concat(c.Staged.Binds, c.Staged.OwnFiles)
 	for _, r := range c.Staged.Repos {
-		binds = append(binds, r.Binds...)
-		add(filepath.Join(r.Dir, "objects")) // the box's store
-	}
-	for _, b := range binds {
-		if b.Write {
-			add(b.Box)
-		}
-	}
-	for _, p := range c.Plan.Caches {
-		add(p.At)
-	}
-	for _, p := range c.devices() {
-		out = append(out, Place{Path: p})
+		out = append(out, Place{Path: r.Dir}, Place{Path: filepath.Join(r.Dir, "objects")}) // see git-own, and the box's store
 	}
 	return out
 }
 
 // devices are the box paths at which a run may have a device of this computer, or a folder of them.
 func (c *checker) devices() (nodes []string) {
-	for _, p := range c.Staged.Parts {
-		if p.Op.Kind == plan.OpDevice {
-			nodes = append(nodes, p.Op.Dest)
+	for _, o := range c.Plan.Ops {
+		if o.Kind == plan.OpDevice {
+			nodes = append(nodes, o.Dest)
 		}
-	}
-	if c.allowed["nested-user-ns"] {
-		nodes = append(nodes, "/dev/net/tun", "/dev/fuse")
 	}
 	return nodes
-}
-
-// grants adds checks that what was granted is there, as it was granted. A box that
-// lacks it would be safe, but not what was asked for.
-func (c *checker) grants() {
-	ch := c.add("workdir", High, "mounts", "the working folder is mounted as declared")
-	if c.Config.WorkdirMode != profile.None {
-		p := c.place(c.Config.Workdir)
-		p.Path, p.Mode = c.canon(c.Config.Workdir), string(c.Config.WorkdirMode)
-		if c.Config.WorkdirMode == profile.Keep { // a folder of the run stands for it
-			p.Mode = string(profile.SafeRW)
-		}
-		for _, m := range c.Config.Mounts {
-			if c.canon(m.Dest) == p.Path { // a mount of the profile wins
-				p.ID, p.Mode = c.Facts.Paths[m.Source].ID, string(m.Mode)
-			}
-		}
-		ch.Places = []Place{p}
-	}
-	ch = c.add("mounts", High, "mounts", "every mount is there, as declared")
-	for i, m := range c.Config.Mounts {
-		later := c.Config.Mounts[i+1:]
-		if slices.ContainsFunc(later, func(o profile.Mount) bool { return c.canon(o.Dest) == c.canon(m.Dest) }) {
-			continue // the later of two wins
-		}
-		ch.Places = append(ch.Places, Place{Path: c.canon(m.Dest), Kind: c.Facts.Paths[m.Source].Kind, ID: c.Facts.Paths[m.Source].ID, Mode: string(m.Mode)})
-	}
-	c.dropEmpty()
-	if own := c.Facts.OwnHome; own != nil {
-		ch = c.add("home-own", Critical, "mounts", "the home is the box's own: nothing in it is yours, but what is listed")
-		ch.Places = []Place{{Path: c.canon(c.Facts.Home), Kind: host.Dir, ID: own.ID, Mode: string(profile.RW)}}
-	}
-	if c.Config.HidesHome() {
-		ch = c.add("home-allow", Medium, "mounts", "what the home shows is there, and cannot be changed")
-		for _, p := range c.Config.HomeAllow {
-			if place := c.place(p); place.Kind == host.File || place.Kind == host.Dir {
-				place.Path, place.Mode = c.canon(p), "ro"
-				ch.Places = append(ch.Places, place)
-			}
-		}
-		c.dropEmpty()
-	}
-	ch = c.add("clones", High, "clones", "the program works on copies of its settings")
-	for _, b := range c.Staged.Binds {
-		if b.Write {
-			p := c.place(b.Box)
-			p.Path = c.canon(b.Box)
-			ch.Places = append(ch.Places, p)
-		}
-	}
-	c.dropEmpty()
-}
-
-// dropEmpty removes the last check when it has no place to look at.
-func (c *checker) dropEmpty() {
-	if len(c.list[len(c.list)-1].Places) == 0 {
-		c.list = c.list[:len(c.list)-1]
-	}
 }
 
 func (c *checker) environment() {

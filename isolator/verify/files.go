@@ -79,32 +79,6 @@ func canWrite(p string) (bool, error) {
 	return true, nil
 }
 
-// readOnly checks that the covering mounts are read-only, and that writing fails.
-func (i *inside) readOnly(places []Place) (Result, string) {
-	n := 0
-	for _, p := range places {
-		at := files.Real(p.Path)
-		if !files.Exists(at) {
-			continue
-		}
-		n++
-		m, ok := i.covering(at)
-		if !ok {
-			return Unknown, "no mount is known for " + at
-		}
-		if m.Write {
-			return Fail, fmt.Sprintf("%s is on a writable mount (%s)", at, m.At)
-		}
-		if w, _ := canWrite(at); w {
-			return Fail, at + " can be written"
-		}
-	}
-	if n == 0 {
-		return Unknown, "nothing of it is in the box"
-	}
-	return Pass, fmt.Sprintf("%d places on read-only mounts", n)
-}
-
 // writesDeclared checks for all mounts that what can be written is the box's own or
 // was declared. Below a declared place, only its own content may be writable.
 func (i *inside) writesDeclared(places []Place, run string) (Result, string) {
@@ -153,26 +127,6 @@ func (i *inside) partOf(place string, m proc.Mount, run string) bool {
 
 func harmlessDevice(p string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"}, p)
-}
-
-// own checks that each place is a mount point of a file system that the host does
-// not have.
-func (i *inside) own(places []Place) (Result, string) {
-	for _, p := range places {
-		m, ok := i.covering(p.Path)
-		switch {
-		case !ok:
-			return Unknown, "no mount is known for " + p.Path
-		case m.At != p.Path:
-			return Fail, p.Path + " is the host's"
-		case i.ofHost(m):
-			return Fail, p.Path + " is a file system of the host"
-		}
-	}
-	if w, _ := canWrite("/run"); w {
-		return Fail, "/run can be written"
-	}
-	return Pass, fmt.Sprintf("%d file systems of the box", len(places))
 }
 
 // devices looks at everything in /dev: what is a device there is harmless or declared, or lies
@@ -256,33 +210,33 @@ func each(places []Place, none, pass string, fault func(Place) string) (Result, 
 	return Pass, fmt.Sprintf(pass, len(places))
 }
 
-// mountsAsDeclared compares what is mounted with the profile's words.
-func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
-	return each(places, "", "%d as declared", func(p Place) string {
-		m, ok := i.covering(p.Path)
-		if !ok || !files.Exists(p.Path) {
-			return "is not there"
-		}
-		return i.unlike(p, m)
-	})
-}
-
-// unlike says in what a mount is not as its place was declared, or nothing.
-func (i *inside) unlike(p Place, m proc.Mount) string {
-	same := p.ID.Ino != 0 && identity(p.Path) == p.ID
-	switch {
-	case p.Mode == "ro" && m.Write:
-		return "can be written"
-	case p.Mode == "rw" && !m.Write:
-		return "cannot be written"
-	case p.Mode == "tmpfs" && !i.hasOwn(p.Path):
-		return "is not a folder of the box's own"
-	case p.Mode == "safe-rw" && same:
-		return "is the original, not a copy"
-	case p.Mode != "tmpfs" && p.Mode != "safe-rw" && p.ID.Ino != 0 && !same:
-		return "shows something else than was declared"
+// mountsAsPlanned looks at each mount of the plan.
+func (i *inside) mountsAsPlanned(places []Place) (Result, string) {
+	pass := "%d as planned"
+	if !slices.ContainsFunc(places, func(p Place) bool { return p.Mode != "ro" && p.Mode != "empty" }) {
+		pass = "%d places refused writing"
 	}
-	return ""
+	return each(places, "", pass, func(p Place) string {
+		m, ok := i.covering(p.Path)
+		switch {
+		case !ok || m.At != p.Path:
+			return "is no mount of its own"
+		case p.Mode == "ro" && m.Write:
+			return "can be written"
+		case p.Mode == "rw" && !m.Write:
+			return "cannot be written"
+		case (p.Mode == "tmpfs" || p.Mode == "empty") && i.ofHost(m):
+			return "is not a folder of the box's own"
+		case p.ID.Ino != 0 && identity(p.Path) != p.ID:
+			return "shows something else than was planned"
+		}
+		if p.Mode == "ro" || p.Mode == "empty" {
+			if w, _ := canWrite(p.Path); w {
+				return "can be written"
+			}
+		}
+		return ""
+	})
 }
 
 func identity(p string) host.ID {
@@ -293,24 +247,11 @@ func identity(p string) host.ID {
 	return host.ID{Dev: uint64(st.Dev), Ino: st.Ino}
 }
 
-// clones wants none of the places to be the original.
-func clones(places []Place) (Result, string) {
-	return each(places, "", "%d copies", func(p Place) string {
-		if p.ID.Ino != 0 && identity(p.Path) == p.ID {
-			return "is the original"
-		}
-		return ""
-	})
-}
-
 // protected tries to change each place.
 func protected(places []Place) (Result, string) {
 	n := 0
 	for _, p := range places {
 		if !files.Exists(p.Path) {
-			if p.Mode == "exists" {
-				return Fail, p.Path + " is not there, and could be made"
-			}
 			continue
 		}
 		n++
@@ -353,35 +294,14 @@ func (i *inside) mountPoints(places []Place) (Result, string) {
 	})
 }
 
-// innerHome wants inner's folders empty, but for an empty shim folder, and
-// unwritable.
-func innerHome(places []Place) (Result, string) {
-	for _, p := range places {
-		var found []string
-		_ = filepath.WalkDir(p.Path, func(q string, d fs.DirEntry, err error) error {
-			if rel, _ := filepath.Rel(p.Path, q); err == nil && rel != "." && rel != "shims" && rel != "shims/bin" {
-				found = append(found, q)
-			}
-			return nil
-		})
-		if len(found) > 0 {
-			return Fail, fmt.Sprintf("%s and %d more can be seen", found[0], len(found)-1)
-		}
-		if w, _ := canWrite(p.Path); w {
-			return Fail, p.Path + " can be written"
-		}
-	}
-	return Pass, fmt.Sprintf("%d folders empty", len(places))
-}
-
-// hidden tries to read each place. parts are names that may be in a folder.
-func hidden(places []Place, parts []string) (Result, string) {
+// hidden tries to read each place. What is there and is not what the host has is the box's own.
+func hidden(places []Place) (Result, string) {
 	existing := 0
 	for _, p := range places {
 		if p.Kind != host.Missing && p.Kind != "" {
 			existing++
 		}
-		if leak := readable(p, parts); leak != "" {
+		if leak := readable(p); leak != "" {
 			return Fail, leak
 		}
 	}
@@ -392,15 +312,14 @@ func hidden(places []Place, parts []string) (Result, string) {
 }
 
 // readable says what can be read at a place, or nothing.
-func readable(p Place, parts []string) string {
+func readable(p Place) string {
 	fi, err := os.Stat(p.Path)
-	if err != nil || p.Covered && identity(p.Path) != p.ID {
+	if err != nil || p.Kind == host.Missing || p.ID.Ino != 0 && identity(p.Path) != p.ID {
 		return ""
 	}
 	switch {
 	case fi.IsDir():
 		entries, _ := os.ReadDir(p.Path) // what cannot be read is hidden
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(parts, e.Name()) })
 		if len(entries) > 0 {
 			return fmt.Sprintf("%s shows %d entries", p.Path, len(entries))
 		}

@@ -212,8 +212,8 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 	return plan
 }
 
-func (w *world) checks() []Check {
-	return Checks(Subject{Config: w.rc, Facts: w.facts, Staged: w.staged})
+func (w *world) checks(p plan.Plan) []Check {
+	return Checks(Subject{Config: w.rc, Facts: w.facts, Staged: w.staged, Plan: p})
 }
 
 func bad(r Report) string {

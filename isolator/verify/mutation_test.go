@@ -230,7 +230,7 @@ func TestMutation(t *testing.T) {
 			// Nor is anything covered again by the launcher, which would do so sooner or later, as the
 			// machine is quick or slow.
 			whole.Masked, whole.Protected = nil, nil
-			j := job{Plan: whole, Checks: w.checks(), Terminal: c.terminal}
+			j := job{Plan: whole, Checks: w.checks(whole), Terminal: c.terminal}
 			o := j.run(t)
 			if !o.Result.Started || !o.Report.Conformant {
 				t.Fatalf("the plan as it is: %+v: %s", o.Result, bad(o.Report))

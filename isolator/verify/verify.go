@@ -2,8 +2,8 @@
 // profile promises.
 //
 // It has two halves, both inner-verify, which lies beside the inner binary. The outer half makes a list of
-// checks from the profile and the facts about the host, never from the finished
-// plan, which is what is judged. It starts the same box that a run would start,
+// checks: for what is mounted one of each kind of operation of the plan, and for secrets one of each row of
+// the table of resources, whatever the plan says of them. It starts the same box that a run would start,
 // but with itself as the program, and gives it the list. The inner half
 // tries each thing for real (reads, opens for writing, connects) and answers
 // one line per check.

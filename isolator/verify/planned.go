@@ -1,0 +1,133 @@
+package verify
+
+import (
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+)
+
+// planned adds a check for each kind of operation of the plan: what is mounted is a mount point,
+// shows what it was made from, and can be written or not as the plan says. What lies under a later mount
+// is not seen.
+func (c *checker) planned() {
+	what := map[string]Check{
+		"mounts":          {Severity: Critical, What: "every mount is there, as planned"},
+		"workdir":         {Severity: High, What: "the working folder is mounted as declared"},
+		"home-own":        {Severity: Critical, What: "the home is the box's own: nothing in it is yours, but what is listed"},
+		"inner-home":      {Severity: Critical, What: "inner's own folder is empty and read-only"},
+		"inner-protected": {Severity: Critical, What: "profiles of the project cannot be changed"},
+		"agent-config":    {Severity: High, What: "what editors and agents on the host obey in a project cannot be changed", Key: configKey},
+		"startup-files":   {Severity: High, What: "what your shell reads at its start cannot be changed"},
+		"pinned":          {Severity: High, What: "what is protected cannot be moved out of its protection"},
+		"masks":           {Severity: High, What: "what is hidden is a mount of its own"},
+	}
+	places := map[string][]Place{}
+	for i, o := range c.Plan.Ops {
+		if !o.Mounts() && o.Kind != plan.OpSeal || c.coveredLater(i) {
+			continue
+		}
+		id := c.kind(o)
+		places[id] = append(places[id], c.mountOf(o))
+	}
+	for _, id := range []string{"mounts", "workdir", "home-own", "inner-home", "inner-protected", "agent-config", "startup-files", "pinned", "masks"} {
+		if len(places[id]) > 0 {
+			ch := c.add(id, what[id].Severity, "mounts", what[id].What)
+			ch.Key, ch.Places = what[id].Key, places[id]
+		}
+	}
+}
+
+// coveredLater reports whether something that is mounted later lies over an operation.
+func (c *checker) coveredLater(i int) bool {
+	dest := c.Plan.Ops[i].Dest
+	for _, r := range c.Staged.Repos { // served, over what the plan has there
+		if paths.Below(r.Dir, dest) {
+			return true
+		}
+	}
+	for _, later := range c.Plan.Ops[i+1:] {
+		if later.Mounts() && paths.Below(later.Dest, dest) {
+			return true
+		}
+	}
+	return false
+}
+
+// kind is the check that an operation belongs to.
+func (c *checker) kind(o plan.Op) string {
+	switch {
+	case o.Dest == c.canon(c.Config.Workdir):
+		return "workdir"
+	case c.Facts.OwnHome != nil && o.Dest == c.canon(c.Facts.Home):
+		return "home-own"
+	case o.Key == configKey:
+		return "agent-config"
+	}
+	for reason, id := range map[string]string{
+		"hidden: inner's own state": "inner-home", "profiles cannot be changed from inside": "inner-protected",
+		"the profile cannot be changed from inside": "inner-protected", "it runs on the host later": "startup-files",
+		"what is in it cannot be moved away": "pinned",
+	} {
+		if o.Reason == reason {
+			return id
+		}
+	}
+	if strings.HasPrefix(o.Reason, "hidden:") {
+		return "masks"
+	}
+	return "mounts"
+}
+
+// mountOf is what an operation mounts, as it must look from inside.
+func (c *checker) mountOf(o plan.Op) Place {
+	p := Place{Path: o.Dest, ID: o.Probed, Mode: "ro"}
+	switch {
+	case o.Kind == plan.OpSeal:
+	case o.Kind == plan.OpTmpfs && o.Writable():
+		p.Mode = "tmpfs"
+	case o.Kind == plan.OpTmpfs:
+		p.Mode = "empty"
+	case !o.Bind():
+		p.Mode = ""
+	case o.Writable():
+		p.Mode = "rw"
+	}
+	kernel := paths.Below("/proc", o.Source) || paths.Below("/sys", o.Source) || paths.Below("/dev", o.Source)
+	if !o.Bind() || kernel { // a file of its own, or another for each namespace
+		p.ID = host.ID{}
+	} else if p.ID == (host.ID{}) {
+		p.ID = host.Look(o.Source).ID
+	}
+	return p
+}
+
+// git wants the git directories that the box writes to be served, and everything of the latter that the box sees unwritable.
+func (c *checker) git() {
+	own := Check{ID: "git-own", Severity: Critical, Probe: "not-the-hosts", What: "git in the box works on git directories that are served to it"}
+	outside := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
+	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
+	for _, r := range c.Staged.Repos {
+		if at, known := c.Facts.Paths[r.Dir]; known && at.Kind.Seen() { // else the host has none
+			own.Places = append(own.Places, Place{Path: r.Dir, ID: at.ID})
+		}
+		pinned.Places = append(pinned.Places, Place{Path: r.Dir})
+		for _, b := range r.Binds {
+			if !b.Write && b.Box != r.Dir {
+				outside.Places = append(outside.Places, Place{Path: b.Box})
+			}
+		}
+	}
+	for _, o := range c.Plan.Ops {
+		for _, p := range c.Staged.GitStays {
+			if o.Dest == p && !o.Writable() {
+				outside.Places = append(outside.Places, Place{Path: p})
+			}
+		}
+	}
+	for _, ch := range []Check{own, outside, pinned} {
+		ch.lift(c.Config.GitDir == "rw", `git_dir = "rw"`)
+		c.list = append(c.list, ch)
+	}
+}
