@@ -114,7 +114,7 @@ func (s *suite) one(at attack.Attack) row {
 	leak, err := s.Try(at, true)
 	if leak == "" { // for instance because the kernel lacks what it uses
 		r.Detail = "it fails outside a box, too"
-		if err != nil {
+		if err != nil && err.Error() != "" {
 			r.Detail += ": " + firstLine(err)
 		}
 		return r

@@ -47,7 +47,16 @@ started() {
 	case $AT in no\ *) echo "$AT" && return 1 ;; esac
 }
 serve() { start serve "$@" && say "$1" "$AT"; }
-heard() { ! grep -qs "$M" "$D/heard" || leaked the host has got the message; }
+# soon waits for what another process is about to do.
+soon() {
+	i=0
+	until "$@"; do
+		[ $((i += 1)) -lt 40 ] || return 1
+		sleep 0.02
+	done
+}
+heard() { ! soon grep -qs "$M" "$D/heard" || leaked the host has got the message; }
+died() { ! grep -qas . "/proc/$V/cmdline"; }
 # victim is a process that has the secret in its memory, its environment, its words and an open file.
 victim() {
 	plant "$D/open"

@@ -210,6 +210,12 @@ func (t *trial) run(bare bool) error {
 	late := time.AfterFunc(trialTime, kill)
 	defer late.Stop()
 	err = cmd.Wait()
+	for range 100 { // what was started for it takes away what it made, once the script has ended
+		if unix.Kill(-cmd.Process.Pid, 0) != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	kill()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
@@ -249,8 +255,6 @@ func (t *trial) terminal(cmd *exec.Cmd) (end func(), err error) {
 		asked := t.asked
 		for buf := make([]byte, 4096); ; {
 			select {
-			case <-stop:
-				return
 			case <-asked:
 				_, _ = unix.Write(m, []byte(t.secret+"\n"))
 				asked = nil
@@ -258,7 +262,12 @@ func (t *trial) terminal(cmd *exec.Cmd) (end func(), err error) {
 			}
 			set := []unix.PollFd{{Fd: int32(m), Events: unix.POLLIN}}
 			if n, err := unix.Poll(set, 50); n <= 0 || err != nil || set[0].Revents&unix.POLLIN == 0 {
-				continue
+				select {
+				case <-stop: // and all has been shown
+					return
+				default:
+					continue
+				}
 			}
 			n, err := unix.Read(m, buf)
 			if err != nil {

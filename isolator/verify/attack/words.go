@@ -74,7 +74,7 @@ func gather[T any](list []T, do func(T) (string, error)) (string, error) {
 func stay(said string) {
 	_, _ = os.Stdout.WriteString(said + "\n")
 	for parent := os.Getppid(); os.Getppid() == parent; {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
