@@ -87,10 +87,10 @@ func (e *Exam) open(terminal bool) error {
 		return err
 	}
 	var err error
-	if e.ours, e.theirs, err = Line(); err != nil {
+	if e.ours, e.theirs, err = line(); err != nil {
 		return err
 	}
-	e.master, e.stdio, err = Ends(terminal)
+	e.master, e.stdio, err = ends(terminal)
 	if err != nil {
 		return err
 	}
@@ -137,9 +137,9 @@ func (e *Exam) listen() error {
 	return nil
 }
 
-// Line returns the two ends of a stream socket. The inner half gets its end as
+// line returns the two ends of a stream socket. The inner half gets its end as
 // standard error, which every way of starting a box passes on unchanged.
-func Line() (ours, theirs *os.File, err error) {
+func line() (ours, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
@@ -147,9 +147,9 @@ func Line() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "verify"), os.NewFile(uintptr(pair[1]), "verify"), nil
 }
 
-// Ends returns standard input and output for the box: /dev/null, or a terminal in
+// ends returns standard input and output for the box: /dev/null, or a terminal in
 // place of the user's, with its master, which shows what was typed into it.
-func Ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
+func ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
 	if !terminal {
 		null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 		return nil, [2]*os.File{null, null}, err

@@ -247,22 +247,15 @@ func identity(p string) host.ID {
 	return host.ID{Dev: uint64(st.Dev), Ino: st.Ino}
 }
 
-// protected tries to change each place.
+// protected tries to change each place that is there.
 func protected(places []Place) (Result, string) {
-	n := 0
-	for _, p := range places {
-		if !files.Exists(p.Path) {
-			continue
-		}
-		n++
+	places = slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return !files.Exists(p.Path) })
+	return each(places, "there are none here", "%d places refused writing", func(p Place) string {
 		if w, _ := canWrite(p.Path); w {
-			return Fail, p.Path + " can be written"
+			return "can be written"
 		}
-	}
-	if n == 0 {
-		return Pass, "there are none here"
-	}
-	return Pass, fmt.Sprintf("%d places refused writing", n)
+		return ""
+	})
 }
 
 // notTheHosts wants something else at each place than what the host has there.

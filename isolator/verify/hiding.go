@@ -10,45 +10,43 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-func (c *checker) hiding() {
+// hiding looks for every resource of the table, and for what the profile hides.
+func (c *checker) hiding() (list []Check) {
 	at := map[string]int{} // the check of each key
 	for _, r := range c.table {
 		i, seen := at[r.Key]
 		if !seen {
-			i = len(c.list)
+			i = len(list)
 			at[r.Key] = i
-			c.resource(r.Resource)
+			ch := Check{ID: r.Key, Severity: resourceSeverity(r.Key), Probe: "hidden", What: "hidden: " + r.What, Allowed: lifted(c.allowed[r.Key], "allow")}
+			ch.Hint = "check the mounts of the profile: inner run --dry-run"
+			if slices.Contains(profile.AllowKeys(), r.Key) {
+				ch.Key = r.Key
+			}
+			list = append(list, ch)
 		}
-		c.list[i].Places = append(c.list[i].Places, c.placesOf(r)...)
+		list[i].Places = append(list[i].Places, c.placesOf(r)...)
 	}
 	if h := c.Facts.Hide; h != nil && len(h.Paths) > 0 {
-		ch := c.add("hidden-paths", High, "hidden", "hidden: sandbox.hide")
+		ch := Check{ID: "hidden-paths", Severity: High, Probe: "hidden", What: "hidden: sandbox.hide"}
 		for _, p := range h.Paths {
 			ch.Places = append(ch.Places, c.place(p))
 		}
+		list = append(list, ch)
 	}
-	ch := c.add("listening-sockets", High, "sockets", "nothing that listens on the host in the file system can be reached")
+	ch := Check{ID: "listening-sockets", Severity: High, Probe: "sockets", What: "nothing that listens on the host in the file system can be reached"}
 	for _, s := range c.Facts.Sockets {
 		if !c.grantedSocket(s) {
 			ch.Places = append(ch.Places, Place{Path: s, Kind: host.Socket})
 		}
 	}
-}
-
-// resource adds the check of a key of the table.
-func (c *checker) resource(r sensitive.Resource) {
-	ch := c.add(r.Key, resourceSeverity(r.Key), "hidden", "hidden: "+r.What)
-	ch.Hint = "check the mounts of the profile: inner run --dry-run"
-	if slices.Contains(profile.AllowKeys(), r.Key) {
-		ch.Key = r.Key
-	}
-	ch.lift(c.allowed[r.Key], "allow")
+	return append(list, ch)
 }
 
 // placesOf returns the places of a row that the box must not have, under both of their names.
 func (c *checker) placesOf(r sensitive.Place) (out []Place) {
 	for _, p := range r.At {
-		if c.lifted(p) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
+		if c.inAllowed(p) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
 			continue // the second is the user's own
 		}
 		place := c.place(p)
@@ -61,9 +59,9 @@ func (c *checker) placesOf(r sensitive.Place) (out []Place) {
 	return out
 }
 
-// lifted reports whether a place of the table lies in one that the profile
+// inAllowed reports whether a place of the table lies in one that the profile
 // allows under another key.
-func (c *checker) lifted(p string) bool {
+func (c *checker) inAllowed(p string) bool {
 	return slices.ContainsFunc(c.table, func(r sensitive.Place) bool {
 		return c.allowed[r.Key] && slices.ContainsFunc(r.At, func(q string) bool { return q != p && paths.Below(q, p) })
 	})

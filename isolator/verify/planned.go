@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -8,35 +9,31 @@ import (
 	"github.com/enr/inner/isolator/plan"
 )
 
-// planned adds a check for each kind of operation of the plan: what is mounted is a mount point,
+// planned is a check for each kind of operation of the plan: what is mounted is a mount point,
 // shows what it was made from, and can be written or not as the plan says. What lies under a later mount
 // is not seen.
-func (c *checker) planned() {
-	what := map[string]Check{
-		"mounts":          {Severity: Critical, What: "every mount is there, as planned"},
-		"workdir":         {Severity: High, What: "the working folder is mounted as declared"},
-		"home-own":        {Severity: Critical, What: "the home is the box's own: nothing in it is yours, but what is listed"},
-		"inner-home":      {Severity: Critical, What: "inner's own folder is empty and read-only"},
-		"inner-protected": {Severity: Critical, What: "profiles of the project cannot be changed"},
-		"agent-config":    {Severity: High, What: "what editors and agents on the host obey in a project cannot be changed", Key: configKey},
-		"startup-files":   {Severity: High, What: "what your shell reads at its start cannot be changed"},
-		"pinned":          {Severity: High, What: "what is protected cannot be moved out of its protection"},
-		"masks":           {Severity: High, What: "what is hidden is a mount of its own"},
+func (c *checker) planned() []Check {
+	list := []Check{
+		{ID: "mounts", Severity: Critical, What: "every mount is there, as planned"},
+		{ID: "workdir", Severity: High, What: "the working folder is mounted as declared"},
+		{ID: "home-own", Severity: Critical, What: "the home is the box's own: nothing in it is yours, but what is listed"},
+		{ID: "inner-home", Severity: Critical, What: "inner's own folder is empty and read-only"},
+		{ID: "inner-protected", Severity: Critical, What: "profiles of the project cannot be changed"},
+		{ID: "agent-config", Severity: High, What: "what editors and agents on the host obey in a project cannot be changed", Key: configKey},
+		{ID: "startup-files", Severity: High, What: "what your shell reads at its start cannot be changed"},
+		{ID: "pinned", Severity: High, What: "what is protected cannot be moved out of its protection"},
+		{ID: "masks", Severity: High, What: "what is hidden is a mount of its own"},
 	}
-	places := map[string][]Place{}
 	for i, o := range c.Plan.Ops {
-		if !o.Mounts() && o.Kind != plan.OpSeal || c.coveredLater(i) {
-			continue
-		}
-		id := c.kind(o)
-		places[id] = append(places[id], c.mountOf(o))
-	}
-	for _, id := range []string{"mounts", "workdir", "home-own", "inner-home", "inner-protected", "agent-config", "startup-files", "pinned", "masks"} {
-		if len(places[id]) > 0 {
-			ch := c.add(id, what[id].Severity, "mounts", what[id].What)
-			ch.Key, ch.Places = what[id].Key, places[id]
+		if (o.Mounts() || o.Kind == plan.OpSeal) && !c.coveredLater(i) {
+			k := slices.IndexFunc(list, func(ch Check) bool { return ch.ID == c.kind(o) })
+			list[k].Places = append(list[k].Places, c.mountOf(o))
 		}
 	}
+	for i := range list {
+		list[i].Probe = "mounts"
+	}
+	return slices.DeleteFunc(list, func(ch Check) bool { return len(ch.Places) == 0 })
 }
 
 // coveredLater reports whether something that is mounted later lies over an operation.
@@ -104,7 +101,7 @@ func (c *checker) mountOf(o plan.Op) Place {
 }
 
 // git wants the git directories that the box writes to be served, and everything of the latter that the box sees unwritable.
-func (c *checker) git() {
+func (c *checker) git() []Check {
 	own := Check{ID: "git-own", Severity: Critical, Probe: "not-the-hosts", What: "git in the box works on git directories that are served to it"}
 	outside := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
 	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
@@ -126,8 +123,9 @@ func (c *checker) git() {
 			}
 		}
 	}
-	for _, ch := range []Check{own, outside, pinned} {
-		ch.lift(c.Config.GitDir == "rw", `git_dir = "rw"`)
-		c.list = append(c.list, ch)
+	list := []Check{own, outside, pinned}
+	for i := range list {
+		list[i].Allowed = lifted(c.Config.GitDir == "rw", `git_dir = "rw"`)
 	}
+	return list
 }
