@@ -73,6 +73,10 @@ func TestStatements(t *testing.T) {
 	if len(rows) != 85 {
 		t.Errorf("%d statements", len(rows))
 	}
+	known := map[string]bool{"table-*": true}
+	for _, a := range List() {
+		known[a.Name] = true
+	}
 	for i, r := range rows {
 		if r[1] != strconv.Itoa(i+1) {
 			t.Errorf("row %d is number %s", i+1, r[1])
@@ -81,7 +85,7 @@ func TestStatements(t *testing.T) {
 			t.Errorf("%s: nothing tries it, and nothing says why", r[1])
 		}
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(r[2], -1) {
-			if _, ok := Find(m[1]); !ok && m[1] != "table-*" {
+			if !known[m[1]] {
 				t.Errorf("%s: no attack is called %s", r[1], m[1])
 			}
 		}
