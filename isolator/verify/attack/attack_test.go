@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,8 @@ func TestList(t *testing.T) {
 			t.Errorf("%s is there twice", a.Name)
 		case a.What == "" || a.Class == "":
 			t.Errorf("%s says nothing about itself", a.Name)
+		case slices.ContainsFunc(a.declared, func(r reason) bool { return r == nil }):
+			t.Errorf("%s names a reason that there is not", a.Name)
 		case a.Try == "" || a.Host == "":
 			t.Errorf("%s has no way to try it", a.Name)
 		}
