@@ -9,9 +9,9 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
@@ -32,7 +32,7 @@ func inBox(f flags) int {
 	code := 0
 	err := boxed(s, f, func(box *run.Prepared) error {
 		o := launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: boxTime, Supervisor: box.Options().Supervisor, Interactive: box.Spec.Entrypoint.Interactive, Made: caller.IsTerminal(os.Stdin)}
-		res := isolator.Try(box, o, func(p plan.Plan) plan.Plan {
+		res := box.Launch(o, func(p plan.Plan) plan.Plan {
 			p.Argv = []string{"/bin/sh", "-c", f.box}
 			return p
 		})
@@ -104,7 +104,30 @@ func (s *suite) furnish(fix *attack.Fixture) error {
 			}
 		}
 	}
+	if err := copyPrograms(filepath.Join(s.InnerHome, "shims"), filepath.Join(fix.Home, ".inner/shims")); err != nil {
+		return err
+	}
 	return copyProfiles(s.ProfilesDir(), filepath.Join(fix.Home, ".inner/profiles"))
+}
+
+// copyPrograms gives a fixture those that inner carries and this program does not.
+func copyPrograms(from, to string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, path := range []string{innerbox.Box(from), innerbox.Git(from)} {
+		if path == "" {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o500)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeLike makes an empty file where the original is one, and else a folder, unless something is
