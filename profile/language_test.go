@@ -369,7 +369,7 @@ func namedTests(t *testing.T, page string) {
 	data, err := os.ReadFile(page)
 	must(t, err)
 	folders := map[string]string{"profile": ".", "isolator": "../isolator", "cmd/inner": "../cmd/inner"}
-	for _, name := range []string{"plan", "verify", "host", "container", "limits", "seccomp", "session", "features", "agenthook"} {
+	for _, name := range []string{"plan", "verify", "host", "container", "limits", "seccomp", "procfs", "session", "features", "agenthook"} {
 		folders[name] = "../isolator/" + name
 	}
 	tests := map[string]string{}

@@ -7,6 +7,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/launch/box"
+	"github.com/enr/inner/isolator/procfs"
 )
 
 // backend finds what makes a box.
@@ -22,6 +23,8 @@ func Main(by func() features.Feature) {
 		os.Exit(box.Run())
 	case server.Is(os.Args):
 		os.Exit(serveGit(os.Args))
+	case procfs.IsPart(os.Args):
+		os.Exit(procfs.Part(os.Args))
 	case connect.Is(os.Args):
 		os.Exit(connect.Run(os.Args[1], os.Args[2]))
 	}
