@@ -207,7 +207,9 @@ func (g *mounting) coverPlace(p string, tree func(dir int, name string) ([]nsent
 			err = g.make(append(calls, g.onto(dir, name, 0)))
 		}
 	}
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) { // it is gone again, has become another, or is being renamed over
+	// It is gone again, has become another, a folder in the place of a file for instance, or is being renamed over:
+	// the next look tells.
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EINVAL) {
 		return nil
 	}
 	return err
