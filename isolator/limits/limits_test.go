@@ -279,7 +279,8 @@ func TestGroup(t *testing.T) {
 		t.Errorf("reached: %+v", g)
 	}
 	// What a group does not say is not in force.
-	for file, text := range map[string]string{"memory.max": "max", "memory.swap.max": "max", "cpu.max": "max 100000", "pids.max": "500"} {
+	for _, says := range [][2]string{{"memory.max", "max"}, {"memory.swap.max", "max"}, {"memory.swap.max", "4096"}, {"cpu.max", "max 100000"}, {"pids.max", "500"}} {
+		file, text := says[0], says[1]
 		old, _ := os.ReadFile(filepath.Join(dir, file))
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
