@@ -17,6 +17,10 @@ linked() {
 	"$GO" list -tags programs -deps -f '{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}' \
 		./cmd/inner-shim ./cmd/inner-box ./cmd/inner-git | grep . | sort -u | tr '\n' '\0' | lines
 }
+# audit: what is read to believe that what a resolved profile says is enforced (docs/security.md, What to read).
+audit() {
+	go_files | grep -z '^\./internal/\|^\./isolator/\(host\|sensitive\|plan\|launch\|innerbox\|seccomp\|userns\|procfs\|proc\|limits\|stage\|owned\|ownhome\|copytree\|netproxy\|connect\)/' | lines
+}
 # Scripts and TOML that ship; what only shows or tests something is under scripts.
 shell_files() { find hooks shims completions isolator cmd -path '*/testdata' -prune -o \( -name '*.sh' -o -name '*.zsh' -o -name '*.fish' -o -name '*.bash' -o -name '*.elv' -o -name '*.nu' -o -name '*.tcsh' -o -name '_inner' -o -name '*.js' \) -print0; }
 toml_files() { find profile isolator contrib/profiles -path '*/testdata' -prune -o -name '*.toml' -print0; }
@@ -26,7 +30,7 @@ script_files() { find contrib .ci \( -name '*.sh' -o -name '*.py' -o -name run \
 sizes() {
 	go_files | xargs -0r wc -l | awk '$2 != "total" { f = $2; sub(/^\.\//, "", f); sub(/\/[^\/]*$/, "", f); n[f] += $1; all += $1 }
 		END { for (d in n) print d, n[d] | "sort"; close("sort"); print "all", all }'
-	printf 'linked %d\nshell %d\ntoml %d\nscripts %d\n' "$(linked)" "$(shell_files | lines)" "$(toml_files | lines)" "$(script_files | lines)"
+	printf 'linked %d\naudit %d\nshell %d\ntoml %d\nscripts %d\n' "$(linked)" "$(audit)" "$(shell_files | lines)" "$(toml_files | lines)" "$(script_files | lines)"
 	go_files | LC_ALL=C xargs -0r awk '{
 			bytes += length($0) + 1
 			if (length($0) > 120) wide++

@@ -64,11 +64,11 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestStatements: docs/security.md has the 85 statements; what it names is there,
+// TestStatements: docs/attacks.md has the 85 statements; what it names is there,
 // and every attack is named.
 func TestStatements(t *testing.T) {
 	const root = "../../../"
-	data, err := os.ReadFile(root + "docs/security.md")
+	data, err := os.ReadFile(root + "docs/attacks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
