@@ -37,7 +37,7 @@ func (a *app) cmdChanges() *cobra.Command {
 			"agent writes in the project (.claude/settings.local.json); list names those that changed, and show\n" +
 			"their path shows how.",
 	}
-	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard(), a.cmdChangesFetch())
+	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard())
 	return c
 }
 

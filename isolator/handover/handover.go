@@ -1,11 +1,10 @@
 // Package handover takes the work of a run out of a container as one git bundle, and brings it
-// to where it is reviewed. It has four parts:
+// to where it is reviewed. It has three parts:
 //
 //	Checkout  before the run, in a container of its own: the repository at one commit
 //	Leaving   in the container of the program: writes one bundle when the run has ended
 //	Publish   in a container that alone has the token: checks the bundle, and pushes it
 //	          as a branch of inner's own
-//	Fetch     on the reviewer's computer: fetches those branches, for inner changes
 //
 // The bundle is untrusted. Only its HEAD is taken from it; it is read once, its objects are
 // checked (fsck), and it must build on the commit that the run began at.
@@ -25,7 +24,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +40,6 @@ type Git struct {
 	Program string // path of git; "" looks on PATH
 	Token   string // for the servers that it fetches from and pushes to; "" for none
 
-	person bool      // a person's own settings and logins count, and ssh
 	checks bool      // what is fetched is checked (fsck)
 	in     io.Reader // what git reads
 	out    io.Writer // takes what git prints, unless it is nil
@@ -55,11 +52,7 @@ func (g Git) run(ctx context.Context, dir string, words ...string) (string, erro
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
 		"-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always", "-c", "protocol.file.allow=always",
 		"-c", "gc.auto=0", "-c", "commit.gpgSign=false", "-c", "advice.detachedHead=false",
-	}
-	if g.person {
-		settings = append(settings, "-c", "protocol.ssh.allow=always")
-	} else {
-		settings = append(settings, "-c", "credential.helper=")
+		"-c", "credential.helper=",
 	}
 	if g.checks {
 		settings = append(settings, objects.Fsck()...)
@@ -86,10 +79,6 @@ func (g Git) word(ctx context.Context, dir string, words ...string) (string, err
 // environment returns the environment of git: where to find programs and a proxy, and no
 // configuration except the token, which is thus not in a list of processes or in a repository.
 func (g Git) environment() []string {
-	if g.person {
-		env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_SSH") })
-		return append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	}
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "LC_ALL=C",
 		"GIT_AUTHOR_NAME=inner", "GIT_AUTHOR_EMAIL=inner@localhost", "GIT_COMMITTER_NAME=inner", "GIT_COMMITTER_EMAIL=inner@localhost",
