@@ -136,7 +136,6 @@ for goal; do
 		want fish fish
 		want script bsdutils
 		want setpriv util-linux
-		want hyperfine hyperfine
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		# Tools that keep caches, where the plain user finds them. crates.io and PyPI may not be

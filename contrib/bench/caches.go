@@ -5,7 +5,6 @@ package main
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,98 +69,48 @@ func toolchains() []toolchain {
 
 // caches measures each tool: cold and warm on the host, cold and warm in the box with the
 // user's home, and warm in one with a home of its own.
-func (b *bench) caches() error {
-	var none []string
+func (b *bench) caches() {
 	for _, tc := range toolchains() {
-		if err := b.cachesOf(tc); err != nil {
-			none = append(none, tc.name+": "+reason(err.Error()))
+		if err := b.cachesOf(tc); err != nil { // it is not installed, or its registry does not answer
+			fmt.Fprintf(os.Stderr, "inner: not measured: %s: %v\n", tc.name, err)
 		}
 	}
-	for _, line := range none {
-		fmt.Fprintln(os.Stderr, "inner: not measured:", line)
-	}
-	return nil
-}
-
-// reason is the line on which a tool says what was wrong: Maven's first error, and of others
-// the last line that says something.
-func reason(text string) string {
-	last := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[ERROR]") {
-			return line
-		}
-		if len(line) > 8 {
-			last = line
-		}
-	}
-	return last
-}
-
-// installed looks for a program where the plain user has programs.
-func installed(name string) error {
-	for _, dir := range []string{"/usr/local/go/bin", "/usr/local/bin", "/usr/bin", "/bin"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return nil
-		}
-	}
-	return errors.New("it is not installed for this user")
 }
 
 // withTools is a command for sh that finds Go, has node trust what the system trusts, and ends
 // where a registry does not answer.
 func withTools(words []string) string {
-	return "PATH=$PATH:/usr/local/go/bin; certs=/etc/ssl/certs/ca-certificates.crt; [ ! -e $certs ] || export NODE_EXTRA_CA_CERTS=$certs; timeout 300 " + quote(words)
+	line := "PATH=$PATH:/usr/local/go/bin; certs=/etc/ssl/certs/ca-certificates.crt; [ ! -e $certs ] || export NODE_EXTRA_CA_CERTS=$certs; timeout 300"
+	for _, w := range words {
+		line += " '" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return line
 }
 
+// cachesOf times a build on the host and in both boxes: once with cold caches, and in each round.
 func (b *bench) cachesOf(tc toolchain) error {
-	if err := installed(tc.program); err != nil {
-		return err
-	}
 	dir := filepath.Join(b.home, "caches-"+tc.program)
-	const head, tail = "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n", "[env]\nclearenv = false\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n"
-	profiles := map[string]string{"host-home": head + tail, "own-home": head + "home = \"own\"\n" + tail}
-	if err := errors.Join(writeFiles(dir, tc.files), b.allowed(dir, profiles)); err != nil {
-		return err
-	}
+	const network = "network = true\n"
+	const tail = "[env]\nclearenv = false\n"
+	writeFiles(dir, tc.files)
+	b.allowed(dir, map[string]string{"host-home": profile("sh", network+tail), "own-home": profile("sh", network+"home = \"own\"\n"+tail)})
 	if tc.fetch != nil {
-		if _, err := b.output(dir, "sh", "-c", withTools(tc.fetch)); err != nil {
+		if _, err := b.try(dir, "sh", "-c", withTools(tc.fetch)); err != nil {
 			return err
 		}
 	}
-	cold, warm, err := b.builds(tc, dir)
-	if err != nil {
-		return err
-	}
-	host := median(warm[0])
-	b.rows = append(b.rows, row{what: tc.name + ", on the host", figure: seconds(host), against: "cold, " + seconds(cold[0])})
-	for i, name := range []string{"", "in a box with your home", "in a box with a home of its own"} {
-		if i > 0 {
-			b.rows = append(b.rows, row{
-				what: tc.name + ", " + name, figure: seconds(median(warm[i])), against: "cold, " + seconds(cold[i]) + "; the host warm, " + seconds(host),
-				ratio: times(warm[i].over(warm[0])), aim: "≤ 1.3×",
-			})
-		}
-	}
-	return nil
-}
-
-// builds times a build on the host and in both boxes: once with cold caches, and in each round.
-func (b *bench) builds(tc toolchain, dir string) (cold [3]float64, warm [3]series, err error) {
-	in := func(profile string) []string {
-		return []string{b.inner, "run", "-p", profile, "--", withTools(tc.build)}
-	}
-	ways := [][]string{{"sh", "-c", withTools(tc.build)}, in("host-home"), in("own-home")}
+	build := withTools(tc.build)
+	in := func(profile string) []string { return []string{b.inner, "run", "-p", profile, "--", "-c", build} }
+	ways := [][]string{{"sh", "-c", build}, in("host-home"), in("own-home")}
+	var cold [3]float64
+	var warm [3]series
 	for round := range b.rounds + 1 { // the first is the cold one
 		for n := range ways { // each goes first in a third of the rounds
 			i := (n + max(round-1, 0)) % len(ways)
-			if err := os.RemoveAll(filepath.Join(dir, tc.clean)); err != nil {
-				return cold, warm, err
-			}
+			must(os.RemoveAll(filepath.Join(dir, tc.clean)))
 			begin := time.Now()
-			if _, err := b.output(dir, ways[i]...); err != nil {
-				return cold, warm, err
+			if _, err := b.try(dir, ways[i]...); err != nil {
+				return err
 			}
 			took := time.Since(begin).Seconds()
 			if round == 0 {
@@ -171,7 +120,11 @@ func (b *bench) builds(tc toolchain, dir string) (cold [3]float64, warm [3]serie
 			}
 		}
 	}
-	return cold, warm, nil
+	seconds := func(s float64) string { return fmt.Sprintf("%.2f s", s) }
+	host := seconds(median(warm[0]))
+	b.add(row{what: tc.name + ", on the host", figure: host, against: "cold, " + seconds(cold[0])})
+	for i, name := range []string{"in a box with your home", "in a box with a home of its own"} {
+		b.add(row{tc.name + ", " + name, seconds(median(warm[i+1])), "cold, " + seconds(cold[i+1]) + "; the host warm, " + host, times(warm[i+1].over(warm[0])), "≤ 1.3×"})
+	}
+	return nil
 }
-
-func seconds(s float64) string { return fmt.Sprintf("%.2f s", s) }

@@ -1,84 +1,39 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 )
 
 // repositories times what a repository adds to a start, and commands of git in a box and outside, in turn.
-func (b *bench) repositories() error {
-	profile := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\ngit_dir = \"checked\"\n[entrypoint]\ncmd = \"true\"\n"
-	folders := []string{b.app + "-none"}
-	files := []int{300, 50_000}
-	for _, n := range files {
-		folders = append(folders, fmt.Sprintf("%s-%d", b.app, n))
-	}
+func (b *bench) repositories() {
+	files := []int{0, 300, 50_000}
 	var starts [][]string
-	for i, dir := range folders {
-		if err := b.allowed(dir, map[string]string{"start": profile}); err != nil {
-			return err
-		}
-		if i > 0 {
-			if err := b.repository(dir, files[i-1]); err != nil {
-				return err
-			}
+	for _, n := range files {
+		dir := fmt.Sprintf("%s-%d", b.app, n)
+		b.allowed(dir, map[string]string{"start": profile("true", "home = \"isolated\"\ngit_dir = \"checked\"\n")})
+		if n > 0 {
+			b.output(dir, "sh", "-euc", makeRepository, "sh", fmt.Sprint(n))
 		}
 		starts = append(starts, []string{"/usr/bin/env", "-C", dir, "PWD=" + dir, b.inner, "run", "-p", "start", "--no-interactive"})
 	}
-	t, err := b.hyperfine(b.app, 40, "", starts...)
-	if err != nil {
-		return err
+	s := b.turns(40, b.plain, b.app, starts...)
+	for i, n := range files[1:] {
+		b.add(s[i+1].beside(fmt.Sprintf("`inner run`, a repository of %d files", n), s[0], "without a repository", ""))
 	}
-	for i, n := range files {
-		b.rows = append(b.rows, row{
-			fmt.Sprintf("`inner run`, a repository of %d files", n), ms(median(t[i+1])),
-			"without a repository, " + ms(median(t[0])), "+" + ms(t[i+1].less(t[0])), "",
-		})
+	for _, n := range files[1:] {
+		b.commandsOfGit(fmt.Sprintf("%s-%d", b.app, n), n)
 	}
-	for i, n := range files {
-		if err := b.commandsOfGit(folders[i+1], n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// repository makes one with a commit of that many files, a hundred in each folder.
-func (b *bench) repository(dir string, files int) error {
-	if _, err := b.output(dir, "git", "init", "-q", "-b", "main"); err != nil {
-		return err
-	}
-	for i := range files {
-		name := filepath.Join(dir, fmt.Sprintf("d%d/f%d", i/100, i))
-		if i%100 == 0 {
-			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-				return err
-			}
-		}
-		if err := os.WriteFile(name, fmt.Appendf(nil, "%d\n", i), 0o600); err != nil {
-			return err
-		}
-	}
-	for _, words := range [][]string{
-		{"config", "user.name", "tester"},
-		{"config", "user.email", "tester@example.com"},
-		{"config", "gc.auto", "0"}, // nothing else is to run meanwhile
-		{"add", "-A"},
-		{"commit", "-q", "-m", "start"},
-		{"tag", "start"},
-	} {
-		if _, err := b.output(dir, append([]string{"git"}, words...)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// makeRepository makes a commit of $1 files, a hundred in each folder. Nothing else is to run meanwhile: no gc.
+const makeRepository = `git init -q -b main
+git config user.name tester; git config user.email tester@example.com; git config gc.auto 0
+i=0; while [ $i -lt $1 ]; do
+	d=d$((i / 100)); [ -d $d ] || mkdir $d
+	echo $i >$d/f$i; i=$((i + 1))
+done
+git add -A; git commit -q -m start; git tag start`
 
 // gitCommands are those that are timed, with what may be added to each; %d is the number of the round.
 var gitCommands = []struct{ name, line, target string }{
@@ -99,83 +54,27 @@ var gitCommands = []struct{ name, line, target string }{
 }
 
 // commandsOfGit times each command in a shell of a box and in one outside, in turn, in the same repository.
-func (b *bench) commandsOfGit(dir string, files int) error {
-	inside, err := b.shell(dir, b.inner, "run", "-p", "start", "--no-interactive", "--entrypoint", "/bin/bash")
-	if err != nil {
-		return err
-	}
-	defer inside.end()
-	outside, err := b.shell(dir, "/bin/bash")
-	if err != nil {
-		return err
-	}
-	defer outside.end()
-	times := make([][2]series, len(gitCommands))
+func (b *bench) commandsOfGit(dir string, files int) {
+	shells := []*partner{b.partner(dir, "/bin/bash"), b.partner(dir, b.inner, "run", "-p", "start", "--no-interactive", "--entrypoint", "/bin/bash")}
+	took := make([][2]series, len(gitCommands))
 	for round := range b.rounds {
-		for side, sh := range []*benchShell{outside, inside} {
+		for side, sh := range shells {
+			ask := func(line string) float64 { return sh.ask("{ "+line+"; } >/dev/null; echo code $?", "code 0") }
+			ask("true")
 			for i, c := range gitCommands {
 				line := c.line
 				if strings.Contains(line, "%") {
 					line = fmt.Sprintf(line, 2*round+side)
 				}
-				took, err := sh.time(line)
-				if err != nil {
-					return fmt.Errorf("%s: %w", c.name, err)
-				}
-				times[i][side] = append(times[i][side], took)
+				took[i][side] = append(took[i][side], ask(line))
 			}
-			if _, err := b.output(dir, "git", "reset", "-q", "--hard", "start"); err != nil { // each finds the same
-				return err
-			}
+			b.output(dir, "git", "reset", "-q", "--hard", "start") // each finds the same
 		}
 	}
+	for _, sh := range shells {
+		sh.end()
+	}
 	for i, c := range gitCommands {
-		b.rows = append(b.rows, row{
-			fmt.Sprintf("git %s, %d files", c.name, files), ms(median(times[i][1])), "outside, " + ms(median(times[i][0])), more(times[i][1], times[i][0]), c.target,
-		})
+		b.add(took[i][1].beside(fmt.Sprintf("git %s, %d files", c.name, files), took[i][0], "outside", c.target))
 	}
-	return nil
-}
-
-// benchShell is a shell that is given lines.
-type benchShell struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Scanner
-}
-
-func (b *bench) shell(dir string, words ...string) (*benchShell, error) {
-	s := &benchShell{cmd: b.command(dir, words...)}
-	s.cmd.Stderr = os.Stderr
-	in, err := s.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	s.in, s.out = in, bufio.NewScanner(out)
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	_, err = s.time("true")
-	return s, err
-}
-
-// time returns the seconds that a line takes.
-func (s *benchShell) time(line string) (float64, error) {
-	start := time.Now()
-	if _, err := fmt.Fprintf(s.in, "{ %s; } >/dev/null; echo code $?\n", line); err != nil {
-		return 0, err
-	}
-	if !s.out.Scan() || s.out.Text() != "code 0" {
-		return 0, fmt.Errorf("%q: %q", line, s.out.Text())
-	}
-	return time.Since(start).Seconds(), nil
-}
-
-func (s *benchShell) end() {
-	s.in.Close()
-	_ = s.cmd.Wait()
 }

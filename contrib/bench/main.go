@@ -1,15 +1,12 @@
-// Command bench measures inner against bwrap, direnv and script(1) and prints a
+// Command bench measures inner against bwrap, direnv, script(1) and podman and prints a
 // Markdown table. It is run by contrib/bench.sh; nothing it finds is a failure.
 //
-// Whole commands without a terminal are timed by hyperfine, round by round, all
-// commands in each round, so that a busy minute hits all of them. Commands with
-// a terminal are timed here, one of each in turn. Hooks are timed by the shell
-// itself, in a loop. A figure is the median, a ratio the median of the rounds'
-// ratios.
+// Whole commands are timed here, one of each in turn, so that a busy minute hits all of
+// them. Hooks are timed by the shell itself, in a loop. A figure is the median of the
+// rounds' medians, a ratio the median of the rounds' ratios.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,17 +20,35 @@ import (
 
 func main() {
 	isolator.Main() // this program is the supervisor of the boxes that it makes by the library
-	b, err := newBench()
-	if err == nil {
-		err = b.run()
-	}
-	if b != nil {
-		b.close()
-	}
+	os.Exit(measure())
+}
+
+// measure is the exit code: what stops a part panics with an error, and nothing stays behind.
+func measure() (code int) {
+	b := &bench{rounds: 5}
+	defer func() {
+		_ = os.RemoveAll(b.work)
+		_ = os.RemoveAll(b.runtime)
+		if err, ok := recover().(error); ok {
+			fmt.Fprintln(os.Stderr, "inner: bench:", err)
+			code = 1
+		}
+	}()
+	b.prepare(os.Getenv("INNER_TEST_BIN"))
+	b.run()
+	return 0
+}
+
+// must stops the measurement at a fault.
+func must(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "inner: bench:", err)
-		os.Exit(1)
+		panic(err)
 	}
+}
+
+func value[T any](v T, err error) T {
+	must(err)
+	return v
 }
 
 // bench is the place of the measurements: a home, projects, and the binary.
@@ -49,123 +64,77 @@ type bench struct {
 // row is one line of the table.
 type row struct{ what, figure, against, ratio, aim string }
 
-func newBench() (*bench, error) {
-	built := os.Getenv("INNER_TEST_BIN")
-	if built == "" {
-		return nil, errors.New("make bench sets INNER_TEST_BIN")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return nil, err
-	}
-	work, err := os.MkdirTemp(cache, "inner-bench.")
-	if err != nil {
-		return nil, err
-	}
-	// A login's XDG_RUNTIME_DIR is a tmpfs.
-	runtime, err := os.MkdirTemp("/dev/shm", "inner-bench.")
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{work: work, home: filepath.Join(work, "home"), runtime: runtime, rounds: 5}
+// prepare puts programs and allowed profiles in place. The program that is run
+// is true(1) under another name: nothing else is measured with it.
+func (b *bench) prepare(built string) {
 	if n, err := strconv.Atoi(os.Getenv("INNER_BENCH_ROUNDS")); err == nil && n > 0 {
 		b.rounds = n
 	}
+	b.work = value(os.MkdirTemp(value(os.UserHomeDir()), "inner-bench."))
+	b.runtime = value(os.MkdirTemp("/dev/shm", "inner-bench.")) // that of a login is a tmpfs
+	b.home = filepath.Join(b.work, "home")
 	b.app, b.empty = filepath.Join(b.home, "app"), filepath.Join(b.home, "empty")
 	b.bin = filepath.Join(b.home, ".local", "bin")
 	b.inner = filepath.Join(b.bin, "inner")
 	b.env = []string{
 		"HOME=" + b.home, "USER=tester", "LOGNAME=tester", "SHELL=/bin/bash", "TERM=xterm-256color", "LANG=C.UTF-8",
-		"XDG_RUNTIME_DIR=" + runtime,
+		"XDG_RUNTIME_DIR=" + b.runtime,
 		"PATH=" + strings.Join([]string{b.shims(), b.bin, "/usr/local/bin", "/usr/bin", "/bin"}, ":"),
 	}
-	for _, dir := range []string{b.app + "/.inner/profiles", b.empty, b.bin} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return b, err
-		}
+	must(os.MkdirAll(b.empty, 0o700))
+	must(os.MkdirAll(b.bin, 0o700))
+	for from, to := range map[string]string{built: b.inner, "/usr/bin/true": b.bin + "/prog"} {
+		must(os.WriteFile(to, value(os.ReadFile(from)), 0o755))
 	}
-	return b, b.prepare(built)
+	writeFiles(b.app, map[string]string{".envrc": "export A=b\n"})
+	b.output(b.home, b.inner, "init")
+	const listed = "network_mode = \"allowlist\"\nnetwork_allow = [\"example.com\", \"*.example.org\", \"@github\"]\n"
+	b.allowed(b.app, map[string]string{
+		"prog": profile("prog", isolated), "nap": profile("sleep", isolated), "show": profile("cat", isolated), "host": profile("true", ""), "listed": profile("true", listed),
+	})
+	b.output(b.app, "direnv", "allow")
 }
 
-func (b *bench) close() {
-	_ = os.RemoveAll(b.work)
-	_ = os.RemoveAll(b.runtime)
+// isolated is the sandbox of the programs that are only started.
+const isolated = "home = \"isolated\"\nhome_allow = [\"~/.local/bin\"]\n"
+
+// profile runs a program; that of the shim is claimed by its name.
+func profile(program, sandbox string) string {
+	claims := "[]"
+	if program == "prog" {
+		claims = `["prog"]`
+	}
+	return "schema_version = \"1\"\n[shim]\ncommands = " + claims + "\n[entrypoint]\ncmd = \"" + program + "\"\n[sandbox]\n" + sandbox
 }
 
 func (b *bench) shims() string { return filepath.Join(b.home, ".inner", "shims", "bin") }
 
-// prepare puts programs and allowed profiles in place. The program that is run
-// is true(1) under another name: nothing else is measured with it.
-func (b *bench) prepare(built string) error {
-	for from, to := range map[string]string{built: b.inner, "/usr/bin/true": b.bin + "/prog"} {
-		data, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, data, 0o755); err != nil {
-			return err
-		}
-	}
-	const head, program = "schema_version = \"1\"\n[shim]\ncommands = [%s]\n", "[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/.local/bin\"]\n" +
-		"[env]\ninherit = [\"PATH\", \"HOME\", \"TERM\"]\n[entrypoint]\ncmd = %q\n"
-	host := fmt.Sprintf(head, "") + "[entrypoint]\ncmd = \"true\"\n"
-	err := writeFiles(b.app, map[string]string{
-		".inner/profiles/prog.toml":   fmt.Sprintf(head+program, `"prog"`, "prog"),
-		".inner/profiles/nap.toml":    fmt.Sprintf(head+program, "", "sleep"),
-		".inner/profiles/show.toml":   fmt.Sprintf(head+program, "", "cat"),
-		".inner/profiles/host.toml":   host,
-		".inner/profiles/listed.toml": host + "[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"example.com\", \"*.example.org\", \"@github\"]\n",
-		".envrc":                      "export A=b\n",
-	})
-	if err != nil {
-		return err
-	}
-	for _, args := range [][]string{{b.inner, "init"}, {b.inner, "allow", "--yes"}, {"direnv", "allow"}} {
-		if _, err := b.output(b.app, args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // allowed writes profiles into a project, by their names, and allows them.
-func (b *bench) allowed(dir string, profiles map[string]string) error {
+func (b *bench) allowed(dir string, profiles map[string]string) {
 	files := map[string]string{}
 	for name, text := range profiles {
 		files[".inner/profiles/"+name+".toml"] = text
 	}
-	if err := writeFiles(dir, files); err != nil {
-		return err
-	}
-	_, err := b.output(dir, b.inner, "allow", "--yes")
-	return err
+	writeFiles(dir, files)
+	b.output(dir, b.inner, "allow", "--yes")
 }
 
 // writeFiles writes files and the folders they are in.
-func writeFiles(dir string, files map[string]string) error {
+func writeFiles(dir string, files map[string]string) {
 	for name, text := range files {
 		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			return err
-		}
+		must(os.MkdirAll(filepath.Dir(at), 0o700))
+		must(os.WriteFile(at, []byte(text), 0o600))
 	}
-	return nil
 }
 
+// command is a command in the environment of the measurements, found in the system's folders.
 func (b *bench) command(dir string, args ...string) *exec.Cmd {
 	path := args[0]
-	if !strings.Contains(path, "/") {
-		for _, d := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
-			if _, err := os.Stat(d + "/" + path); err == nil {
-				path = d + "/" + path
-				break
-			}
+	for _, d := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
+		if _, err := os.Stat(d + "/" + path); err == nil && !strings.Contains(args[0], "/") {
+			path = d + "/" + args[0]
+			break
 		}
 	}
 	cmd := exec.Command(path, args[1:]...)
@@ -174,7 +143,8 @@ func (b *bench) command(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (b *bench) output(dir string, args ...string) (string, error) {
+// try runs a command and returns what it wrote.
+func (b *bench) try(dir string, args ...string) (string, error) {
 	cmd := b.command(dir, args...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -185,17 +155,16 @@ func (b *bench) output(dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-func (b *bench) run() error {
+func (b *bench) output(dir string, args ...string) string { return value(b.try(dir, args...)) }
+
+func (b *bench) run() {
 	parts := []struct {
 		name string
-		do   func() error
+		do   func()
 	}{
-		{"commands without a terminal", b.commands},
-		{"commands with a terminal", b.terminals},
+		{"starts", b.starts},
 		{"what is hidden", b.hidden},
-		{"network by name", b.network},
 		{"repositories", b.repositories},
-		{"hooks", b.hooks},
 		{"prompts", b.prompts},
 		{"shim regenerate", b.regenerate},
 		{"memory", b.memory},
@@ -209,20 +178,18 @@ func (b *bench) run() error {
 		names += "\n  " + part.name
 	}
 	if only != "" && !strings.Contains(names+"\n", "\n  "+only+"\n") {
-		return fmt.Errorf("INNER_BENCH_ONLY=%q is no part; the parts are:%s", only, names)
+		panic(fmt.Errorf("INNER_BENCH_ONLY=%q is no part; the parts are:%s", only, names))
 	}
 	for _, part := range parts {
-		if only != "" && only != part.name {
-			continue
-		}
-		fmt.Fprintln(os.Stderr, "inner: measuring:", part.name)
-		if err := part.do(); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+		if only == "" || only == part.name {
+			fmt.Fprintln(os.Stderr, "inner: measuring:", part.name)
+			part.do()
 		}
 	}
 	b.print(os.Stdout)
-	return nil
 }
+
+func (b *bench) add(rows ...row) { b.rows = append(b.rows, rows...) }
 
 func (b *bench) print(w io.Writer) {
 	fmt.Fprintln(w, "| what | figure | against | ratio | aim |")
@@ -232,9 +199,19 @@ func (b *bench) print(w io.Writer) {
 	}
 	var versions []string
 	for _, v := range [][]string{{"bwrap", "--version"}, {"bash", "--version"}, {"zsh", "--version"}, {"fish", "--version"}, {"direnv", "version"}, {"script", "--version"}} {
-		if out, err := b.output("/", v...); err == nil {
+		if out, err := b.try("/", v...); err == nil {
 			versions = append(versions, v[0]+" "+versionOf(out))
 		}
 	}
 	fmt.Fprintf(w, "\nMedians of %d rounds in one run of `make bench`, as a plain user: %s.\n", b.rounds, strings.Join(versions, ", "))
+}
+
+// versionOf is the first word that starts with a digit.
+func versionOf(text string) string {
+	for _, word := range strings.Fields(text) {
+		if word[0] >= '0' && word[0] <= '9' {
+			return strings.SplitN(word, "(", 2)[0]
+		}
+	}
+	return "?"
 }

@@ -3,178 +3,56 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/creack/pty"
 )
 
-// onTerminal runs a command with a fresh terminal as its controlling one and
-// returns how long it took and how many bytes it showed. meanwhile, when not
-// nil, is called with the process while it runs.
-func (b *bench) onTerminal(dir string, args []string, meanwhile func(pid int) error) (time.Duration, int64, error) {
-	master, slave, err := pty.Open()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer master.Close()
-	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-		return 0, 0, err
-	}
-	cmd := b.command(dir, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	shown := make(chan int64, 1)
-	var tail tailWriter
-	go func() {
-		n, _ := io.CopyBuffer(&tail, struct{ io.Reader }{master}, make([]byte, 256*1024)) // ends with EIO
-		shown <- n
-	}()
-	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		slave.Close()
-		return 0, 0, err
-	}
-	slave.Close()
-	if meanwhile != nil {
-		err = meanwhile(cmd.Process.Pid)
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-		<-shown
-		return 0, 0, err
-	}
-	err = cmd.Wait()
-	took := time.Since(start)
-	n := <-shown
-	if err != nil {
-		return 0, 0, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, tail)
-	}
-	return took, n, nil
-}
-
-// tailWriter keeps the last bytes written to it.
-type tailWriter []byte
-
-func (t *tailWriter) Write(p []byte) (int, error) {
-	*t = append((*t)[:0], p[max(0, len(p)-1000):]...)
-	return len(p), nil
-}
-
-// turns times commands on terminals, one of each in turn, runs times a round.
-func (b *bench) turns(runs int, commands ...[]string) ([]series, error) {
-	out := make([]series, len(commands))
-	for range b.rounds {
-		all := make([][]float64, len(commands))
-		for range runs {
-			for i, args := range commands {
-				took, _, err := b.onTerminal(b.app, args, nil)
-				if err != nil {
-					return nil, err
-				}
-				all[i] = append(all[i], took.Seconds())
-			}
-		}
-		for i := range all {
-			out[i] = append(out[i], median(all[i]))
-		}
-	}
-	return out, nil
-}
-
-func (b *bench) terminals() error {
-	raw, err := b.rawBwrap("prog")
-	if err != nil {
-		return err
-	}
-	s, err := b.turns(40, raw, []string{b.inner, "run", "-p", "prog"}, []string{filepath.Join(b.shims(), "prog")})
-	if err != nil {
-		return err
-	}
-	b.rows = append(b.rows,
-		row{"bwrap with the same arguments, sharing your terminal", ms(median(s[0])), "", "", ""},
-		row{"`inner run`, the box has a terminal of its own", ms(median(s[1])), "that bwrap", more(s[1], s[0]), "≤ +7 ms"},
-		row{"shim to running program, the box has a terminal of its own", ms(median(s[2])), "that bwrap", more(s[2], s[0]), "≤ +7 ms"},
-	)
-	return nil
-}
-
 // throughput sends a big file to the terminal.
-func (b *bench) throughput() error {
+func (b *bench) throughput() {
 	const size = 64 << 20
 	line := strings.Repeat("0123456789abcdef", 6) + "\n"
+	writeFiles(b.app, map[string]string{"big": strings.Repeat(line, size/len(line))})
 	file := filepath.Join(b.app, "big")
-	if err := os.WriteFile(file, []byte(strings.Repeat(line, size/len(line))), 0o600); err != nil {
-		return err
-	}
-	commands := [][]string{{b.inner, "run", "-p", "show", "--", file}, {"script", "-qec", "cat " + file, "/dev/null"}, {"cat", file}}
-	out := make([]series, len(commands))
-	for range b.rounds {
-		for i, args := range commands {
-			took, n, err := b.onTerminal(b.app, args, nil)
-			if err != nil {
-				return err
-			}
-			if n < size*99/100 {
-				return fmt.Errorf("%s showed %d bytes of %d", args[0], n, size)
-			}
-			out[i] = append(out[i], float64(n)/took.Seconds())
+	whole := func(dir string, args []string) {
+		if n := b.onTerminal(dir, args, nil); n < size*99/100 {
+			panic(fmt.Errorf("%s showed %d bytes of %d", args[0], n, size))
 		}
 	}
-	mb := func(s series) string { return fmt.Sprintf("%.0f MB/s", median(s)/1e6) }
-	b.rows = append(b.rows, row{
-		"bytes through the box's terminal", mb(out[0]), "script(1), " + mb(out[1]) + "; plain cat, " + mb(out[2]), times(out[0].over(out[1])), "",
-	})
-	return nil
+	s := b.turns(1, whole, b.app, []string{b.inner, "run", "-p", "show", "--", file}, []string{"script", "-qec", "cat " + file, "/dev/null"}, []string{"cat", file})
+	mb := func(s series) string { return fmt.Sprintf("%.0f MB/s", size/median(s)/1e6) }
+	b.add(row{"bytes through the box's terminal", mb(s[0]), "script(1), " + mb(s[1]) + "; plain cat, " + mb(s[2]), times(s[1].over(s[0])), ""})
 }
 
 // memory looks at the processes of a box that sleeps on a terminal.
-func (b *bench) memory() error {
-	type proc struct {
-		name           string
-		rss, peak, pss int // KiB
+func (b *bench) memory() {
+	largest, pss := 0, 0 // KiB
+	var parts []string
+	look := func(pid int) (asleep bool) {
+		largest, pss, parts = 0, 0, nil
+		for _, p := range family(pid) {
+			name := processName(p)
+			if name == "sleep" {
+				asleep = true
+				continue
+			}
+			peak := field(p, "status", "VmHWM:")
+			largest, pss = max(largest, peak), pss+field(p, "smaps_rollup", "Pss:")
+			parts = append(parts, fmt.Sprintf("%s %.1f", name, float64(peak)/1024))
+		}
+		return asleep
 	}
-	var list []proc
-	_, _, err := b.onTerminal(b.app, []string{b.inner, "run", "-p", "nap", "--", "3600"}, func(pid int) error {
-		end := time.Now().Add(20 * time.Second)
-		for {
-			list = nil
-			asleep := false
-			for _, p := range family(pid) {
-				name := processName(p)
-				if name == "sleep" {
-					asleep = true
-					continue
-				}
-				list = append(list, proc{name, field(p, "status", "VmRSS:"), field(p, "status", "VmHWM:"), field(p, "smaps_rollup", "Pss:")})
-			}
-			if asleep {
-				return nil
-			}
+	b.onTerminal(b.app, []string{b.inner, "run", "-p", "nap", "--", "3600"}, func(pid int) {
+		for end := time.Now().Add(20 * time.Second); !look(pid); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				return fmt.Errorf("the box never slept: %v", list)
+				panic(fmt.Errorf("the box never slept: %v", parts))
 			}
-			time.Sleep(20 * time.Millisecond) // between two looks
 		}
 	})
-	if err != nil {
-		return err
-	}
-	largest, pss := 0, 0
-	var parts []string
-	for _, p := range list {
-		largest, pss = max(largest, p.peak), pss+p.pss
-		parts = append(parts, fmt.Sprintf("%s %.1f", p.name, float64(p.peak)/1024))
-	}
-	b.rows = append(b.rows,
-		row{"peak memory of the largest process of inner while a box runs", fmt.Sprintf("%.1f MiB", float64(largest)/1024), "", "", "≤ 8 MiB"},
+	b.add(row{"peak memory of the largest process of inner while a box runs", fmt.Sprintf("%.1f MiB", float64(largest)/1024), "", "", "≤ 8 MiB"},
 		row{"all processes around the program, shared pages counted once", fmt.Sprintf("%.1f MiB", float64(pss)/1024), "peaks in MiB: " + strings.Join(parts, ", "), "", ""})
-	return nil
 }
 
 // family is a process and everything below it.
@@ -204,15 +82,14 @@ func processName(pid int) string {
 	return filepath.Base(args[0])
 }
 
-// field reads a number of a file of /proc/PID.
+// field reads a number of a file of /proc/PID; 0 when it is gone.
 func field(pid int, file, key string) int {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	sc := bufio.NewScanner(f)
-	for sc.Scan() {
+	for sc := bufio.NewScanner(f); sc.Scan(); {
 		if rest, ok := strings.CutPrefix(sc.Text(), key); ok {
 			n, _ := strconv.Atoi(strings.Fields(rest)[0])
 			return n
