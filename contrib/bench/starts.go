@@ -34,7 +34,7 @@ func (b *bench) starts() {
 // hidden times what the table of sensitive resources costs: bwrap with its
 // masks and without, and a start with three hundred secret files and with none.
 func (b *bench) hidden() {
-	b.output(b.app, b.inner, "run", "-p", "host") // the folder of its caches is made by a run
+	b.output(b.app, b.inner, "run", "-p", "host")                                               // the folder of its caches is made by a run
 	with := func(reason string) bool { return !strings.Contains(reason, "a cache of its own") } // which lies in what is hidden
 	without := func(reason string) bool {
 		return with(reason) && !strings.HasPrefix(reason, "hidden") && !strings.Contains(reason, "inner's folder") && !strings.Contains(reason, "shim folder")
