@@ -56,16 +56,9 @@ func agents(home *ownHome) Feature {
 	a := &agentsOf{home: home}
 	return Feature{
 		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Make: a.make,
-		Ask: func(run *Run, q *host.Request) (err error) {
-			if run.Agents, err = Capabilities(run.Settings, &run.Spec); err != nil {
-				return err
-			}
-			for _, c := range run.Agents {
-				for _, f := range c.Folders {
-					q.Paths = append(q.Paths, f.Place(run.Home))
-				}
-			}
-			return nil
+		Ask: func(run *Run) (err error) {
+			run.Agents, err = Capabilities(run.Settings, &run.Spec)
+			return err
 		},
 		Start: func(run *Run, o *launch.Options) {
 			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, copiesIn(run)...) }, o)
@@ -169,7 +162,7 @@ func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) st
 // hasPlace reports whether a clone can be mounted at its usual place: a mount
 // point can be made in an empty home, and nowhere else.
 func hasPlace(rc profile.RunConfig, f host.Facts, place string) bool {
-	return rc.HidesHome() || f.Paths[place].Kind == host.Dir
+	return rc.HidesHome() || f.Look(place).Kind == host.Dir
 }
 
 // make makes the clones of the capabilities.

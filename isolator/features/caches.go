@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -28,13 +27,6 @@ func caches() Feature {
 			}
 			run.Undo(kept.Close)
 			return kept.Ready(nil) // others may begin: nothing is mounted in these folders
-		},
-		Ask: func(run *Run, q *host.Request) error {
-			if run.Spec.HasCaches() {
-				q.Paths = append(q.Paths, plan.CacheAsks(run.Home)...)
-				q.Paths = append(q.Paths, goModules(run))
-			}
-			return nil
 		},
 		Make: func(run *Run) error {
 			run.Assets.Caches = cachesOf(run)

@@ -3,7 +3,6 @@ package features
 import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
@@ -12,13 +11,7 @@ import (
 // the session. A Wayland server gives its clients the clipboard when they have
 // the focus; an X11 server gives every client every window and every key.
 func clipboard() Feature {
-	return Feature{
-		Name: "clipboard", Keys: []string{"sandbox.clipboard"}, Make: displaySocket,
-		Ask: func(run *Run, more *host.Request) error {
-			more.Display = run.Spec.Clipboard
-			return nil
-		},
-	}
+	return Feature{Name: "clipboard", Keys: []string{"sandbox.clipboard"}, Make: displaySocket}
 }
 
 func displaySocket(run *Run) error {

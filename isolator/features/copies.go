@@ -83,7 +83,7 @@ func makeCopies(run *Run) (kept string, err error) {
 	hidden := plan.Hidden(run.Spec, run.Facts, run.Assets)
 	record := changes.Record{Run: run.Folder.ID, Profile: run.Spec.Name, Path: run.Spec.Path, Command: run.Assets.Argv[0], Begun: time.Now()}
 	for i, m := range mounts {
-		to, err := copyPlace(run.Facts.Paths[m.Source], filepath.Join(disk, changes.TreeName(i)))
+		to, err := copyPlace(run.Facts.Look(m.Source), filepath.Join(disk, changes.TreeName(i)))
 		if err != nil {
 			return kept, err
 		}
@@ -96,7 +96,7 @@ func makeCopies(run *Run) (kept string, err error) {
 			return kept, err
 		}
 		if review {
-			c := changes.Copy{Source: run.Facts.Paths[m.Source].Real, Dest: m.Dest}
+			c := changes.Copy{Source: run.Facts.Look(m.Source).Real, Dest: m.Dest}
 			if err := record.Add(disk, i, c, res); err != nil {
 				return kept, noRoom(m, err)
 			}
@@ -138,7 +138,7 @@ func copiedMounts(spec profile.RunConfig) []profile.Mount {
 // copyMount copies the source of one mount, shows how far it is, and can be
 // interrupted.
 func copyMount(run *Run, m profile.Mount, hidden []string, to string, record bool) (copytree.Result, error) {
-	c, source := run.Caller, run.Facts.Paths[m.Source]
+	c, source := run.Caller, run.Facts.Look(m.Source)
 	o := copytree.Options{Dev: source.ID.Dev, Ino: source.ID.Ino, Record: record}
 	for _, p := range hidden {
 		switch rel, err := filepath.Rel(source.Real, p); {

@@ -17,22 +17,7 @@ import (
 // /sys that their programs read where the base does not show them. bwrap mounts everything
 // else of the host nodev.
 func devices() Feature {
-	return Feature{Name: "devices", Keys: []string{"sandbox.devices"}, Ask: askDevices, Make: deviceParts}
-}
-
-func askDevices(run *Run, more *host.Request) error {
-	for _, name := range run.Spec.Devices {
-		set, _ := profile.FindDevices(name)
-		more.Paths = append(more.Paths, set.Sys...)
-		for _, p := range set.Nodes {
-			if sensitive.IsPattern(p) {
-				more.Globs = append(more.Globs, p)
-			} else {
-				more.Paths = append(more.Paths, p)
-			}
-		}
-	}
-	return nil
+	return Feature{Name: "devices", Keys: []string{"sandbox.devices"}, Make: deviceParts}
 }
 
 func deviceParts(run *Run) error {
@@ -48,7 +33,7 @@ func deviceParts(run *Run) error {
 		}
 		before := len(run.Assets.Parts)
 		for _, p := range deviceNodes(set, facts) {
-			node := facts.Paths[p]
+			node := facts.Look(p)
 			real := cmp.Or(node.Real, p)
 			if !paths.Below("/dev", real) || node.Kind != host.Other && node.Kind != host.Dir {
 				continue
@@ -59,7 +44,7 @@ func deviceParts(run *Run) error {
 			return fault.Refuse(125, "take \""+name+"\" out of devices", "profile %q: this computer has no device %s (sandbox.devices)", run.Spec.Name, strings.Join(set.Nodes, ", "))
 		}
 		for _, p := range set.Sys {
-			if folder := facts.Paths[p]; folder.Kind == host.Dir && folder.Real == p {
+			if folder := facts.Look(p); folder.Kind == host.Dir && folder.Real == p {
 				add(plan.OpReadOnly, p, p, "where the devices of "+name+" are described")
 			}
 		}
@@ -72,7 +57,7 @@ func deviceNodes(set profile.DeviceSet, f host.Facts) []string {
 	var out []string
 	for _, p := range set.Nodes {
 		if sensitive.IsPattern(p) {
-			out = append(out, f.Globs[p]...)
+			out = append(out, f.Match(p, "")...)
 		} else if !slices.Contains(out, p) {
 			out = append(out, p)
 		}

@@ -29,9 +29,6 @@ func dots() Feature {
 				return err
 			}
 		}
-		for _, p := range slices.Concat(run.Facts.DotsShown, run.Spec.HomeAllow) {
-			run.Facts.Paths[p], run.Facts.Paths[filepath.Dir(p)] = host.Look(p), host.Look(filepath.Dir(p))
-		}
 		return nil
 	}
 	return Feature{Name: "dot entries of the home", Learn: look}

@@ -133,7 +133,6 @@ func (b *boxGits) bind(run *Run, i int) {
 		dir = plan.Bind{Host: filepath.Join(s.dir, "clone"), Box: r.Common, Write: true, Reason: gitClone}
 	}
 	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
-	run.Facts.Paths[r.Common] = host.Look(r.Common)
 	repo := plan.Repo{Dir: r.Common, Served: !dir.Write, Binds: []plan.Bind{
 		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
 		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},

@@ -12,7 +12,6 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -23,15 +22,12 @@ func gitSettings() Feature {
 	var from []string // the files that it was made from
 	return Feature{
 		Name: "git settings", Keys: []string{"git", "sandbox.allow"},
-		Ask: func(run *Run, q *host.Request) (err error) {
+		Ask: func(run *Run) (err error) {
 			if run.Spec.Git == nil {
 				return nil
 			}
 			if result, from, err = cleaned(run.Caller, run.Spec); err != nil {
 				return err
-			}
-			for _, p := range append(gitconfig.UserFiles(run.Home, run.Getenv("XDG_CONFIG_HOME")), from...) {
-				q.Paths = append(q.Paths, p, filepath.Dir(p))
 			}
 			for _, e := range gitconfig.Shown(result.Dropped) {
 				if !slices.Contains(run.LeftOut, e.Key) {

@@ -22,7 +22,7 @@ func noPlaceForImages(run *Run) error {
 		return nil
 	}
 	at := filepath.Join(run.Home, ".local", "share", "containers")
-	if run.Facts.Paths[at].Kind != host.Missing {
+	if run.Facts.Look(at).Kind != host.Missing {
 		return nil
 	}
 	for _, m := range run.Spec.Mounts {

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
@@ -47,12 +46,6 @@ func (r Reach) Policy() *netproxy.Policy { return netproxy.NewPolicy(r.Allow, r.
 func reach() Feature {
 	return Feature{
 		Name: "network by name", Keys: []string{"sandbox.network_allow", "capabilities"},
-		Ask: func(run *Run, q *host.Request) error {
-			if run.Spec.Network.ByName() {
-				q.Paths = append(q.Paths, hostSSH)
-			}
-			return nil
-		},
 		Learn: learnReach, Make: tellReach,
 	}
 }

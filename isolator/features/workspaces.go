@@ -26,7 +26,7 @@ func workspaces() Feature {
 			}
 			return run.Folder.Workspaces(run.Spec.WorkspacesDir, places)
 		},
-		Ask: func(run *Run, _ *host.Request) error {
+		Ask: func(run *Run) error {
 			_, err := workspacesOf(run)
 			return err
 		},

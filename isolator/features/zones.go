@@ -55,7 +55,7 @@ func missing() Feature {
 		},
 		Learn: func(run *Run) error { // what would be there
 			for _, m := range run.Spec.Mounts {
-				if p := run.Facts.Paths[m.Source]; m.Create && !run.Mode.Made() && p.Kind == host.Missing {
+				if p := run.Facts.Look(m.Source); m.Create && !run.Mode.Made() && p.Kind == host.Missing {
 					run.Facts.Paths[m.Source] = host.Path{Kind: host.Dir, Real: p.Real}
 				}
 			}

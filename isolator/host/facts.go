@@ -1,10 +1,12 @@
 // Package host probes once, before a run, what the host is and can do. Its
-// Facts are plain data: the planner reads nothing else, doctor prints them,
-// and pasted into a test they reproduce a stranger's machine.
+// Facts are what the planner reads, and nothing else: doctor prints them, and
+// pasted into a test they reproduce a stranger's machine. What is at a path is
+// looked at when somebody asks for it, once.
 package host
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/limits"
@@ -64,10 +66,11 @@ type Facts struct {
 	StageBase string  `json:"stage_base,omitempty"` // where runs are staged
 	InnerHome string  `json:"inner_home"`
 
-	// Paths holds every path the planner asked about, by the path as asked.
-	Paths map[string]Path `json:"paths,omitempty"`
-	// Globs holds what each pattern asked about matched.
+	// Paths holds every path that was looked at, by the path as asked, and Globs what each pattern
+	// matched: see Look and Match.
+	Paths map[string]Path     `json:"paths,omitempty"`
 	Globs map[string][]string `json:"globs,omitempty"`
+	on    *looker             // nil for facts that no probe has made: they are all in the maps
 	// Hide is what the patterns of [sandbox] hide matched; nil when there are none,
 	// or nobody has looked.
 	Hide *Hide `json:"hide,omitempty"`
@@ -127,6 +130,41 @@ type Facts struct {
 	Env map[string]string `json:"-"`
 	// Terminal says whether the program will have the box's own terminal.
 	Terminal bool `json:"terminal"`
+}
+
+// Look looks at a path, once: whoever asks again has the same answer. What is relative is missing.
+func (f Facts) Look(p string) Path {
+	seen, ok := f.Paths[p]
+	switch {
+	case ok:
+	case f.on == nil || !filepath.IsAbs(p):
+		seen.Kind = Missing
+	default:
+		seen = f.on.look(p)
+		f.Paths[p] = seen
+	}
+	return seen
+}
+
+// Match returns the paths that match a pattern, once, like Look. With a text only files that hold it count.
+func (f Facts) Match(pattern, text string) []string {
+	m, ok := f.Globs[pattern]
+	if !ok && f.on != nil {
+		m = f.on.glob(pattern)
+		if text != "" {
+			m = slices.DeleteFunc(m, func(p string) bool { return !holds(p, text) })
+		}
+		f.Globs[pattern] = m
+	}
+	return m
+}
+
+// Names is what a folder holds: see Folders.Names. It is nil for facts that no probe has made.
+func (f Facts) Names() func(dir string) (map[string]bool, bool) {
+	if f.on == nil {
+		return nil
+	}
+	return f.on.Names
 }
 
 // OwnHome is a folder that boxes see as their home, and where in it boxes mount something.

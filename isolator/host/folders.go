@@ -50,21 +50,6 @@ func (f *Folders) Names(dir string) (names map[string]bool, known bool) {
 	return in.lower, in.known
 }
 
-// many is how many paths of one folder make reading the folder cheaper than asking for
-// each path.
-const many = 8
-
-// readFull reads the folders of which many paths are asked.
-func (f *Folders) readFull(paths []string) {
-	count := map[string]int{}
-	for _, p := range paths {
-		dir, _ := split(p)
-		if count[dir]++; count[dir] == many {
-			f.Names(dir)
-		}
-	}
-}
-
 // Lacks reports whether nothing is at a path, as far as that is known without looking.
 func (f *Folders) Lacks(path string) bool {
 	dir, base := split(path)

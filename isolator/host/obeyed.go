@@ -79,11 +79,10 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 		s.walk(root, slices.ContainsFunc(r.Obeyed, func(r string) bool { return l.look(r).Real == root }))
 	}
 	for _, p := range r.Startup {
-		s.startup(p, f.Paths[p], filepath.SplitList(f.Env["PATH"]))
+		s.startup(p, f.Look(p), filepath.SplitList(f.Env["PATH"]))
 	}
 	f.Obeyed = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
 	f.Named, f.Startup, f.Repositories, f.Unlisted = s.named, s.begins, s.tops, s.unseen
-	l.note(f, slices.Concat(f.Obeyed, f.Named, f.Startup)...)
 	return s.wanted
 }
 

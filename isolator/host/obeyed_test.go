@@ -64,7 +64,7 @@ func TestObeyed(t *testing.T) {
 		t.Error("an alias runs when somebody types it")
 	}
 	for _, p := range f.Obeyed {
-		if f.Paths[p].Kind == "" {
+		if f.Look(p).Kind == Missing {
 			t.Errorf("nothing is known of %s", p)
 		}
 	}
@@ -119,7 +119,7 @@ func TestObeyedLinks(t *testing.T) {
 		return out
 	}
 	startup := []string{d + "/.zshrc", d + "/.zlogin", d + "/fish"}
-	f := Probe(Request{Home: d, Paths: startup, Startup: startup, Writable: []string{d + "/app"}, Env: []string{"HOME=" + d}})
+	f := Probe(Request{Home: d, Startup: startup, Writable: []string{d + "/app"}, Env: []string{"HOME=" + d}})
 	if got, want := under(f.Startup), []string{".zshrc", "fish/between", "fish/conf.d/all", "fish/conf.d/none", "fish/config.fish"}; !slices.Equal(got, want) {
 		t.Errorf("of start-up files %q, want %q", got, want)
 	}
@@ -129,14 +129,14 @@ func TestObeyedLinks(t *testing.T) {
 	if !slices.ContainsFunc(f.Later, func(p Placeholder) bool { return p.Path == d+"/app/include" && p.Content != nil }) {
 		t.Errorf("what an include leads to is not to be made: %v", f.Later)
 	}
-	if f.Paths[d+"/.zshrc"].Link != d+"/app/zshrc" || f.Paths[d+"/fish/config.fish"].Real != d+"/app/config.fish" {
+	if f.Look(d+"/.zshrc").Link != d+"/app/zshrc" || f.Look(d+"/fish/config.fish").Real != d+"/app/config.fish" {
 		t.Error("nothing is known of them")
 	}
 	f = Probe(Request{Home: d, Writable: []string{d + "/app"}, Env: []string{"HOME=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=Core.HooksPath", "GIT_CONFIG_VALUE_0=" + d + "/app/variable", "GIT_TEMPLATE_DIR=" + d + "/app/tree"}})
 	if got, want := under(f.Named), []string{"app/tree", "app/variable"}; !slices.Equal(got, want) {
 		t.Errorf("named by variables %q, want %q", got, want)
 	}
-	f = Probe(Request{Home: d, Paths: startup, Startup: startup, Writable: []string{d + "/tools"}, Env: []string{"HOME=" + d}})
+	f = Probe(Request{Home: d, Startup: startup, Writable: []string{d + "/tools"}, Env: []string{"HOME=" + d}})
 	if len(f.Startup) > 0 {
 		t.Errorf("%q leads to what the box cannot write", f.Startup)
 	}

@@ -21,16 +21,13 @@ type Request struct {
 	OtherHome string // the home of the password file, when it is another
 	InnerHome string
 	StageBase string
-	Paths     []string          // host paths to look at
-	Globs     []string          // patterns to expand
-	Holding   map[string]string // of Globs, those whose files count only when they hold this text
-	Hide      []string          // patterns of [sandbox] hide, see package gitignore
-	Writable  []string          // folders the box will write: searched for repositories
-	Display   bool              // look for the display server
-	Later     []string          // folders to make for the run when they are missing
-	Obeyed    []string          // folders the box will write: searched for what tools outside obey
-	Startup   []string          // of Paths, the start-up files and folders of the user
-	Env       []string          // the environment of the call, KEY=VALUE
+	Hide      []string // patterns of [sandbox] hide, see package gitignore
+	Writable  []string // folders the box will write: searched for repositories
+	Display   bool     // look for the display server
+	Later     []string // folders to make for the run when they are missing
+	Obeyed    []string // folders the box will write: searched for what tools outside obey
+	Startup   []string // the start-up files and folders of the user
+	Env       []string // the environment of the call, KEY=VALUE
 	Terminal  bool
 	Folders   *Folders // what was read already; nil for nothing
 
@@ -40,12 +37,13 @@ type Request struct {
 	Limits bool // look for what holds limits
 }
 
-// Probe looks at the host once. It starts no program and writes nothing.
+// Probe looks at the host once; at its paths when somebody asks the Facts for them. It starts no
+// program and writes nothing.
 func Probe(r Request) Facts {
 	f := Facts{
 		UID: os.Getuid(), GID: os.Getgid(), OtherHome: r.OtherHome,
 		Home: r.Home, InnerHome: r.InnerHome, StageBase: r.StageBase,
-		Paths:    make(map[string]Path, len(r.Paths)),
+		Paths: map[string]Path{}, Globs: map[string][]string{}, on: newLooker(cmp.Or(r.Folders, NewFolders())),
 		Env:      Environment(r.Env),
 		Terminal: r.Terminal,
 	}
@@ -54,16 +52,12 @@ func Probe(r Request) Facts {
 		f.Display = FindDisplay(f.Env)
 	}
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
-	l := newLooker(cmp.Or(r.Folders, NewFolders()))
-	l.asked(r, &f)
-	if f.Hide = l.hide(r.Hide); f.Hide != nil {
-		l.note(&f, f.Hide.Paths...)
-	}
-	wanted := l.obeyed(r, &f)
+	f.Hide = f.on.hide(r.Hide)
+	wanted := f.on.obeyed(r, &f)
 	for _, p := range r.Later {
 		wanted = append(wanted, Placeholder{Path: p})
 	}
-	l.later(wanted, &f)
+	f.on.later(wanted, &f)
 	if r.Nested {
 		n := ProbeNested(f.UID, f.GID)
 		f.Nested = &n
@@ -83,37 +77,6 @@ func Probe(r Request) Facts {
 	return f
 }
 
-// note looks at paths that were found.
-func (l *looker) note(f *Facts, found ...string) {
-	for _, p := range found {
-		f.Paths[p] = l.look(p)
-	}
-}
-
-// asked looks at the paths and patterns of the request.
-func (l *looker) asked(r Request, f *Facts) {
-	l.readFull(r.Paths)
-	for _, p := range r.Paths {
-		if _, done := f.Paths[p]; !done {
-			f.Paths[p] = l.look(p)
-		}
-	}
-	for _, g := range r.Globs {
-		m := l.glob(g)
-		if text := r.Holding[g]; text != "" {
-			m = slices.DeleteFunc(m, func(p string) bool { return !holds(p, text) })
-		}
-		if len(m) == 0 {
-			continue
-		}
-		if f.Globs == nil {
-			f.Globs = map[string][]string{}
-		}
-		f.Globs[g] = m
-		l.note(f, m...)
-	}
-}
-
 // userName is what the environment calls the user of a number, else the password file, else that number.
 func userName(env, uid string) string {
 	if env != "" {
@@ -129,11 +92,13 @@ func userName(env, uid string) string {
 // which folders keep that from being done.
 func (l *looker) later(wanted []Placeholder, f *Facts) {
 	for _, w := range wanted {
+		f.Look(w.Path) // as it was before anything is made for the run
 		if slices.ContainsFunc(f.Later, func(p Placeholder) bool { return p.Content == nil && p.Path == filepath.Dir(w.Path) }) {
 			f.Later = append(f.Later, w)
 			continue
 		}
 		w = l.first(w)
+		f.Look(w.Path)
 		switch dir := filepath.Dir(w.Path); {
 		case !l.nothing(w.Path) || l.dir(dir).Kind != Dir:
 		case sensitive.Trees(w.Path) && l.behindLink(dir): // nothing is made there

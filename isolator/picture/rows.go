@@ -189,7 +189,7 @@ func hidden(b *run.Prepared) (rows []Row) {
 			i, all = len(all), append(all, Thing{Text: r.Key, Why: r.What})
 		}
 		for _, p := range r.At {
-			kind := b.Facts.Paths[p].Kind
+			kind := b.Facts.Look(p).Kind
 			if kind != "" && kind != host.Missing && kind != host.Denied {
 				all[i].Places, all[i].Count = append(all[i].Places, p), all[i].Count+1
 			}

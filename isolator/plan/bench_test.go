@@ -24,7 +24,7 @@ func BenchmarkBuild(b *testing.B) {
 func bare() host.Facts {
 	f := machine()
 	for _, r := range sensitive.Resources() {
-		for _, p := range site(config(), f).PlacesOf(r, f.Globs) {
+		for _, p := range site(config(), f).PlacesOf(r, f.Match) {
 			f.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 		}
 	}

@@ -59,7 +59,7 @@ func newBuilder(rc profile.RunConfig, f host.Facts, s Staged) *builder {
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
-// disk, no clock, no map order. An error that is a *fault.Refusal carries the exit
+// clock, no map order, and of the disk it has what the facts look at. An error that is a *fault.Refusal carries the exit
 // code and what to type.
 func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b := newBuilder(rc, f, s)
@@ -139,20 +139,10 @@ func (b *builder) symlink(reason, text, dest string) {
 	b.op(Op{Kind: OpSymlink, Source: text, Dest: dest, Reason: reason})
 }
 
-// canon returns p with links resolved, as far as the facts know it.
-func (b *builder) canon(p string) string {
-	if info, ok := b.f.Paths[p]; ok && info.Real != "" {
-		return info.Real
-	}
-	return p
-}
+// canon returns p with links resolved, as far as it exists.
+func (b *builder) canon(p string) string { return cmp.Or(b.f.Look(p).Real, p) }
 
-func (b *builder) kind(p string) host.Kind {
-	if info, ok := b.f.Paths[p]; ok {
-		return info.Kind
-	}
-	return host.Missing
-}
+func (b *builder) kind(p string) host.Kind { return b.f.Look(p).Kind }
 
 func (b *builder) bind(reason, source, dest string, write bool) {
 	b.op(Op{Kind: bindKind(write), Source: source, Dest: dest, Reason: reason})

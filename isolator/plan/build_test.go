@@ -182,7 +182,7 @@ func TestNothingReexposes(t *testing.T) {
 	keys := allowKeys()
 	resource := map[string]bool{}
 	for _, r := range sensitive.Resources() {
-		for _, p := range site(config(), machine()).PlacesOf(r, machine().Globs) {
+		for _, p := range site(config(), machine()).PlacesOf(r, machine().Match) {
 			resource[p] = r.Method != "place" && !r.Part && r.Key != "ssh-keys"
 		}
 	}
@@ -231,7 +231,7 @@ func TestNothingReexposes(t *testing.T) {
 			if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
 				continue
 			}
-			for _, p := range site(config(), f).PlacesOf(res, f.Globs) {
+			for _, p := range site(config(), f).PlacesOf(res, f.Match) {
 				if !there(f, p) {
 					continue
 				}

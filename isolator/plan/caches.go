@@ -88,17 +88,6 @@ func CacheTools() []string {
 	return out
 }
 
-// CacheAsks are the host paths to look at.
-func CacheAsks(home string) []string {
-	var out []string
-	for _, c := range cacheTable() {
-		for _, rel := range c.folders() {
-			out = append(out, filepath.Join(home, rel))
-		}
-	}
-	return out
-}
-
 // folders are those of a cache, below the home.
 func (c cache) folders() []string {
 	if len(c.parts) == 0 {
@@ -197,7 +186,7 @@ func (b *builder) cacheFits(c cache) bool {
 		l, hostPath := b.at(at)
 		if !l.bound() {
 			hostPath = at // a place in memory: it is made there
-		} else if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath {
+		} else if info := b.f.Look(hostPath); info.Kind != host.Dir || info.Real != hostPath {
 			return false
 		}
 		if b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(hostPath) {

@@ -78,6 +78,6 @@ func (b *builder) ownState(dest string) {
 // run: on the host, before bwrap, where the box cannot write.
 func (b *builder) workspaceMade(dest string) bool {
 	l, hostPath := b.at(dest)
-	info := b.f.Paths[hostPath]
+	info := b.f.Look(hostPath)
 	return l.bound() && !l.Writable() && info.Kind == host.Missing && info.Real == hostPath
 }

@@ -49,7 +49,7 @@ func FuzzPlan(f *testing.F) {
 		// Some of the secrets there are: with all of them a plan takes too long to read.
 		some, every := d.roll(17), 0
 		for _, res := range sensitive.Resources() {
-			for _, p := range site(config(), m).PlacesOf(res, m.Globs) {
+			for _, p := range site(config(), m).PlacesOf(res, m.Match) {
 				if every++; res.Method != "place" && !res.Part && res.Key != "ssh-keys" && every%17 != some {
 					m.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 				}
@@ -116,12 +116,12 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, s Staged, plan 
 	var allowed []string
 	for _, res := range sensitive.Resources() {
 		if slices.Contains(rc.Allow, res.Key) {
-			allowed = append(allowed, site(config(), f).PlacesOf(res, f.Globs)...)
+			allowed = append(allowed, site(config(), f).PlacesOf(res, f.Match)...)
 		}
 		if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
 			continue
 		}
-		for _, p := range site(config(), f).PlacesOf(res, f.Globs) {
+		for _, p := range site(config(), f).PlacesOf(res, f.Match) {
 			if there(f, p) {
 				hidden = append(hidden, p)
 			}

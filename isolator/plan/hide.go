@@ -298,7 +298,7 @@ func (b *builder) allowParts() {
 func (b *builder) table() []sensitive.Place {
 	if b.entries == nil {
 		b.entries = []sensitive.Place{}
-		for _, e := range b.site().Places(b.f.Globs) {
+		for _, e := range b.site().Places(b.f.Match) {
 			e.At = slices.DeleteFunc(e.At, func(p string) bool { return b.kind(p) == host.Missing })
 			if e.Method != "place" && len(e.At) > 0 { // see places
 				b.entries = append(b.entries, e)

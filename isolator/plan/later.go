@@ -184,7 +184,7 @@ func (b *builder) laterLinks() error {
 	for _, root := range laterRoots(b.rc, false) {
 		for _, name := range sensitive.Made() {
 			p := filepath.Join(root, name)
-			info := b.f.Paths[p]
+			info := b.f.Look(p)
 			whole := paths.Below(info.Real, b.canon(root))
 			if info.Link != "" || len(info.Hops) > 0 && whole {
 				where := "nowhere"
@@ -202,7 +202,7 @@ func (b *builder) laterLinks() error {
 // toNothing refuses links behind which the box could make something.
 func (b *builder) toNothing(obeyed []string) error {
 	for _, p := range obeyed {
-		info := b.f.Paths[p]
+		info := b.f.Look(p)
 		way := []string{info.Link}
 		for _, h := range info.Hops {
 			way = append(way, h.Path)

@@ -56,7 +56,7 @@ func (b *builder) programsOnPath() error {
 		if _, at := b.at(p); at == p || b.canon(p) != p || !b.kind(p).FileOrDir() || b.notSecret(p, "") != nil {
 			continue
 		}
-		b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Probed: b.f.Paths[p].ID, Reason: "programs of your PATH (@system)"})
+		b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Probed: b.f.Look(p).ID, Reason: "programs of your PATH (@system)"})
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (b *builder) pathNames() error {
 	b.s.Path = map[string]string{}
 	for _, dir := range filepath.SplitList(b.f.Env["PATH"]) {
 		real := b.canon(dir)
-		named := !slices.ContainsFunc(b.f.Paths[dir].Hops, func(h host.Hop) bool {
+		named := !slices.ContainsFunc(b.f.Look(dir).Hops, func(h host.Hop) bool {
 			_, at := b.at(h.Path)
 			return at != h.Path && !paths.Below(h.Path, b.home) && !slices.Contains(profile.SystemFolders(), h.Path)
 		})

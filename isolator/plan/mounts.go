@@ -109,7 +109,7 @@ func (b *builder) oneMount(m mount, later []string) error {
 	if m.Mode == profile.Keep {
 		return b.keepFolder(m)
 	}
-	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Paths[m.Source].ID}
+	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Look(m.Source).ID}
 	if m.Mode == profile.SafeRW {
 		var err error
 		if shown, err = b.copied(m.Mount, m.real, m.dest, m.reason); err != nil {
@@ -176,11 +176,11 @@ func (b *builder) mountPoint(dest, reason string) error {
 	if l.original != "" {
 		hostPath = l.hostPlace(dest)
 	}
-	info, known := b.f.Paths[hostPath]
+	info := b.f.Look(hostPath)
 	switch {
-	case known && info.Kind != host.Missing && info.Real == hostPath:
+	case info.Kind != host.Missing && info.Real == hostPath:
 		return nil
-	case known && info.Kind != host.Missing:
+	case info.Kind != host.Missing:
 		return fault.Refuse(125, "use "+quote(info.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, reason, dest)
 	case l.Writable():
 		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, reason, dest)

@@ -33,14 +33,6 @@ func nestedDevices() []string { return []string{"/dev/net/tun", "/dev/fuse"} }
 // nestedFolders are where container tools keep images, below the home.
 func nestedFolders() []string { return []string{".local/share/containers", ".cache/containers"} }
 
-func nestedAsks(f host.Facts) []string {
-	asks := append(nestedDevices(), cgroupUnified, "/etc/subuid", "/etc/subgid")
-	for _, name := range nestedFolders() {
-		asks = append(asks, filepath.Join(f.Home, name))
-	}
-	return asks
-}
-
 // nestedNamespace asks for a user namespace with a map, for the launcher to make.
 func (b *builder) nestedNamespace() error {
 	if !b.allowed[nestedKey] {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/profile"
 )
 
 // The shims of [noop] hold because they are first on PATH, and shells set PATH anew
@@ -102,18 +101,6 @@ func NoopStartup() ([]StartupText, error) {
 		}
 	}
 	return out, nil
-}
-
-// shellFilesAsked are the paths that coverShellFiles wants to know about.
-func shellFilesAsked(rc profile.RunConfig, home string) []string {
-	if len(rc.Noop.Commands()) == 0 {
-		return nil
-	}
-	var out []string
-	for _, f := range shellFiles() {
-		out = append(out, f.at(home))
-	}
-	return out
 }
 
 // coverShellFiles covers the start-up files that the box would see.

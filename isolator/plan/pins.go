@@ -30,11 +30,11 @@ func (b *builder) hops() []host.Hop {
 	}
 	add(b.s.GitLinks)
 	for _, h := range b.held() {
-		add(b.f.Paths[h.path].Hops)
+		add(b.f.Look(h.path).Hops)
 	}
 	if b.rc.GitDir != "rw" { // also what is not there yet
 		for _, p := range b.f.Named {
-			add(b.f.Paths[p].Hops)
+			add(b.f.Look(p).Hops)
 		}
 	}
 	return out

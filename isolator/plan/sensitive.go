@@ -33,10 +33,11 @@ func ProgramFolders(rc profile.RunConfig, f host.Facts) []string {
 	return sensitive.Programs(f.Env["PATH"], f.Homes(), apart(rc, f))
 }
 
-// site is the table for this run.
+// site is the table for this run, without what is known to be not there.
 func (b *builder) site() sensitive.Site {
 	if b.found == nil {
 		found := site(b.rc, b.f)
+		found.Names = b.f.Names()
 		b.found = &found
 	}
 	return *b.found
@@ -45,14 +46,10 @@ func (b *builder) site() sensitive.Site {
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.
 func ResourceAt(p string, rc profile.RunConfig, f host.Facts) string { return site(rc, f).KeyAt(p) }
 
-// Holding returns, for host.Probe, the patterns of files that count only when they
-// hold a text.
-func Holding(rc profile.RunConfig, f host.Facts) map[string]string { return site(rc, f).Holding() }
-
 // Places is the table for one run, for those who check a box against it: the rows that
 // stand for anything here.
 func Places(rc profile.RunConfig, f host.Facts) []sensitive.Place {
-	return slices.DeleteFunc(site(rc, f).Places(f.Globs), func(p sensitive.Place) bool { return len(p.At) == 0 })
+	return slices.DeleteFunc(site(rc, f).Places(f.Match), func(p sensitive.Place) bool { return len(p.At) == 0 })
 }
 
 // projectRoots are the folders whose own secret files are hidden: what a

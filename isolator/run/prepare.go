@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -139,32 +140,27 @@ func (b *Prepared) look() (host.Facts, error) {
 		}
 		b.Program = filepath.Join("/usr/bin", filepath.Base(b.Spec.Entrypoint.Cmd)) // until it is known what makes the box
 	}
-	var more host.Request
-	for _, f := range b.features {
-		if f.Ask != nil {
-			if err := f.Ask(b.Run, &more); err != nil {
-				return none, err
-			}
-		}
+	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Ask }); err != nil {
+		return none, err
 	}
 	b.Argv = features.WithArgs(append([]string{b.Spec.Entrypoint.Cmd}, b.Spec.Entrypoint.Args...), b.Agents)
-	facts := host.Probe(b.request(more))
+	facts := host.Probe(b.request())
 	b.Spec = plan.Fitting(b.Spec, facts)
 	if b.Spec.GitDir == "rw" { // what its settings name is the box's, too
 		facts.Later = slices.DeleteFunc(facts.Later, func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
 	}
-	if path := replaced(b.Spec, facts.Paths); path != "" {
+	if path := replaced(b.Spec, facts); path != "" {
 		return facts, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was replaced while the sandbox was made", path), Hint: "run it again"}
 	}
 	return facts, nil
 }
 
-// request says what the planner and the features want to know about the host.
-func (b *Prepared) request(more host.Request) host.Request {
+// request says what is to be looked for on the host.
+func (b *Prepared) request() host.Request {
 	spec := b.Spec
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
 	seen := host.NewFolders()
-	paths, globs, startup, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
+	startup := plan.StartupPlaces(spec, who, seen.Names)
 	programs := b.OnPath(sensitive.Signs()...)
 	needed := func(sign string) bool {
 		if rest, ok := strings.CutPrefix(sign, "~/"); ok {
@@ -175,9 +171,9 @@ func (b *Prepared) request(more host.Request) host.Request {
 	}
 	return host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
-		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable,
+		Hide: spec.Hide, Writable: plan.WritableFolders(spec),
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: startup,
-		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
+		Display: spec.Clipboard, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
 		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap, Folders: seen,
 	}
 }
@@ -253,9 +249,9 @@ func programThere(c *caller.Caller, rc profile.RunConfig) string {
 
 // replaced returns a path of the profile that no longer leads where it led when the grants were
 // compared with what was allowed; "" when there is none.
-func replaced(rc profile.RunConfig, facts map[string]host.Path) string {
+func replaced(rc profile.RunConfig, facts host.Facts) string {
 	for path, real := range rc.Real {
-		if f, ok := facts[path]; ok && f.Real != "" && f.Real != real {
+		if at := facts.Look(path); at.Real != "" && cmp.Or(at.Link, at.Real) != real {
 			return path
 		}
 	}

@@ -258,19 +258,6 @@ func pathsOf(spots []Spot) []string {
 	return out
 }
 
-// Holding returns the patterns of files that count only when they hold a text.
-func (s Site) Holding() map[string]string {
-	out := map[string]string{}
-	for _, r := range table().resources {
-		if r.Holds != "" {
-			for _, p := range s.Expand(r) {
-				out[p.Path] = r.Holds
-			}
-		}
-	}
-	return out
-}
-
 // Place is a row of the table with the host paths it stands for in one run, whether
 // they exist or not.
 type Place struct {
@@ -278,16 +265,16 @@ type Place struct {
 	At []string
 }
 
-// Places returns the table for the run. globs is what patterns have matched. What a row
-// of the rest found in the path of another row is left to that one.
-func (s Site) Places(globs map[string][]string) []Place {
+// Places returns the table for the run. match says what a pattern matches of files that hold a text,
+// or of all. What a row of the rest found in the path of another row is left to that one.
+func (s Site) Places(match func(pattern, text string) []string) []Place {
 	var out []Place
 	var rest []int
 	for _, r := range table().resources {
 		if r.Rest {
 			rest = append(rest, len(out))
 		}
-		out = append(out, Place{r, s.PlacesOf(r, globs)})
+		out = append(out, Place{r, s.PlacesOf(r, match)})
 	}
 	for _, i := range rest {
 		out[i].At = slices.DeleteFunc(out[i].At, func(p string) bool {
@@ -301,12 +288,12 @@ func (s Site) Places(globs map[string][]string) []Place {
 
 // PlacesOf returns the host paths of one row by name: its paths, with patterns replaced
 // by what they matched, without its exceptions.
-func (s Site) PlacesOf(r Resource, globs map[string][]string) []string {
+func (s Site) PlacesOf(r Resource, match func(pattern, text string) []string) []string {
 	listed := s.Expand(r)
 	out := make([]string, 0, len(listed))
 	for _, p := range listed {
 		if p.Pattern {
-			out = append(out, globs[p.Path]...)
+			out = append(out, match(p.Path, r.Holds)...)
 		} else {
 			out = append(out, p.Path)
 		}

@@ -91,14 +91,14 @@ func lifted(when bool, why string) string {
 }
 
 func (c *checker) canon(p string) string {
-	if info, ok := c.Facts.Paths[p]; ok && info.Real != "" {
+	if info := c.Facts.Look(p); info.Real != "" {
 		return info.Real
 	}
 	return p
 }
 
 func (c *checker) place(p string) Place {
-	info := c.Facts.Paths[p]
+	info := c.Facts.Look(p)
 	return Place{Path: p, Kind: info.Kind, ID: info.ID}
 }
 

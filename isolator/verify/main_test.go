@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/box"
@@ -177,8 +176,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
 	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
-	paths, globs, startup, writable := plan.Asks(w.rc, who, "/bin/sh", files.Real, nil)
-	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: startup, Env: env})
+	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Hide: w.rc.Hide, Writable: plan.WritableFolders(w.rc), Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: plan.StartupPlaces(w.rc, who, nil), Env: env})
 	w.staged = plan.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)
@@ -192,7 +190,6 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 			w.t.Fatal(err)
 		}
 		at := filepath.Join(top, ".git")
-		w.facts.Paths[at] = host.Look(at)
 		w.staged.Repos = append(w.staged.Repos, plan.Repo{Dir: at, Binds: []plan.Bind{{Host: dir, Box: at, Write: true, Reason: "a clone"}}})
 	}
 	if len(w.rc.Noop.Rules) > 0 {

@@ -106,7 +106,7 @@ func (c *checker) git() []Check {
 	outside := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
 	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
 	for _, r := range c.Staged.Repos {
-		if at, known := c.Facts.Paths[r.Dir]; known && at.Kind.Seen() { // else the host has none
+		if at := c.Facts.Look(r.Dir); at.Kind.Seen() { // else the host has none
 			own.Places = append(own.Places, Place{Path: r.Dir, ID: at.ID})
 		}
 		pinned.Places = append(pinned.Places, Place{Path: r.Dir})

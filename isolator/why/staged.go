@@ -25,10 +25,10 @@ func (t *Table) staged(source string) (string, bool) {
 		if i < 0 {
 			return "", true
 		}
-		return t.box.Facts.Paths[t.box.Spec.Mounts[i].Source].Real, true
+		return t.box.Facts.Look(t.box.Spec.Mounts[i].Source).Real, true
 	}
 	if source == t.box.Assets.Kept && source != "" {
-		return t.box.Facts.Paths[t.box.Spec.Workdir].Real, true
+		return t.box.Facts.Look(t.box.Spec.Workdir).Real, true
 	}
 	if rest, ok := strings.CutPrefix(source, stage.DryMark+features.CloneOf); ok {
 		return t.box.Absolute(rest, "/"), true
@@ -43,7 +43,7 @@ func (t *Table) copied(at, rest string) bool {
 			return cloned(t.box.Agents, path, rest)
 		}
 	}
-	if t.box.Assets.Kept != "" && at == t.box.Facts.Paths[t.box.Spec.Workdir].Real {
+	if t.box.Assets.Kept != "" && at == t.box.Facts.Look(t.box.Spec.Workdir).Real {
 		link := func(c host.Child) bool { return c.Name == rest && c.Kind == host.Link }
 		return slices.Contains(t.box.Assets.KeptFiles, rest) || slices.ContainsFunc(t.box.Facts.Entries, link)
 	}
