@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
@@ -31,8 +32,9 @@ func (a *app) cmdChanges() *cobra.Command {
 		Short: "Look at the kept copies of past runs, apply what they changed, or drop them",
 		Long: "Look at the kept copies of past runs, apply what they changed, or drop them.\n\n" +
 			"A safe-rw mount works on a copy. With `inner run --keep` or [output] review = true the copy stays\n" +
-			"after the run. RUN is the id of a run, the beginning or the end of one; without it the latest is\n" +
-			"meant. A PATH is one that show prints, or an absolute one; a folder means all that is in it.\n\n" +
+			"after the run. RUN is the id of a run, or the beginning of one with the day, or its last six\n" +
+			"characters; without it the latest is meant. A PATH is one that show prints, or an absolute one (./20260102 for\n" +
+			"what could be a run); a folder means all that is in it.\n\n" +
 			"Only apply ever writes to an original. In a home of its own a box also has copies of files that its\n" +
 			"agent writes in the project (.claude/settings.local.json); list names those that changed, and show\n" +
 			"their path shows how.",
@@ -128,7 +130,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 				a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 				return nil
 			}
-			if named := len(args) > 1 || len(args) == 1 && !review.RunLike(args[0]); !named {
+			if len(args) == 0 || len(args) == 1 && runWord().MatchString(args[0]) {
 				list = a.withoutGit(list)
 			}
 			return a.printDiff(list)
@@ -206,18 +208,27 @@ func (a *app) discard(k *changes.Kept) error {
 	return nil
 }
 
-// findKept finds a kept run by its name.
+// runWord is a word that is a run and no path: the time in an id, the day at least, or the end of one.
+var runWord = lazy.Regexp(`^([0-9]{8}(-[0-9a-f-]*)?|[0-9a-f]{6})$`)
+
+// findKept finds a kept run by its name, or the latest one that is not damaged for "".
 func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error) {
-	k, known, err := review.Find(list, name)
+	if name == "" {
+		for _, k := range slices.Backward(list) {
+			if k.Damaged == nil {
+				return k, nil
+			}
+		}
+		return nil, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
+	}
+	k, err := byID(list, name, func(k *changes.Kept) string { return k.Record.Run })
 	switch {
 	case err != nil:
-		return nil, cli.Misuse(err)
-	case !known && name == "":
-		return nil, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
-	case !known:
+		return nil, err
+	case k == nil:
 		return nil, fault.Refuse(1, "inner changes list", "there is no kept copy of a run %q", name)
 	}
-	return k, nil
+	return *k, nil
 }
 
 // keptChanges reads [RUN] [PATH...].
@@ -226,20 +237,19 @@ func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error
 	if err != nil {
 		return nil, nil, err
 	}
-	name, named, err := review.Meant(list, args)
-	if err != nil {
-		return nil, nil, cli.Misuse(err)
+	name := ""
+	if len(args) > 0 && runWord().MatchString(args[0]) {
+		name, args = args[0], args[1:]
 	}
 	k, err := a.findKept(list, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	all, err := k.Compare()
-	if err != nil || len(named) == 0 {
-		return k, all, err
+	if err == nil && len(args) > 0 {
+		all, err = pick(k, all, args)
 	}
-	picked, err := pick(k, all, named)
-	return k, picked, err
+	return k, all, err
 }
 
 // pick returns the changes at and below the paths. Each must name one.

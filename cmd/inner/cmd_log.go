@@ -59,14 +59,14 @@ func (a *app) findRun(name string) (records.Record, error) {
 	return *r, nil
 }
 
-// byID is what has an id, or the only one whose id begins so; nil when there is none.
+// byID is what has an id, or the only one whose id begins or ends so; nil when there is none.
 func byID[T any](list []T, name string, id func(T) string) (*T, error) {
 	var found []*T
 	for i := range list {
 		switch it := id(list[i]); {
 		case it == name:
 			return &list[i], nil
-		case name != "" && strings.HasPrefix(it, name):
+		case name != "" && (strings.HasPrefix(it, name) || strings.HasSuffix(it, "-"+name)):
 			found = append(found, &list[i])
 		}
 	}

@@ -3,13 +3,11 @@ package review
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
@@ -49,79 +47,8 @@ func List(innerHome string) ([]*changes.Kept, error) {
 // second returns the beginning of an id, the time.
 func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
-// Find returns the kept run that name stands for: its id, the beginning or the
-// end of one, or the latest for "". known says whether any run was meant.
-func Find(list []*changes.Kept, name string) (k *changes.Kept, known bool, err error) {
-	if name == "" {
-		k = latest(list)
-		return k, k != nil, nil
-	}
-	var hits []string
-	for _, c := range list {
-		id := c.Record.Run
-		switch {
-		case id == name:
-			return c, true, nil
-		case strings.HasPrefix(id, name) || len(name) >= 3 && strings.HasSuffix(id, name):
-			hits, k = append(hits, id), c
-		}
-	}
-	if len(hits) > 1 {
-		return nil, true, fmt.Errorf("run %q is one of several: %s", name, strings.Join(hits, ", "))
-	}
-	return k, k != nil, nil
-}
-
-// latest returns the last run that is not damaged, or nil.
-func latest(list []*changes.Kept) *changes.Kept {
-	for _, k := range slices.Backward(list) {
-		if k.Damaged == nil {
-			return k
-		}
-	}
-	return nil
-}
-
 // Running reports whether the run still writes its copies.
 func Running(k *changes.Kept) bool { return k.Record.Ended == nil && owned.Alive(k.Dir) }
-
-// Meant reads [RUN] [PATH...]: a first word that is no run is a path of the latest one, whose
-// name is "".
-func Meant(list []*changes.Kept, words []string) (run string, named []string, err error) {
-	if len(words) == 0 {
-		return "", nil, nil
-	}
-	first := words[0]
-	_, known, _ := Find(list, first)
-	switch like := RunLike(first); {
-	case !known && !like:
-		return "", words, nil
-	case !like && isChange(list, first):
-		return "", nil, fmt.Errorf("%q is a run and a path of the latest one: write the whole id, or %q", first, "./"+first)
-	}
-	return first, words[1:], nil
-}
-
-// RunLike reports whether a word looks like the id of a run, so that the id of one that is gone
-// is not taken for a path.
-func RunLike(word string) bool {
-	_, err := time.Parse("20060102-150405", word[:min(len(word), 15)])
-	return err == nil
-}
-
-// isChange reports whether the latest run changed something at a path.
-func isChange(list []*changes.Kept, path string) bool {
-	k, _, _ := Find(list, "")
-	if k == nil {
-		return false
-	}
-	all, err := k.Compare()
-	if err != nil {
-		return false
-	}
-	_, missing := At(k, all, []string{path})
-	return missing == ""
-}
 
 // At returns those of the changes that are at or below the paths. Each path must name one;
 // missing is the first that does not.

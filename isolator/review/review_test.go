@@ -312,30 +312,7 @@ func TestLatest(t *testing.T) {
 	if err != nil || len(list) != 4 {
 		t.Fatalf("%d kept, %v", len(list), err)
 	}
-	if k, _, err := Find(list, ""); err != nil || k.Record.Run != "20260102-030405-cccccc" {
-		t.Errorf("the latest is %q, %v", k.Record.Run, err)
-	}
-}
-
-func TestFind(t *testing.T) {
-	var list []*changes.Kept
-	for _, id := range []string{"20260101-000000-aaaaaa", "20260102-000000-bbbbbb", "20260102-000001-cccccc"} {
-		list = append(list, &changes.Kept{Record: changes.Record{Run: id}})
-	}
-	for name, want := range map[string]string{
-		"": "20260102-000001-cccccc", "20260101": "20260101-000000-aaaaaa", "bbbbbb": "20260102-000000-bbbbbb", "20260102-000000-bbbbbb": "20260102-000000-bbbbbb",
-		"20260102": "several", "main.go": "none", "b": "none",
-	} {
-		k, known, err := Find(list, name)
-		got := "none"
-		switch {
-		case err != nil:
-			got = "several"
-		case known:
-			got = k.Record.Run
-		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", name, got, want)
-		}
+	if k := list[3]; k.Record.Run != "20260102-030405-cccccc" {
+		t.Errorf("the latest is %q", k.Record.Run)
 	}
 }
