@@ -17,7 +17,7 @@ func shellWithHistory(run *Run) error {
 	if !run.Facts.Terminal || !run.Mode.Made() {
 		return nil
 	}
-	sh, err := run.Folder.History(run.Spec.Entrypoint, run.LookupEnv)
+	sh, err := run.Folder.History(run.Spec.Entrypoint)
 	if err != nil {
 		return err
 	}
