@@ -19,8 +19,7 @@ const (
 	BoxSSH       = BoxDir + "/ssh_config"      // where the system has no such file
 	BoxConf      = BoxDir + "/containers.conf" // settings of podman, see containers.conf(5)
 
-	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home
-	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has
+	BoxCaches = BoxDir + "/caches" // caches that have no place in the home
 
 	BoxBus     = BoxDir + "/bus" // the session bus, filtered
 	BoxWayland = BoxDir + "/wayland"

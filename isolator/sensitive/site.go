@@ -39,14 +39,13 @@ type Run struct {
 // Site is the table for one run.
 type Site struct {
 	Run
-	values  map[string][]string // of the variables that the table knows and that are set: absolute paths
-	moved   []Moved             // those of the table of which a variable is set
-	folders map[string]*folder  // see folder
+	values map[string][]string // of the variables that the table knows and that are set: absolute paths
+	moved  []Moved             // those of the table of which a variable is set
 }
 
 // NewSite finds out where the table's places are in a run.
 func NewSite(run Run) Site {
-	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}}
+	s := Site{Run: run, values: map[string][]string{}}
 	for _, name := range table().variables {
 		if at := s.variablePaths(name); at != nil {
 			s.values[name] = at
@@ -166,17 +165,13 @@ func kernels(p string) bool {
 
 // expand returns what paths of the table stand for. There are two
 // homes when $HOME is not the one of the password file: the secrets are in either.
-func (s *Site) expand(paths []string) []Spot {
-	var homes []*folder
-	for _, h := range s.Homes {
-		homes = append(homes, s.folder(h))
-	}
+func (s *Site) expand(places []string) []Spot {
 	var out []Spot // of most rows nothing is there
-	for _, p := range paths {
+	for _, p := range places {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			for _, h := range homes {
-				if h.mayHold(rest) {
-					out = append(out, under(h.path, rest))
+			for _, h := range s.Homes {
+				if s.mayHold(h, rest) {
+					out = append(out, under(h, rest))
 				}
 			}
 			out = append(out, s.elsewhere(p)...)
@@ -199,6 +194,26 @@ func (s *Site) expand(paths []string) []Spot {
 	return out
 }
 
+// mayHold reports whether a place below a folder may be there. A home holds a few dozen of the two
+// thousand places of the table, and most of the others lie in a few folders: what these hold tells
+// sooner than asking for each place.
+func (s *Site) mayHold(dir, rest string) bool {
+	for s.Names != nil {
+		name, more, deeper := strings.Cut(rest, "/")
+		if IsPattern(name) || name == "" {
+			return true
+		}
+		if names, known := s.Names(dir); known && !names[strings.ToLower(name)] {
+			return false
+		}
+		if !deeper || !slices.Contains([]string{".config", ".cache", ".local", "share", "state"}, name) {
+			return true
+		}
+		dir, rest = paths.Join(dir, name), more
+	}
+	return true
+}
+
 // elsewhere returns where variables have moved a path of the home.
 func (s *Site) elsewhere(p string) []Spot {
 	var out []Spot
@@ -210,7 +225,7 @@ func (s *Site) elsewhere(p string) []Spot {
 		for _, by := range m.By {
 			name, tail, _ := variableOf(by)
 			for _, v := range s.values[name] {
-				if !s.folder(v).mayHold(strings.Trim(tail+rest, "/")) {
+				if !s.mayHold(v, strings.Trim(tail+rest, "/")) {
 					continue
 				}
 				to := under(v, strings.Trim(tail+rest, "/"))
