@@ -26,8 +26,8 @@ type Grant struct {
 	Items    []Item `json:"items,omitempty"`
 	From     string `json:"from,omitempty"` // where it is written; not in the list that Grants returns
 
-	Key   string `json:"-"` // what sort of thing of its kind, the same in every version of inner
-	Words string `json:"-"` // Text without the items
+	Key   string `json:"key,omitempty"`   // what sort of thing of its kind, the same in every version of inner
+	Words string `json:"words,omitempty"` // Text without the items
 }
 
 // Item is one of the things that a grant is about.
@@ -36,7 +36,7 @@ type Item struct {
 	Path string `json:"path,omitempty"` // of something on the host: its real path
 	At   string `json:"at,omitempty"`   // where that is in the box, when it is elsewhere
 	Far  bool   `json:"far,omitempty"`  // of a grant that is not Far as a whole
-	ID   string `json:"-"`              // what it is by, when Text is not it
+	ID   string `json:"id,omitempty"`   // what it is by, when Text is not it
 
 	// Own marks what the user's own config.toml, and not the profile, asks for. It is
 	// shown, and neither recorded nor compared.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/profile"
 )
 
 // schema is the version of the files this package writes. A file of a later
@@ -154,7 +154,10 @@ func (s Store) forget(root string) error {
 }
 
 func (s Store) write(r *ProjectRecord) error {
-	data, err := json.MarshalIndent(toDisk(r), "", "  ")
+	r.Schema = schema
+	_ = texts(reflect.ValueOf(r), encode)
+	data, err := json.MarshalIndent(r, "", "  ")
+	_ = texts(reflect.ValueOf(r), decode)
 	if err != nil {
 		return err
 	}
@@ -200,15 +203,17 @@ func load(path string) (*ProjectRecord, error) {
 	case err != nil:
 		return nil, &Damaged{path, unwrapPath(err)}
 	}
-	var d diskProject
-	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, &Damaged{path, err}
+	var r ProjectRecord
+	if err = json.Unmarshal(data, &r); err == nil {
+		err = texts(reflect.ValueOf(&r), decode)
 	}
-	r, err := d.record()
+	if err == nil {
+		err = r.valid()
+	}
 	if err != nil {
 		return nil, &Damaged{path, err}
 	}
-	return r, nil
+	return &r, nil
 }
 
 // readOwn reads a file that only its owner, who is the caller or root, can write.
@@ -239,173 +244,90 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// text is a string that survives JSON whatever its bytes: paths need not be
-// UTF-8, and JSON would silently replace what is not.
-type text string
-
+// hexPrefix begins a text that JSON cannot hold as it is: paths need not be UTF-8, and JSON would
+// silently replace what is not.
 const hexPrefix = "hex:"
 
-// MarshalText writes the string itself, or hex: and its bytes in hexadecimal
-// when it is not UTF-8 or could be taken for such.
-func (t text) MarshalText() ([]byte, error) {
-	if s := string(t); !utf8.ValidString(s) || strings.HasPrefix(s, hexPrefix) {
-		return []byte(hexPrefix + hex.EncodeToString([]byte(s))), nil
+// encode writes a text that is not UTF-8, or could be taken for such, in hexadecimal.
+func encode(s string) (string, error) {
+	if !utf8.ValidString(s) || strings.HasPrefix(s, hexPrefix) {
+		return hexPrefix + hex.EncodeToString([]byte(s)), nil
 	}
-	return []byte(t), nil
+	return s, nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
-func (t *text) UnmarshalText(b []byte) error {
-	s := string(b)
-	if !strings.HasPrefix(s, hexPrefix) {
-		*t = text(s)
-		return nil
+func decode(s string) (string, error) {
+	rest, is := strings.CutPrefix(s, hexPrefix)
+	if !is {
+		return s, nil
 	}
-	raw, err := hex.DecodeString(s[len(hexPrefix):])
-	*t = text(raw)
+	raw, err := hex.DecodeString(rest)
+	return string(raw), err
+}
+
+// texts has each text of a record written in another way.
+func texts(v reflect.Value, as func(string) (string, error)) (err error) {
+	switch v.Kind() {
+	case reflect.String:
+		var s string
+		s, err = as(v.String())
+		v.SetString(s)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			err = texts(v.Elem(), as)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			err = errors.Join(err, texts(v.Index(i), as))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type() != reflect.TypeFor[time.Time]() {
+				err = errors.Join(err, texts(v.Field(i), as))
+			}
+		}
+	}
 	return err
 }
 
-// The forms of the records on disk.
-type (
-	diskProject struct {
-		Schema   int           `json:"schema"`
-		Root     text          `json:"root"`
-		Entered  time.Time     `json:"entered"`
-		Config   *diskProfile  `json:"config,omitempty"`
-		Profiles []diskProfile `json:"profiles,omitempty"`
-	}
-	diskProfile struct {
-		Path     text        `json:"path"`
-		Name     text        `json:"name"`
-		Decision State       `json:"decision"`
-		When     time.Time   `json:"when"`
-		Files    []diskFile  `json:"files,omitempty"`
-		Commands []text      `json:"commands,omitempty"`
-		ShimWhen string      `json:"shim_when,omitempty"`
-		Yields   []text      `json:"yields,omitempty"`
-		Grants   []diskGrant `json:"grants,omitempty"`
-		Prefix   text        `json:"prefix,omitempty"`
-	}
-	diskFile struct {
-		Path   text   `json:"path"`
-		Digest string `json:"sha256"`
-	}
-	diskGrant struct {
-		Kind     string     `json:"kind"`
-		Key      text       `json:"key"`
-		Text     text       `json:"text"`
-		Words    text       `json:"words,omitempty"`
-		Tightens bool       `json:"tightens,omitempty"`
-		Items    []diskItem `json:"items,omitempty"`
-	}
-	diskItem struct {
-		Text text `json:"text"`
-		Path text `json:"path,omitempty"`
-		At   text `json:"at,omitempty"`
-		ID   text `json:"id,omitempty"`
-	}
-)
-
-func toDisk(r *ProjectRecord) diskProject {
-	d := diskProject{Schema: schema, Root: text(r.Root), Entered: r.Entered}
-	if r.Config != nil {
-		c := toDiskProfile(*r.Config)
-		d.Config = &c
-	}
-	for _, p := range r.Profiles {
-		d.Profiles = append(d.Profiles, toDiskProfile(p))
-	}
-	return d
-}
-
-func toDiskProfile(p ProfileRecord) diskProfile {
-	d := diskProfile{
-		Path: text(p.Path), Name: text(p.Name), Decision: p.Decision, When: p.When, ShimWhen: p.ShimWhen, Prefix: text(p.Prefix),
-		Files:    each(p.Files, func(f FileRecord) diskFile { return diskFile{text(f.Path), f.Digest} }),
-		Commands: each(p.Commands, convert[text]), Yields: each(p.Yields, convert[text]),
-	}
-	for _, g := range p.Grants {
-		dg := diskGrant{g.Kind, text(g.Key), text(g.Text), text(g.Words), g.Tightens, nil}
-		for _, it := range g.Items {
-			if !it.Own {
-				dg.Items = append(dg.Items, diskItem{text(it.Text), text(it.Path), text(it.At), text(it.ID)})
-			}
-		}
-		if len(dg.Items) > 0 || len(g.Items) == 0 {
-			d.Grants = append(d.Grants, dg)
-		}
-	}
-	return d
-}
-
-func convert[To, From ~string](s From) To { return To(s) }
-
-// each is a list made of another one, item by item; nil of an empty one.
-func each[T, U any](list []T, f func(T) U) []U {
-	var out []U
-	for _, x := range list {
-		out = append(out, f(x))
-	}
-	return out
-}
-
-// record checks what was read as far as decisions depend on it.
-func (d diskProject) record() (*ProjectRecord, error) {
+// valid says what is wrong with a record that was read, as far as decisions depend on it. The
+// grants of version 1 are taken out.
+func (r *ProjectRecord) valid() error {
 	switch {
-	case d.Schema > schema:
-		return nil, fmt.Errorf("written by a newer inner (schema %d, this one knows %d)", d.Schema, schema)
-	case d.Schema != schema && d.Schema != 1:
-		return nil, fmt.Errorf("schema %d is not known", d.Schema)
-	case !filepath.IsAbs(string(d.Root)):
-		return nil, fmt.Errorf("root %q is not an absolute path", string(d.Root))
+	case r.Schema > schema:
+		return fmt.Errorf("written by a newer inner (schema %d, this one knows %d)", r.Schema, schema)
+	case r.Schema != schema && r.Schema != 1:
+		return fmt.Errorf("schema %d is not known", r.Schema)
+	case !filepath.IsAbs(r.Root):
+		return fmt.Errorf("root %q is not an absolute path", r.Root)
 	}
-	r := &ProjectRecord{Root: string(d.Root), Entered: d.Entered}
-	if d.Config != nil {
-		c, err := d.Config.record()
-		if err != nil {
-			return nil, err
+	for i := range r.Profiles {
+		if r.Schema == 1 {
+			r.Profiles[i].Grants = nil
 		}
-		r.Config = &c
+		if err := r.Profiles[i].valid(); err != nil {
+			return err
+		}
 	}
-	for _, p := range d.Profiles {
-		if d.Schema == 1 {
-			p.Grants = nil
-		}
-		rec, err := p.record()
-		if err != nil {
-			return nil, err
-		}
-		r.Profiles = append(r.Profiles, rec)
+	if r.Config != nil {
+		return r.Config.valid()
 	}
-	return r, nil
+	return nil
 }
 
-func (d diskProfile) record() (ProfileRecord, error) {
-	p := ProfileRecord{
-		Path: string(d.Path), Name: string(d.Name), Decision: d.Decision, When: d.When, ShimWhen: d.ShimWhen, Prefix: string(d.Prefix),
-		Files:    each(d.Files, func(f diskFile) FileRecord { return FileRecord{string(f.Path), f.Digest} }),
-		Commands: each(d.Commands, convert[string]), Yields: each(d.Yields, convert[string]),
-		Grants: each(d.Grants, func(g diskGrant) profile.Grant {
-			return profile.Grant{Kind: g.Kind, Key: string(g.Key), Text: string(g.Text), Words: string(g.Words), Tightens: g.Tightens, Items: each(g.Items, diskItem.item)}
-		}),
-	}
+func (p *ProfileRecord) valid() error {
 	for _, f := range p.Files {
 		if len(f.Digest) != sha256.Size*2 {
-			return p, fmt.Errorf("profile %q: %q is not a digest", p.Path, f.Digest)
+			return fmt.Errorf("profile %q: %q is not a digest", p.Path, f.Digest)
 		}
 	}
 	switch {
 	case !filepath.IsAbs(p.Path):
-		return p, fmt.Errorf("profile %q is not an absolute path", p.Path)
+		return fmt.Errorf("profile %q is not an absolute path", p.Path)
 	case p.Decision != Allowed && p.Decision != Denied:
-		return p, fmt.Errorf("profile %q: decision %q is not known", p.Path, p.Decision)
+		return fmt.Errorf("profile %q: decision %q is not known", p.Path, p.Decision)
 	case p.Decision == Allowed && len(p.Files) == 0:
-		return p, fmt.Errorf("profile %q: allowed, and no file is named", p.Path)
+		return fmt.Errorf("profile %q: allowed, and no file is named", p.Path)
 	}
-	return p, nil
-}
-
-func (it diskItem) item() profile.Item {
-	return profile.Item{Text: string(it.Text), Path: string(it.Path), At: string(it.At), ID: string(it.ID)}
+	return nil
 }

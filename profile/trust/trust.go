@@ -63,37 +63,41 @@ type Verdict struct {
 
 // ProjectRecord is all that is remembered about one project.
 type ProjectRecord struct {
-	Root     string
-	Entered  time.Time       // when the user was first seen in it
-	Config   *ProfileRecord  // the project's config.toml, nil when it was never decided on
-	Profiles []ProfileRecord // sorted by path
+	Schema   int             `json:"schema"`
+	Root     string          `json:"root"`
+	Entered  time.Time       `json:"entered"`            // when the user was first seen in it
+	Config   *ProfileRecord  `json:"config,omitempty"`   // the project's config.toml, nil when it was never decided on
+	Profiles []ProfileRecord `json:"profiles,omitempty"` // sorted by path
 	// Of is the record of the same folder in the main worktree, where Root is a linked
-	// worktree of git (see Store.For). What it allows holds for the same bytes here. It
-	// is not part of what is stored.
-	Of *ProjectRecord
+	// worktree of git (see Store.For), with the paths that its files have here. What it
+	// allows holds for the same bytes here.
+	Of *ProjectRecord `json:"-"`
 	// FromMain is set when Root has no .inner and that of the main worktree is in force.
-	FromMain bool
+	FromMain bool `json:"-"`
 }
 
 // ProfileRecord is what is remembered about one profile, or one config.toml.
 // Files, Commands, Grants and ShimWhen are those of the last allowed version;
 // they survive a deny, so that what was guarded stays guarded.
 type ProfileRecord struct {
-	Path     string
-	Name     string
-	Decision State // Allowed or Denied
-	Files    []FileRecord
-	Commands []string
-	ShimWhen string          // [shim] when
-	Grants   []profile.Grant // none in a record of an older inner, which kept no real paths
-	Yields   []string        // words it claims, which the user gave to another profile
-	Prefix   string          // of [trust] prefixes, which allowed it without a question; "" for an answer
-	When     time.Time       // of the decision
+	Path     string          `json:"path"`
+	Name     string          `json:"name"`
+	Decision State           `json:"decision"` // Allowed or Denied
+	When     time.Time       `json:"when"`     // of the decision
+	Files    []FileRecord    `json:"files,omitempty"`
+	Commands []string        `json:"commands,omitempty"`
+	ShimWhen string          `json:"shim_when,omitempty"` // [shim] when
+	Yields   []string        `json:"yields,omitempty"`    // words it claims, which the user gave to another profile
+	Grants   []profile.Grant `json:"grants,omitempty"`    // none in a record of an older inner, which kept no real paths
+	Prefix   string          `json:"prefix,omitempty"`    // of [trust] prefixes, which allowed it without a question; "" for an answer
 }
 
 // FileRecord is one allowed file: its absolute path and the hex sha256 of its
 // content.
-type FileRecord struct{ Path, Digest string }
+type FileRecord struct {
+	Path   string `json:"path"`
+	Digest string `json:"sha256"`
+}
 
 // Approval is what the user says yes to, as it was read and shown.
 type Approval struct {
@@ -115,7 +119,7 @@ func (r *ProjectRecord) Profile(path string) *ProfileRecord {
 	if own := r.own(path); own != nil || r == nil {
 		return own
 	}
-	return r.Of.Profile(r.inMain(path))
+	return r.Of.own(path)
 }
 
 // own is Profile without the main worktree.
@@ -158,24 +162,44 @@ func (r *ProjectRecord) All() []ProfileRecord {
 // profile's own bytes goes before any other.
 func (r *ProjectRecord) Approving(p *profile.Profile) (rec *ProfileRecord, root string) {
 	digest := p.Files[0].Digest
-	for path := p.Path; r != nil; r, path = r.Of, r.inMain(path) {
+	for path := p.Path; r != nil; r = r.Of {
 		q := r.own(path)
-		if q == nil || !q.WasApproved() {
-			continue
-		}
-		if rec == nil || q.Files[0].Digest == digest && rec.Files[0].Digest != digest {
+		if q != nil && q.WasApproved() && (rec == nil || q.Files[0].Digest == digest && rec.Files[0].Digest != digest) {
 			rec, root = q, r.Root
+		}
+		if r.Of != nil && !r.FromMain { // also one of the main worktree, behind a .inner here
+			path = moved(path, r.Of.Root, r.Root)
 		}
 	}
 	return rec, root
 }
 
-// inMain is the path that a path of a worktree stands for in the main one.
-func (r *ProjectRecord) inMain(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(r.Root, "/")+"/"); ok && r.Of != nil && !r.FromMain {
-		return filepath.Join(r.Of.Root, rest)
+// moved is what a path below one root is below another; another path stays.
+func moved(path, from, to string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(from, "/")+"/"); ok {
+		return filepath.Join(to, rest)
 	}
 	return path
+}
+
+// seenFrom is the record of a main worktree with the paths that its files have in a linked one.
+func (r *ProjectRecord) seenFrom(root string) *ProjectRecord {
+	here := func(p ProfileRecord) ProfileRecord {
+		p.Path, p.Files = moved(p.Path, r.Root, root), slices.Clone(p.Files)
+		for i, f := range p.Files {
+			p.Files[i].Path = moved(f.Path, r.Root, root)
+		}
+		return p
+	}
+	out := &ProjectRecord{Root: r.Root, Entered: r.Entered}
+	if r.Config != nil {
+		c := here(*r.Config)
+		out.Config = &c
+	}
+	for _, p := range r.Profiles {
+		out.Profiles = append(out.Profiles, here(p))
+	}
+	return out
 }
 
 // Check judges a profile against the record, which may be nil. Only local
@@ -193,11 +217,7 @@ func (r *ProjectRecord) check(path string, config *profile.File, now []FileRecor
 	if r == nil || r.Of == nil || own.State == Allowed || own.State == Denied {
 		return own
 	}
-	files, conf := r.filesInMain(now), config
-	if config != nil {
-		conf = &profile.File{Path: r.inMain(config.Path), Digest: config.Digest}
-	}
-	return r.fromMain(own, r.Of.check(r.inMain(path), conf, files))
+	return r.fromMain(own, r.Of.checkOwn(path, config, now))
 }
 
 // fromMain is what counts of the two answers of a worktree and of the main one: what was
@@ -207,18 +227,7 @@ func (r *ProjectRecord) fromMain(own, main Verdict) Verdict {
 		return own
 	}
 	main.Of = r.Of.Root
-	if rest, ok := strings.CutPrefix(main.File, r.Of.Root+"/"); ok && !r.FromMain {
-		main.File = filepath.Join(r.Root, rest)
-	}
 	return main
-}
-
-func (r *ProjectRecord) filesInMain(files []FileRecord) []FileRecord {
-	out := make([]FileRecord, len(files))
-	for i, f := range files {
-		out[i] = FileRecord{r.inMain(f.Path), f.Digest}
-	}
-	return out
 }
 
 func (r *ProjectRecord) checkOwn(path string, config *profile.File, now []FileRecord) Verdict {
@@ -246,9 +255,9 @@ func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
 	case config == nil && own.State != Allowed:
 		return own
 	case config == nil:
-		return r.Of.CheckConfig(nil)
+		return r.Of.checkOwnConfig(nil)
 	}
-	return r.fromMain(own, r.Of.CheckConfig(&profile.File{Path: r.inMain(config.Path), Digest: config.Digest}))
+	return r.fromMain(own, r.Of.checkOwnConfig(config))
 }
 
 func (r *ProjectRecord) checkOwnConfig(config *profile.File) Verdict {
@@ -349,7 +358,9 @@ func (s Store) For(p *profile.Project) (*ProjectRecord, error) {
 	if own == nil {
 		own = &ProjectRecord{Root: p.Root}
 	}
-	own.Of, own.FromMain = main, p.FromMain()
+	if own.Of, own.FromMain = main, p.FromMain(); !own.FromMain {
+		own.Of = main.seenFrom(p.Root)
+	}
 	return own, nil
 }
 
@@ -383,10 +394,22 @@ func (s Store) Allow(root string, a Approval) error {
 		}
 		r.set(ProfileRecord{
 			Path: p.Path, Name: p.Name, Decision: Allowed, When: now, Files: files,
-			Commands: p.Commands(), ShimWhen: p.When(), Grants: a.Grants, Yields: a.Yields, Prefix: a.Prefix,
+			Commands: p.Commands(), ShimWhen: p.When(), Grants: recorded(a.Grants), Yields: a.Yields, Prefix: a.Prefix,
 		})
 		return nil
 	})
+}
+
+// recorded are grants as far as the profile asks for them: what is the user's own is left out.
+func recorded(grants []profile.Grant) (out []profile.Grant) {
+	for _, g := range grants {
+		none := len(g.Items) == 0
+		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it profile.Item) bool { return it.Own })
+		if none || len(g.Items) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // Yield records that an allowed profile, which claims the word, gives way to another

@@ -167,6 +167,7 @@ func TestRecord(t *testing.T) {
 	must(t, s.Allow(root, Approval{Profile: local(file(path, "p")), Grants: grants, Config: &conf, ConfigCommands: []string{"claude", "hex:zz"}}))
 	must(t, s.Deny(root, root+"/.inner/profiles/a.toml"))
 	want := []ProjectRecord{{
+		Schema:  schema,
 		Root:    root,
 		Entered: entered.Entered,
 		Config: &ProfileRecord{
