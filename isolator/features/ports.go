@@ -8,89 +8,52 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/profile"
 )
 
 // ports are the ports of one run.
 type ports struct {
-	rc     profile.RunConfig
-	opened []net.Listener // for rc.Publish, in its order
+	opened []net.Listener // for Spec.Publish, in its order
 
 	mu     sync.Mutex
 	dial   func(context.Context, uint16) (net.Conn, error) // into the box
 	failed []string                                        // one line for each port
 }
 
-// openPorts listens on what the profile publishes. A port that is taken is no
-// run: its connections would go to somebody else.
+// openPorts listens on what the profile publishes. Where another program has a port, the box gets a
+// free one, and the person is told which.
 func openPorts(run *Run) (*ports, error) {
-	p := &ports{rc: run.Spec}
+	p := new(ports)
 	run.Undo(func() {
 		for _, l := range p.opened {
 			l.Close()
 		}
 	})
-	for _, port := range run.Spec.Publish {
+	run.Spec.Publish = slices.Clone(run.Spec.Publish) // it may be the profile's own
+	for i := range run.Spec.Publish {
+		port := &run.Spec.Publish[i]
 		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port.Host))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			if l, err = net.Listen("tcp4", "127.0.0.1:0"); err == nil {
+				free := l.Addr().(*net.TCPAddr).Port
+				run.Say("port %d of this computer is taken: port %d of the box is at 127.0.0.1:%d", port.Host, port.Box, free)
+				port.Host = uint16(free)
+			}
+		}
 		if err != nil {
-			return p, p.taken(port, err)
+			return p, fault.Refuse(125, fmt.Sprintf(`publish = ["%d:%d"] takes another port of this computer`, port.Host%1000+8000, port.Box),
+				"profile %q publishes port %d (%s:%d), which is unavailable: %v", run.Spec.Name, port.Host, filepath.Base(port.File), port.Line, err)
 		}
 		p.opened = append(p.opened, l)
 	}
 	return p, nil
-}
-
-// taken says why a port cannot be published.
-func (p *ports) taken(port profile.Port, err error) error {
-	r := &fault.Refusal{
-		Code: 125, Hint: fmt.Sprintf(`publish = ["%d:%d"] takes another port of this computer`, port.Host%1000+8000, port.Box),
-		Msg: fmt.Sprintf("profile %q publishes port %d (%s:%d), which is unavailable: %v", p.rc.Name, port.Host, filepath.Base(port.File), port.Line, err),
-	}
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		r.Msg = fmt.Sprintf("profile %q publishes port %d (%s:%d), which is taken", p.rc.Name, port.Host, filepath.Base(port.File), port.Line)
-		if who := listener(port.Host); who != "" {
-			r.Msg += " by " + who
-		}
-	case errors.Is(err, syscall.EACCES):
-		r.Msg = fmt.Sprintf("profile %q publishes port %d (%s:%d), and the ports below 1024 of this computer are for root", p.rc.Name, port.Host, filepath.Base(port.File), port.Line)
-	}
-	return r
-}
-
-// listener names the process that listens on a TCP port, as far as it can be
-// seen, or "".
-func listener(port uint16) string {
-	sockets := launch.Listening(port)
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		fds, _ := os.ReadDir(filepath.Join("/proc", e.Name(), "fd"))
-		for _, fd := range fds {
-			link, err := os.Readlink(filepath.Join("/proc", e.Name(), "fd", fd.Name()))
-			if err != nil || !slices.Contains(sockets, link) {
-				continue
-			}
-			comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
-			return fmt.Sprintf("process %d (%s)", pid, strings.TrimSpace(string(comm)))
-		}
-	}
-	return ""
 }
 
 // host returns what connects to a port of this computer's loopback.

@@ -104,22 +104,21 @@ func (r *Refusals) Close() map[uint16]int {
 	r.packets.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.counts, func(port uint16, _ int) bool { return len(Listening(port)) == 0 })
+	maps.DeleteFunc(r.counts, func(port uint16, _ int) bool { return !listening(port) })
 	return r.counts
 }
 
-// Listening are the sockets that listen on a TCP port of the network that we are in, as /proc/PID/fd
-// names them. proc_pid_net(5), tcp: the second field is the address, the fourth the state (0A listens),
-// the tenth the inode.
-func Listening(port uint16) (sockets []string) {
+// listening reports whether something listens on a TCP port of the network that we are in.
+// proc_pid_net(5), tcp: the second field is the address, the fourth the state (0A listens).
+func listening(port uint16) bool {
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		data, _ := os.ReadFile(table) // a kernel without IPv6 has one of them
 		for line := range strings.Lines(string(data)) {
 			f := strings.Fields(line)
-			if len(f) > 9 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
-				sockets = append(sockets, "socket:["+f[9]+"]")
+			if len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				return true
 			}
 		}
 	}
-	return sockets
+	return false
 }
