@@ -76,9 +76,6 @@ for goal; do
 		want setpriv util-linux
 		want git git
 		want newuidmap uidmap
-		want xdg-dbus-proxy xdg-dbus-proxy
-		want dbus-daemon dbus-daemon
-		want dbus-send dbus-bin
 		# The race detector is the one thing here that needs a C compiler.
 		want gcc gcc
 		[ -e /usr/include/stdlib.h ] || want_always libc6-dev

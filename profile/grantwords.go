@@ -166,8 +166,6 @@ func (g *granter) network(rc *RunConfig) {
 func explained(key string) string {
 	more := map[string]string{
 		"docker-socket": "a way out of the box", "podman-socket": "a way out of the box",
-		"notifications":  "can show notifications on your desktop",
-		"secret-service": "can read and change every password in your keyring that is unlocked",
 		"session-bus":    "can start programs outside the box",
 		"project-config": "can change what editors and agents run on your machine",
 		"nested-user-ns": "can make containers and user namespaces: more of the kernel is within reach",

@@ -138,15 +138,12 @@ func LayerWords() []string { return []string{"no-seccomp", "no-landlock", "host-
 // user declares.
 func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
 
-// AllowKeys returns the keys [sandbox] allow takes: the nine of the manual, two
-// that show a part of the session bus, three that switch a layer off, and one for every other group of
-// resources that is hidden by default.
+// AllowKeys returns the keys [sandbox] allow takes: the nine of the manual, three that
+// switch a layer off, and one for every other group of resources that is hidden by default.
 func AllowKeys() []string {
 	return []string{
 		"ssh-keys", "git-credentials", "gpg-keys", "docker-socket", "podman-socket",
 		"nested-user-ns", "netrc", "bash-history", "zsh-history",
-
-		"notifications", "secret-service",
 
 		"no-seccomp", "no-landlock", "host-proc",
 

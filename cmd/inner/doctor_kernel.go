@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/picture"
@@ -26,7 +25,6 @@ func kernelFindings() []finding {
 		list = append(list, ok("seccomp", "system calls can be filtered"))
 	}
 	list = append(list, landlockFinding(host.LandlockABI()))
-	list = append(list, busFinding(host.FindBus(environ())))
 	n := host.ProbeNested(os.Getuid(), os.Getgid())
 	_, noPodman := exec.LookPath("podman")
 	switch {
@@ -51,22 +49,4 @@ func landlockFinding(abi int) finding {
 	default:
 		return warning(name, fix, "this kernel has none: FIFOs in a visible home can be written, and with the network abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start")
 	}
-}
-
-// busFinding says whether boxes can have a part of the session bus.
-func busFinding(b host.Bus) finding {
-	if b.Why != "" { // nor did anybody ask
-		return absent("bus", b.Fix, "profiles with allow = [\"notifications\"] or [\"secret-service\"] do not start: %s", b.Why)
-	}
-	return ok("bus", "the session bus can be filtered (allow = [\"notifications\"], [\"secret-service\"])")
-}
-
-func environ() map[string]string {
-	env := map[string]string{}
-	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			env[k] = v
-		}
-	}
-	return env
 }

@@ -131,7 +131,7 @@ workdir = "~"
 T
 profile session <<'T'
 [sandbox]
-allow = ["notifications", "secret-service"]
+allow = ["ssh-agent"]
 devices = ["fuse"]
 [output]
 record = true

@@ -21,7 +21,6 @@ const (
 
 	BoxCaches = BoxDir + "/caches" // caches that have no place in the home
 
-	BoxBus     = BoxDir + "/bus" // the session bus, filtered
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"
 	BoxCookie  = BoxDir + "/xauthority"

@@ -61,7 +61,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), nested(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
+		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), reach(), network(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }

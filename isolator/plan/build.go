@@ -109,7 +109,7 @@ func (b *builder) order() []func() error {
 		b.emptyPlaces, b.nestedPlaces, // 3
 		b.homeFolder, b.programsOnPath, // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
-		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
+		b.staged, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                              // 7
 		b.hide, b.seal, b.followed, b.landlock, // 8
 		b.program, b.homePoints, b.inCaches, b.pathNames, // what depends on all of that

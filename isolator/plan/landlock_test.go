@@ -63,7 +63,7 @@ func TestLandlockAsked(t *testing.T) {
 // TestLandlockWritable: what is meant to be written, once; not what is there to
 // hide something.
 func TestLandlockWritable(t *testing.T) {
-	b := &builder{s: Staged{Binds: []Bind{{Box: paths.BoxBlocked}, {Box: paths.BoxBus}}}}
+	b := &builder{s: Staged{Binds: []Bind{{Box: paths.BoxBlocked}}}}
 	b.bind("", "/", "/", false)
 	b.op(Op{Kind: OpDev, Dest: "/dev"})
 	b.tmpfs("", 0o1777, "/tmp")

@@ -110,7 +110,7 @@ func pasted(ops []plan.Op) (out []plan.Op) {
 		case strings.HasPrefix(op.Source, stage.DryMark+"start/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
 			continue
 		case op.Kind == plan.OpMask:
-		case strings.HasPrefix(op.Source, stage.DryMark+"noop/") || op.Source == stage.DryMark+"blocked" || op.Source == stage.DryMark+"bus":
+		case strings.HasPrefix(op.Source, stage.DryMark+"noop/") || op.Source == stage.DryMark+"blocked":
 			op.Source = "/bin/false"
 		case strings.HasPrefix(op.Source, stage.DryMark):
 			op = plan.Op{Kind: plan.OpTmpfs, Dest: op.Dest}
