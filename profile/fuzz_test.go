@@ -14,7 +14,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("schema_version = \"1\"\n[noop]\nblock = [\" \", \"a b\"]\nrewrite = { a = \"b\" }\n[mounts]\n\"$X\" = { dest = \"~\", mode = \"tmpfs\" }")
 	f.Add("schema_version = \"1\"\n[env]\nset = { A = \"$$x${UID}~\" }\nclearenv = false\n[sandbox]\nhide = [\"*\"]\nhome_allow = [\"~/x\"]")
 	f.Fuzz(func(t *testing.T, text string) {
-		src, problems := parse(File{Path: "/p.toml", Data: []byte(text)}, nil)
+		src, problems := parse(File{Path: "/p.toml", Data: []byte(text)})
 		for _, p := range problems {
 			if strings.Contains(p.Error(), "\n") {
 				t.Fatalf("two lines: %q", p.Error())

@@ -20,10 +20,6 @@ type Loader struct {
 	Home      string   // for "~/base.toml" in extends
 	GlobalDir string   // INNER_HOME/profiles
 	Project   *Project // the project in force, or nil
-	// Declared returns the capabilities that the user's own config.toml
-	// declares; nil when there are none. It is only asked for a name that is not
-	// built in.
-	Declared func() []string
 	// Read reads the profile and what it extends; nil is ReadFile.
 	Read func(path string) (File, error)
 }
@@ -204,7 +200,7 @@ func (l *Loader) chain(p *Profile, read func(string) (File, error)) (chain []*so
 		return nil, nil, err
 	}
 	for path := p.Path; ; {
-		src, faults := parse(file, l.Declared)
+		src, faults := parse(file)
 		problems = append(problems, faults...)
 		p.Files, chain = append(p.Files, file), append(chain, src)
 		if path, err = l.base(src.Extends.V, path, p.Scope == Remote && len(chain) == 1); err == nil && path != "" {
@@ -266,14 +262,14 @@ func identity(path string) fs.FileInfo {
 }
 
 // parse decodes one file and checks it by itself.
-func parse(file File, declared func() []string) (*source, strict.Problems) {
+func parse(file File) (*source, strict.Problems) {
 	src := &source{}
 	problems := strict.Decode(file.Path, file.Data, src)
 	src.SchemaVersion.At.File = file.Path // also when the key is missing
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" || p.Msg == strict.Twice }) {
 		return src, problems // not TOML: nothing else is known
 	}
-	v := validator{Problems: problems, declared: declared}
+	v := validator{Problems: problems}
 	v.source(src)
 	return src, v.Sorted()
 }

@@ -75,7 +75,7 @@ func (o *Organisation) Forbids(it strict.Item, problems *strict.Problems) {
 // impossible is what is wrong with a value in a profile, as one value and in a list; nil when it can stand there.
 func impossible(key, value string) (first *strict.Problem) {
 	for _, literal := range []string{value, strconv.Quote(value), "[" + strconv.Quote(value) + "]"} {
-		_, problems := parse(File{Data: []byte("schema_version = \"1\"\n" + key + " = " + literal + "\n")}, Capabilities)
+		_, problems := parse(File{Data: []byte("schema_version = \"1\"\n" + key + " = " + literal + "\n")})
 		if len(problems) == 0 {
 			return nil
 		}
@@ -131,10 +131,6 @@ func (r *resolver) values(key string) (out []KV) {
 		for _, kv := range flags.Env {
 			add(kv.Key)
 		}
-	case "capabilities":
-		if ownCapability(rc) {
-			add("own")
-		}
 	case "mounts":
 		return r.mountValues()
 	}
@@ -157,10 +153,6 @@ func (r *resolver) mountValues() (out []KV) {
 		}
 	}
 	return out
-}
-
-func ownCapability(rc *RunConfig) bool {
-	return slices.ContainsFunc(rc.Capabilities, func(c string) bool { return !slices.Contains(Capabilities(), c) })
 }
 
 // ruled notes a line of the organisation's that holds for this box, under the key of the

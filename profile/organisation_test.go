@@ -53,12 +53,6 @@ func TestOrganisation(t *testing.T) {
 			t.Errorf("forbid %q does not refuse a profile that does not say it", entry)
 		}
 	}
-	if ownCapability(&RunConfig{Capabilities: []string{"claude"}}) {
-		t.Error("claude is taken for a capability of a config.toml")
-	}
-	if !ownCapability(&RunConfig{Capabilities: []string{"claude", "mine"}}) {
-		t.Error("a capability of a config.toml is not found")
-	}
 }
 
 // TestForbidden: what can never be the case is no entry.

@@ -134,8 +134,7 @@ type checkRow struct {
 // LayerWords are the words of [sandbox] allow that switch a layer off.
 func LayerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }
 
-// Capabilities returns the names [capabilities] takes, besides those that the
-// user declares.
+// Capabilities returns the names [capabilities] takes.
 func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
 
 // AllowKeys returns the keys [sandbox] allow takes: the nine of the manual, three that

@@ -16,10 +16,7 @@ import (
 
 // validator collects the faults of one file: everything that can be seen
 // without the environment and without the files it extends.
-type validator struct {
-	strict.Problems
-	declared func() []string // see Loader
-}
+type validator struct{ strict.Problems }
 
 // source looks at each key as a whole, and at each of its values.
 func (v *validator) source(s *source) {
@@ -55,13 +52,7 @@ func (v *validator) each(k strict.Key, key string, check func(v *validator, key 
 func (v *validator) words(k strict.Key) []string {
 	switch k.Name() {
 	case "capabilities":
-		list := Capabilities()
-		for _, p := range k.Value.Parts() {
-			if v.declared != nil && !slices.Contains(list, strings.TrimPrefix(p.Text, "-")) {
-				return append(list, v.declared()...)
-			}
-		}
-		return list
+		return Capabilities()
 	case "sandbox.devices":
 		return deviceNames()
 	case "sandbox.allow":

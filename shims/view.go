@@ -91,7 +91,7 @@ func (h Home) own() []string { return []string{h.Inner, filepath.Join(h.User, ".
 func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
 
 func (h Home) loader(p *profile.Project) *profile.Loader {
-	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p, Declared: config.Declared(filepath.Join(h.Inner, "config.toml"))}
+	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p}
 }
 
 // Look reads a project and what is recorded about it.

@@ -56,9 +56,9 @@ func agents(home *ownHome) Feature {
 	a := &agentsOf{home: home}
 	return Feature{
 		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Make: a.make,
-		Ask: func(run *Run) (err error) {
-			run.Agents, err = Capabilities(run.Settings, &run.Spec)
-			return err
+		Ask: func(run *Run) error {
+			run.Agents = Capabilities(run.Settings, &run.Spec)
+			return nil
 		},
 		Start: func(run *Run, o *launch.Options) {
 			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, copiesIn(run)...) }, o)
@@ -95,23 +95,11 @@ func sayUpdate(run *Run) {
 	}
 }
 
-// Capabilities finds what a profile names, built in or declared. What the user keeps
-// elsewhere than usual is hidden there.
-func Capabilities(s *settings.Settings, rc *profile.RunConfig) ([]capability.Capability, error) {
-	var out []capability.Capability
-	if len(rc.Capabilities) == 0 {
-		return nil, nil
-	}
-	cfg, err := s.GlobalConfig()
-	if err != nil {
-		return nil, err
-	}
+// Capabilities finds what a profile names. What the user keeps elsewhere than usual is as secret
+// there, and hidden.
+func Capabilities(s *settings.Settings, rc *profile.RunConfig) (out []capability.Capability) {
 	for _, name := range rc.Capabilities {
-		c, ok := capability.Find(name, cfg.Capabilities)
-		if !ok {
-			return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: capability %q is not declared in config.toml any more", rc.Name, name)}
-		}
-		// What the user keeps elsewhere is as secret there.
+		c, _ := capability.Find(name) // a profile is refused that names another
 		for _, f := range c.Folders {
 			if dir := f.Source(origin(s.Caller, *rc)); dir != f.Place(s.Home) && !slices.Contains(rc.Allow, "agent-state") {
 				rc.Hide = append(rc.Hide, gitignore.Escape(dir))
@@ -119,7 +107,7 @@ func Capabilities(s *settings.Settings, rc *profile.RunConfig) ([]capability.Cap
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out
 }
 
 func origin(c *caller.Caller, rc profile.RunConfig) capability.Origin {

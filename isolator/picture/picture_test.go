@@ -73,7 +73,7 @@ func prepared(t *testing.T, change func(*features.Run)) *run.Prepared {
 	for _, p := range []string{"/usr/bin/bash"} {
 		shown.Facts.Paths[p] = host.Path{Kind: host.File, Real: p}
 	}
-	clone, ok := capability.Find("claude", nil)
+	clone, ok := capability.Find("claude")
 	if !ok {
 		t.Fatal("no capability claude")
 	}

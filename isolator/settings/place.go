@@ -55,7 +55,7 @@ func (s *Settings) Behind(p *profile.Project) *profile.Project {
 
 // Loader loads the profiles of a place.
 func (s *Settings) Loader(pl Place) *profile.Loader {
-	l := &profile.Loader{Home: s.Home, GlobalDir: s.ProfilesDir(), Declared: s.declared}
+	l := &profile.Loader{Home: s.Home, GlobalDir: s.ProfilesDir()}
 	if pl.Project != nil && pl.Project.Problem == nil {
 		l.Project = pl.Project
 	}

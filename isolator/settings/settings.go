@@ -115,16 +115,6 @@ func (s *Settings) SetuidBwrap() bool {
 	return err == nil && cfg.SetuidBwrap
 }
 
-// declared are the capabilities of the user's own config.toml. A file with a fault
-// declares nothing: whoever acts on it reports that.
-func (s *Settings) declared() []string {
-	cfg, err := s.GlobalConfig()
-	if err != nil {
-		return nil
-	}
-	return cfg.Declared()
-}
-
 // ProjectConfig is the config.toml of the project, which need not be approved.
 func (s *Settings) ProjectConfig(pl Place) ConfigRead {
 	if pl.Project == nil || pl.Project.Problem != nil {

@@ -24,8 +24,8 @@ type agentFile struct {
 	Wants, Own map[string]string
 }
 
-// known reads the file of an agent.
-func known(name string) (c Capability, ok bool) {
+// Find reads the file of an agent; ok is false for a name without one.
+func Find(name string) (c Capability, ok bool) {
 	var file agentFile
 	text, err := agents.ReadFile("agents/" + name + ".toml")
 	if err != nil || strict.Plain(text, &file) != nil { // tests read all
@@ -49,7 +49,7 @@ func pairs(table map[string]string) (out []profile.KV) {
 
 var programs = sync.OnceValue(func() (list []string) {
 	for _, name := range profile.Capabilities() {
-		c, _ := known(name)
+		c, _ := Find(name)
 		list = append(list, c.Program)
 	}
 	return list

@@ -3,8 +3,7 @@
 // servers. The original is never mounted. It is written in one case only: a login that
 // was renewed inside, when the profile says sync_credentials (Replace).
 //
-// A capability is a value: a new agent is a new file in agents, or a table
-// [capability.NAME] in the user's own config.toml (Table).
+// A capability is a value: a new agent is a new file in agents.
 package capability
 
 import (
@@ -13,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -25,7 +23,7 @@ import (
 type Capability struct {
 	Name    string
 	Program string   // base name of the program that gets Args
-	Title   string   // for people; "" of one that is declared
+	Title   string   // for people
 	Logins  []string // files of its folders, one of which is there when somebody has logged in
 	Keys    []string // variables that log in
 	Hint    string   // when a login may wait for the browser at a port of the box; "" when it takes a code (measured)
@@ -95,19 +93,6 @@ type Origin struct {
 	// Seen reports whether the box shows a path of the home as it is on the host; nil for
 	// none but what lies in Workdir.
 	Seen func(string) bool
-}
-
-// Find returns the capability of that name, built in or among the declared
-// ones.
-func Find(name string, declared []Capability) (Capability, bool) {
-	if c, ok := known(name); ok {
-		return c, true
-	}
-	i := slices.IndexFunc(declared, func(c Capability) bool { return c.Name == name })
-	if i < 0 {
-		return Capability{}, false
-	}
-	return declared[i], true
 }
 
 // Place is where the clone of a folder appears in the box.

@@ -87,7 +87,7 @@ func must(t *testing.T, err error) {
 
 func find(t *testing.T, name string) Capability {
 	t.Helper()
-	c, ok := Find(name, nil)
+	c, ok := Find(name)
 	if !ok {
 		t.Fatalf("no capability %s", name)
 	}

@@ -19,7 +19,6 @@ import (
 	"unicode"
 
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -35,11 +34,10 @@ type Config struct {
 	Keep           string       // how long records of runs are kept: see ParseAge
 	Commands       *Commands    // nil without [commands]
 	DefaultLimits  profile.Limits
-	Hide           []string                // hidden from every box, on top of the table
-	HideEnv        []string                // patterns of variables that pass into no box
-	Groups         map[string][]string     // the hosts of a group, in the place of its own: see registry.Hosts
-	Capabilities   []capability.Capability // declared by [capability.NAME]
-	TrustPrefixes  []string                // folders whose profiles need no question, not expanded
+	Hide           []string            // hidden from every box, on top of the table
+	HideEnv        []string            // patterns of variables that pass into no box
+	Groups         map[string][]string // the hosts of a group, in the place of its own: see registry.Hosts
+	TrustPrefixes  []string            // folders whose profiles need no question, not expanded
 
 	Settings []Setting        // all that it sets
 	Former   []strict.Problem // lines of the version before that do nothing any more
@@ -65,8 +63,6 @@ type file struct {
 	Hide           hideTable                   `toml:"hide"`
 	Groups         strict.Table[strict.Words]  `toml:"groups" user:"decide which hosts a group stands for"`
 	Trust          trustTable                  `toml:"trust"`
-
-	Capability strict.Table[capability.Table] `toml:"capability" user:"declare capabilities"`
 }
 
 // tagged calls do for the keys that are written and have a tag.
@@ -86,11 +82,11 @@ type Setting struct {
 	Value string
 }
 
-// settings lists what a file sets, in the order of its sections; the capabilities that it
-// declares are not in it, nor what does nothing any more.
+// settings lists what a file sets, in the order of its sections, without what
+// does nothing any more.
 func (f *file) settings() (out []Setting) {
 	for _, k := range strict.Keys(f) {
-		if k.Tag.Get("former") != "" || k.Name() == "schema_version" || k.Name() == "capability" {
+		if k.Tag.Get("former") != "" || k.Name() == "schema_version" {
 			continue
 		}
 		var list []string
@@ -157,27 +153,6 @@ func loadWith(path string, more func(*file, *strict.Problems)) (*Config, profile
 	return c, read, err
 }
 
-// Declared returns, for profile.Loader, the names of the capabilities that a
-// config.toml declares. A file with a fault declares nothing: whoever acts on it
-// reports that.
-func Declared(path string) func() []string {
-	return func() []string {
-		c, _, err := Load(path)
-		if err != nil {
-			return nil
-		}
-		return c.Declared()
-	}
-}
-
-// Declared returns the names of the capabilities that the config declares.
-func (c *Config) Declared() (names []string) {
-	for _, it := range c.Capabilities {
-		names = append(names, it.Name)
-	}
-	return names
-}
-
 // Parse reads the bytes of a config.toml.
 func Parse(read profile.File) (*Config, error) { return parse(read, nil) }
 
@@ -197,7 +172,7 @@ func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, erro
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
 		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
-		Capabilities: capabilities(f.Capability), Groups: groups(f.Groups), Keep: f.Output.Keep.V,
+		Groups: groups(f.Groups), Keep: f.Output.Keep.V,
 		TrustPrefixes: f.Trust.Prefixes.Texts(), Settings: f.settings(), Former: f.former(),
 	}, nil
 }
@@ -210,19 +185,8 @@ func (f *file) former() (list strict.Problems) {
 	return list
 }
 
-func capabilities(t strict.Table[capability.Table]) []capability.Capability {
-	var out []capability.Capability
-	for _, e := range t.Entries {
-		out = append(out, e.Value.Capability(e.Key))
-	}
-	return out
-}
-
 func check(f *file, problems *strict.Problems) {
 	f.DefaultLimits.Check("default_limits", problems)
-	for _, e := range f.Capability.Entries {
-		e.Value.Check(e.Key, e.At, problems)
-	}
 	checkVersion(f.SchemaVersion, problems)
 	if p := f.DefaultProfile; p.V != "" {
 		problems.Judge(p.At, "default_profile", profile.CheckName(p.V))

@@ -1,11 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
 )
 
 func load(t *testing.T, text string) (*Config, profile.File, string) {
@@ -70,34 +67,7 @@ func TestLoadFaults(t *testing.T) {
 		{"[shims]\nsudo = \"x\"\nclaude = \"a/b\"\nbash = 1", "config.toml:2: shims.sudo: command \"sudo\" may not be claimed\nconfig.toml:3: shims.claude: profile name \"a/b\" has more than letters, digits, dots, hyphens and underscores\nconfig.toml:4: shims.bash: wants a string, is a whole number (write \"1\")"},
 		{"[aliases]\n\"a b\" = \"x\"\n-y = \"z\"\nok = \" \"", "config.toml:2: aliases.\"a b\": an alias is one word that does not begin with a dash\nconfig.toml:3: aliases.-y: an alias is one word that does not begin with a dash\nconfig.toml:4: aliases.ok: is empty"},
 		{"[default_limits]\nmemory = \"lots\"", `config.toml:2: default_limits.memory: "lots" is not a size (write it like "512M" or "2G")`},
-		{"[capability.claude]\npaths = [\"~/.x\"]", `config.toml:1: capability.claude: is built in (give yours another name)`},
-		{"[capability.\"A b\"]\npaths = [\"~/.x\"]", `config.toml:1: capability."A b": is not a name (lower case letters, digits and hyphens)`},
-		{"[capability.a]\npaths = [\"~/.x\"]\nhosts = [\"api.example.com\", \"@npm\", \"https://x/\"]", `config.toml:3: capability.a.hosts: "@npm" is a group (groups are for network_allow of a profile)
-config.toml:3: capability.a.hosts: "https://x/" is an address of a page: write the host alone`},
-		{"[capability.a]\nargs = [\"x\"]", `config.toml:1: capability.a.paths: names no folder (write it like ["~/.aider"])`},
-		{"[capability.a]\npath = [\"x\"]", "config.toml:2: capability.a.path: unknown key (did you mean \"paths\"?)"},
-		{
-			"[capability.a]\npaths = [\n\"/etc\",\n\"~/../x\",\n\"~/.inner\",\n\"~/.x/.\",\n\"~/.y\",\n\"~/.y/z\", \"~/a\\nb\"]",
-			"config.toml:3: capability.a.paths: \"/etc\" is not a path below your home folder (write it like \"~/.aider\")\n" +
-				"config.toml:4: capability.a.paths: \"~/../x\" is not written plainly (write it like \"~/.aider\")\n" +
-				"config.toml:5: capability.a.paths: \"~/.inner\" is inner's own folder (write it like \"~/.aider\")\n" +
-				"config.toml:6: capability.a.paths: \"~/.x/.\" is not written plainly (write it like \"~/.aider\")\n" +
-				"config.toml:8: capability.a.paths: \"~/.y\" and \"~/.y/z\" overlap\n" +
-				"config.toml:8: capability.a.paths: \"~/a\\nb\" contains a control character (write it like \"~/.aider\")",
-		},
-		{
-			"[capability.a]\npaths = [\"~/.x\"]\ncopy = [\"~/.x/c\", \"~/.x\"]\ntrees = [\"~/.y/t\"]\nempty = [\"e\"]\nprogram = \"a/b\"\n" +
-				"strip = { \"~/.x/d\" = [\"k\"], \"~/.x/c\" = [\"a..b\"] }\nenv = { PATH = \"x\", \"a=b\" = \"y\" }",
-			"config.toml:3: capability.a.copy: \"~/.x\" lies in none of paths\n" +
-				"config.toml:4: capability.a.trees: \"~/.y/t\" lies in none of paths\n" +
-				"config.toml:5: capability.a.empty: \"e\" is not a path below your home folder (write it like \"~/.aider\")\n" +
-				"config.toml:6: capability.a.program: \"a/b\" is not a bare name\n" +
-				"config.toml:7: capability.a.strip: \"~/.x/d\" is not a file of copy (did you mean \"~/.x/c\"?)\n" +
-				"config.toml:7: capability.a.strip: \"~/.x/c\" is neither .json nor .toml\n" +
-				"config.toml:7: capability.a.strip: \"a..b\" is not a key (write it like \"mcpServers\" or \"editor.command\")\n" +
-				"config.toml:8: capability.a.env: \"PATH\" is the profile's to set\n" +
-				"config.toml:8: capability.a.env: \"a=b\" cannot be set here",
-		},
+		{"[capability.a]\npaths = [\"~/.x\"]", `config.toml:1: capability: unknown key`},
 		{"[groups]\nnpm = \"@npm npm.example:8443\"\ngithub = []", ""},
 		{
 			"[groups]\nnmp = \"a.example\"\npypi = [\"@npm\"]\ngo = \"https://a.example/ 10.0.0.0/8\"",
@@ -127,62 +97,8 @@ func TestLoadMissing(t *testing.T) {
 	}
 }
 
-func TestDeclaredCapability(t *testing.T) {
-	const text = `[capability.aider]
-program = "aider-chat"
-paths = ["~/.aider", "~/.config/aider"]
-copy = ["~/.aider/a.json", "~/.config/aider/c.toml", "~/.aider/raw"]
-trees = ["~/.aider/prompts"]
-strip = { "~/.aider/a.json" = ["mcpServers", "editor.command"], "~/.config/aider/c.toml" = ["notify"] }
-empty = ["~/.aider/cache"]
-env = { AIDER_HOME = "~/.aider" }
-args = ["--no-update"]
-`
-	path := filepath.Join(t.TempDir(), "config.toml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, _, err := Load(path)
-	if err != nil || len(cfg.Capabilities) != 1 {
-		t.Fatal(cfg, err)
-	}
-	if got := Declared(path)(); !slices.Equal(got, []string{"aider"}) {
-		t.Errorf("declared: %q", got)
-	}
-	home, dst := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{
-		".aider/a.json": `{"mcpServers":{"x":1},"editor":{"command":"x","font":"f"}}`, ".aider/raw": "r", ".aider/history": "private",
-		".aider/prompts/p": "p", ".config/aider/c.toml": "notify = \"x\"\ntheme = \"t\"\n",
-	} {
-		p := filepath.Join(home, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := cfg.Capabilities[0]
-	if skipped, err := c.Clone(capability.Origin{Home: home, Workdir: "/w"}, dst); err != nil || len(skipped) > 0 {
-		t.Fatal(skipped, err)
-	}
-	for name, want := range map[string]string{
-		".aider/a.json": "{\n  \"editor\": {\n    \"font\": \"f\"\n  }\n}\n", ".aider/raw": "r", ".aider/prompts/p": "p",
-		".config/aider/c.toml": "theme = \"t\"\n", ".aider/history": "",
-	} {
-		if got, _ := os.ReadFile(filepath.Join(dst, name)); string(got) != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if fi, err := os.Stat(filepath.Join(dst, ".aider/cache")); err != nil || !fi.IsDir() {
-		t.Error(err)
-	}
-	env := c.Environment("/h", []string{"/h/.aider", "/h/.config/aider"})
-	if want := []profile.KV{{Key: "AIDER_HOME", Value: "/h/.aider"}}; !cmp.Equal(env, want) || c.Program != "aider-chat" || !slices.Equal(c.Args, []string{"--no-update"}) {
-		t.Errorf("%+v, %v", c, env)
-	}
-	// A project has no say in what is copied out of the home.
-	if _, _, err := LoadProject(path); err == nil || !strings.HasSuffix(err.Error(), "config.toml:1: capability: a project does not declare capabilities (write it into your own config.toml: inner config edit)") {
-		t.Errorf("a project's: %v", err)
-	}
-	// Nor in where the user's groups lead.
+// A project has no say in where the user's groups lead.
+func TestGroupsOfAProject(t *testing.T) {
 	file := profile.File{Path: "config.toml", Data: []byte("[groups]\nnpm = \"evil.example\"")}
 	if _, err := ParseProject(file); err == nil || !strings.Contains(err.Error(), "config.toml:1: groups: a project does not decide which hosts a group stands for") {
 		t.Errorf("a project's groups: %v", err)

@@ -26,7 +26,7 @@ func Agents() []Agent { return agents() }
 
 var agents = sync.OnceValue(func() (list []Agent) {
 	for _, name := range profile.Capabilities() {
-		c, _ := capability.Find(name, nil)
+		c, _ := capability.Find(name)
 		list = append(list, Agent{Command: c.Program, Base: name + "-interactive", Title: c.Title, LoginHint: c.Hint, capability: c})
 	}
 	slices.SortFunc(list, func(a, b Agent) int { return strings.Compare(a.Command, b.Command) })
