@@ -10,7 +10,7 @@
 //   - sockets, FIFOs and devices are left out, and never opened: nothing
 //     blocks. What cannot be read is left out too; Result.Left names it all;
 //   - where the file system shares blocks between files, blocks are shared; on
-//     others than Btrfs and XFS the space is looked at before anything is written;
+//     others than Btrfs and XFS no file is written for which there is no room;
 //   - whatever the error, a cancelled context included, nothing of the copy is
 //     left.
 //
@@ -69,7 +69,6 @@ func (l Left) Lost() bool {
 type Result struct {
 	Entries []Entry // by path; only with Options.Record
 	Left    []Left  // by path, without what was excluded
-	Bytes   int64
 }
 
 // ErrOther is a source that is not the one of Options.Dev and Ino any more.
@@ -137,33 +136,29 @@ type copier struct {
 
 	mu   sync.Mutex // guards what follows
 	res  Result
-	dirs []*dir // a folder before what is in it
-	need int64  // the space that all takes
+	dirs []dir // a folder before what is in it
 }
 
 // dir is a folder of the source.
 type dir struct {
-	rel   string
-	st    unix.Stat_t
-	files []file
+	rel string
+	st  unix.Stat_t
 }
 
 // file is what is not a folder in one.
 type file struct {
 	name string
 	kind uint32 // S_IFREG or S_IFLNK
-	room int64  // the space it takes
-	size int64
 }
 
-// batch is some files of a folder.
-type batch struct {
+// job is a folder that is to be made and looked through, or some files of one that was.
+type job struct {
 	rel   string
 	files []file
 }
 
-// tree copies a folder: first all folders are made and looked at, then files
-// are copied, several at a time, at last the attributes of the folders, the deepest first.
+// tree copies a folder: first folders are made, with the files in them, several at a time, at last come the
+// attributes of the folders, the deepest first.
 func (c *copier) tree(dst string) error {
 	if err := unix.Mkdir(dst, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdir", Path: dst, Err: err}
@@ -173,19 +168,13 @@ func (c *copier) tree(dst string) error {
 		return &fs.PathError{Op: "open", Path: dst, Err: err}
 	}
 	defer unix.Close(c.dst)
-	if err := each(c.ctx, []string{"."}, c.scan); err != nil {
-		return err
-	}
-	if err := c.room(); err != nil {
-		return err
-	}
-	var work []batch
-	for _, d := range c.dirs {
-		for files := range slices.Chunk(d.files, 64) { // so that one large folder keeps all busy
-			work = append(work, batch{d.rel, files})
+	err = each(c.ctx, []job{{rel: "."}}, func(j job) ([]job, error) {
+		if j.files != nil {
+			return nil, c.batch(j.rel, j.files)
 		}
-	}
-	if err := each(c.ctx, work, func(b batch) ([]batch, error) { return nil, c.batch(b.rel, b.files) }); err != nil {
+		return c.folder(j.rel)
+	})
+	if err != nil {
 		return err
 	}
 	return c.finish()

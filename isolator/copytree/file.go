@@ -51,7 +51,10 @@ func (c *copier) contents(fd, dir int, name string, st unix.Stat_t, buf []byte) 
 		return Entry{}, err
 	}
 	defer unix.Close(to)
-	if err := c.data(fd, to, st, buf); err != nil {
+	if err = room(to, st); err == nil {
+		err = c.data(fd, to, st, buf)
+	}
+	if err != nil {
 		return Entry{}, err
 	}
 	var copied unix.Stat_t

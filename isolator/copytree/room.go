@@ -29,14 +29,14 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.0f %cB", f, units[u])
 }
 
-// room looks whether the copy fits, where the file system does not share its blocks with the original.
-func (c *copier) room() error {
-	var st unix.Statfs_t
-	if unix.Fstatfs(c.dst, &st) != nil || st.Type == unix.BTRFS_SUPER_MAGIC || st.Type == unix.XFS_SUPER_MAGIC { // then writing tells
+// room looks whether a file fits into the copy that to is of, where the file system does not share its blocks with the original.
+func room(to int, st unix.Stat_t) error {
+	var disk unix.Statfs_t
+	if unix.Fstatfs(to, &disk) != nil || disk.Type == unix.BTRFS_SUPER_MAGIC || disk.Type == unix.XFS_SUPER_MAGIC { // then writing tells
 		return nil
 	}
-	if free := int64(st.Bavail) * st.Bsize; c.need > free {
-		return &NoRoomError{c.need, free}
+	if need, free := st.Blocks*512, int64(disk.Bavail)*disk.Bsize; need > free {
+		return &NoRoomError{need, free}
 	}
 	return nil
 }
