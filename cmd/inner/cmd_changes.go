@@ -198,9 +198,6 @@ func (a *app) discard(k *changes.Kept) error {
 	if err := stillRunning(k); err != nil {
 		return err
 	}
-	if err := review.Tidy(k); err != nil {
-		a.Warn("what an interrupted apply left is still there: %v", err)
-	}
 	if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
 		return err
 	}

@@ -56,8 +56,6 @@ type Record struct {
 	Copies  []Copy     `json:"copies"`
 	Count   *Count     `json:"count,omitempty"` // when the run ended
 	Applied []string   `json:"applied,omitempty"`
-	// Applying marks what an apply under way writes beside the originals.
-	Applying string `json:"applying,omitempty"`
 }
 
 // Copy is one copy of a run.

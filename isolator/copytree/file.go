@@ -1,7 +1,6 @@
 package copytree
 
 import (
-	"context"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -122,17 +121,6 @@ func (c *copier) span(fd, to int, at, end int64, buf []byte) error {
 		}
 	}
 	return nil
-}
-
-// Fill writes what is in one open file, from its beginning, to another that is
-// empty: data and holes.
-func Fill(to, from int) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(from, &st); err != nil {
-		return err
-	}
-	c := &copier{ctx: context.Background()}
-	return c.data(from, to, st, make([]byte, buffer))
 }
 
 // buffer is how much is read at once.

@@ -30,7 +30,12 @@ func Move(ctx context.Context, src string, to *os.File, name string, over func()
 	}
 	temp := ".inner-" + rand.Text()
 	at := fmt.Sprintf("/proc/self/fd/%d/%s", to.Fd(), temp)
-	if _, err := Copy(ctx, src, at, Options{}); err != nil {
+	if target, errLink := os.Readlink(src); errLink == nil {
+		err = unix.Symlinkat(target, int(to.Fd()), temp)
+	} else {
+		_, err = Copy(ctx, src, at, Options{})
+	}
+	if err != nil {
 		return err
 	}
 	if err := put(int(to.Fd()), temp); err != nil {

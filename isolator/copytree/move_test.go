@@ -38,12 +38,15 @@ func TestMove(t *testing.T) {
 			if err := errors.Join(os.Rename(at, at+".moved"), os.Symlink(victim, at)); err != nil {
 				t.Fatal(err)
 			}
-			for _, n := range []string{"tree", "file"} {
+			if err := os.Symlink("file", filepath.Join(base, "link")); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []string{"tree", "file", "link"} {
 				if err := Move(t.Context(), filepath.Join(base, n), to, n, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for _, p := range []string{"tree/in/a", "tree/b", "file"} {
+			for _, p := range []string{"tree/in/a", "tree/b", "file", "link"} {
 				if _, err := os.Stat(filepath.Join(at+".moved", p)); err != nil {
 					t.Error(err)
 				}
@@ -68,7 +71,7 @@ func TestMove(t *testing.T) {
 			if data, _ := os.ReadFile(filepath.Join(at+".moved", "file")); string(data) != "y" {
 				t.Errorf("%q", data)
 			}
-			if list, err := os.ReadDir(at + ".moved"); err != nil || len(list) != 2 {
+			if list, err := os.ReadDir(at + ".moved"); err != nil || len(list) != 3 {
 				t.Errorf("what is left over: %v %v", list, err)
 			}
 		})

@@ -1,16 +1,14 @@
 // Package review is what a person does with a kept run of package changes: finds it, reads what is
 // different, and applies what is wanted of it.
 //
-// It promises that nothing of an original is written but by Apply, which writes each file
+// It promises that nothing of an original is written but by Apply, which puts each file there
 // whole or not at all, follows no link, and does not touch a file that is
-// not what it was when it was compared. A file with several hard links becomes one of its
-// own when it is applied.
+// not what it was when it was compared.
 package review
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,9 +19,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/owned"
 )
 
 // ErrMoved says that an original changed after it was compared and before it was
@@ -34,28 +34,23 @@ var ErrMoved = errors.New("the original changed just now")
 var ErrBusy = errors.New("it is being applied by another process")
 
 // Apply writes changes of the run to their originals, and returns those that were
-// written. It stops at the first error. Each file is written beside its original and
-// renamed, so that the original is old or new, never half; a folder that is not
-// empty is not deleted.
+// written. It stops at the first error. A file of the copy gets the original's name as well, or is
+// copied where that is on another disk, so that the original is old or new, never half; a folder that
+// is not empty is not deleted.
 //
-// Only one process at a time can apply a run. Tidy, or the next Apply, removes the
-// file that an Apply was writing when it was killed.
+// Only one process at a time can apply a run.
 func Apply(ctx context.Context, k *changes.Kept, list []changes.Change) (done []changes.Change, err error) {
-	lock, err := os.OpenFile(filepath.Join(k.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	lock, err := owned.Lock(filepath.Join(k.Dir, "lock"), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, ErrBusy
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, ErrBusy
-	}
-	if err := Tidy(k); err != nil {
-		return nil, err
-	}
-	k.Record.Applying = rand.Text()
-	_ = k.Record.Write(k.Dir) // on a full disk what makes room must still be possible
-	done, err = apply(ctx, list, k.Record.Applying)
-	k.Record.Applying = ""
+	a := &applier{ctx: ctx, roots: map[string]int{}, next: filepath.Join(k.Dir, "next")}
+	defer a.close()
+	done, err = a.all(list)
 	return done, errors.Join(err, Applied(k, done))
 }
 
@@ -69,47 +64,9 @@ func Applied(k *changes.Kept, list []changes.Change) error {
 	return k.Record.Write(k.Dir)
 }
 
-// Tidy removes the files that an Apply that was killed left beside the originals.
-func Tidy(k *changes.Kept) error {
-	if k.Record.Applying == "" {
-		return nil
-	}
-	list, err := k.Compare() // the change that was being written is still among them
-	if err != nil {
-		return err
-	}
-	a := &applier{roots: map[string]int{}}
-	defer a.close()
-	seen := map[string]bool{}
-	for _, c := range list {
-		if where := filepath.Dir(c.Full()); !seen[where] {
-			seen[where] = true
-			a.tidy(c, k.Record.Applying)
-		}
-	}
-	return nil
-}
-
-// tidy removes the file that is left beside one original.
-func (a *applier) tidy(c changes.Change, token string) {
-	to, err := a.root(c.Root)
-	if err != nil {
-		return
-	}
-	if dir, err := copytree.Open(to, path.Dir(c.Path), unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-		_ = unix.Unlinkat(dir, nextName(token), 0)
-		unix.Close(dir)
-	}
-}
-
-// nextName returns the name under which the new content of an original is written.
-func nextName(token string) string { return ".inner-apply-" + token }
-
-func apply(ctx context.Context, list []changes.Change, token string) (done []changes.Change, err error) {
-	a := &applier{roots: map[string]int{}, token: token}
-	defer a.close()
+func (a *applier) all(list []changes.Change) (done []changes.Change, err error) {
 	for _, c := range order(list) {
-		if err := ctx.Err(); err != nil {
+		if err := a.ctx.Err(); err != nil {
 			return done, err
 		}
 		if err := a.one(c); err != nil {
@@ -150,8 +107,9 @@ func order(list []changes.Change) []changes.Change {
 }
 
 type applier struct {
+	ctx   context.Context
 	roots map[string]int
-	token string
+	next  string // what is about to get the name of an original, beside the copies
 }
 
 func (a *applier) close() {
@@ -184,7 +142,7 @@ func (a *applier) root(dir string) (int, error) {
 
 // one applies one change.
 func (a *applier) one(c changes.Change) error {
-	to, err := a.root(c.Root)
+	root, err := a.root(c.Root)
 	if err != nil {
 		return err
 	}
@@ -192,15 +150,16 @@ func (a *applier) one(c changes.Change) error {
 	if err != nil {
 		return err
 	}
-	dir, err := parent(to, from, c.Path, c.Kind != changes.Deleted)
+	dir, err := parent(root, from, c.Path, c.Kind != changes.Deleted)
 	if c.Kind == changes.Deleted && errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
-	p := place{dir: dir, name: path.Base(c.Path), next: nextName(a.token), change: c}
+	to := os.NewFile(uintptr(dir), c.Full())
+	defer to.Close()
+	p := place{dir: dir, name: path.Base(c.Path), change: c}
 	switch {
 	case c.Kind == changes.Deleted:
 		return p.remove()
@@ -211,13 +170,38 @@ func (a *applier) one(c changes.Change) error {
 			return err
 		}
 	}
-	switch {
-	case c.New.IsDir():
+	if c.New.IsDir() {
 		return p.mkdir()
-	case c.New&fs.ModeSymlink != 0:
-		return p.put(func(name string) error { return unix.Symlinkat(c.Target, dir, name) })
 	}
-	return p.file(from)
+	if err := a.take(from, c); err != nil {
+		return err
+	}
+	if p.change.Current != (changes.State{}) {
+		return copytree.Move(a.ctx, a.next, to, p.name, p.asCompared)
+	}
+	if err = copytree.Move(a.ctx, a.next, to, p.name, nil); errors.Is(err, fs.ErrExist) {
+		err = ErrMoved
+	}
+	return err
+}
+
+// take gives a file or link of the copy a second name, by which it is moved: the copy stays whole.
+func (a *applier) take(from int, c changes.Change) error {
+	if err := os.Remove(a.next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := copytree.In(from, c.Path, func(dir int, name string) error { return unix.Linkat(dir, name, unix.AT_FDCWD, a.next, 0) })
+	if err != nil || c.New&fs.ModeSymlink != 0 {
+		return err
+	}
+	fi, err := os.Lstat(a.next)
+	switch {
+	case err != nil:
+		return err
+	case !fi.Mode().IsRegular():
+		return files.ErrNotRegular
+	}
+	return os.Chmod(a.next, c.New.Perm()) // no set-id bits
 }
 
 // parent opens the folder a path of the original lies in. Folders that are
@@ -247,7 +231,6 @@ func parent(to, from int, rel string, make bool) (int, error) {
 type place struct {
 	dir    int
 	name   string
-	next   string
 	change changes.Change
 }
 
@@ -328,62 +311,6 @@ func (p place) mkdir() error {
 			return ErrMoved
 		}
 		return nil
-	}
-	return err
-}
-
-// file writes a file of the copy beside the original, and then gives it the original's name. What is left when
-// that is killed Tidy removes.
-func (p place) file(from int) error {
-	f, _, err := copytree.Closed(from, p.change.Path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return p.put(func(name string) error {
-		fd, err := unix.Openat(p.dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return p.fill(fd, int(f.Fd()))
-	})
-}
-
-// fill writes the new content, and syncs it to the disk when it replaces an old file.
-func (p place) fill(to, from int) error {
-	if err := copytree.Fill(to, from); err != nil {
-		return err
-	}
-	if err := unix.Fchmod(to, uint32(p.change.New.Perm())); err != nil {
-		return err
-	}
-	if p.change.Old == 0 {
-		return nil
-	}
-	return unix.Fdatasync(to)
-}
-
-// put makes something under a temporary name and renames it to the original's: what is
-// new never over something that exists, what is changed only over what was compared.
-func (p place) put(makeIt func(name string) error) error {
-	name := p.next
-	err := makeIt(name)
-	if err == nil {
-		err = p.asCompared()
-	}
-	if err == nil {
-		flags := uint(0)
-		if p.change.Current == (changes.State{}) {
-			flags = unix.RENAME_NOREPLACE
-		}
-		err = unix.Renameat2(p.dir, name, p.dir, p.name, flags)
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a file system without it
-			err = unix.Renameat(p.dir, name, p.dir, p.name)
-		}
-	}
-	if err != nil {
-		_ = unix.Unlinkat(p.dir, name, 0)
 	}
 	return err
 }
