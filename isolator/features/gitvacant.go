@@ -38,7 +38,9 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 	if r == nil {
 		return nil
 	}
+	there := host.Placeholder{Path: r.Common}
 	if !run.Mode.Made() {
+		run.Facts.Later = append(run.Facts.Later, there)
 		bindVacant(run, r, run.Folder.At("repository of "+r.Top))
 		return nil
 	}
@@ -52,7 +54,7 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 		b.place = nil
 		return nil
 	}
-	run.Facts.Later = append(run.Facts.Later, host.Placeholder{Path: r.Common})
+	run.Facts.Later = append(run.Facts.Later, there)
 	place := filepath.Join(b.place.dir, "new", ".git")
 	bindVacant(run, r, place)
 	return os.MkdirAll(place, 0o755)

@@ -12,6 +12,7 @@ import (
 func BenchmarkBuild(b *testing.B) {
 	for name, f := range map[string]host.Facts{"full": machine(), "bare": bare()} {
 		b.Run(name, func(b *testing.B) {
+			withFolders(&f)
 			for b.Loop() {
 				if _, err := Build(config(), f, staged()); err != nil {
 					b.Fatal(err)

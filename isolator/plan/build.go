@@ -48,6 +48,8 @@ type builder struct {
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because
+
+	unplaced error // why an operation so far has no place to mount on, see mountPoint
 }
 
 func newBuilder(rc profile.RunConfig, f host.Facts, s Staged) *builder {
@@ -70,7 +72,8 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.home = b.canon(f.Home)
 	for _, step := range b.order() {
 		b.key = ""
-		if err := step(); err != nil {
+		err := step()
+		if err = cmp.Or(b.unplaced, err); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -112,12 +115,15 @@ func (b *builder) order() []func() error {
 		b.staged, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                              // 7
 		b.hide, b.seal, b.followed, b.landlock, // 8
-		b.program, b.homePoints, b.inCaches, b.pathNames, // what depends on all of that
+		b.program, b.homePoints, b.pathNames, // what depends on all of that
 	}
 }
 
 func (b *builder) op(o Op) {
 	o.Key = b.key
+	if b.unplaced == nil {
+		b.unplaced = b.mountPoint(o)
+	}
 	b.plan.Ops = append(b.plan.Ops, o)
 }
 

@@ -28,7 +28,7 @@ func machine() host.Facts {
 		Paths: map[string]host.Path{}, Env: map[string]string{"PATH": "/usr/bin:/bin", "HOME": testHome, "TERM": "xterm", "USER": "ann"},
 	}
 	dirs := []string{
-		"/", "/var/tmp", "/usr/bin", "/home", testHome, testHome + "/src", testWork, testWork + "/.inner", testWork + "/.git", testWork + "/.git/hooks",
+		"/", "/dev", "/proc", "/proc/sys", "/run", "/tmp", "/var/tmp", "/usr/bin", "/home", testHome, testHome + "/src", testWork, testWork + "/.inner", testWork + "/.git", testWork + "/.git/hooks",
 		testHome + "/.inner", "/run/user/1000/inner", "/data", testHome + "/.config", testHome + "/.ssh/keys", testHome + "/.local", testHome + "/.local/bin",
 	}
 	for _, d := range dirs {
@@ -212,7 +212,7 @@ func TestNothingReexposes(t *testing.T) {
 		rc.Hide, f.Hide = []string{"/data/private"}, &host.Hide{Paths: []string{"/data/private"}}
 		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
 		f.Paths["/run"] = host.Path{Kind: host.Dir, Real: "/run"}
-		plan, err := Build(rc, f, staged())
+		plan, err := build(rc, f, staged())
 		if err != nil {
 			continue // refused: nothing runs, nothing leaks
 		}
@@ -269,7 +269,7 @@ func TestPlaces(t *testing.T) {
 	for _, home := range []string{"host", "isolated"} {
 		rc := config()
 		rc.Home = home
-		plan, err := Build(rc, machine(), staged())
+		plan, err := build(rc, machine(), staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestPlaces(t *testing.T) {
 	f.Paths["/var"] = host.Path{Kind: host.Dir, Real: "/var"}
 	for dest, mode := range map[string]profile.Mode{"/tmp/v": profile.RO, "/var": profile.RW} {
 		rc.Mounts = []profile.Mount{{Source: "/var", Dest: dest, Mode: mode}}
-		plan, err := Build(rc, f, staged())
+		plan, err := build(rc, f, staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestPlaces(t *testing.T) {
 	}
 	rc = config()
 	rc.Allow = []string{"other-homes"}
-	plan, err := Build(rc, machine(), staged())
+	plan, err := build(rc, machine(), staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestMountPointsAreNeverCreatedInWritableFolders(t *testing.T) {
 	} {
 		rc := config()
 		rc.Mounts = []profile.Mount{{Source: "/data", Dest: c.dest, Mode: profile.RO, File: "x.toml", Line: 1}}
-		_, err := Build(rc, machine(), staged())
+		_, err := build(rc, machine(), staged())
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -384,7 +384,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		rc, f, s := config(), machine(), staged()
 		c.change(&rc, &f, &s)
-		_, err := Build(rc, f, s)
+		_, err := build(rc, f, s)
 		r := fault.AsRefusal(err)
 		if r == nil || r.Msg != c.want || r.Code != c.code {
 			t.Errorf("%s: got %v, want %d %q", name, err, c.code, c.want)
@@ -410,7 +410,7 @@ func TestPartOfHiddenMounted(t *testing.T) {
 				f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
 			}
 			rc.Mounts = []profile.Mount{{Source: c.source, Dest: "/srv/elsewhere", Mode: mode, File: "x.toml", Line: 1}}
-			plan, err := Build(rc, f, staged())
+			plan, err := build(rc, f, staged())
 			if err != nil {
 				t.Fatalf("%s: without hide: %v", name, err)
 			}
@@ -418,7 +418,7 @@ func TestPartOfHiddenMounted(t *testing.T) {
 				t.Errorf("%s: without hide it shows %q", name, got)
 			}
 			rc.Hide, f.Hide = []string{c.hide}, &host.Hide{Paths: []string{"/data/private"}}
-			_, err = Build(rc, f, staged())
+			_, err = build(rc, f, staged())
 			if r := fault.AsRefusal(err); r == nil || r.Code != 125 || !strings.Contains(r.Msg, "is shown in the box but lies in /data/private, which is hidden: sandbox.hide") {
 				t.Errorf("%s, %s: %v", name, mode, err)
 			}
@@ -436,7 +436,7 @@ func TestKeysAreNotListed(t *testing.T) {
 			rc.Proc, rc.Allow, f = "fresh", []string{nestedKey}, nestedMachine()
 		}
 		f.Paths[procKeys] = host.Path{Kind: host.File, Real: procKeys}
-		plan, err := Build(rc, f, staged())
+		plan, err := build(rc, f, staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,12 +453,12 @@ func TestBuildIsDeterministic(t *testing.T) {
 	for i := range 40 {
 		f.Env[fmt.Sprintf("VAR%d", i)] = "x"
 	}
-	first, err := Build(rc, f, staged())
+	first, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 50 {
-		again, err := Build(rc, f, staged())
+		again, err := build(rc, f, staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -473,7 +473,7 @@ func TestValuesStayOffTheCommandLine(t *testing.T) {
 	rc.Env.Set = []profile.KV{{Key: "API_TOKEN", Value: "s3cr3t-value"}}
 	f.Env["OTHER"] = "another-value"
 	rc.Env.InheritAll = true
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -495,7 +495,7 @@ func TestLinkedPlaces(t *testing.T) {
 		for p, real := range map[string]string{"/mnt": "/var/mnt", "/srv": "/var/srv", "/root": "/var/roothome", "/media": "/usr/media", "/lost+found": "/"} {
 			f.Paths[p] = host.Path{Kind: host.Dir, Real: real}
 		}
-		plan, err := Build(rc, f, staged())
+		plan, err := build(rc, f, staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -517,7 +517,7 @@ func TestLinkedHome(t *testing.T) {
 	rc.Home = "host"
 	f.Home = "/home/link"
 	f.Paths["/home/link"] = host.Path{Kind: host.Dir, Real: "/data/me"}
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,11 +531,39 @@ func TestHomeThatIsMissing(t *testing.T) {
 	rc, f := config(), machine()
 	rc.Home = "isolated"
 	f.OtherHome = "/nonexistent"
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(plan.Words(), "/nonexistent") {
 		t.Error("a mount point is made for a home that is not there")
+	}
+}
+
+// build is Build on a machine that has the folders, too, of what it has.
+func build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
+	withFolders(&f)
+	return Build(rc, f, s)
+}
+
+// withFolders adds the folders that a machine must have.
+func withFolders(f *host.Facts) {
+	f.Paths = maps.Clone(f.Paths)
+	there := slices.Clone(f.Sockets)
+	for p, info := range f.Paths {
+		if info.Kind.Seen() {
+			there = append(there, p, info.Real)
+		}
+	}
+	for _, p := range there {
+		if _, known := f.Paths[p]; !known {
+			f.Paths[p] = host.Path{Kind: host.Other, Real: p}
+		}
+		for dir := filepath.Dir(p); ; dir = filepath.Dir(dir) {
+			if _, known := f.Paths[dir]; known {
+				break
+			}
+			f.Paths[dir] = host.Path{Kind: host.Dir, Real: dir}
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
@@ -221,17 +220,4 @@ func (b *builder) cacheFolder(at, rel string) {
 		return
 	}
 	b.op(Op{Kind: OpBind, Source: filepath.Join(b.s.Caches.Dir, rel), Dest: at, Reason: "a cache of its own, kept for boxes of this project", own: true})
-}
-
-// inCaches refuses a plan that mounts something in a cache: bwrap would make the place for it
-// where programs of boxes have written, and follow links that they left there.
-func (b *builder) inCaches() error {
-	for _, c := range b.plan.Caches {
-		for _, o := range b.plan.Ops {
-			if o.Dest != c.At && o.Dest != "" && paths.Below(c.At, o.Dest) {
-				return fault.Refuse(125, "", "profile %q: %q cannot be made in a cache of the box", b.rc.Name, o.Dest)
-			}
-		}
-	}
-	return nil
 }

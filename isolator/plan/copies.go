@@ -73,11 +73,3 @@ func (b *builder) ownState(dest string) {
 		}
 	}
 }
-
-// workspaceMade reports whether the mount point of a workspace is made for the
-// run: on the host, before bwrap, where the box cannot write.
-func (b *builder) workspaceMade(dest string) bool {
-	l, hostPath := b.at(dest)
-	info := b.f.Look(hostPath)
-	return l.bound() && !l.Writable() && info.Kind == host.Missing && info.Real == hostPath
-}

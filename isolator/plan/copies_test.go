@@ -37,7 +37,7 @@ func TestOriginalsAreNotWritten(t *testing.T) {
 			rc.Mounts = append(rc.Mounts, m)
 			f.Paths[m.Dest] = host.Path{Kind: host.Dir, Real: m.Dest}
 		}
-		plan, err := Build(rc, f, s)
+		plan, err := build(rc, f, s)
 		if err != nil {
 			continue
 		}
@@ -114,7 +114,7 @@ func TestHiddenIsNotCopied(t *testing.T) {
 func TestNoCopyNoRun(t *testing.T) {
 	rc := config()
 	rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.SafeRW}}
-	if _, err := Build(rc, machine(), staged()); err == nil || !strings.Contains(err.Error(), "no copy was made") {
+	if _, err := build(rc, machine(), staged()); err == nil || !strings.Contains(err.Error(), "no copy was made") {
 		t.Errorf("built: %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func FuzzPlan(f *testing.F) {
 			rc.Base, rc.Home = "minimal", "isolated"
 			systemOf(m)
 		}
-		plan, err := Build(rc, m, s)
+		plan, err := build(rc, m, s)
 		if err != nil {
 			return // refused: nothing runs
 		}

@@ -60,10 +60,13 @@ func (b *builder) boxGit() error {
 				continue
 			}
 			places := b.where(g.Box)
-			if !slices.Contains(places, g.Box) && g.Box == r.Dir && b.mountPoint(g.Box, g.Reason) == nil {
+			if !slices.Contains(places, g.Box) && g.Box == r.Dir && b.mountPoint(Op{Dest: g.Box}) == nil {
 				places = append(places, g.Box)
 			}
 			for _, at := range places {
+				if at == g.Box && !paths.Below(r.Dir, at) {
+					continue // a clone, where inner keeps it: hidden, and not there yet
+				}
 				b.op(Op{Kind: bindKind(g.Write), Source: g.Host, original: g.Box, Dest: at, Reason: g.Reason})
 			}
 		}

@@ -43,7 +43,7 @@ func TestCoverGit(t *testing.T) {
 			c.change(&rc)
 		}
 		s.GitConfig, s.GitFiles = []byte("cleaned"), []string{own, inc, testHome + "/gone"}
-		plan, err := Build(rc, f, s)
+		plan, err := build(rc, f, s)
 		if err != nil {
 			t.Errorf("%s: %v", c.about, err)
 			continue
@@ -69,7 +69,7 @@ func TestCoverGit(t *testing.T) {
 			}
 		}
 	}
-	plan, err := Build(config(), machine(), staged())
+	plan, err := build(config(), machine(), staged())
 	if err != nil || strings.Contains(strings.Join(plan.Words(), " "), paths.BoxGitConfig) {
 		t.Errorf("without [git]: %v", err)
 	}
@@ -84,7 +84,7 @@ func TestSharedGitInSecrets(t *testing.T) {
 	}
 	s.Repos = []Repo{{Dir: dir, Binds: []Bind{{Host: dir, Box: dir, Reason: "shared"}}}}
 	made := func() bool {
-		plan, err := Build(rc, f, s)
+		plan, err := build(rc, f, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestSharedGit(t *testing.T) {
 			{Host: c.dir + "/objects", Box: paths.BoxDir + "/git/0/objects"},
 			{Host: c.dir, Box: c.dir, Reason: "shared"},
 		}}}
-		plan, err := Build(rc, f, s)
+		plan, err := build(rc, f, s)
 		if err != nil {
 			t.Errorf("%s: %v", c.about, err)
 			continue

@@ -31,7 +31,7 @@ func TestWorkTrees(t *testing.T) {
 			f.Paths[trees] = c.at
 		}
 		f.Later = c.later
-		p, err := Build(rc, f, s)
+		p, err := build(rc, f, s)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

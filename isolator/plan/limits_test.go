@@ -33,7 +33,7 @@ func TestLimits(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			rc, f := config(), nestedMachine()
 			rc.Limits, rc.LimitsLoose, rc.Allow, f.Limits = tc.limits, tc.loose, tc.allow, tc.host
-			plan, err := Build(rc, f, staged())
+			plan, err := build(rc, f, staged())
 			if tc.refused != "" {
 				r := fault.AsRefusal(err)
 				if r == nil || r.Code != 125 || !strings.Contains(r.Msg, tc.refused) || !strings.Contains(r.Hint, "limits_required = false") {
@@ -63,7 +63,7 @@ func TestLimitOfDisk(t *testing.T) {
 	rc := config()
 	for _, disk := range []string{"", "10M"} {
 		rc.Limits.Disk = disk
-		plan, err := Build(rc, machine(), staged())
+		plan, err := build(rc, machine(), staged())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func minimal(t *testing.T, change func(*profile.RunConfig, *host.Facts, *Staged)
 	if change != nil {
 		change(&rc, &m, &s)
 	}
-	plan, err := Build(rc, m, s)
+	plan, err := build(rc, m, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
@@ -70,9 +69,6 @@ func (b *builder) mounts() error {
 			return fault.Refuse(125, "", "profile %q: %s: it is hidden or protected", b.rc.Name, m.reason)
 		}
 		if m.Mode == profile.Tmpfs {
-			if err := b.mountPoint(m.dest, m.reason); err != nil {
-				return err
-			}
 			b.tmpfs(m.reason, 0o755, m.dest)
 			continue
 		}
@@ -100,11 +96,6 @@ func (b *builder) oneMount(m mount, later []string) error {
 	}
 	if err := b.notPlanted(m.Mount, m.real, m.reason); err != nil {
 		return err
-	}
-	if !m.Workspace || !b.workspaceMade(m.dest) {
-		if err := b.mountPoint(m.dest, m.reason); err != nil {
-			return err
-		}
 	}
 	if m.Mode == profile.Keep {
 		return b.keepFolder(m)
@@ -163,28 +154,4 @@ func (b *builder) ledByBox(source, real string) bool {
 		}
 	}
 	return false
-}
-
-// mountPoint makes sure that bwrap need not create dest anywhere but on a
-// tmpfs of the box. bwrap before 0.12 follows planted links when it creates
-// mount points (CVE-2026-87766).
-func (b *builder) mountPoint(dest, reason string) error {
-	l, hostPath := b.at(dest)
-	if !l.bound() {
-		return nil
-	}
-	if l.original != "" {
-		hostPath = l.hostPlace(dest)
-	}
-	info := b.f.Look(hostPath)
-	switch {
-	case info.Kind != host.Missing && info.Real == hostPath:
-		return nil
-	case info.Kind != host.Missing:
-		return fault.Refuse(125, "use "+quote(info.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, reason, dest)
-	case l.Writable():
-		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, reason, dest)
-	default:
-		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist on the host", b.rc.Name, reason, dest)
-	}
 }

@@ -56,7 +56,7 @@ func TestMovedSecrets(t *testing.T) {
 			rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.RW}}
 			f.Paths[c.path] = host.Path{Kind: host.File, Real: c.path}
 			seen := func() bool {
-				plan, err := Build(rc, f, staged())
+				plan, err := build(rc, f, staged())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,7 +84,7 @@ func TestMovedSecrets(t *testing.T) {
 // TestMovedIsNoPlace: values that name nothing of the kind change nothing, and one
 // that names what cannot be hidden refuses.
 func TestMovedIsNoPlace(t *testing.T) {
-	plain, err := Build(config(), machine(), staged())
+	plain, err := build(config(), machine(), staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestMovedIsNoPlace(t *testing.T) {
 		f.Paths["/dev/null"] = host.Path{Kind: host.Other, Real: "/dev/null"}
 		k, v, _ := strings.Cut(kv, "=")
 		f.Env[k] = v
-		plan, err := Build(config(), f, staged())
+		plan, err := build(config(), f, staged())
 		if err != nil {
 			t.Fatalf("%s: %v", kv, err)
 		}
@@ -108,7 +108,7 @@ func TestMovedIsNoPlace(t *testing.T) {
 	f.Env["GNUPGHOME"] = testHome
 	rc := config()
 	rc.Project, rc.Workdir, rc.Cwd = "/data", "/data", "/data"
-	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil || !strings.Contains(err.Error(), "it holds your home") {
+	if _, err := build(rc, f, staged()); fault.AsRefusal(err) == nil || !strings.Contains(err.Error(), "it holds your home") {
 		t.Errorf("GNUPGHOME is the home: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestProfilesOwnPlace(t *testing.T) {
 	rc.Mounts = []profile.Mount{{Source: "/data/gpg", Dest: "/data/gpg", Mode: profile.RW}}
 	rc.Env.Set = []profile.KV{{Key: "GNUPGHOME", Value: "/data/gpg"}}
 	f.Paths["/data/gpg"] = host.Path{Kind: host.Dir, Real: "/data/gpg"}
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestProfilesOwnPlace(t *testing.T) {
 		t.Error("/data/gpg cannot be written")
 	}
 	f.Env["GNUPGHOME"] = "/data/gpg" // now it is the person's
-	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
+	if _, err := build(rc, f, staged()); fault.AsRefusal(err) == nil {
 		t.Error("the person's own keyring is mounted")
 	}
 }
@@ -154,7 +154,7 @@ func TestMovedStartup(t *testing.T) {
 		}
 		f.Paths[p] = host.Path{Kind: kind, Real: p}
 		write := func() bool {
-			plan, err := Build(rc, f, staged())
+			plan, err := build(rc, f, staged())
 			if err != nil {
 				t.Fatal(kv, err)
 			}
@@ -199,7 +199,7 @@ func TestRest(t *testing.T) {
 		f.Paths[p] = host.Path{Kind: host.File, Real: p}
 	}
 	rc.Allow = []string{"gh-config"}
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestRest(t *testing.T) {
 func TestSocketsUnknown(t *testing.T) {
 	f := machine()
 	f.SocketsUnknown = "open /proc/net/unix: permission denied"
-	if _, err := Build(config(), f, staged()); fault.AsRefusal(err) == nil || fault.AsRefusal(err).Code != 125 {
+	if _, err := build(config(), f, staged()); fault.AsRefusal(err) == nil || fault.AsRefusal(err).Code != 125 {
 		t.Errorf("%v", err)
 	}
 }

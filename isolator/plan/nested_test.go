@@ -46,7 +46,7 @@ func TestNested(t *testing.T) {
 	rc := config()
 	rc.Allow = []string{nestedKey}
 	rc.Env.Set = []profile.KV{{Key: "container", Value: "mine"}}
-	plan, err := Build(rc, nestedMachine(), staged())
+	plan, err := build(rc, nestedMachine(), staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestNested(t *testing.T) {
 
 	// A place that the profile gives images stays.
 	rc.Mounts = []profile.Mount{{Source: "/data", Dest: testHome + "/.local/share/containers", Mode: profile.RW}}
-	plan, err = Build(rc, nestedMachine(), staged())
+	plan, err = build(rc, nestedMachine(), staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNestedRefused(t *testing.T) {
 		f, rc := nestedMachine(), config()
 		rc.Allow = []string{nestedKey}
 		c.change(&f, &rc)
-		_, err := Build(rc, f, staged())
+		_, err := build(rc, f, staged())
 		if r := fault.AsRefusal(err); r == nil || r.Code != 125 || !strings.HasSuffix(r.Msg, c.msg) || r.Hint != c.hint {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -131,7 +131,7 @@ func TestNestedRefused(t *testing.T) {
 func TestReadOnlySys(t *testing.T) {
 	f, rc := machine(), config()
 	f.SysReadOnly = true
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestReadOnlySys(t *testing.T) {
 		t.Errorf("%q", words[:20])
 	}
 	rc.Seccomp = "off"
-	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil || !strings.Contains(err.Error(), "/proc/sys is read-only here") {
+	if _, err := build(rc, f, staged()); fault.AsRefusal(err) == nil || !strings.Contains(err.Error(), "/proc/sys is read-only here") {
 		t.Errorf("without a filter: %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestKernel(t *testing.T) {
 	filter := func(level string, allow ...string) (words []string, filter []byte) {
 		f, rc := nestedMachine(), config()
 		rc.Seccomp, rc.Allow = level, allow
-		plan, err := Build(rc, f, staged())
+		plan, err := build(rc, f, staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestKernel(t *testing.T) {
 	}
 	f := machine()
 	f.UID = 0
-	plan, err := Build(config(), f, staged())
+	plan, err := build(config(), f, staged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +191,12 @@ func TestNestedLinks(t *testing.T) {
 	rc.Allow = []string{nestedKey}
 	link := filepath.Join(rc.Workdir, ".claude")
 	f.Paths[link] = host.Path{Real: filepath.Join(rc.Workdir, "shared"), Kind: host.Dir, Hops: []host.Hop{{Path: link, Target: "shared"}}}
-	_, err := Build(rc, f, staged())
+	_, err := build(rc, f, staged())
 	if err == nil || !strings.Contains(err.Error(), "in a box that makes containers") {
 		t.Errorf("got %v", err)
 	}
 	rc.Allow = nil
-	if plan, err := Build(rc, f, staged()); err != nil || len(plan.Pins) == 0 {
+	if plan, err := build(rc, f, staged()); err != nil || len(plan.Pins) == 0 {
 		t.Errorf("without containers: %v, pins %v", err, plan.Pins)
 	}
 }

@@ -33,7 +33,7 @@ func TestNetwork(t *testing.T) {
 		}
 		f := machine()
 		f.Env["HTTP_PROXY"] = "http://inherited"
-		p, err := Build(rc, f, Staged{RunID: "r", Empty: "/run/user/1000/inner/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}})
+		p, err := build(rc, f, Staged{RunID: "r", Empty: "/run/user/1000/inner/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}})
 		if err != nil {
 			t.Errorf("%s: %v", c.mode, err)
 			continue

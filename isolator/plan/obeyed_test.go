@@ -22,7 +22,7 @@ func TestObeyedIsReadOnly(t *testing.T) {
 	}
 	readOnly := func(rc profile.RunConfig, f host.Facts, p string) bool {
 		t.Helper()
-		plan, err := Build(rc, f, staged())
+		plan, err := build(rc, f, staged())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,12 +66,12 @@ func TestLinksOfTheHome(t *testing.T) {
 	rc.Allow = []string{configKey}
 	f.Startup = []string{link}
 	f.Paths[link] = host.Path{Kind: host.File, Real: target}
-	plan, err := Build(rc, f, staged())
+	plan, err := build(rc, f, staged())
 	if err != nil || !slices.ContainsFunc(plan.Ops, func(o Op) bool { return slices.Equal(o.Words(), []string{"--ro-bind", target, target}) }) {
 		t.Errorf("%s can be written: %v", target, err)
 	}
 	f.Paths[link] = host.Path{Kind: host.Missing, Real: link, Link: target}
-	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
+	if _, err := build(rc, f, staged()); fault.AsRefusal(err) == nil {
 		t.Errorf("a link to nothing: %v", err)
 	}
 	f, way := machine(), testWork+"/way"
@@ -80,7 +80,7 @@ func TestLinksOfTheHome(t *testing.T) {
 	f.Paths[named] = host.Path{Kind: host.Missing, Real: testWork + "/tools/clean.sh", Hops: []host.Hop{{Path: way, Target: "tools"}}}
 	for gitDir, want := range map[string]int{"": 1, "rw": 0} {
 		rc.GitDir = gitDir
-		if plan, err = Build(rc, f, staged()); err != nil || len(plan.Pins) != want {
+		if plan, err = build(rc, f, staged()); err != nil || len(plan.Pins) != want {
 			t.Errorf("git_dir %q: %v, %v", gitDir, plan.Pins, err)
 		}
 	}

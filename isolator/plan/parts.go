@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
 
@@ -88,13 +87,8 @@ func (b *builder) part(p Part) error {
 	default:
 		return fmt.Errorf("a feature cannot add %q to a plan", o.Reason)
 	}
-	if !paths.Below(paths.BoxDir, o.Dest) && !paths.Below("/tmp", o.Dest) { // of which keptTmp says more
-		if o.Kind != OpDevice { // whose place is in a /dev of the box's own
-			o.Dest = b.stagedPlace(o.Dest)
-		}
-		if err := b.mountPoint(o.Dest, o.Reason); err != nil {
-			return err
-		}
+	if o.Kind != OpDevice { // whose place is in a /dev of the box's own
+		o.Dest = b.stagedPlace(o.Dest)
 	}
 	switch o.Kind {
 	case OpTmpfs:

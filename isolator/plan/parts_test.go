@@ -27,7 +27,7 @@ func TestParts(t *testing.T) {
 			rc.Home = "isolated"
 			systemOf(f)
 		}
-		p, err := Build(rc, f, s)
+		p, err := build(rc, f, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestParts(t *testing.T) {
 	for source, want := range map[string]bool{"/data/db.sock": true, "/data": false} {
 		s := staged()
 		s.Parts = []Part{{Slot: Inside, Op: Op{Kind: OpReadOnly, Source: source, Dest: "/run/inner/x"}}}
-		p, err := Build(config(), f, s)
+		p, err := build(config(), f, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestParts(t *testing.T) {
 	for _, kind := range []OpKind{OpBind, OpMask, OpSwitch, OpSeal, OpProc, OpDev, OpFilter} {
 		s := staged()
 		s.Parts = []Part{{Slot: Inside, Op: Op{Kind: kind, Source: "/data", Dest: "/data"}}}
-		if _, err := Build(config(), f, s); err == nil {
+		if _, err := build(config(), f, s); err == nil {
 			t.Errorf("kind %d is added", kind)
 		}
 	}

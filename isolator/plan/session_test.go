@@ -7,14 +7,15 @@ import (
 
 func TestKeptTmp(t *testing.T) {
 	for _, c := range []struct{ tmp, dest, want string }{
-		{"", "/tmp/x", ""},
+		{"", "/tmpx", ""},
 		{"/s/tmp", "/tmp", ""},
 		{"/s/tmp", "/tmpx", ""},
 		{"/s/tmp", "/tmp/x", `puts "/tmp/x" below /tmp`},
 	} {
 		b := &builder{s: Staged{Tmp: c.tmp}}
+		b.bind("the session's", "/s/tmp", "/tmp", true)
 		b.op(Op{Kind: OpReadOnly, Source: "/usr", Dest: c.dest})
-		err := b.keptTmp()
+		err := b.unplaced
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}

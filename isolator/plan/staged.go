@@ -94,14 +94,7 @@ type Staged struct {
 
 func (b *builder) staged() error {
 	for _, bind := range b.s.Binds {
-		dest := bind.Box
-		if !paths.Below(paths.BoxDir, dest) {
-			dest = b.stagedPlace(dest)
-			if err := b.mountPoint(dest, bind.Reason); err != nil {
-				return err
-			}
-		}
-		b.bind(bind.Reason, bind.Host, dest, bind.Write) // what the box writes there goes with the run
+		b.bind(bind.Reason, bind.Host, b.stagedPlace(bind.Box), bind.Write) // what the box writes there goes with the run
 	}
 	if b.s.Noop != "" {
 		b.bind("blocked and rewritten commands", b.s.Noop, paths.BoxNoop, false)
@@ -120,6 +113,9 @@ func (b *builder) staged() error {
 // stagedPlace is where a staged thing goes: where the path leads on the host, but
 // in an empty home by its own name, since the links on the way are not there.
 func (b *builder) stagedPlace(p string) string {
+	if paths.Below(paths.BoxDir, p) || paths.Below("/tmp", p) {
+		return p
+	}
 	if rest, ok := paths.Rest(b.f.Home, p); ok && b.rc.HidesHome() {
 		at := filepath.Join(b.home, rest)
 		if l, _ := b.at(at); !l.bound() {

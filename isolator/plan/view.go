@@ -4,7 +4,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // What the box sees is what the operations so far say: a later one covers what earlier ones put at or
@@ -35,6 +38,35 @@ func (b *builder) at(p string) (o Op, host string) {
 		}
 	}
 	return b.root, ""
+}
+
+// mountPoint refuses an operation for which bwrap would have to make the place anywhere but on a tmpfs of the
+// box: bwrap before 0.12 follows planted links when it makes mount points (CVE-2026-87766).
+func (b *builder) mountPoint(o Op) error {
+	l, hostPath := b.at(o.Dest)
+	switch {
+	case o.Dest == "" || o.Dest == l.Dest:
+		return nil
+	case slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.At == l.Dest }): // where programs of boxes have left links
+		return fault.Refuse(125, "", "profile %q: %q cannot be made in a cache of the box", b.rc.Name, o.Dest)
+	case b.s.Tmp != "" && l.Dest == "/tmp": // as there
+		return fault.Refuse(125, "start it without a session", "profile %q puts %q below /tmp, which a session keeps", b.rc.Name, o.Dest)
+	case !l.bound():
+		return nil // in memory, or in a home of the box's own, see homePoints
+	case l.original != "":
+		hostPath = l.hostPlace(o.Dest)
+	}
+	switch at := b.f.Look(hostPath); {
+	case at.Kind != host.Missing && at.Real == hostPath, b.made(hostPath):
+		return nil
+	case at.Kind != host.Missing:
+		return fault.Refuse(125, "use "+quote(at.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, o.Reason, o.Dest)
+	case l.Writable():
+		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, o.Reason, o.Dest)
+	case at.Real == hostPath && slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return m.Workspace && b.canon(m.Dest) == o.Dest }):
+		return nil // it is made for the run, where the box cannot write
+	}
+	return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist on the host", b.rc.Name, o.Reason, o.Dest)
 }
 
 // where returns every box path at which host path p can be seen, in the order of the mounts.
