@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -22,12 +21,14 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
-	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 )
@@ -104,7 +105,7 @@ func startKeeper(s *settings.Settings, folder string, c run.Call, key string) er
 // keepBox is the life of a keeper; it returns its exit code.
 func keepBox() int {
 	runtime.LockOSThread() // the box dies with the thread that started it
-	k := &keeper{notes: new(Notes), calls: new(launch.Calls), done: make(chan struct{}), door: -1}
+	k := &keeper{notes: new(Notes), done: make(chan struct{})}
 	if err := json.NewDecoder(os.Stdin).Decode(&k.q); err != nil || k.q.Folder == "" {
 		os.Stderr.WriteString("inner: " + keeperWord + " is for inner itself\n")
 		return 2
@@ -114,10 +115,10 @@ func keepBox() int {
 	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		<-signals
-		k.end()
+		close(k.done)
 	}()
 	err := k.run()
-	if err == nil || k.listened {
+	if err == nil || k.listens {
 		return 0
 	}
 	no := keeperRefusal{Code: fault.Code(err), Kind: fault.KindOf(err), Msg: err.Error()}
@@ -136,14 +137,8 @@ type keeper struct {
 	place    settings.Place
 	call     run.Call // that makes the box
 	box      *run.Prepared
-	calls    *launch.Calls
 	done     chan struct{} // closed when the box is to end
-
-	mu       sync.Mutex
-	door     int  // the socket that it listens on; -1 when no call is taken any more
-	listened bool // it has
-	running  int  // calls
-	over     bool // done is closed
+	listens  bool
 
 	between sync.Mutex // what follows the end of a call, one at a time
 	clock   time.Time  // of files: until then was looked at what calls left
@@ -186,75 +181,29 @@ func (k *keeper) serve(box *run.Prepared) error {
 	k.box = box
 	k.notes.Began()
 	o := box.Options()
-	o.Done, o.Calls, o.Begun, o.Timeout, o.Interactive = k.done, k.calls, k.open, 0, false
+	o.Done, o.Begun, o.Timeout, o.Interactive = k.done, k.begun, 0, false
+	o.Join, o.Calls = session.Door(k.q.Folder), &launch.Calls{Open: k.open, Wanted: k.wanted}
 	out := features.Outcome{ID: box.ID(), Begun: time.Now()}
 	k.clock = runlog.Moment()
-	out.Result = box.Launch(o, nil)
-	k.end()
-	if !out.Started {
+	if out.Result = box.Launch(o, nil); !out.Started {
 		return run.StartFailure(out.Result)
 	}
-	k.between.Lock()
-	defer k.between.Unlock()
 	out.Clock = k.clock
 	box.Finish(&out)
 	k.settings.Audit(out.Events...)
 	return nil
 }
 
-// open lets calls join, once the box is there.
-func (k *keeper) open() {
-	defer os.Stdout.Close()
-	door, err := wire.Listen(session.Door(k.q.Folder), 128)
-	if err != nil {
-		no := keeperRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of the session: %v", err)}
-		_ = json.NewEncoder(os.Stdout).Encode(no)
-		k.end()
-		return
-	}
-	k.mu.Lock()
-	k.door, k.listened = door, true
-	k.mu.Unlock()
+// begun says that the box is there.
+func (k *keeper) begun() {
+	k.listens = true
 	_, _ = os.Stdout.WriteString(keeperListens)
-	go func() {
-		for {
-			switch conn, _, err := wire.Accept(door, true); err {
-			case nil:
-				go k.served(conn)
-			case unix.EINVAL: // it was shut, and all who had come before were answered
-				return
-			default: // such as too many open files
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
-	}()
-	go k.watch()
+	os.Stdout.Close()
 }
 
-// watchEvery is how often it is asked whether anybody uses the box.
-const watchEvery = 2 * time.Second
-
-// watch ends a box that nobody uses, nobody can find any more, or that is not allowed any more.
-func (k *keeper) watch() {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-k.done:
-			return
-		case <-tick.C:
-		}
-		k.mu.Lock()
-		found := files.Exists(session.Door(k.q.Folder)) && time.Since(session.Used(k.q.Folder)) <= session.Idle
-		unused := k.running == 0 && (!found || !k.allowed())
-		if unused {
-			k.close()
-		}
-		k.mu.Unlock()
-		if unused {
-			k.end()
-		}
-	}
+// wanted reports whether somebody can find the box and has used it lately, and its profile is still allowed.
+func (k *keeper) wanted() bool {
+	return files.Exists(session.Door(k.q.Folder)) && time.Since(session.Used(k.q.Folder)) <= session.Idle && k.allowed()
 }
 
 // allowed reports whether the profile is still allowed, by what is on the disk now.
@@ -267,52 +216,82 @@ func (k *keeper) allowed() bool {
 	return err == nil
 }
 
-// close takes no more calls: whoever has not been answered yet finds the end of the connection. The
-// descriptor stays, so that its number is nothing else while it is waited for. The mutex is held.
-func (k *keeper) close() {
-	if k.door >= 0 {
-		_ = os.Remove(session.Door(k.q.Folder))
-		_ = unix.Shutdown(k.door, unix.SHUT_RDWR)
-		k.door = -1
+// open reads a call, which runs as in a box of its own that is made as this one is.
+func (k *keeper) open(request int, stdio []int) (*launch.Call, error) {
+	var q callRequest
+	if received(request, &q) != nil || q.Key != k.q.Key {
+		return nil, nil
 	}
+	rc, facts, staged := k.box.Spec, k.box.Facts, k.box.Assets
+	rc.Env, rc.Cwd = q.Env, q.Cwd
+	facts.Env, staged.Env = host.Environment(q.Environ), k.box.Plan.Set
+	staged.Start, staged.OrElse = q.Start, q.OrElse
+	p := plan.Plan{Program: q.Program, Argv: features.WithArgs(q.Argv, k.box.Agents)}
+	p.Env = plan.Environment(rc, facts, staged)
+	p.StartIn(rc, staged)
+	begun := time.Now()
+	written, err := copied(stdio[1:])
+	return &launch.Call{Plan: p, Timeout: q.Timeout, Ended: func(r launch.Result, lost bool) []byte {
+		written()
+		a := callAnswer{Outcome: features.Outcome{Result: r, ID: k.box.ID(), Backend: "bwrap", Begun: begun}, Lost: lost}
+		k.after(q, &a)
+		text, _ := json.Marshal(a)
+		return text
+	}}, err
 }
 
-// end ends the box.
-func (k *keeper) end() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.close()
-	if !k.over {
-		k.over = true
-		close(k.done)
-	}
-}
-
-// take reports whether a call of that key is taken; leave has to follow then. A call of another
-// one closes the box.
-func (k *keeper) take(key string) (taken, other bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch {
-	case k.door < 0:
-		return false, false
-	case key != k.q.Key:
-		k.close()
-		if k.running == 0 {
-			go k.end() // which takes the mutex
+// copied puts pipes in the place of outputs, from which it copies to them until done is called: who still
+// writes after the call has no file of the caller's.
+func copied(fds []int) (done func(), err error) {
+	var ends []func()
+	for _, fd := range fds {
+		own, errOf := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if errOf != nil {
+			err = errors.Join(err, errOf)
+			continue
 		}
-		return false, true
+		to := os.NewFile(uintptr(own), "output")
+		o, errOf := streams.NewOutput(to)
+		if errOf == nil {
+			errOf = unix.Dup3(launch.RawFd(o.W), fd, unix.O_CLOEXEC)
+			o.W.Close()
+			ends = append(ends, o.Rest)
+		}
+		err = errors.Join(err, errOf)
+		ends = append(ends, func() { to.Close() })
 	}
-	k.running++
-	return true, false
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}, err
 }
 
-func (k *keeper) leave() {
-	k.mu.Lock()
-	k.running--
-	last := k.door < 0 && k.running == 0
-	k.mu.Unlock()
-	if last {
-		k.end()
+// after is what follows the end of a call: it says what became of what the box has in common, and writes the
+// line of the call; of one that has not run its own process writes it.
+func (k *keeper) after(q callRequest, a *callAnswer) {
+	k.between.Lock()
+	defer k.between.Unlock()
+	now := runlog.Moment()
+	a.Clock, k.clock = k.clock, now
+	k.box.Between(&a.Outcome)
+	a.Limits = features.LimitTexts(k.box.Run, a.Reached)
+	for _, text := range a.Limits {
+		reached := runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: k.box.Spec.Name, Reason: text + " reached"}
+		a.Events = append(a.Events, reached)
 	}
+	if a.Started {
+		c := k.call
+		c.Word, c.By = q.Word, q.By
+		events := k.box.Ended(c, a.Outcome)
+		end := &events[len(events)-1]
+		end.Program, end.Args, end.Cwd = q.Program, max(0, len(q.Argv)-1), q.Cwd
+		if a.Lost {
+			end.Reason = "the box of the session ended"
+		}
+		k.settings.Audit(events...)
+	}
+	a.Events = nil
+	a.SetUp, a.Notes = k.notes.Take()
+	session.Use(k.q.Folder)
 }

@@ -22,23 +22,12 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 )
 
 // A call of a session whose profile says session = "box" joins the box of that session, or has
 // one made. The box belongs to a keeper, a process of its own (sessionbox.go), which
-// listens in the session's folder and runs the calls as jobs of the box:
-//
-//	call                                     keeper
-//	  Call(request, streams) ──────────────► the same box? starts the program in it
-//	                 ◄──────────────── Started  it will run: from here on no call is made twice
-//	                 ◄──────────────── Failed   it is of another box: ends, once its calls have
-//	  Signal, Kill ────────────────────────► signals it; ends all processes of the call
-//	                 ◄──────────────── Ended(answer)
-//
-// The program writes to pipes of the keeper, which copies to the streams that the call gave: who still
-// writes after the call has no file of the caller's. Who leaves early ends the call.
+// listens in the session's folder and runs the calls as jobs of the box (launch/calls.go).
 
 // callRequest is a call as the keeper is asked for it.
 type callRequest struct {
@@ -276,28 +265,23 @@ func sendJSON(conn int, kind wire.Kind, v any, more ...*os.File) error {
 	if err != nil {
 		return err
 	}
-	file, err := streams.Text(string(text))
+	file, err := wire.Memfd(text)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	var fds []int
-	for _, f := range append([]*os.File{file}, more...) {
+	defer unix.Close(file)
+	fds := []int{file}
+	for _, f := range more {
 		fds = append(fds, launch.RawFd(f))
 	}
 	return wire.SendPatiently(conn, wire.Msg{Kind: kind}, fds...)
 }
 
-// received reads the value of a message from its file, which whoever sent it may still write.
+// received reads the value of a message from its file.
 func received(fd int, v any) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	text := make([]byte, st.Size)
-	n, err := wire.ReadAt(fd, text, 0)
+	text, err := wire.Content(fd)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text[:max(n, 0)], v)
+	return json.Unmarshal(text, v)
 }

@@ -18,6 +18,7 @@ const (
 	tryTerminal                 // are we in the foreground again? Did our own stop not happen?
 	unreadLine                  // what is typed and unread is for the program, see console.waits
 	lookAtCovers                // is all that is hidden or protected covered? See recover.go
+	callsWanted                 // is a box for calls wanted?
 	alarmCount
 )
 

@@ -2,101 +2,75 @@ package launch
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/wire"
-	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
 )
 
-// Calls gives calls to a box that has no program of its own (Options.Calls): each is a job of
-// its own. The zero value is ready; its methods may be called by several goroutines.
+// A box may have no program of its own (Options.Calls): whoever connects to its door has it run a call, which is a
+// job, and gets the answer on the same connection:
+//
+//	client                                   launcher
+//	  Call(request, streams) ──────────────► one of this box? starts its program
+//	                 ◄──────────────── Started  it will run: from here on no call is made twice
+//	                 ◄──────────────── Failed   it is of another box: this one ends, once its calls have
+//	  Signal, Kill ────────────────────────► signals it; ends all processes of the call
+//	                 ◄──────────────── Ended(answer)
+//	  End ─────────────────────────────────► ends the box
+//
+// Who leaves early ends the call.
+
+// Calls are the calls of a box. Open and Wanted are called by the loop.
 type Calls struct {
+	// Open reads a request, and says what is to run; it may put other files in the place of the
+	// streams. Without a Call the request is of another box. With an error it is answered, and does not run.
+	Open func(request int, stdio []int) (*Call, error)
+	// Wanted is asked now and then while no call runs, and ends the box.
+	Wanted func() bool
+}
+
+// Call is one call.
+type Call struct {
+	Plan    plan.Plan     // only its program, arguments, environment and folder count
+	Timeout time.Duration // after which it gets SIGTERM, as the program of a box; zero for none
+
+	// Ended is told what came of it, lost together with the box or not, on a goroutine of its own. It
+	// returns the answer for the client.
+	Ended func(r Result, lost bool) (answer []byte)
+
 	// The loop's.
-	runs         map[uint32]*CallRun
+	id     uint32
+	client int // the connection; -1 when it is gone
+	timer  *time.Timer
+	res    Result
+	ended  bool // the program has, or could not start
+	whole  bool // all processes of the call have to end
+	killed bool // they have
+	over   bool // it is being answered
+}
+
+// calls are those that run.
+type calls struct {
+	runs         map[uint32]*Call
 	last         uint32
 	kills, forks uint64 // that a limit has cost until now
-
-	mu      sync.Mutex
-	box     *session      // nil when there is none
-	over    chan struct{} // closed when there is none any more
-	reached []string      // the keys of limits since Reached
-	again   places        // since Replaced
+	answers      sync.WaitGroup
 }
 
-// CallRun is a call that was given to the box.
-type CallRun struct {
-	// Said gets what the first process says of it: once Failed or Ended, and Killed, as often as it is to be killed. It is
-	// closed when the box has ended, and the call with it.
-	Said chan wire.Msg
+// wantedEvery is how often it is asked whether a box without a call is wanted.
+const wantedEvery = 2 * time.Second
 
-	calls *Calls
-	id    uint32
-}
-
-// mostSaid is how much may be said of a call before somebody listens.
-const mostSaid = 16
-
-// EndOf is the end of a call that a message tells; ok is false for any other.
-func EndOf(m wire.Msg) (r Result, ok bool) {
-	switch m.Kind {
-	case wire.Failed:
-		return Result{Code: int(m.N), Reason: wire.Line(m.Text)}, true
-	case wire.Ended:
-		return programEnd(syscall.WaitStatus(m.N)), true
-	}
-	return r, false
-}
+var errNoBox = errors.New("the box has ended")
 
 // Lost is the end of a call whose box has ended.
 func Lost() Result {
 	return Result{Started: true, Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
-}
-
-// errNoBox is what a call gets when the box has ended.
-var errNoBox = errors.New("the box has ended")
-
-// do has the loop do something, and reports whether there is one.
-func (c *Calls) do(f func(s *session)) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.box; s != nil {
-		s.inbox.do(func() { f(s) })
-	}
-	return c.box != nil
-}
-
-// Start has the box run the program of a plan, of which only that, its arguments, environment
-// and folder count, once all that the host has replaced is covered again. The streams stay the caller's.
-func (c *Calls) Start(p plan.Plan, stdio [3]int) (*CallRun, error) {
-	text, err := wire.Seal(&wire.Job{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env})
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(text)
-	if err := noFolder(stdio[:]); err != nil {
-		return nil, err
-	}
-	run := &CallRun{calls: c, Said: make(chan wire.Msg, mostSaid)}
-	sent := make(chan error, 1)
-	if !c.do(func(s *session) {
-		s.coverNow()
-		c.last++
-		run.id = c.last
-		c.runs[run.id] = run
-		sent <- s.tellJob(wire.Start, run.id, 0, append([]int{text}, stdio[:]...)...)
-	}) {
-		return nil, errNoBox
-	}
-	select {
-	case err = <-sent:
-	case <-c.over:
-		err = errNoBox
-	}
-	return run, err
 }
 
 // tellJob says something of a job to the first process.
@@ -107,92 +81,201 @@ func (s *session) tellJob(kind wire.Kind, id, n uint32, fds ...int) error {
 	return wire.SendPatiently(s.sock, wire.Msg{Kind: kind, Job: id, N: n}, fds...)
 }
 
-// Signal sends a signal to the process group that the program leads.
-func (r *CallRun) Signal(sig syscall.Signal) { r.tell(wire.Signal, uint32(sig)) }
-
-// Kill ends all processes of the call; Killed says that they are gone.
-func (r *CallRun) Kill() { r.tell(wire.Kill, 0) }
-
-func (r *CallRun) tell(kind wire.Kind, n uint32) {
-	r.calls.do(func(s *session) { _ = s.tellJob(kind, r.id, n) })
+// visitCalls does what a client says.
+func (s *session) visitCalls(client int, m wire.Msg, fds []int) {
+	c := s.callOf(client)
+	switch {
+	case m.Kind == wire.End:
+		s.killBox()
+	case m.Kind == wire.Call && c == nil && len(fds) == 4 && s.join.door >= 0:
+		s.openCall(client, fds[0], fds[1:])
+	case m.Kind == wire.Signal && c != nil:
+		s.signalCall(c, syscall.Signal(m.N))
+	case m.Kind == wire.Kill && c != nil:
+		s.endWhole(c)
+	default:
+		s.leave(client)
+	}
 }
 
-// Forget lets go of a call: nothing more is said of it.
-func (r *CallRun) Forget() { r.calls.do(func(*session) { delete(r.calls.runs, r.id) }) }
+// callOf is the call of a client that is not being answered, or nil.
+func (s *session) callOf(client int) *Call {
+	for _, c := range s.calls.runs {
+		if c.client == client {
+			return c
+		}
+	}
+	return nil
+}
 
-// Reached are the keys of the limits of the box that it came to since this was last called.
-func (c *Calls) Reached() (keys []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	keys, c.reached = c.reached, nil
+// openCall has the box run a call, once all that the host has replaced is covered again.
+func (s *session) openCall(client, request int, stdio []int) {
+	c, err := s.o.Calls.Open(request, stdio)
+	if c == nil {
+		_ = wire.Send(client, wire.Msg{Kind: wire.Failed})
+		s.leave(client)
+		s.retire()
+		return
+	}
+	s.calls.last++
+	c.id, c.client = s.calls.last, client
+	s.calls.runs[c.id] = c
+	_ = wire.Send(client, wire.Msg{Kind: wire.Started}) // who is gone ends the call, see leave
+	s.coverNow()
+	if err == nil {
+		err = s.startCall(c, stdio)
+	}
+	if err != nil {
+		c.res = Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
+		s.endCall(c, false)
+		return
+	}
+	if c.Timeout > 0 {
+		s.callAfter(c, c.Timeout, func() {
+			c.res.TimedOut = true
+			s.signalCall(c, syscall.SIGTERM)
+			s.signalCall(c, syscall.SIGCONT)
+		})
+	}
+}
+
+func (s *session) startCall(c *Call, stdio []int) error {
+	if err := noFolder(stdio); err != nil {
+		return err
+	}
+	p := c.Plan
+	text, err := wire.Seal(&wire.Job{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(text)
+	return s.tellJob(wire.Start, c.id, 0, append([]int{text}, stdio...)...)
+}
+
+// callAfter has the loop do something for a call that has not ended by then, in the place of what it was to do before.
+func (s *session) callAfter(c *Call, d time.Duration, f func()) {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.timer = time.AfterFunc(d, func() {
+		s.inbox.do(func() {
+			if !c.over {
+				f()
+			}
+		})
+	})
+}
+
+// signalCall sends a signal to the process group of a call. When that is to end it, it has so long.
+func (s *session) signalCall(c *Call, sig syscall.Signal) {
+	_ = s.tellJob(wire.Signal, c.id, uint32(sig))
+	if (sig == syscall.SIGTERM || sig == syscall.SIGHUP) && !c.whole {
+		c.whole = true
+		s.callAfter(c, killGrace, func() { s.endWhole(c) })
+	}
+}
+
+// endWhole ends all processes of a call.
+func (s *session) endWhole(c *Call) {
+	c.whole = true
+	_ = s.tellJob(wire.Kill, c.id, 0)
+}
+
+// callSaid takes what the first process says of a call.
+func (s *session) callSaid(m wire.Msg) {
+	c := s.calls.runs[m.Job]
+	if c == nil || c.over {
+		return
+	}
+	timedOut := c.res.TimedOut
+	switch m.Kind {
+	case wire.Failed:
+		c.res, c.ended = Result{Code: int(m.N), Reason: wire.Line(m.Text)}, true
+	case wire.Ended:
+		c.res, c.ended = programEnd(syscall.WaitStatus(m.N)), true
+		if c.whole && !c.killed {
+			s.endWhole(c)
+		}
+	case wire.Killed:
+		c.killed = true
+	}
+	c.res.TimedOut = timedOut
+	if c.ended && (c.killed || !c.whole) {
+		s.endCall(c, false)
+	}
+}
+
+// endCall answers a call.
+func (s *session) endCall(c *Call, lost bool) {
+	c.over = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if c.res.TimedOut {
+		c.res.Code = CodeTimeout
+	}
+	again := &s.mounts.covered.again
+	c.res.Recovered, c.res.Replaced = again.hide, again.protect
+	c.res.Reached = s.callReached(c.res)
+	*again = places{}
+	client := c.client
+	c.client = -1
+	s.join.visitors = slices.DeleteFunc(s.join.visitors, func(v int) bool { return v == client })
+	s.calls.answers.Go(func() {
+		if answer, err := wire.Memfd(c.Ended(c.res, lost)); err == nil {
+			_ = wire.SendPatiently(client, wire.Msg{Kind: wire.Ended}, answer)
+			unix.Close(answer)
+		}
+		closeFds(&client)
+		s.inbox.do(func() {
+			if delete(s.calls.runs, c.id); s.join.door < 0 {
+				s.retire()
+			}
+		})
+	})
+}
+
+// loseCalls answers all calls of a box that has ended.
+func (s *session) loseCalls() {
+	for _, c := range s.calls.runs {
+		if !c.over {
+			c.res = Lost()
+			s.endCall(c, true)
+		}
+	}
+}
+
+// callReached names the limits that the box has come to since the call before ended, and the call.
+func (s *session) callReached(r Result) (keys []string) {
+	if g := s.limits.group; g != nil {
+		g.Look()
+		if g.Kills > s.calls.kills {
+			keys = append(keys, "memory")
+		}
+		if g.Forks > s.calls.forks {
+			keys = append(keys, "pids")
+		}
+		s.calls.kills, s.calls.forks = g.Kills, g.Forks
+	}
+	if l := s.limits.plan; l != nil && l.Rlimits.FileSize > 0 && r.Started && r.Code == 128+int(syscall.SIGXFSZ) {
+		keys = append(keys, "file_size")
+	}
 	return keys
 }
 
-// Replaced are the hidden and the protected places of the box that the host has replaced since this was
-// last called, see [Result].
-func (c *Calls) Replaced() (hidden, protected []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	again := c.again
-	c.again = places{}
-	return again.hide, again.protect
+// retire takes no more calls, and ends the box when none runs.
+func (s *session) retire() {
+	s.shutDoor()
+	if len(s.calls.runs) == 0 {
+		s.killBox()
+	}
 }
 
-// The rest is the loop's.
-
-// note takes what the host has replaced, for Replaced. It is safe on nil, and takes nothing then.
-func (c *Calls) note(again *places) {
-	if c == nil {
+// lookAtCalls ends a box that nobody wants.
+func (s *session) lookAtCalls() {
+	if len(s.calls.runs) == 0 && !s.o.Calls.Wanted() {
+		s.retire()
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.again.add(*again)
-	*again = places{}
-}
-
-// count notes what the control group of the box has to say.
-func (c *Calls) count(g *limits.Group) {
-	if g == nil {
-		return
-	}
-	g.Look()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g.Kills > c.kills {
-		c.kills, c.reached = g.Kills, append(c.reached, "memory")
-	}
-	if g.Forks > c.forks {
-		c.forks, c.reached = g.Forks, append(c.reached, "pids")
-	}
-}
-
-// open begins to take calls, for a box that waits for them; close tells all that it has ended.
-func (c *Calls) open(s *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.box, c.last, c.runs, c.over = s, wire.First, map[uint32]*CallRun{}, make(chan struct{})
-}
-
-func (c *Calls) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.box == nil {
-		return
-	}
-	for _, run := range c.runs {
-		close(run.Said)
-	}
-	c.box, c.runs = nil, map[uint32]*CallRun{}
-	close(c.over)
-}
-
-// message takes what is said of a call, unless it was forgotten.
-func (c *Calls) message(m wire.Msg) {
-	if run := c.runs[m.Job]; run != nil {
-		select {
-		case run.Said <- m:
-		default: // nobody has asked for so much
-		}
-	}
+	s.alarms.in(callsWanted, wantedEvery, s.lookAtCalls)
 }

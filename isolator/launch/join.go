@@ -52,9 +52,10 @@ type joining struct {
 	away bool // it has none now
 }
 
-// maxVisitors is how many connections are kept at a time, and maxWaiting how many more can wait while we are stopped.
+// maxVisitors is how many connections are kept at a time, or maxCalls with calls, and maxWaiting how many more can wait.
 const (
 	maxVisitors = 8
+	maxCalls    = 256
 	maxWaiting  = 128
 )
 
@@ -65,7 +66,7 @@ func (s *session) openDoor() (err error) {
 		return nil
 	}
 	for _, from := range s.job.Stdio {
-		if !s.console.full || from != wire.FromPty || len(s.console.ptys) != 1 {
+		if s.o.Calls == nil && (!s.console.full || from != wire.FromPty || len(s.console.ptys) != 1) {
 			if s.o.Stay {
 				return errNoTerminal
 			}
@@ -82,13 +83,20 @@ func (s *session) openDoor() (err error) {
 // welcome takes a connection of the user's own processes outside of all boxes.
 func (s *session) welcome() {
 	fd, _, err := wire.Accept(s.join.door, true)
-	switch {
-	case err != nil:
-	case len(s.join.visitors) >= maxVisitors:
-		unix.Close(fd)
-	default:
+	if err == nil {
 		s.join.visitors = append(s.join.visitors, fd)
 	}
+}
+
+// mostVisitors is how many connections may be kept now; others wait.
+func (s *session) mostVisitors() int {
+	switch {
+	case s.o.Calls == nil:
+		return maxVisitors
+	case s.program.started:
+		return maxCalls
+	}
+	return 0
 }
 
 // visit reads what a connection says.
@@ -98,6 +106,8 @@ func (s *session) visit(fd int) {
 	case err == unix.EAGAIN:
 	case err != nil:
 		s.leave(fd)
+	case s.o.Calls != nil:
+		s.visitCalls(fd, m, fds)
 	case m.Kind == wire.Terminal && len(fds) == 1 && isTerminal(fds[0]):
 		s.admit(fd, fds[0])
 		return
@@ -146,6 +156,10 @@ const notRunning = "its program is starting or has ended"
 func (s *session) leave(fd int) {
 	s.join.visitors = slices.DeleteFunc(s.join.visitors, func(v int) bool { return v == fd })
 	unix.Close(fd)
+	if c := s.callOf(fd); c != nil {
+		c.client = -1
+		s.endWhole(c)
+	}
 	if fd == s.join.detacher {
 		s.join.detacher = -1 // nobody would continue us
 	}
@@ -163,12 +177,17 @@ func (s *session) tellEnd(code int) {
 	}
 }
 
-// closeDoor ends the listening. Of the connections that of the guest stays.
-func (s *session) closeDoor() {
+// shutDoor ends the listening.
+func (s *session) shutDoor() {
 	if s.join.door >= 0 {
 		_ = unix.Unlink(s.o.Join)
 	}
 	closeFds(&s.join.door)
+}
+
+// closeDoor ends the connections, too, but for that of the guest.
+func (s *session) closeDoor() {
+	s.shutDoor()
 	for _, fd := range s.join.visitors {
 		if fd != s.join.guest {
 			unix.Close(fd)

@@ -144,8 +144,8 @@ type Options struct {
 	// says whether it would run. It goes without a terminal.
 	Trial bool
 
-	// Calls, when not nil, has no program of the plan run: the box stays, until Done is closed,
-	// and runs the calls that are given to it.
+	// Calls, when not nil, has no program of the plan run: the box stays, until Done is closed or a
+	// client ends it, and runs the calls that come to its door (Join).
 	Calls *Calls
 
 	// Observe, when not nil, is given the listener of a filter that tells of every
@@ -208,5 +208,6 @@ func Run(p plan.Plan, o Options) Result {
 		}
 	}
 	s.loop()
+	s.calls.answers.Wait()
 	return s.result()
 }

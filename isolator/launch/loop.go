@@ -74,8 +74,10 @@ func (s *session) sources() []source {
 	if !s.child.reaped {
 		list = append(list,
 			source{s.child.pidfd, unix.POLLIN, func() { s.reap(false) }},
-			source{s.join.door, unix.POLLIN, s.welcome},
 			source{s.mounts.covered.table, unix.POLLPRI, s.coverAgain})
+		if len(s.join.visitors) < s.mostVisitors() {
+			list = append(list, source{s.join.door, unix.POLLIN, s.welcome})
+		}
 		for _, fd := range s.join.visitors {
 			list = append(list, source{fd, unix.POLLIN, func() { s.visit(fd) }})
 		}
@@ -122,6 +124,9 @@ func (s *session) ending() {
 		s.o.Ending()
 		s.o.Ending = nil
 	}
+	if s.o.Calls != nil {
+		s.shutDoor()
+	}
 }
 
 // killBox kills bwrap, and with it every process of the box.
@@ -155,10 +160,7 @@ func (s *session) hangUpChannel() {
 	if s.sock < 0 {
 		return
 	}
-	if s.o.Calls != nil {
-		s.o.Calls.count(s.limits.group)
-		s.o.Calls.close()
-	}
+	s.loseCalls()
 	close(s.network.over)
 	closeFds(&s.sock)
 }

@@ -37,10 +37,8 @@ func (s *session) message(m wire.Msg, fds []int) {
 	wire.CloseAll(fds)
 	p := &s.program
 	switch {
-	case m.Job > wire.First && s.o.Calls != nil:
-		s.o.Calls.count(s.limits.group)
-		s.o.Calls.message(m)
 	case m.Job > wire.First:
+		s.callSaid(m)
 	case m.Kind == wire.Here && !p.here:
 		p.here = true
 		s.complete()

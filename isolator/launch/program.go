@@ -79,7 +79,7 @@ func (s *session) begin() {
 	s.letGoOfPipes()
 	s.job.Argv, s.job.Env = nil, nil
 	if s.o.Calls != nil {
-		s.o.Calls.open(s)
+		s.alarms.in(callsWanted, wantedEvery, s.lookAtCalls)
 	}
 	if s.o.Begun != nil {
 		s.o.Begun()

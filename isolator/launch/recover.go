@@ -154,7 +154,6 @@ func (s *session) coverAgain() {
 		// that is done more often.
 		if len(c.pending.protect)+len(c.pending.hide) > 0 || time.Since(c.quiet.at) >= coversEvery-absentEvery {
 			c.settle(activityOf(s.child.pid), came)
-			s.o.Calls.note(&c.again)
 		}
 	}
 	if err != nil {

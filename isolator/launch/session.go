@@ -31,7 +31,8 @@ type session struct {
 	output    output     // what the box writes to them
 	asked     *asked     // the question on the terminal, or nil
 	questions []*pending // that wait
-	join      joining    // other terminals
+	join      joining    // other terminals, and clients
+	calls     calls      // that run
 
 	stopped  bool      // we have stopped ourselves, after the program
 	stopping sigaction // that of SIGTSTP, to be put back after that
@@ -65,6 +66,7 @@ func newSession(o Options) *session {
 		sock:  -1, listener: -1,
 		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},
 		join:    joining{door: -1, guest: -1, detacher: -1},
+		calls:   calls{last: wire.First, runs: map[uint32]*Call{}},
 		network: network{answers: map[uint32]chan madeSocket{}, over: make(chan struct{})},
 		mounts:  mounts{covered: covered{table: -1, root: -1}},
 	}

@@ -69,7 +69,7 @@ const (
 	Socket   Kind = 'n' // launcher: make a TCP socket of family N, in answer to question Job; box: here it is, or the errno N
 )
 
-// Messages between a client and the keeper of a session's box. Signal, Kill, Started and Failed are as
+// Messages between a client and the launcher of a box for calls. Signal, Kill, Started and Failed are as
 // above, about the client's call; Ended comes with the answer, in a file.
 const (
 	Call Kind = 'C' // client: run this, in a file, with these three streams
@@ -201,19 +201,28 @@ func Seal(v interface{ fields(*Codec) }) (fd int, err error) { return Memfd(Enco
 
 // Unseal leaves the descriptor open.
 func Unseal(fd int, v interface{ fields(*Codec) }) error {
+	data, err := Content(fd)
+	if err != nil {
+		return err
+	}
+	return Decode(data, v.fields)
+}
+
+// Content reads a file in memory.
+func Content(fd int) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+		return nil, err
 	}
 	data := make([]byte, st.Size)
 	for off := 0; off < len(data); {
 		n, err := ReadAt(fd, data[off:], int64(off))
 		if err != nil || n == 0 {
-			return errors.Join(err, os.ErrInvalid)
+			return nil, errors.Join(err, os.ErrInvalid)
 		}
 		off += n
 	}
-	return Decode(data, v.fields)
+	return data, nil
 }
 
 // Line makes one printable line of text that came from elsewhere.
