@@ -1,9 +1,6 @@
 package netproxy
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
 // maxQuestions is how many questions may be open at once, and maxAnswers how many
 // are kept: a program must not be able to fill a memory with names.
@@ -12,13 +9,7 @@ const (
 	maxAnswers   = 4096
 )
 
-// answers are what the person said, or is being asked.
-type answers struct {
-	mu   sync.Mutex
-	open int
-	kept map[Target]*answer
-}
-
+// answer is what the person said about a target, or is being asked.
 type answer struct {
 	done chan struct{}
 	yes  bool // valid when done is closed
@@ -30,33 +21,29 @@ func (p *Proxy) ask(ctx context.Context, to Target) (yes bool, reason string) {
 	if p.o.Ask == nil {
 		return false, "and there is nobody to ask"
 	}
-	q := &p.answers
-	q.mu.Lock()
-	a := q.kept[to]
+	p.asking.Lock()
+	a := p.answers[to]
 	if a == nil {
-		if q.open >= maxQuestions || len(q.kept) >= maxAnswers {
-			q.mu.Unlock()
+		if p.questions >= maxQuestions || len(p.answers) >= maxAnswers {
+			p.asking.Unlock()
 			return false, "and there are too many questions"
 		}
-		if q.kept == nil {
-			q.kept = map[Target]*answer{}
-		}
 		a = &answer{done: make(chan struct{})}
-		q.kept[to] = a
-		q.open++
+		p.answers[to] = a
+		p.questions++
 		go func() { // not waited for by Close: a person may take long
 			said := p.o.Ask(p.ctx, to)
-			q.mu.Lock()
+			p.asking.Lock()
 			a.yes = said != No
 			if said == Once {
-				delete(q.kept, to)
+				delete(p.answers, to)
 			}
-			q.open--
-			q.mu.Unlock()
+			p.questions--
+			p.asking.Unlock()
 			close(a.done)
 		}()
 	}
-	q.mu.Unlock()
+	p.asking.Unlock()
 	select {
 	case <-a.done:
 		return a.yes, "and was not allowed when asked"

@@ -33,29 +33,14 @@ func (t place) target() Target {
 	return Target{t.addr.String(), t.port}
 }
 
-// fault is why a request is not served. With a kind it is a refusal.
-type fault struct {
-	kind   Kind
-	status string // of HTTP
-	socks  byte   // of SOCKS, RFC 1928 section 6
-	reason string
-	around string // see Refusal.Range
-}
-
-func (f *fault) Error() string { return f.reason }
-
-func refusal(k Kind, reason string) *fault {
-	return &fault{kind: k, status: "403 Forbidden", socks: socksNotAllowed, reason: reason}
-}
-
 // connect decides about a place and connects to it.
-func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
+func (p *Proxy) connect(to place) (net.Conn, grant, *Refusal) {
 	g, f := p.decide(to)
 	addrs := []netip.Addr{to.addr}
 	if f == nil && to.name != "" {
 		addrs, f = p.lookUp(to, g)
 	}
-	if f == nil || f.kind == "" { // also when no connection comes of it
+	if f == nil || f.Kind == "" { // also when no connection comes of it
 		p.record(to.target()).note(func(h *Host) { h.Origin = g.rule.Origin })
 	}
 	if f != nil {
@@ -66,32 +51,32 @@ func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
 }
 
 // decide says whether a place is allowed, without asking any network.
-func (p *Proxy) decide(to place) (grant, *fault) {
+func (p *Proxy) decide(to place) (grant, *Refusal) {
 	t := to.target()
 	if r := p.o.Policy.denied(to.name, to.addr, to.port); r != nil {
-		return grant{}, refusal(Denied, fmt.Sprintf("%s is refused by profile %q (!%s in network_allow)", t, p.o.Profile, r.Entry))
+		return grant{}, refusal(Denied, "%s is refused by profile %q (!%s in network_allow)", t, p.o.Profile, r.Entry)
 	}
 	g, ok := p.o.Policy.allowed(to.name, to.addr, to.port)
 	if ok && to.open && p.mustTLS(to, g) {
-		return g, refusal(TLS, t.String()+notTLS)
+		return g, refusal(TLS, "%s%s", t, notTLS)
 	}
 	if ok {
 		return g, nil
 	}
 	unlisted := fmt.Sprintf("%s is not in network_allow of profile %q", t, p.o.Profile)
 	if p.o.Mode == Allowlist {
-		return g, refusal(Unlisted, unlisted)
+		return g, refusal(Unlisted, "%s", unlisted)
 	}
 	if to.name == "" { // nobody is asked for a way into a private network
 		if kind, why := p.o.Policy.check("", g, to.addr, to.port, p.own()); kind != "" {
-			return g, refusal(kind, fmt.Sprintf("%s %s, and that address is not in network_allow of profile %q", t, why, p.o.Profile))
+			return g, refusal(kind, "%s %s, and that address is not in network_allow of profile %q", t, why, p.o.Profile)
 		}
 	}
 	if p.o.Mode == Learn {
 		return grant{rule: &Rule{Origin: OriginLearn}}, nil
 	}
 	if yes, why := p.ask(p.ctx, t); !yes {
-		return g, refusal(Unlisted, unlisted+", "+why)
+		return g, refusal(Unlisted, "%s, %s", unlisted, why)
 	}
 	return grant{rule: &Rule{Origin: OriginAsk}}, nil
 }
@@ -105,7 +90,7 @@ func (p *Proxy) mustTLS(to place, g grant) bool {
 }
 
 // lookUp returns the addresses of a name, all of which are allowed.
-func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
+func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *Refusal) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.times.resolve)
 	defer cancel()
 	found, err := p.resolve(ctx, to.name)
@@ -118,7 +103,7 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 		case errors.As(err, &dns) && !dns.IsNotFound:
 			why = "cannot be looked up now"
 		}
-		return nil, &fault{status: "502 Bad Gateway", socks: socksUnreachable, reason: to.name + " " + why}
+		return nil, &Refusal{status: "502 Bad Gateway", socks: socksUnreachable, Reason: to.name + " " + why}
 	}
 	own := p.own()
 	var addrs []netip.Addr
@@ -134,8 +119,8 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 			}
 		}
 		if kind != "" {
-			f := refusal(kind, fmt.Sprintf("%s %s", to.target(), why))
-			f.around = cure(kind, a, own)
+			f := refusal(kind, "%s %s", to.target(), why)
+			f.Range = cure(kind, a, own)
 			return nil, f
 		}
 		addrs = append(addrs, a)
@@ -145,7 +130,7 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 
 // reach connects to the first of the addresses that answers. Each has its share of
 // the time that is left, so that one that swallows packets leaves some.
-func (p *Proxy) reach(to place, addrs []netip.Addr) (net.Conn, *fault) {
+func (p *Proxy) reach(to place, addrs []netip.Addr) (net.Conn, *Refusal) {
 	end := time.Now().Add(p.times.dial)
 	var first error
 	for i, a := range addrs {
@@ -160,15 +145,15 @@ func (p *Proxy) reach(to place, addrs []netip.Addr) (net.Conn, *fault) {
 			first = err
 		}
 	}
-	f := &fault{status: "502 Bad Gateway", socks: socksFailure, reason: fmt.Sprintf("%s cannot be reached", to.target())}
+	f := &Refusal{status: "502 Bad Gateway", socks: socksFailure, Reason: fmt.Sprintf("%s cannot be reached", to.target())}
 	switch {
 	case errors.Is(first, syscall.ECONNREFUSED):
-		f.socks, f.reason = socksRefused, fmt.Sprintf("%s refuses connections", to.target())
+		f.socks, f.Reason = socksRefused, fmt.Sprintf("%s refuses connections", to.target())
 	case errors.Is(first, syscall.ENETUNREACH), errors.Is(first, syscall.EHOSTUNREACH):
 		f.socks = socksUnreachable
 	case errors.Is(first, context.DeadlineExceeded), errors.Is(first, os.ErrDeadlineExceeded), errors.Is(first, syscall.ETIMEDOUT):
 		f.status, f.socks = "504 Gateway Timeout", socksExpired
-		f.reason = fmt.Sprintf("%s does not answer", to.target())
+		f.Reason = fmt.Sprintf("%s does not answer", to.target())
 	}
 	return nil, f
 }

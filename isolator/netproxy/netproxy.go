@@ -29,13 +29,13 @@ package netproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -73,7 +73,7 @@ func (t Target) String() string {
 // Kind is the kind of reason for a refusal.
 type Kind string
 
-// The kinds.
+// The kinds. What is allowed and cannot be reached has none.
 const (
 	Malformed Kind = "malformed" // it could not be read; the target is empty
 	Denied    Kind = "denied"    // a deny list names it
@@ -83,13 +83,21 @@ const (
 	Busy      Kind = "busy"      // more than the proxy does at once
 )
 
-// Refusal is a request that was refused.
+// Refusal is why a request is not served.
 type Refusal struct {
-	Target Target `json:"target"`
-	Kind   Kind   `json:"kind"`
-	Reason string `json:"reason"` // one line, printable, as the program was told
+	Target Target
+	Kind   Kind
+	Reason string // one line, printable, as the program was told
+	Range  string // the entry of network_allow that allows an address of a listed name, or ""
 
-	Range string `json:"-"` // the entry of network_allow that allows an address of a listed name, or ""
+	status string // of HTTP
+	socks  byte   // of SOCKS, RFC 1928 section 6
+}
+
+func (r *Refusal) Error() string { return r.Reason }
+
+func refusal(k Kind, format string, args ...any) *Refusal {
+	return &Refusal{Kind: k, status: "403 Forbidden", socks: socksNotAllowed, Reason: fmt.Sprintf(format, args...)}
 }
 
 // Options are how a proxy works. Only Policy is needed.
@@ -145,7 +153,9 @@ type Proxy struct {
 	open  map[io.Closer]struct{} // listeners and connections; nil after Close
 	hosts map[Target]*record
 
-	answers answers
+	asking    sync.Mutex
+	questions int // that are open
+	answers   map[Target]*answer
 }
 
 // times are how long things may take. Tests have shorter ones.
@@ -165,8 +175,7 @@ var defaultTimes = times{
 	hello: 10 * time.Second, idle: time.Hour, forward: 10 * time.Second,
 }
 
-// maxConns is how many connections there may be at once. Each has two descriptors, and the limit on
-// those may be lower; and two buffers of 32 KB.
+// maxConns is how many connections there may be at once. Each has two descriptors, and two buffers of 32 KB.
 const maxConns = 1024
 
 // New returns a proxy that serves nothing yet.
@@ -176,21 +185,11 @@ func New(o Options) *Proxy {
 	}
 	p := &Proxy{
 		o: o, times: defaultTimes, own: ownAddrs, resolve: resolve, dial: dial,
-		slots: make(chan struct{}, room()),
-		open:  map[io.Closer]struct{}{}, hosts: map[Target]*record{},
+		slots: make(chan struct{}, maxConns),
+		open:  map[io.Closer]struct{}{}, hosts: map[Target]*record{}, answers: map[Target]*answer{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
-}
-
-// room returns how many connections this process has descriptors for. Go has raised
-// the soft limit to the hard one by now.
-func room() int {
-	var l syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur/2 > maxConns+64 {
-		return maxConns
-	}
-	return max(16, int(l.Cur/2)-64)
 }
 
 // resolve asks the host's resolver. A name with a dot is made absolute, so that no search domain

@@ -44,22 +44,23 @@ func (r *record) note(change func(*Host)) {
 
 // told counts a fault and tells the owner of the proxy about a refusal the first
 // time.
-func (p *Proxy) told(to Target, f *fault) {
+func (p *Proxy) told(to Target, f *Refusal) {
 	r, first := p.record(to), false
 	r.note(func(h *Host) {
-		if h.Reason = f.reason; f.kind == "" {
+		if h.Reason = f.Reason; f.Kind == "" {
 			h.Failed++
 			return
 		}
 		if h.Refused++; h.Refused == 1 {
 			h.FirstRefused = time.Now()
 		}
-		if first = !slices.Contains(r.told, f.kind); first {
-			r.told = append(r.told, f.kind)
+		if first = !slices.Contains(r.told, f.Kind); first {
+			r.told = append(r.told, f.Kind)
 		}
 	})
 	if first && p.o.Refused != nil {
-		p.o.Refused(Refusal{Target: to, Kind: f.kind, Reason: f.reason, Range: f.around})
+		f.Target = to
+		p.o.Refused(*f)
 	}
 }
 

@@ -53,7 +53,7 @@ func (p *Proxy) handle(c net.Conn) {
 	var to Target
 	var s net.Conn
 	var g grant
-	var f *fault
+	var f *Refusal
 	if err == nil {
 		to = r.to.target()
 		s, g, f = p.connect(r.to)
@@ -74,7 +74,7 @@ func (p *Proxy) handle(c net.Conn) {
 }
 
 // refuse counts a fault and tells the program.
-func (p *Proxy) refuse(c net.Conn, r request, to Target, f *fault) {
+func (p *Proxy) refuse(c net.Conn, r request, to Target, f *Refusal) {
 	p.told(to, f)
 	r.answer(c, f)
 	part(c)
@@ -82,13 +82,13 @@ func (p *Proxy) refuse(c net.Conn, r request, to Target, f *fault) {
 
 // tooMany tells a program that there are too many connections.
 func (p *Proxy) tooMany(c net.Conn) {
-	f := refusal(Busy, fmt.Sprintf("more than %d connections at once", cap(p.slots)))
+	f := refusal(Busy, "more than %d connections at once", cap(p.slots))
 	f.status = "503 Service Unavailable"
 	p.refuse(c, request{}, Target{}, f)
 }
 
 // answer tells a program that it is connected, or why not.
-func (r request) answer(c net.Conn, f *fault) {
+func (r request) answer(c net.Conn, f *Refusal) {
 	switch {
 	case r.socks:
 		code := byte(0)
@@ -99,7 +99,7 @@ func (r request) answer(c net.Conn, f *fault) {
 		_, _ = c.Write([]byte{5, code, 0, 1, 0, 0, 0, 0, 0, 0})
 	case f != nil:
 		const head = "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
-		text := "inner: " + f.reason + "\n"
+		text := "inner: " + f.Reason + "\n"
 		fmt.Fprintf(c, head, f.status, len(text), text)
 	case r.begin == nil:
 		_, _ = io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
@@ -107,8 +107,8 @@ func (r request) answer(c net.Conn, f *fault) {
 }
 
 // badf is a request that could not be read.
-func badf(socks byte, format string, args ...any) *fault {
-	f := refusal(Malformed, fmt.Sprintf(format, args...))
+func badf(socks byte, format string, args ...any) *Refusal {
+	f := refusal(Malformed, format, args...)
 	f.status, f.socks = "400 Bad Request", socks
 	return f
 }

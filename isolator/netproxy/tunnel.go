@@ -82,7 +82,7 @@ func (t *tunnel) check(up io.Writer, in *bufio.Reader, g grant) error {
 	if err != nil || why == "" {
 		return err
 	}
-	t.p.told(t.to.target(), refusal(TLS, t.to.target().String()+why))
+	t.p.told(t.to.target(), refusal(TLS, "%s%s", t.to.target(), why))
 	if isTLS { // all that it can be told: access_denied (RFC 8446 section 6.2)
 		_, _ = t.client.Write([]byte{21, 3, 1, 0, 2, 2, 49})
 	}

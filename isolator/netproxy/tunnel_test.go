@@ -207,9 +207,6 @@ func TestCrowd(t *testing.T) {
 	}
 	eventually(t, "room", func() bool { return len(p.slots) == 0 })
 	tunnelTo(t, proxy)
-	if n := max(cap(New(Options{}).slots), room()); n < 16 || n > maxConns {
-		t.Errorf("room for %d", n)
-	}
 }
 
 // Close ends whatever is going on, and leaves nothing running.
