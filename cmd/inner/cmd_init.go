@@ -10,6 +10,7 @@ import (
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/starter"
 )
 
@@ -40,7 +41,7 @@ func (a *app) cmdInit() *cobra.Command {
 			"them is named before you are asked, and is lost. Your own profiles and what you have allowed stay.",
 		Example: "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp // asked for only then: it reads the agents' files
+			return capability.Programs(), cobra.ShellCompDirectiveNoFileComp // asked for only then: it reads the agents' files
 		},
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
 	}
@@ -65,8 +66,8 @@ func (f initFlags) check(names []string) error {
 		return cli.Usagef("--restore restores the built-in profiles, and does nothing else")
 	}
 	for _, name := range names {
-		if starter.AgentOf(name) == nil {
-			return cli.Usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(starter.AgentNames(), ", "))
+		if !capability.IsProgram(name) {
+			return cli.Usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(capability.Programs(), ", "))
 		}
 	}
 	if f.everywhere && len(names) == 0 {
@@ -153,8 +154,8 @@ func (a *app) sayReady(agents []string) {
 		return
 	}
 	for _, name := range agents {
-		if g := starter.AgentOf(name); g != nil && g.LoginHint != "" && !g.LoggedIn(a.Home, a.LookupEnv) {
-			a.Hint("%s", g.LoginHint)
+		if g, _ := capability.Of(name); g.Hint != "" && !g.LoggedIn(a.loginOrigin()) {
+			a.Hint("%s", g.Hint)
 		}
 	}
 	words := strings.Join(agents, " or ")

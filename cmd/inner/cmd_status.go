@@ -14,7 +14,7 @@ import (
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/starter"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
@@ -258,7 +258,7 @@ func (a *app) printHookStatus(hook string) {
 func (a *app) printBare(bare []string) {
 	var offered, own []string
 	for _, name := range bare {
-		if starter.AgentOf(name) != nil {
+		if capability.IsProgram(name) {
 			offered = append(offered, name)
 		} else {
 			own = append(own, name)

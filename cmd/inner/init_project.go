@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/config/keys"
 	"github.com/enr/inner/profile/starter"
@@ -179,7 +180,8 @@ func (a *app) writeProfiles(dir string, names []string, p starter.Choice) (undo 
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name+".toml")
-		text := p.Text(*starter.AgentOf(name))
+		agent, _ := capability.Of(name)
+		text := p.Text(agent)
 		if _, err := a.Loader(pl).LoadBytes(profile.File{Path: path, Data: []byte(text)}, scope); err != nil {
 			return undo, err
 		}

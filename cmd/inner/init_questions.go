@@ -13,24 +13,30 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/starter"
 )
 
 // installedAgents are the agents on PATH, and what is said of each.
 func (a *app) installedAgents() (found, told []string) {
-	for _, g := range starter.Agents() {
-		if _, err := a.FindReal(g.Command, os.Getenv("PATH")); err != nil {
+	for _, g := range capability.All() {
+		if _, err := a.FindReal(g.Program, os.Getenv("PATH")); err != nil {
 			continue
 		}
-		found = append(found, g.Command)
+		found = append(found, g.Program)
 		login := "logged in"
-		if !g.LoggedIn(a.Home, a.LookupEnv) {
+		if !g.LoggedIn(a.loginOrigin()) {
 			login = "no login here yet"
 		}
-		told = append(told, fmt.Sprintf("%s (%s, %s)", g.Command, g.Title, login))
+		told = append(told, fmt.Sprintf("%s (%s, %s)", g.Program, g.Title, login))
 	}
 	return found, told
+}
+
+// loginOrigin is where logins of agents are.
+func (a *app) loginOrigin() capability.Origin {
+	return capability.Origin{Home: a.Home, Lookup: a.LookupEnv}
 }
 
 // chooseAgents asks which of the installed agents are meant.
@@ -45,7 +51,7 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		return names, nil
 	}
 	if len(found) == 0 {
-		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(starter.AgentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
+		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(capability.Programs(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
 	if len(found) == 1 {
@@ -77,8 +83,8 @@ func (a *app) askAgents(found []string) (names []string, err error) {
 		if len(names) == 0 {
 			names = found
 		}
-		if i := slices.IndexFunc(names, func(w string) bool { return starter.AgentOf(w) == nil }); i >= 0 {
-			return fmt.Errorf("%q is none of %s", names[i], strings.Join(starter.AgentNames(), ", "))
+		if i := slices.IndexFunc(names, func(w string) bool { return !capability.IsProgram(w) }); i >= 0 {
+			return fmt.Errorf("%q is none of %s", names[i], strings.Join(capability.Programs(), ", "))
 		}
 		return nil
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/ownhome"
@@ -43,12 +44,12 @@ type agentsOf struct {
 	logins []clonedLogin
 }
 
-// clonedLogin is a login as it was cloned into a folder.
+// clonedLogin is a login as it was cloned.
 type clonedLogin struct {
-	of     capability.Capability
-	folder string
-	was    []byte // on the host
-	begun  []byte // in a home that stays, when the program started; else nil
+	of    capability.Capability
+	was   []byte                 // on the host
+	begun []byte                 // in a home that stays, when the program started; else nil
+	now   func() ([]byte, error) // what the box has of it: a stranger's word
 }
 
 // agents gives the box clones of what agents keep in the home, and their logins.
@@ -124,58 +125,66 @@ func WithArgs(argv []string, list []capability.Capability) []string {
 	return argv
 }
 
-// cloneBinds mounts the clones of one capability and sets its variables. at
-// names the host folder of each clone.
-func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) string) error {
-	s, rc, f := &run.Assets, run.Spec, run.Facts
-	places := make([]string, len(c.Folders))
-	for i, folder := range c.Folders {
-		place := folder.Place(run.Home)
-		if !hasPlace(rc, f, place) {
-			if folder.Var == "" {
-				return &fault.Refusal{
-					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", rc.Name, c.Name, folder.Path),
-					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", typed(folder.Path)),
-				}
-			}
-			place = filepath.Join(paths.BoxAgents, c.Name, folder.Rel())
-		}
-		places[i] = place
-		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
-	}
-	s.Env = append(s.Env, c.Environment(run.Home, places)...)
-	return nil
-}
-
-// hasPlace reports whether a clone can be mounted at its usual place: a mount
-// point can be made in an empty home, and nowhere else.
-func hasPlace(rc profile.RunConfig, f host.Facts, place string) bool {
-	return rc.HidesHome() || f.Look(place).Kind == host.Dir
-}
-
 // make makes the clones of the capabilities.
 func (a *agentsOf) make(run *Run) (err error) {
 	for _, c := range run.Agents {
-		at := func(f capability.Folder) string { return run.Folder.At(CloneOf + f.Path) }
 		var dir string
 		var login []byte
 		if run.Mode.Made() {
 			if dir, login, err = a.clone(run, c); err != nil {
 				return err
 			}
-			at = func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) }
 		}
-		if run.Spec.Home == "own" { // what is put into that is no mount
-			err = a.settle(run, c, dir, login)
-		} else if err = cloneBinds(run, c, at); login != nil {
-			a.logins = append(a.logins, clonedLogin{of: c, folder: at(c.Folders[0]), was: login})
-		}
-		if err != nil {
+		if err := a.bring(run, c, dir, login); err != nil {
 			return err
 		}
 		if err := run.Folder.MakePlaceholders(Wanted(run.Spec, c.Wants)...); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// bring gives the box a clone, which is in dir: in a home of its own, or as mounts; and the variables of
+// the capability. In a preview there is no dir.
+func (a *agentsOf) bring(run *Run, c capability.Capability, dir string, login []byte) error {
+	s, places := &run.Assets, make([]string, len(c.Folders))
+	for i, f := range c.Folders {
+		place := f.Place(run.Home)
+		if run.Spec.Home == "own" { // what is put into that is no mount
+			places[i] = place
+			continue
+		}
+		// A mount point can be made in an empty home, and nowhere else.
+		if !run.Spec.HidesHome() && run.Facts.Look(place).Kind != host.Dir {
+			if f.Var == "" {
+				return &fault.Refusal{
+					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", run.Spec.Name, c.Name, f.Path),
+					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", typed(f.Path)),
+				}
+			}
+			place = filepath.Join(paths.BoxAgents, c.Name, f.Rel())
+		}
+		at := run.Folder.At(CloneOf + f.Path)
+		if dir != "" {
+			at = filepath.Join(dir, f.Rel())
+		}
+		places[i] = place
+		s.Binds = append(s.Binds, plan.Bind{Host: at, Box: place, Write: true, Reason: "capability " + c.Name + ": a clone of " + f.Path})
+	}
+	s.Env = append(s.Env, c.Environment(run.Home, places)...)
+	if run.Spec.Home == "own" {
+		return a.settle(run, c, dir, login)
+	}
+	if login != nil {
+		a.logins = append(a.logins, clonedLogin{of: c, was: login, now: func() ([]byte, error) {
+			folder, err := os.Open(filepath.Join(dir, c.Folders[0].Rel())) // which the box could not exchange
+			if err != nil {
+				return nil, err
+			}
+			defer folder.Close()
+			return copytree.Read(int(folder.Fd()), c.Login.File, capability.MaxLogin)
+		}})
 	}
 	return nil
 }
@@ -190,7 +199,8 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (dir string, login [
 		return "", nil, err
 	}
 	if c.Login != nil {
-		if login, err = renewedLogin(run, c, from, a.keptLogin(c)); err != nil {
+		kept, _ := a.keptLogin(c) // nil when there is none
+		if login, err = renewedLogin(run, c, from, kept); err != nil {
 			return "", nil, err
 		}
 	}
@@ -263,8 +273,8 @@ func renew(run *Run, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	dirs := hostPath(run)
-	program, err := hostProgram(run, words[0], dirs)
+	path := strings.Join(slices.DeleteFunc(filepath.SplitList(run.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) || untrusted(run, dir) }), ":")
+	program, err := hostProgram(run, words[0], path)
 	if err != nil {
 		return err
 	}
@@ -275,7 +285,16 @@ func renew(run *Run, words []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, words[1:]...)
-	cmd.Dir, cmd.Env = neutral, renewEnv(run.Caller, dirs)
+	cmd.Dir, cmd.Env = neutral, []string{"PATH=" + path, "TERM=dumb", "DISABLE_AUTOUPDATER=1"}
+	for _, name := range []string{ // what it needs to find its login and the network
+		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "CLAUDE_CONFIG_DIR",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	} {
+		if v, ok := run.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
 	err = helper.Run(cmd)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s did not end within %s", strings.Join(words, " "), renewTimeout)
@@ -284,11 +303,6 @@ func renew(run *Run, words []string) error {
 		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
 	}
 	return nil
-}
-
-// hostPath is PATH without what a stranger could have put there.
-func hostPath(run *Run) []string {
-	return slices.DeleteFunc(filepath.SplitList(run.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) || untrusted(run, dir) })
 }
 
 // untrusted reports whether a path leads into the project or a folder that the
@@ -300,58 +314,35 @@ func untrusted(run *Run, path string) bool {
 }
 
 // hostProgram finds a program that only the user or root can have put there.
-func hostProgram(run *Run, name string, dirs []string) (string, error) {
-	found, err := run.FindReal(name, strings.Join(dirs, ":"))
+func hostProgram(run *Run, name, path string) (string, error) {
+	found, err := run.FindReal(name, path)
 	if err != nil {
 		return "", err
 	}
 	real, err := filepath.EvalSymlinks(found)
-	if err != nil {
-		return "", err
+	if err == nil && untrusted(run, real) {
+		err = fmt.Errorf("it leads to %q", real)
 	}
-	if untrusted(run, real) {
-		return "", fmt.Errorf("%q is not run: it leads to %q", found, real)
-	}
-	for _, p := range []string{found, real} {
-		for _, q := range []string{p, filepath.Dir(p)} {
-			if err := profile.Own(q); err != nil {
-				return "", fmt.Errorf("%q is not run: %w", found, err)
-			}
+	for _, p := range []string{found, filepath.Dir(found), real, filepath.Dir(real)} {
+		if err == nil {
+			err = profile.Own(p)
 		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q is not run: %w", found, err)
 	}
 	return found, nil
 }
 
-// renewEnv is what the program needs to find its login and the network.
-func renewEnv(c *caller.Caller, dirs []string) []string {
-	env := []string{"PATH=" + strings.Join(dirs, ":"), "TERM=dumb", "DISABLE_AUTOUPDATER=1"}
-	for _, name := range []string{
-		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "CLAUDE_CONFIG_DIR",
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
-	} {
-		if v, ok := c.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
-	return env
-}
-
 // keepLogin looks whether the program renewed its login while it ran, and
-// writes it back or says that it is lost. What the box has of it now is untrusted.
+// writes it back or says that it is lost.
 func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
-	c, was := l.of, l.was
-	// Some agents revoke the old login when they renew it.
-	const outdated = "the one on the host may have ended with that"
-	stays := "stays there"
-	if l.folder == "" {
-		stays = "stays in the home of the box"
-	}
-	is, err := a.loginNow(l)
+	c := l.of
+	is, err := l.now()
 	if err != nil || l.begun != nil && bytes.Equal(is, l.begun) {
 		return nil // logged out inside, or spoilt: nothing to keep; or nothing happened
 	}
-	merged, err := c.Login.Renewed(was, is, time.Now())
+	merged, err := c.Login.Renewed(l.was, is, time.Now())
 	switch {
 	case err != nil && run.Spec.SyncLogin:
 		run.Warn("capability %s: the login inside changed and was not written back: its %v", c.Name, err)
@@ -359,17 +350,19 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 	case err != nil || merged == nil:
 		return nil
 	case !run.Spec.SyncLogin:
-		run.Say("%s renewed its login inside the sandbox, and it %s: %s", c.Name, stays, outdated)
+		stays := "stays there"
+		if a.home.Home != nil {
+			stays = "stays in the home of the box"
+		}
+		// Some agents revoke the old login when they renew it.
+		run.Say("%s renewed its login inside the sandbox, and it %s: the one on the host may have ended with that", c.Name, stays)
 		run.Hint("sync_credentials = true in profile %q writes it back", run.Spec.Name)
 		return nil
 	}
 	path := c.LoginPath(origin(run.Caller, run.Spec))
-	err = capability.Replace(path, was, merged)
-	switch {
-	case errors.Is(err, capability.ErrChanged):
+	if err = capability.Replace(path, l.was, merged); errors.Is(err, capability.ErrChanged) {
 		run.Say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is", c.Name, run.Short(path))
-		return nil
-	case err != nil:
+	} else if err != nil {
 		return fmt.Errorf("capability %s: the renewed login was not written back: %w", c.Name, err)
 	}
 	return nil

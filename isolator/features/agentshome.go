@@ -4,27 +4,31 @@ package features
 // the box has, entry by entry, and what the box changed stays.
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
 
-// settle puts a clone into the home of the box, and sets the variables of the capability.
+// settle puts a clone into the home of the box, keeps in mind which login is there now, and makes the box's own copies of
+// files of the project.
 func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login []byte) error {
-	places := make([]string, len(c.Folders))
-	for i, f := range c.Folders {
-		places[i] = f.Place(run.Home)
-	}
-	run.Assets.Env = append(run.Assets.Env, c.Environment(run.Home, places)...)
 	if run.Mode.Made() {
-		if err := a.stage(run, c, clone, login); err != nil {
+		err := a.home.Stage("capability "+c.Name, clone, func(rel string, is ownhome.Found) ownhome.Decision {
+			f := c.FileAt(rel)
+			if f.Login && is.Kept != nil && !is.KeptSame && (is.FreshSame || c.IsLogin(rel) && c.Login.Newer(is.Kept, is.Fresh)) {
+				return ownhome.Decision{} // renewed in a box, or made there
+			}
+			return settled(f, is)
+		})
+		if err == nil && login != nil {
+			err = a.begin(run, c, login)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -36,19 +40,9 @@ func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login
 	return nil
 }
 
-// stage puts a clone into the home, and keeps in mind which login is there now.
-func (a *agentsOf) stage(run *Run, c capability.Capability, clone string, login []byte) error {
-	err := a.home.Stage("capability "+c.Name, clone, func(rel string, is ownhome.Found) ownhome.Decision {
-		f := c.FileAt(rel)
-		if f.Login && is.Kept != nil && !is.KeptSame && (is.FreshSame || c.IsLogin(rel) && c.Login.Newer(is.Kept, is.Fresh)) {
-			return ownhome.Decision{} // renewed in a box, or made there
-		}
-		return settled(f, is)
-	})
-	if err != nil || login == nil {
-		return err
-	}
-	l := clonedLogin{of: c, was: login}
+// begin keeps in mind which login is in the home.
+func (a *agentsOf) begin(run *Run, c capability.Capability, login []byte) error {
+	l := clonedLogin{of: c, was: login, now: func() ([]byte, error) { return a.keptLogin(c) }}
 	if run.Spec.SyncLogin { // of a run that could not write it back
 		if err := a.keepLogin(run, l); err != nil {
 			return err
@@ -57,7 +51,7 @@ func (a *agentsOf) stage(run *Run, c capability.Capability, clone string, login 
 			l.was = now
 		}
 	}
-	l.begun = a.keptLogin(c)
+	l.begun, _ = l.now() // nil when there is none
 	a.logins = append(a.logins, l)
 	return nil
 }
@@ -71,29 +65,12 @@ func settled(f capability.File, is ownhome.Found) ownhome.Decision {
 	return to
 }
 
-// keptLogin is the login that the box has in a home that stays; nil when there is none.
-func (a *agentsOf) keptLogin(c capability.Capability) []byte {
+// keptLogin is the login that the box has in a home that stays.
+func (a *agentsOf) keptLogin(c capability.Capability) ([]byte, error) {
 	if a.home.Home == nil || c.Login == nil {
-		return nil
+		return nil, nil
 	}
-	data, err := a.home.Read(filepath.Join(c.Folders[0].Rel(), c.Login.File), capability.MaxLogin)
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
-// loginNow is what a box has of its login now: a stranger's word.
-func (a *agentsOf) loginNow(l clonedLogin) ([]byte, error) {
-	if a.home.Home == nil {
-		dir, err := os.Open(l.folder) // which the box could not exchange
-		if err != nil {
-			return nil, err
-		}
-		defer dir.Close()
-		return copytree.Read(int(dir.Fd()), l.of.Login.File, capability.MaxLogin)
-	}
-	return a.home.Read(filepath.Join(l.of.Folders[0].Rel(), l.of.Login.File), capability.MaxLogin)
+	return a.home.Read(filepath.Join(c.Folders[0].Rel(), c.Login.File), capability.MaxLogin)
 }
 
 // sayLeftOut names what of an agent's folders does not come along, in one line.

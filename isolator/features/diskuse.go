@@ -5,6 +5,7 @@ package features
 // the box runs, and the box is ended.
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,15 +23,12 @@ const (
 	diskLook = time.Second
 )
 
-// diskUse is what a box may take on the disk in one place, beside what was there at the start.
-type diskUse struct {
-	what  string // for people
-	size  uint64
-	begin uint64
-	used  func() uint64
-	over  atomic.Bool
-	stop  chan struct{}
-	ended chan struct{}
+// disks are what a box stores on the disk, while it is looked at.
+type disks struct {
+	watched map[string]bool
+	full    atomic.Pointer[string] // what grew beyond the limit, for people
+	stop    chan struct{}
+	looking sync.WaitGroup
 }
 
 // watchDisk begins to look at the size of something in dir, where the profile has a limit. It
@@ -39,40 +37,31 @@ func (run *Run) watchDisk(what, dir string, used func() uint64, o *launch.Option
 	if run.Plan.Limits == nil || run.Plan.Limits.Disk == 0 {
 		return
 	}
-	o.Over = run.overDisk
-	for _, u := range run.disks {
-		if u.what == what {
-			return
-		}
-	}
-	u := &diskUse{what: what, size: run.Plan.Limits.Disk, begin: used(), used: used, stop: make(chan struct{}), ended: make(chan struct{})}
-	if run.disks = append(run.disks, u); len(run.disks) == 1 {
+	if run.disks == nil {
+		run.disks = &disks{watched: map[string]bool{}, stop: make(chan struct{})}
 		run.Undo(run.endDisks)
 	}
-	go u.follow(dir)
-}
-
-// overDisk is for launch.Options.Over.
-func (run *Run) overDisk() string {
-	if run.fullDisk() != "" {
+	d := run.disks
+	o.Over = func() string {
+		if run.fullDisk() == "" {
+			return ""
+		}
 		return limits.DiskKey
 	}
-	return ""
-}
-
-// fullDisk is what grew beyond the limit; "" for nothing.
-func (run *Run) fullDisk() string {
-	for _, u := range run.disks {
-		if u.over.Load() {
-			return u.what
-		}
+	if !d.watched[what] {
+		d.watched[what] = true
+		most := used() + run.Plan.Limits.Disk // beside what was there at the start
+		d.looking.Go(func() {
+			if grows(dir, used, most, d.stop) {
+				d.full.CompareAndSwap(nil, &what)
+			}
+		})
 	}
-	return ""
 }
 
-// follow counts when so much was written to the disk, by whomever, that the limit may be reached.
-func (u *diskUse) follow(dir string) {
-	defer close(u.ended)
+// grows reports whether more than most is used before it is to stop. It counts when so much was written to the
+// disk, by whomever, that it may be.
+func grows(dir string, used func() uint64, most uint64, stop <-chan struct{}) bool {
 	var left uint64 // what the box could still write when it was counted
 	var room uint64 // what was free on the disk then
 	var next, latest time.Time
@@ -80,20 +69,19 @@ func (u *diskUse) follow(dir string) {
 	defer tick.Stop()
 	for {
 		select {
-		case <-u.stop:
-			return
+		case <-stop:
+			return false
 		case now := <-tick.C:
 			free := freeRoom(dir)
 			if now.Before(next) || now.Before(latest) && free+left > room {
 				continue
 			}
-			n := u.used()
-			if n > u.begin+u.size {
-				u.over.Store(true)
-				return
+			n := used()
+			if n > most {
+				return true
 			}
 			took := time.Since(now)
-			left, room = u.begin+u.size-min(n, u.begin+u.size), free
+			left, room = most-n, free
 			next, latest = now.Add(4*took), now.Add(max(diskLook, 20*took))
 		}
 	}
@@ -108,16 +96,21 @@ func freeRoom(dir string) uint64 {
 	return st.Bfree * uint64(st.Bsize)
 }
 
-// end stops looking.
-func (u *diskUse) end() {
-	close(u.stop)
-	<-u.ended
+// fullDisk is what grew beyond the limit; "" for nothing.
+func (run *Run) fullDisk() string {
+	if run.disks != nil {
+		if what := run.disks.full.Load(); what != nil {
+			return *what
+		}
+	}
+	return ""
 }
 
-// endDisks stops looking at all of them: what they look at is about to change.
+// endDisks stops looking: what is looked at is about to change.
 func (run *Run) endDisks() {
-	for _, u := range run.disks {
-		u.end()
+	if d := run.disks; d != nil && d.watched != nil {
+		close(d.stop)
+		d.looking.Wait()
+		d.watched = nil
 	}
-	run.disks = nil
 }

@@ -59,9 +59,9 @@ func All(backend Feature) []Feature {
 	git := new(boxGits)
 	home := new(ownHome)
 	return []Feature{
-		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), nested(), proc(), devices(), clipboard(),
+		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), reach(), network(), observed(),
+		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }
@@ -88,7 +88,7 @@ type Run struct {
 	Plan     plan.Plan
 	Result   launch.Result // of the last try to start
 
-	disks []*diskUse // what limits.disk holds for
+	disks *disks // what limits.disk holds for
 	undo  []func()
 }
 

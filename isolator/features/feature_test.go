@@ -24,7 +24,6 @@ func TestAll(t *testing.T) {
 		{"git directories", "leftovers"},
 		{"leftovers", LastExchange},
 		{LastExchange, "agents"},
-		{"network by name", "network"},
 		{"network", "observed accesses"},
 	} {
 		if at(two[0]) >= at(two[1]) {

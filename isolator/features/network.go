@@ -25,12 +25,19 @@ import (
 // ask for ever new ones. The record has more of them.
 const maxTold = 20
 
-// network gives the box its proxy and its ports.
+// network finds out what the box may reach, gives it its proxy and its ports, and tells the programs
+// in it what those outside are set to.
 func network() Feature {
 	n := new(networkOf)
 	return Feature{
-		Name: "network", Keys: []string{"sandbox.network", "sandbox.network_mode", "sandbox.publish", "sandbox.host_ports"},
-		Make: n.make,
+		Name: "network", Keys: []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.publish", "sandbox.host_ports"},
+		Learn: learnReach,
+		Make: func(run *Run) error {
+			if err := tellReach(run); err != nil {
+				return err
+			}
+			return n.make(run)
+		},
 		Start: func(run *Run, o *launch.Options) {
 			if n.run == nil {
 				return

@@ -4,15 +4,12 @@ package features
 // capabilities need, and the servers that the user's own variables name.
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
@@ -41,15 +38,6 @@ type ReachLine struct {
 // Policy is that of a proxy.
 func (r Reach) Policy() *netproxy.Policy { return netproxy.NewPolicy(r.Allow, r.Deny) }
 
-// reach finds out what the box may reach, and tells the programs in it what those outside
-// are set to.
-func reach() Feature {
-	return Feature{
-		Name: "network by name", Keys: []string{"sandbox.network_allow", "capabilities"},
-		Learn: learnReach, Make: tellReach,
-	}
-}
-
 // reachOf finds out what a box may reach.
 func reachOf(run *Run) (r Reach, err error) {
 	rc := run.Spec
@@ -77,9 +65,6 @@ func reachOf(run *Run) (r Reach, err error) {
 		for _, name := range c.Endpoints {
 			value, own := boxVariable(run, name)
 			endpoint(&r, name, value, own)
-		}
-		for _, s := range c.Servers(origin(run.Caller, run.Spec)) {
-			endpoint(&r, s.From, s.URL, true)
 		}
 	}
 	for _, text := range rc.NetworkAllow {
@@ -159,29 +144,23 @@ func rules(list []string, origin string, own map[string][]string) ([]netproxy.Ru
 	return out, nil
 }
 
-// endpoint adds the server that a variable of the box, or a setting of an agent, names, where
-// that is the user's own word: inherited, set by a profile of the user's or on the command
-// line, or in the user's home. A project that sets it has to list the host, too.
+// endpoint adds the server that a variable of the box names, where that is the user's own word:
+// inherited, or set by a profile of the user's or on the command line. A project that sets it has
+// to list the host, too.
 func endpoint(r *Reach, name, value string, own bool) {
 	if value == "" {
 		return
 	}
-	host, port, err := endpointOf(value)
-	switch {
-	case err != nil:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s names no server that can be reached: %v", name, err))
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s names no server that can be reached: it is not an address of http or https", name))
 		return
-	case !own:
+	}
+	if !own {
 		r.Lines = append(r.Lines, ReachLine{Text: fmt.Sprintf("%s is set by the profile: its host has to be in network_allow", name)})
 		return
 	}
-	text := host
-	if port != 443 && port != 80 {
-		if strings.Contains(host, ":") {
-			text = "[" + host + "]"
-		}
-		text += ":" + strconv.Itoa(int(port))
-	}
+	text := strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
 	e, err := hosts.Parse(text)
 	// Link-local is where clouds give a machine its keys, and a variable may come
 	// from a file of the project by way of the shell.
@@ -239,24 +218,6 @@ func boxVariable(run *Run, name string) (value string, own bool) {
 	return "", false
 }
 
-// endpointOf reads the address of a server.
-func endpointOf(address string) (host string, port uint16, err error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return "", 0, errors.New("it is not an address")
-	}
-	switch p := u.Port(); {
-	case p != "":
-		n, err := hosts.Port(p)
-		return u.Hostname(), n, err
-	case u.Scheme == "https":
-		return u.Hostname(), 443, nil
-	case u.Scheme == "http":
-		return u.Hostname(), 80, nil
-	}
-	return "", 0, errors.New("its scheme is neither http nor https")
-}
-
 // learnReach finds out what the box may reach, before anything is made. A command to paste has no proxy,
 // and what it would reach is told alone.
 func learnReach(run *Run) error {
@@ -272,16 +233,4 @@ func learnReach(run *Run) error {
 	}
 	run.Reach, run.Spec.HostPorts = r, append(slices.Clip(run.Spec.HostPorts), r.Ports...)
 	return nil
-}
-
-// outwardProxy is the variable by which this computer is told of a proxy to the
-// world, or "". Inner's own does not use it: it decides by addresses that it looked
-// up, and such a proxy wants names.
-func outwardProxy(c *caller.Caller) string {
-	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if c.Getenv(name) != "" {
-			return name
-		}
-	}
-	return ""
 }

@@ -98,8 +98,10 @@ func tellReach(run *Run) error {
 	for _, line := range run.Reach.Warnings {
 		run.Warn("%s", line)
 	}
-	if name := outwardProxy(run.Caller); name != "" {
-		run.Warn("%s names a proxy of your network, which network_mode = %q does not go through", name, run.Spec.Network)
+	// Inner's own decides by addresses that it looked up, and a proxy to the world wants names.
+	outward := []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"}
+	if i := slices.IndexFunc(outward, func(name string) bool { return run.Getenv(name) != "" }); i >= 0 {
+		run.Warn("%s names a proxy of your network, which network_mode = %q does not go through", outward[i], run.Spec.Network)
 	}
 	made := run.Mode.Made()
 	if made && slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {

@@ -2,6 +2,8 @@ package capability
 
 import (
 	"embed"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -47,16 +49,54 @@ func pairs(table map[string]string) (out []profile.KV) {
 	return out
 }
 
-var programs = sync.OnceValue(func() (list []string) {
+// All are the agents that inner knows, by the names of their programs.
+var All = sync.OnceValue(func() (list []Capability) {
 	for _, name := range profile.Capabilities() {
 		c, _ := Find(name)
-		list = append(list, c.Program)
+		list = append(list, c)
 	}
+	slices.SortFunc(list, func(a, b Capability) int { return strings.Compare(a.Program, b.Program) })
 	return list
 })
 
+// Programs are the programs of the agents that inner knows.
+func Programs() (list []string) {
+	for _, c := range All() {
+		list = append(list, c.Program)
+	}
+	return list
+}
+
+// Of is the agent whose program has that name; ok is false where inner knows none.
+func Of(program string) (c Capability, ok bool) {
+	i := slices.Index(Programs(), program)
+	if i < 0 {
+		return c, false
+	}
+	return All()[i], true
+}
+
 // IsProgram reports whether a word is the program of an agent that inner knows.
-func IsProgram(word string) bool { return slices.Contains(programs(), word) }
+func IsProgram(word string) bool {
+	_, ok := Of(word)
+	return ok
+}
+
+// Profile is the name of the built-in profile of the agent.
+func (c Capability) Profile() string { return c.Name + "-interactive" }
+
+// LoggedIn reports whether a login of the agent is on this host.
+func (c Capability) LoggedIn(o Origin) bool {
+	if slices.ContainsFunc(c.Keys, func(name string) bool { v, _ := o.Lookup(name); return v != "" }) {
+		return true
+	}
+	return slices.ContainsFunc(c.Folders, func(f Folder) bool {
+		return slices.ContainsFunc(c.Logins, func(name string) bool {
+			fi, err := os.Stat(filepath.Join(f.Source(o), name))
+			return err == nil && fi.Size() > 0
+		})
+	})
+}
 
 // Edit says what is changed in a document. What a path leads through and does not exist, or is no
 // table, is made one to set a value, and passed over otherwise.

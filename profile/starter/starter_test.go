@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile/capability"
 )
 
 func TestRemoteHost(t *testing.T) {
@@ -45,10 +47,16 @@ func TestTraits(t *testing.T) {
 	}
 }
 
+// agent is that of a program.
+func agent(program string) capability.Capability {
+	c, _ := capability.Of(program)
+	return c
+}
+
 // TestText says what was chosen.
 func TestText(t *testing.T) {
 	c := Choice{Root: "/src/app", Network: "ask", Mounts: []Mount{{"~/lib", "ro"}}, Traits: Traits{Allow: []string{"@maven", "@go"}}}
-	text := c.Text(*AgentOf("claude"))
+	text := c.Text(agent("claude"))
 	for _, want := range []string{`extends        = "claude-interactive"`, `network_mode = "ask"`, `network_allow = ["@maven"]`, `"~/lib" = "ro"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)
@@ -59,17 +67,17 @@ func TestText(t *testing.T) {
 		"claude": `args = ["--dangerously-skip-permissions"]`, "codex": `args = ["--dangerously-bypass-approvals-and-sandbox"]`,
 		"cursor-agent": `args = ["--trust", "--force"]`, "gemini": `args = ["--yolo"]`,
 	} {
-		if text := (Choice{}).Text(*AgentOf(name)); !strings.Contains(text, "\n"+want+"\n") {
+		if text := (Choice{}).Text(agent(name)); !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s: no %s in\n%s", name, want, text)
 		}
-		if text := (Choice{Asking: []string{name}}).Text(*AgentOf(name)); !strings.Contains(text, "\n# "+want+"\n") {
+		if text := (Choice{Asking: []string{name}}).Text(agent(name)); !strings.Contains(text, "\n# "+want+"\n") {
 			t.Errorf("%s: %s is no comment in\n%s", name, want, text)
 		}
 	}
-	if text := (Choice{}).Text(*AgentOf("opencode")); strings.Contains(text, "args") {
+	if text := (Choice{}).Text(agent("opencode")); strings.Contains(text, "args") {
 		t.Errorf("opencode asks nothing anyway:\n%s", text)
 	}
-	if c.Network = "off"; strings.Contains(c.Text(*AgentOf("claude")), `network_allow = ["@maven"]`) {
+	if c.Network = "off"; strings.Contains(c.Text(agent("claude")), `network_allow = ["@maven"]`) {
 		t.Error("hosts without a network")
 	}
 }

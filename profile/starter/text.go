@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -33,14 +34,14 @@ func (p Choice) More() []string {
 }
 
 // Text is the profile of one agent, for a person to read and to go on from.
-func (p Choice) Text(g Agent) string {
+func (p Choice) Text(g capability.Capability) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	where, in := "in all folders", "all folders"
 	if p.Root != "" {
 		where, in = "in this project", filepath.Base(p.Root)
 	}
-	line("# What %s may see and do %s. In words: inner profile show --explain %s", g.Title, where, g.Command)
+	line("# What %s may see and do %s. In words: inner profile show --explain %s", g.Title, where, g.Program)
 	if p.Root != "" {
 		line("# After a change: inner allow")
 	}
@@ -48,7 +49,7 @@ func (p Choice) Text(g Agent) string {
 	line("description    = %s", strict.Quote(g.Title+" in "+in))
 	line("# The built-in profile: this folder can be changed, the home folder is not the host's, and the")
 	line("# agent has a copy of its login and settings. What is here comes on top.")
-	line("extends        = %q", g.Base)
+	line("extends        = %q", g.Profile())
 	line("")
 	more := p.More()
 	line("[sandbox]")
@@ -62,14 +63,14 @@ func (p Choice) Text(g Agent) string {
 		line(`network_mode = "allowlist" # or "ask", "full", "off"`)
 	}
 	if len(more) > 0 {
-		line("network_allow = [%s] # beside those of %s", quoted(more), g.Base)
+		line("network_allow = [%s] # beside those of %s", quoted(more), g.Profile())
 	} else {
 		line("# network_allow = [\"example.com\"]")
 	}
 	line("")
-	if args := profile.Unasked(g.Command); len(args) > 0 {
+	if args := profile.Unasked(g.Program); len(args) > 0 {
 		off := ""
-		if slices.Contains(p.Asking, g.Command) {
+		if slices.Contains(p.Asking, g.Program) {
 			off = "# "
 		}
 		line("%s[entrypoint] # it runs commands without asking you: the sandbox is the boundary", off)
