@@ -9,7 +9,7 @@ import (
 )
 
 // TestClosed: a folder in which something that is to be hidden is searched, and that cannot be looked
-// into, is hidden as a whole when the box could reach what is in it.
+// into, is hidden as a whole.
 func TestClosed(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -25,7 +25,7 @@ func TestClosed(t *testing.T) {
 		hide []string
 		want string
 	}{
-		{"a pattern", []string{dir + "/enter/*.key", dir + "/read/.env", dir + "/open/*.key", "/root/*.key"}, "enter read"},
+		{"a pattern", []string{dir + "/enter/*.key", dir + "/read/.env", dir + "/open/*.key", dir + "/shut/*.key"}, "enter read shut"},
 		{"any depth", []string{dir + "/a/**/*.key", dir + "/shut/"}, "a/b/deep shut"},
 	} {
 		var got []string

@@ -6,13 +6,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 )
 
@@ -38,6 +36,7 @@ const (
 // hider looks for what patterns match. The folders it reads are only those in
 // which something can match.
 type hider struct {
+	*looker
 	list  gitignore.List
 	found map[string]bool
 	left  int       // how many entries may still be looked at
@@ -64,20 +63,30 @@ func (h *hider) find(patterns []string) error {
 // folder looks at what a folder holds. dir is its real path.
 func (h *hider) folder(dir string, s gitignore.State) error {
 	names, known := h.list.Names(s)
-	if !known {
-		if systemMade(dir) {
-			return nil // a box has its own
+	if known {
+		for _, name := range names {
+			if err := h.entry(dir, name, s); err != nil {
+				return err
+			}
 		}
-		var err error
-		if names, err = namesIn(dir); err != nil {
-			return h.unread(dir, err)
-		}
+		return nil
 	}
-	for _, name := range names {
-		if err := h.count(dir); err != nil {
-			return err
+	if systemMade(dir) {
+		return nil // a box has its own
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return h.unread(dir, err)
+	}
+	for _, e := range list {
+		if !e.Type().IsRegular() {
+			err = h.entry(dir, e.Name(), s)
+		} else if _, _, matched := h.list.Step(s, e.Name(), false); matched {
+			err = h.add(paths.Join(dir, e.Name()))
+		} else {
+			err = h.count(dir)
 		}
-		if err := h.entry(dir, name, s); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -85,43 +94,30 @@ func (h *hider) folder(dir string, s gitignore.State) error {
 }
 
 func (h *hider) entry(dir, name string, s gitignore.State) error {
-	p := filepath.Join(dir, name)
-	fi, err := os.Lstat(p)
-	switch {
-	case gone(err), errors.Is(err, syscall.ENAMETOOLONG):
+	if err := h.count(dir); err != nil {
+		return err
+	}
+	p := paths.Join(dir, name)
+	at := h.look(p)
+	switch at.Kind {
+	case Missing:
 		return nil
-	case err != nil:
-		return h.unread(dir, err)
+	case Denied:
+		return h.unread(dir, fs.ErrPermission)
 	}
-	link := fi.Mode()&fs.ModeSymlink != 0
-	if link {
-		// It is what it leads to that is hidden, and looked into where a name of the
-		// pattern leads there; "**" goes through no link, as everywhere.
-		if fi, err = os.Stat(p); err != nil {
-			return nil // it leads nowhere
-		}
-	}
-	next, named, matched := h.list.Step(s, name, fi.IsDir())
+	next, named, matched := h.list.Step(s, name, at.Kind == Dir)
 	if matched {
 		return h.add(p)
 	}
-	if link {
+	if at.Real != p {
+		// It is what a link leads to that is hidden, and looked into where a name of the
+		// pattern leads there; "**" goes through no link, as everywhere.
 		next = named
 	}
-	if !fi.IsDir() || !h.list.Live(next) {
+	if at.Kind != Dir || !h.list.Live(next) {
 		return nil
 	}
-	if link {
-		if p, err = filepath.EvalSymlinks(p); err != nil {
-			return nil
-		}
-	}
-	return h.folder(p, next)
-}
-
-// gone reports whether an error says that there is no such file.
-func gone(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	return h.folder(at.Real, next)
 }
 
 func (h *hider) add(p string) error {
@@ -132,24 +128,16 @@ func (h *hider) add(p string) error {
 	return nil
 }
 
-// unread decides about a folder that cannot be looked into. One that the box could look into is
-// hidden as a whole.
+// unread decides about a folder that cannot be looked into: it is hidden as a whole, for the box may
+// reach what is in it, by its name or after a chmod.
 func (h *hider) unread(dir string, err error) error {
 	switch {
-	case gone(err):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil
 	case !errors.Is(err, fs.ErrPermission):
 		return &fault{fmt.Sprintf("%s cannot be looked into: %v", dir, err), ""}
-	case reachable(dir):
-		return h.add(dir)
 	}
-	return nil
-}
-
-// reachable reports whether the box could reach what is in a folder that cannot be looked into: by its
-// name, where it can be entered, or after a chmod, where it is the user's own.
-func reachable(dir string) bool {
-	var st unix.Stat_t
-	return unix.Access(dir, unix.X_OK) == nil || unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
+	return h.add(dir)
 }
 
 // count keeps the search from taking for ever.
@@ -166,22 +154,12 @@ func (h *hider) count(at string) error {
 // systemMade reports whether the kernel makes up what is in a folder.
 func systemMade(dir string) bool { return dir == "/proc" || dir == "/sys" || dir == "/dev" }
 
-// namesIn returns the names in a folder.
-func namesIn(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
-}
-
 // hide looks for what the patterns match.
 func (l *looker) hide(patterns []string) *Hide {
 	if len(patterns) == 0 {
 		return nil
 	}
-	h := &hider{found: map[string]bool{}, left: hideEntries, until: time.Now().Add(hideTime)}
+	h := &hider{looker: l, found: map[string]bool{}, left: hideEntries, until: time.Now().Add(hideTime)}
 	out := &Hide{}
 	if err := h.find(patterns); err != nil {
 		out.Why = err.Error()

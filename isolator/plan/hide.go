@@ -35,6 +35,19 @@ func (b *builder) held() []held {
 	return b.kept
 }
 
+// KeptPlaces returns what a box of this run cannot write although the folder is its to
+// write, and what therefore is not its work at the end of the run.
+func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
+	b := newBuilder(rc, f, Staged{})
+	var out []string
+	for _, h := range b.held() {
+		if b.kind(h.path) != host.Missing {
+			out = append(out, b.canon(h.path)) // a link that leads there can be replaced
+		}
+	}
+	return out
+}
+
 // protect makes all that unwritable wherever the box could write it.
 func (b *builder) protect() error {
 	// The next run reads them again, and nobody is asked about a file that was named
