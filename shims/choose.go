@@ -2,7 +2,6 @@ package shims
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -22,9 +21,8 @@ import (
 //     of the allowed ones runs. Two kinds do not count: a denied profile beside an
 //     allowed one, since the user has said which of the two they want, and a claim
 //     that is not guarded.
-//  4. Among several allowed ones: the one that was given the word when the user allowed
-//     them, then the one whose when is tty or pipe before those for always, then the one
-//     whose file is named like the command; otherwise the command is refused.
+//  4. Among several allowed ones: the one whose when is tty or pipe before those for always,
+//     then the one whose file is named like the command; otherwise the command is refused.
 func (d *Decision) ask(e Env, v *View) bool {
 	d.Views = append(d.Views, v)
 	if v.RecordErr != nil {
@@ -43,7 +41,6 @@ func (d *Decision) ask(e Env, v *View) bool {
 	case len(good) == 0:
 		return false
 	}
-	good = notYielding(good, e.Name)
 	p, why := pick(good, e.Name)
 	if p == nil {
 		return d.refuseRivals(v, good)
@@ -110,73 +107,6 @@ func pick(good []*ProfileView, name string) (*ProfileView, string) {
 		}
 	}
 	return nil, ""
-}
-
-// notYielding leaves out the profiles from which the user has taken the word, unless that
-// would leave none.
-func notYielding(good []*ProfileView, name string) []*ProfileView {
-	rest := slices.DeleteFunc(slices.Clone(good), func(p *ProfileView) bool { return slices.Contains(p.Yields, name) })
-	if len(rest) == 0 {
-		return good
-	}
-	return rest
-}
-
-// Rivals is a word that several profiles claim equally, so that none of them would run.
-type Rivals struct {
-	Word  string
-	Names []string // the profiles
-	Paths []string // their files
-}
-
-// Rivals finds them among the profiles that are allowed, or are about to be: those
-// for which allowing says so. A word that the project's config.toml maps is decided.
-func (v *View) Rivals(allowing func(path string) bool) []Rivals {
-	var out []Rivals
-	seen := map[string]bool{}
-	for _, c := range v.ConfigWords {
-		seen[c.Command] = true
-	}
-	for _, first := range v.Profiles {
-		for _, c := range first.Claims {
-			if seen[c.Command] {
-				continue
-			}
-			seen[c.Command] = true
-			if r := v.rivals(c.Command, allowing); len(r.Names) > 0 {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
-}
-
-// rivals are the profiles of which none would run for a word, at a terminal or elsewhere; nobody
-// when one would.
-func (v *View) rivals(word string, allowing func(path string) bool) Rivals {
-	r := Rivals{Word: word}
-	for _, tty := range []bool{true, false} {
-		good := notYielding(v.allowedFor(word, tty, allowing), word)
-		if p, _ := pick(good, word); p != nil || len(good) == 0 {
-			continue
-		}
-		for _, p := range good {
-			r.Names, r.Paths = append(r.Names, p.Name), append(r.Paths, p.Path)
-		}
-		break
-	}
-	return r
-}
-
-// allowedFor are the profiles that claim a word and are allowed, or about to be.
-func (v *View) allowedFor(word string, tty bool, allowing func(path string) bool) (good []*ProfileView) {
-	for i := range v.Profiles {
-		p := &v.Profiles[i]
-		if p.Profile != nil && p.claim(word, tty) != nil && (p.State == trust.Allowed || allowing(p.Path)) {
-			good = append(good, p)
-		}
-	}
-	return good
 }
 
 // askConfig lets the project's config.toml answer.

@@ -54,7 +54,6 @@ type ProfileView struct {
 	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
 	Claims     []Claim
-	Yields     []string // words it claims that the user gave to another profile
 }
 
 // Claim is one word that a profile, or [shims] of a config.toml, claims.
@@ -173,7 +172,6 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
 	pv.Profile, pv.State, pv.File, pv.Detail, pv.Of = p, verdict.State, verdict.File, verdict.Detail, verdict.Of
 	if rec != nil {
-		pv.Yields = rec.Yields
 	}
 	pv.overrule(v)
 	pv.Claims = claims(p.Commands(), p.When(), pv.State == trust.Allowed)

@@ -133,20 +133,16 @@ func (a *app) allow(args []string, yes bool) error {
 		}
 	}
 	a.sayPrefixes(p.list, asked)
-	rivals := a.rivals(p)
 	if len(waiting) > 0 || p.newConfig {
 		if err := a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then inner allow --yes", no: "nothing was allowed"}); err != nil {
 			a.LeaveOpen(t.place)
-			return err
-		}
-		if rivals, err = a.askRivals(t.place.Root(), rivals, p.list, yes); err != nil {
 			return err
 		}
 	}
 	if err := a.carryOut(p, !t.one && len(wrong) == 0); err != nil {
 		return err
 	}
-	a.sayAllowed(p.list, rivals)
+	a.sayAllowed(t.place.Root(), p.list)
 	if len(wrong) > 0 {
 		return cli.Exit(125)
 	}
@@ -217,7 +213,7 @@ func (a *app) record(p proposal) error {
 		if c.Of != "" && c.Settled() {
 			continue // by the main worktree's record, and not for longer than that
 		}
-		ok := trust.Approval{Profile: c.Profile, Grants: c.Grants, Yields: c.Yields, Config: cfg.File, ConfigCommands: words}
+		ok := trust.Approval{Profile: c.Profile, Grants: c.Grants, Config: cfg.File, ConfigCommands: words}
 		if err := a.Trust().Allow(root, ok); err != nil {
 			return err
 		}
@@ -240,18 +236,24 @@ func (a *app) record(p proposal) error {
 	return nil
 }
 
-// sayAllowed says what runs in the sandbox from now on.
-func (a *app) sayAllowed(list []consent.Candidate, rivals []shims.Rivals) {
-	for _, r := range rivals {
-		a.Warn("%s is claimed by %s: it refuses to run until you choose one of them", r.Word, strings.Join(r.Names, " and "))
-		a.Hint("write %s = %q under [shims] of .inner/config.toml, then: inner allow", r.Word, r.Names[0])
-	}
+// sayAllowed says what runs in the sandbox from now on, and which commands their shim refuses
+// all the same, as those that two profiles claim.
+func (a *app) sayAllowed(root string, list []consent.Candidate) {
+	said := map[string]bool{}
 	for _, c := range list {
 		if c.Settled() {
 			continue
 		}
 		cmds := slices.DeleteFunc(slices.Clone(c.Profile.Commands()), func(word string) bool {
-			return slices.Contains(c.Yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
+			d, refused := a.refusedIn(root, word)
+			if refused && !said[word] {
+				said[word] = true
+				a.Warn("%s", d.Reason)
+				if d.Hint != "" {
+					a.Hint("%s", d.Hint)
+				}
+			}
+			return refused
 		})
 		if len(cmds) > 0 {
 			runs := cli.Plural(len(cmds), "runs", "run") + " in the sandbox from now on"
@@ -263,6 +265,18 @@ func (a *app) sayAllowed(list []consent.Candidate, rivals []shims.Rivals) {
 			a.Say("allowed %s: inner run -p %s", c.Profile.Name, c.Profile.Name)
 		}
 	}
+}
+
+// refusedIn reports whether the shim of a command refuses in a folder, at a terminal or elsewhere.
+func (a *app) refusedIn(dir, word string) (d shims.Decision, refused bool) {
+	env := shims.HostEnv(shims.Call{Name: word, InnerHome: a.InnerHome})
+	env.Cwd = dir
+	for _, env.StdinTTY = range []bool{true, false} {
+		if d = shims.Decide(env); d.Kind == shims.Refuse {
+			return d, true
+		}
+	}
+	return d, false
 }
 
 // forgetGone drops what was allowed and is not in the project any more: a

@@ -19,9 +19,8 @@ type Candidate struct {
 	Old     []profile.Grant // of the version allowed last; none when there was none
 	Rec     *trust.ProfileRecord
 	State   trust.State
-	Of      string   // the project of the main worktree whose permission it has, or ""
-	Yields  []string // words that another one is to have
-	Stops   error    // why it would not start here; Text finds it out
+	Of      string // the project of the main worktree whose permission it has, or ""
+	Stops   error  // why it would not start here; Text finds it out
 
 	hidden []string // of the project, relative to it
 }
@@ -68,9 +67,6 @@ func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file strin
 		if wider, _ := profile.DiffGrants(c.Old, c.Grants); len(wider) > 0 { // all of it, where the record has no grants
 			c.State = trust.Changed
 		}
-	}
-	if c.Rec != nil {
-		c.Yields = c.Rec.Yields
 	}
 	return c, nil
 }

@@ -87,7 +87,6 @@ type ProfileRecord struct {
 	Files    []FileRecord    `json:"files,omitempty"`
 	Commands []string        `json:"commands,omitempty"`
 	ShimWhen string          `json:"shim_when,omitempty"` // [shim] when
-	Yields   []string        `json:"yields,omitempty"`    // words it claims, which the user gave to another profile
 	Grants   []profile.Grant `json:"grants,omitempty"`    // none in a record of an older inner, which kept no real paths
 	Prefix   string          `json:"prefix,omitempty"`    // of [trust] prefixes, which allowed it without a question; "" for an answer
 }
@@ -103,7 +102,6 @@ type FileRecord struct {
 type Approval struct {
 	Profile        *profile.Profile // nil allows only the config
 	Grants         []profile.Grant  // what was shown, for the comparison at each start
-	Yields         []string         // words it claims that another profile is to have
 	Prefix         string           // of [trust] prefixes, when that is what says yes
 	Config         *profile.File    // the project's config.toml as read, nil when there is none
 	ConfigCommands []string         // the words its [shims] maps
@@ -394,7 +392,7 @@ func (s Store) Allow(root string, a Approval) error {
 		}
 		r.set(ProfileRecord{
 			Path: p.Path, Name: p.Name, Decision: Allowed, When: now, Files: files,
-			Commands: p.Commands(), ShimWhen: p.When(), Grants: recorded(a.Grants), Yields: a.Yields, Prefix: a.Prefix,
+			Commands: p.Commands(), ShimWhen: p.When(), Grants: recorded(a.Grants), Prefix: a.Prefix,
 		})
 		return nil
 	})
@@ -410,26 +408,6 @@ func recorded(grants []profile.Grant) (out []profile.Grant) {
 		}
 	}
 	return out
-}
-
-// Yield records that an allowed profile, which claims the word, gives way to another
-// one that does, or no longer.
-func (s Store) Yield(root, path, word string, yields bool) error {
-	return s.change(root, func(r *ProjectRecord) error {
-		if p := r.Profile(path); p != nil {
-			p.Yields = WithWord(p.Yields, word, yields)
-		}
-		return nil
-	})
-}
-
-// WithWord is a list of words with one of them in it, or not.
-func WithWord(list []string, word string, in bool) []string {
-	list = slices.DeleteFunc(slices.Clone(list), func(w string) bool { return w == word })
-	if in {
-		list = append(list, word)
-	}
-	return list
 }
 
 // Deny records the user's no to the profiles, or the config.toml, at the given

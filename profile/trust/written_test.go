@@ -60,7 +60,7 @@ func TestGrantsAreKept(t *testing.T) {
 		{Kind: "limit", Key: "limits", Text: "limited: files 9", Tightens: true, Items: []profile.Item{{Text: "files 9", ID: "files 9", Own: true}}},
 		{Kind: "network", Key: "full", Text: "all"},
 	}
-	must(t, s.Allow(root, Approval{Profile: p, Grants: grants, Yields: []string{"w"}}))
+	must(t, s.Allow(root, Approval{Profile: p, Grants: grants}))
 	rec, err := s.Project(root)
 	must(t, err)
 	got := rec.Profile(p.Path)
@@ -69,13 +69,6 @@ func TestGrantsAreKept(t *testing.T) {
 	}
 	if wider, narrower := profile.DiffGrants(got.Grants, grants); len(wider)+len(narrower) > 0 {
 		t.Errorf("not the same: %v %v", wider, narrower)
-	}
-	must(t, s.Yield(root, p.Path, "v", true))
-	must(t, s.Yield(root, p.Path, "w", false))
-	rec, err = s.Project(root)
-	must(t, err)
-	if diff := cmp.Diff([]string{"v"}, rec.Profile(p.Path).Yields); diff != "" {
-		t.Error(diff)
 	}
 	// Of a record of version 1 the decision counts, and its grants do not.
 	data, err := os.ReadFile(s.path(root))
