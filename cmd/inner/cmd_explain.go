@@ -40,8 +40,8 @@ func (a *app) cmdExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain [NAME|./FILE]", Short: "Show what a profile's sandbox can see and do here", Args: cli.OneProfile(&f.profile),
 		Long: "Show what the sandbox of a profile can see and do on this machine: its files, what is\n" +
-			"hidden from it, network, variables, limits, and what is left after a run. Nothing is run\n" +
-			"and nothing is made. Without a name: the profile of this project, else the default one.\n\n" +
+			"hidden from it, network, variables and limits. Nothing is run and nothing is made.\n" +
+			"Without a name: the profile of this project, else the default one.\n\n" +
 			"A profile that is not allowed is shown, too. For one that would not start here the exit\n" +
 			"code is that of inner run.",
 		ValidArgsFunction: a.CompleteOneProfile,

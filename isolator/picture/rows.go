@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -13,7 +12,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 )
 
@@ -29,8 +27,6 @@ func groups() []Group {
 		{"limits", "Limits", nil},
 		{"kernel", "Kernel", nil},
 		{"organisation", "Taken by " + profile.OrganisationFile, nil},
-		{"stays", "After the run", nil},
-		{"later", "On your machine later", nil},
 	}
 }
 
@@ -116,6 +112,9 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 	}
 	add("files", row(Seen, "cannot change in there", kept...))
 	add("files", row(Shut, "does not see of this project", Unseen(b)...))
+	if len(b.Spec.WritableRoots()) > 0 {
+		add("files", remark("what it writes that you build, test, open or start later runs without a sandbox"))
+	}
 	add("variables", row(Own, "has these variables", variables(b.Plan)...))
 	add("variables", row(Shut, "never gets", b.Spec.Env.Never...))
 	add("settings", row(Shut, "of your git settings it does not have", b.LeftOut...))
@@ -132,8 +131,6 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 		key := map[string]string{"network": "network", "ports": "network", "hide": "hidden", "limits": "limits"}[h.Name]
 		add(cmp.Or(key, "kernel"), row(Note, h.Name, h.Text))
 	}
-	add("stays", row(Own, "goes with the run", gone(b)...))
-	add("later", later(b))
 }
 
 func remark(text string) []Row { return []Row{{Way: Note, Word: text, Things: []Thing{}}} }
@@ -216,52 +213,4 @@ func organisation(b *run.Prepared) (rows []Row) {
 		rows = append(rows, row(Shut, strings.TrimPrefix(o.Key, "sandbox."), value+" (line "+strconv.Itoa(o.Line)+")")...)
 	}
 	return rows
-}
-
-// gone is what does not outlive the run.
-func gone(b *run.Prepared) []string {
-	list := []string{"/tmp, and everything else it has of its own"}
-	copies := slices.ContainsFunc(b.Spec.Mounts, func(m profile.Mount) bool { return m.Mode == profile.SafeRW })
-	if copies && !b.Spec.Output.Review { // else they are for inner changes
-		list = append(list, "the copies it worked on")
-	}
-	if len(b.Agents) > 0 {
-		list = append(list, "the copies of your logins and settings")
-	}
-	return list
-}
-
-// later says what the box can change that runs on the machine afterwards, without a box.
-func later(b *run.Prepared) []Row {
-	rc := b.Spec
-	roots := rc.WritableRoots()
-	if len(roots) == 0 {
-		return nil
-	}
-	var run []string
-	for _, p := range runlog.RunsLater(roots, nil, nil, time.Time{}) {
-		for _, o := range slices.Backward(b.Plan.Ops) {
-			if o.Mounts() && paths.Below(o.Dest, p) {
-				if o.Writable() {
-					run = append(run, b.Short(p))
-				}
-				break
-			}
-		}
-	}
-	run = append(run, "whatever it writes that you build, test, open or start: Makefile, package.json scripts, sources")
-	kept := []string{"your shell's start-up files", "profiles (.inner)"}
-	if rc.GitDir == "rw" {
-		run = append(run, `git hooks and settings of repositories (git_dir = "rw")`)
-	} else {
-		kept = append(kept, "git hooks and settings (those that the box sets stay with it)")
-	}
-	var aside []string
-	if slices.Contains(rc.Allow, "project-config") {
-		run = append(run, "settings of editors and agents in the project (project-config)")
-	} else {
-		kept = append(kept, "folders of editors and agents (.vscode, .claude…)")
-		aside = []string{"what it makes that tools on your machine would obey: .envrc, .mcp.json, mise.toml, .vscode, .husky and their kind, at any depth"}
-	}
-	return slices.Concat(row(Open, "runs when you build", run...), row(Shut, "stays as it is", kept...), row(Shut, "moved aside", aside...))
 }
