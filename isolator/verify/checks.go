@@ -36,7 +36,7 @@ type Place struct {
 	Path string    `json:"path"`
 	Kind host.Kind `json:"kind,omitempty"` // on the host
 	ID   host.ID   `json:"id,omitzero"`    // of what the host has there
-	Mode string    `json:"mode,omitempty"` // ro, rw, tmpfs: a mount of the plan
+	Mode string    `json:"mode,omitempty"` // as the plan mounts it: ro, rw, tmpfs, empty; "own" is not the ID, "kept" cannot be written
 }
 
 // Subject is what a box was asked to be.

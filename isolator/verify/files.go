@@ -197,29 +197,29 @@ func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
 }
 
 // each looks for a fault at every place. pass is said when there is none, of so many places,
-// and none, if it is not "", where there are no places.
+// and none where there are no places.
 func each(places []Place, none, pass string, fault func(Place) string) (Result, string) {
 	for _, p := range places {
 		if why := fault(p); why != "" {
 			return Fail, p.Path + " " + why
 		}
 	}
-	if len(places) == 0 && none != "" {
+	if len(places) == 0 {
 		return Pass, none
 	}
 	return Pass, fmt.Sprintf(pass, len(places))
 }
 
-// mountsAsPlanned looks at each mount of the plan.
+// mountsAsPlanned looks at each mount of the plan, and at what is only to be kept.
 func (i *inside) mountsAsPlanned(places []Place) (Result, string) {
 	pass := "%d as planned"
-	if !slices.ContainsFunc(places, func(p Place) bool { return p.Mode != "ro" && p.Mode != "empty" }) {
+	if !slices.ContainsFunc(places, func(p Place) bool { return !p.kept() }) {
 		pass = "%d places refused writing"
 	}
-	return each(places, "", pass, func(p Place) string {
+	return each(places, "there are none here", pass, func(p Place) string {
 		m, ok := i.covering(p.Path)
 		switch {
-		case !ok || m.At != p.Path:
+		case p.Mode != "kept" && (!ok || m.At != p.Path):
 			return "is no mount of its own"
 		case p.Mode == "ro" && m.Write:
 			return "can be written"
@@ -227,10 +227,12 @@ func (i *inside) mountsAsPlanned(places []Place) (Result, string) {
 			return "cannot be written"
 		case (p.Mode == "tmpfs" || p.Mode == "empty") && i.ofHost(m):
 			return "is not a folder of the box's own"
-		case p.ID.Ino != 0 && identity(p.Path) != p.ID:
+		case p.Mode == "own" && identity(p.Path) == p.ID:
+			return "is the host's"
+		case p.Mode != "own" && p.ID.Ino != 0 && identity(p.Path) != p.ID:
 			return "shows something else than was planned"
 		}
-		if p.Mode == "ro" || p.Mode == "empty" {
+		if p.kept() {
 			if w, _ := canWrite(p.Path); w {
 				return "can be written"
 			}
@@ -239,52 +241,15 @@ func (i *inside) mountsAsPlanned(places []Place) (Result, string) {
 	})
 }
 
+// kept reports whether the box must not be able to write at a place.
+func (p Place) kept() bool { return p.Mode == "ro" || p.Mode == "empty" || p.Mode == "kept" }
+
 func identity(p string) host.ID {
 	var st unix.Stat_t
 	if unix.Stat(p, &st) != nil {
 		return host.ID{}
 	}
 	return host.ID{Dev: uint64(st.Dev), Ino: st.Ino}
-}
-
-// protected tries to change each place that is there.
-func protected(places []Place) (Result, string) {
-	places = slices.DeleteFunc(slices.Clone(places), func(p Place) bool { return !files.Exists(p.Path) })
-	return each(places, "there are none here", "%d places refused writing", func(p Place) string {
-		if w, _ := canWrite(p.Path); w {
-			return "can be written"
-		}
-		return ""
-	})
-}
-
-// notTheHosts wants something else at each place than what the host has there.
-func notTheHosts(places []Place) (Result, string) {
-	for _, p := range places {
-		var st unix.Stat_t
-		switch err := unix.Lstat(p.Path, &st); {
-		case err != nil:
-			return Fail, p.Path + ": " + err.Error()
-		case p.ID == (host.ID{}):
-			return Unknown, "it is unknown what the host has at " + p.Path
-		case p.ID == (host.ID{Dev: uint64(st.Dev), Ino: st.Ino}):
-			return Fail, p.Path + " is the host's"
-		}
-	}
-	if len(places) == 0 {
-		return Pass, "there are none here"
-	}
-	return Pass, fmt.Sprintf("%d of the box's own", len(places))
-}
-
-// mountPoints wants each place to be a mount point: the kernel renames none.
-func (i *inside) mountPoints(places []Place) (Result, string) {
-	return each(places, "there are none here", "%d cannot be renamed", func(p Place) string {
-		if m, ok := i.covering(p.Path); !ok || m.At != p.Path {
-			return "can be renamed"
-		}
-		return ""
-	})
 }
 
 // hidden tries to read each place. What is there and is not what the host has is the box's own.

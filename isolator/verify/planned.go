@@ -100,32 +100,27 @@ func (c *checker) mountOf(o plan.Op) Place {
 	return p
 }
 
-// git wants the git directories that the box writes to be served, and everything of the latter that the box sees unwritable.
+// git wants the git directories that the box writes to be served, as mounts of their own, and everything of the latter
+// that the box sees unwritable.
 func (c *checker) git() []Check {
-	own := Check{ID: "git-own", Severity: Critical, Probe: "not-the-hosts", What: "git in the box works on git directories that are served to it"}
-	outside := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
-	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
+	own := Check{ID: "git-own", Severity: Critical, What: "git in the box works on git directories that are served to it, which cannot be moved away"}
+	outside := Check{ID: "git-host", Severity: Critical, What: "what git outside obeys or reads cannot be changed"}
 	for _, r := range c.Staged.Repos {
-		if at := c.Facts.Look(r.Dir); at.Kind.Seen() { // else the host has none
-			own.Places = append(own.Places, Place{Path: r.Dir, ID: at.ID})
-		}
-		pinned.Places = append(pinned.Places, Place{Path: r.Dir})
+		own.Places = append(own.Places, Place{Path: r.Dir, ID: c.Facts.Look(r.Dir).ID, Mode: "own"})
 		for _, b := range r.Binds {
 			if !b.Write && b.Box != r.Dir {
-				outside.Places = append(outside.Places, Place{Path: b.Box})
+				outside.Places = append(outside.Places, Place{Path: b.Box, Mode: "kept"})
 			}
 		}
 	}
 	for _, o := range c.Plan.Ops {
-		for _, p := range c.Staged.GitStays {
-			if o.Dest == p && !o.Writable() {
-				outside.Places = append(outside.Places, Place{Path: p})
-			}
+		if slices.Contains(c.Staged.GitStays, o.Dest) && !o.Writable() {
+			outside.Places = append(outside.Places, Place{Path: o.Dest, Mode: "kept"})
 		}
 	}
-	list := []Check{own, outside, pinned}
+	list := []Check{own, outside}
 	for i := range list {
-		list[i].Allowed = lifted(c.Config.GitDir == "rw", `git_dir = "rw"`)
+		list[i].Probe, list[i].Allowed = "mounts", lifted(c.Config.GitDir == "rw", `git_dir = "rw"`)
 	}
 	return list
 }

@@ -47,25 +47,23 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestNotTheHosts: a place that is what the host has there fails, and one of which nobody
-// knows is no pass.
-func TestNotTheHosts(t *testing.T) {
-	dir := t.TempDir()
-	is := host.Look(dir).ID
+// TestServed: a place that is served fails where it is what the host has there, or no mount of its own.
+func TestServed(t *testing.T) {
+	is := host.Look("/proc").ID
+	i := &inside{mounts: mountinfo()}
 	for _, c := range []struct {
 		about string
-		id    host.ID
+		place Place
 		want  Result
 	}{
-		{"the host's", is, Fail},
-		{"another", host.ID{Dev: is.Dev, Ino: is.Ino + 1}, Pass},
-		{"unknown", host.ID{}, Unknown},
+		{"the host's", Place{Path: "/proc", ID: is}, Fail},
+		{"another", Place{Path: "/proc", ID: host.ID{Dev: is.Dev, Ino: is.Ino + 1}}, Pass},
+		{"no mount", Place{Path: t.TempDir(), ID: is}, Fail},
+		{"nothing there", Place{Path: filepath.Join(t.TempDir(), "gone")}, Fail},
 	} {
-		if got, detail := notTheHosts([]Place{{Path: dir, ID: c.id}}); got != c.want {
+		c.place.Mode = "own"
+		if got, detail := i.mountsAsPlanned([]Place{c.place}); got != c.want {
 			t.Errorf("%s: %v %s", c.about, got, detail)
 		}
-	}
-	if got, detail := notTheHosts([]Place{{Path: filepath.Join(dir, "gone"), ID: is}}); got != Fail {
-		t.Errorf("nothing there: %v %s", got, detail)
 	}
 }
