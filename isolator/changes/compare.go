@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,16 +30,16 @@ const (
 
 // Change is one difference between a copy and its original, as it is now.
 type Change struct {
-	Source  string      `json:"source"` // of the copy
-	Path    string      `json:"path"`   // below Root, slash-separated
-	Kind    Kind        `json:"kind"`
-	Old     fs.FileMode `json:"-"`                  // 0 when there is nothing in the original
-	New     fs.FileMode `json:"-"`                  // 0 when there is nothing in the copy
-	Target  string      `json:"target,omitempty"`   // where a link of the copy leads
-	Clash   string      `json:"conflict,omitempty"` // how the original changed since it was copied, "" when it did not
-	Root    string      `json:"-"`                  // of the original
-	Tree    string      `json:"-"`                  // of the copy
-	Current State       `json:"-"`                  // of the original, when it was compared
+	Source  string         `json:"source"` // of the copy
+	Path    string         `json:"path"`   // below Root, slash-separated
+	Kind    Kind           `json:"kind"`
+	Old     fs.FileMode    `json:"-"`                  // 0 when there is nothing in the original
+	New     fs.FileMode    `json:"-"`                  // 0 when there is nothing in the copy
+	Target  string         `json:"target,omitempty"`   // where a link of the copy leads
+	Clash   string         `json:"conflict,omitempty"` // how the original changed since it was copied, "" when it did not
+	Root    string         `json:"-"`                  // of the original
+	Tree    string         `json:"-"`                  // of the copy
+	Current copytree.State `json:"-"`                  // of the original, when it was compared
 }
 
 // Full returns the path of the original.
@@ -53,14 +51,6 @@ func (c Change) Name() string {
 		return c.Path + "/"
 	}
 	return c.Path
-}
-
-// State is what a path was when it was looked at; the zero value is nothing.
-type State struct {
-	Mode         fs.FileMode
-	Ino          uint64
-	Size         int64
-	Mtime, Ctime int64 // nanoseconds
 }
 
 // Count says how many changes there are of each kind.
@@ -156,8 +146,8 @@ func (k *Kept) compare(i int, c Copy) ([]Change, error) {
 	default:
 		defer unix.Close(w.from)
 	}
-	if err := w.walk("."); err != nil {
-		return nil, err
+	if err := copytree.Walk(w.tree, []string{"."}, w.found); err != nil || w.err != nil {
+		return nil, errors.Join(err, w.err)
 	}
 	w.deleted()
 	slices.SortFunc(w.list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
@@ -172,71 +162,42 @@ type comparer struct {
 	base     map[string]copytree.Entry
 	seen     map[string]bool
 	list     []Change
+	err      error // the first one
 }
 
-// walk looks at one folder of the copy and what is in it.
-func (w *comparer) walk(rel string) error {
-	dir, err := copytree.List(w.to, rel)
-	if err != nil {
-		return &fs.PathError{Op: "open", Path: filepath.Join(w.tree, rel), Err: err}
-	}
-	subs, err := w.folder(rel, dir)
-	if err != nil {
-		return err
-	}
-	for _, at := range subs {
-		if err := w.walk(at); err != nil {
-			return err
+// found compares what was found in the copy, and reports whether it is looked into. A folder whose path
+// does not fit a system call is not, and said to be so.
+func (w *comparer) found(at string, st unix.Stat_t) bool {
+	w.seen[at] = true
+	switch now := copytree.StateOf(st); {
+	case now.Mode&fs.ModeIrregular != 0: // a socket, FIFO or device of the box: nobody wants it
+		return false
+	case now.Mode.IsDir() && len(at) >= unix.PathMax:
+		c := w.change(at, Added)
+		c.New, c.Clash = now.Mode, "too deep to be looked into"
+		w.list = append(w.list, c)
+		return false
+	default:
+		if err := w.one(at, now); err != nil && w.err == nil {
+			w.err = err
 		}
 	}
-	return nil
+	return true
 }
 
-// folder compares what is in an open folder, closes it, and returns the folders
-// in it. One whose path does not fit a system call is not looked into, and said
-// to be so.
-func (w *comparer) folder(rel string, dir *os.File) (subs []string, err error) {
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		var st unix.Stat_t
-		if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return nil, &fs.PathError{Op: "stat", Path: filepath.Join(w.tree, rel, name), Err: err}
-		}
-		at := path.Join(rel, name)
-		w.seen[at] = true
-		now := StateOf(st)
-		if now.Mode&fs.ModeIrregular != 0 {
-			continue // a socket, FIFO or device of the box: nobody wants it
-		}
-		switch {
-		case now.Mode.IsDir() && len(at) >= unix.PathMax:
-			w.list = append(w.list, Change{
-				Source: w.copy.Source, Path: at, Kind: Added, New: now.Mode, Clash: "too deep to be looked into",
-				Root: w.copy.Root(), Tree: w.tree, Current: w.original(at),
-			})
-			continue
-		case now.Mode.IsDir():
-			subs = append(subs, at)
-		}
-		if err := w.one(at, now); err != nil {
-			return nil, err
-		}
-	}
-	return subs, nil
+// change is one at a path, of which the original is known.
+func (w *comparer) change(at string, kind Kind) Change {
+	return Change{Source: w.copy.Source, Path: at, Kind: kind, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
 }
 
 // one compares one path of the copy.
-func (w *comparer) one(at string, now State) error {
+func (w *comparer) one(at string, now copytree.State) error {
 	base, known := w.base[at]
 	if known && w.untouched(base, now) {
 		return nil
 	}
-	c := Change{Source: w.copy.Source, Path: at, New: now.Mode, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
-	c.Old = c.Current.Mode
+	c := w.change(at, "")
+	c.Old, c.New = c.Current.Mode, now.Mode
 	if now.Mode&fs.ModeSymlink != 0 {
 		target, err := copytree.ReadLink(w.to, at)
 		if err != nil {
@@ -257,7 +218,7 @@ func (w *comparer) one(at string, now State) error {
 }
 
 // untouched reports whether a file or folder of the copy is as it was copied, as far as its status tells.
-func (w *comparer) untouched(base copytree.Entry, now State) bool {
+func (w *comparer) untouched(base copytree.Entry, now copytree.State) bool {
 	switch {
 	case now.Mode.IsRegular() && base.Mode.IsRegular():
 		return now.Ino == base.Copy && now.Ctime < w.copy.Stamp
@@ -288,7 +249,7 @@ func (w *comparer) kind(at string, c Change) (Kind, error) {
 }
 
 // clash says what has happened to the original since it was copied, or was not, in words.
-func clash(base copytree.Entry, known bool, now State) string {
+func clash(base copytree.Entry, known bool, now copytree.State) string {
 	switch gone := now.Mode == 0; {
 	case gone && known:
 		return "the original was deleted"
@@ -306,7 +267,7 @@ func (w *comparer) deleted() {
 		if at == "." || w.seen[at] {
 			continue
 		}
-		c := Change{Source: w.copy.Source, Path: at, Kind: Deleted, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
+		c := w.change(at, Deleted)
 		if c.Old = c.Current.Mode; c.Old == 0 {
 			continue // in the original neither
 		}
@@ -317,23 +278,23 @@ func (w *comparer) deleted() {
 
 // unchanged reports whether the original is what was copied. A folder is one as
 // long as it is a folder.
-func unchanged(base copytree.Entry, now State) bool {
+func unchanged(base copytree.Entry, now copytree.State) bool {
 	if base.Mode.IsDir() {
 		return now.Mode.IsDir()
 	}
-	return now == State{base.Mode, base.Ino, base.Size, base.Mtime, base.Ctime}
+	return now == base.State
 }
 
 // original looks at a path of the original, through no link.
-func (w *comparer) original(at string) State {
+func (w *comparer) original(at string) copytree.State {
 	if w.from < 0 {
-		return State{}
+		return copytree.State{}
 	}
 	st, err := copytree.Lstat(w.from, at)
 	if err != nil {
-		return State{}
+		return copytree.State{}
 	}
-	return StateOf(st)
+	return copytree.StateOf(st)
 }
 
 // same reports whether a path has the same content in the copy and the
@@ -363,9 +324,4 @@ func (w *comparer) same(at string, c Change) (bool, error) {
 	_, errMine := io.Copy(a, mine)
 	_, errTheirs := io.Copy(b, theirs)
 	return bytes.Equal(a.Sum(nil), b.Sum(nil)), errors.Join(errMine, errTheirs)
-}
-
-// StateOf is the State of what was looked at.
-func StateOf(st unix.Stat_t) State {
-	return State{copytree.FileMode(st.Mode), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }

@@ -218,9 +218,8 @@ func parseLine(line string) (copytree.Entry, error) {
 		n[i], err3 = strconv.ParseUint(part[i+1], 10, 64)
 		err = errors.Join(err, err3)
 	}
-	return copytree.Entry{
-		Path: path, Mode: fs.FileMode(n[0]), Size: int64(n[1]), Mtime: int64(n[2]), Ctime: int64(n[3]), Ino: n[4], Copy: n[5], Link: link,
-	}, errors.Join(err, err2)
+	was := copytree.State{Mode: fs.FileMode(n[0]), Size: int64(n[1]), Mtime: int64(n[2]), Ctime: int64(n[3]), Ino: n[4]}
+	return copytree.Entry{Path: path, State: was, Copy: n[5], Link: link}, errors.Join(err, err2)
 }
 
 // Kept is a run whose copies are kept.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -102,12 +103,48 @@ func folder(dir int, rel string, may uint32) (*os.File, error) {
 	}
 }
 
+// Walk calls found with the status of everything in some folders of one folder, by its path there. It
+// goes on into those folders for which found returns true, however deep they are and whatever modes a
+// box gave them, and past what it cannot look at, which is in the error. No link is followed.
+func Walk(top string, dirs []string, found func(rel string, st unix.Stat_t) bool) (err error) {
+	root, err := unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: top, Err: err}
+	}
+	defer unix.Close(root)
+	for len(dirs) > 0 {
+		at := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		list, errDir := List(root, at)
+		for errDir == nil {
+			var names []string
+			names, errDir = list.Readdirnames(1024)
+			for _, name := range names {
+				var st unix.Stat_t
+				rel := path.Join(at, name)
+				if errOne := unix.Fstatat(int(list.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); errOne != nil {
+					err = errors.Join(err, &fs.PathError{Op: "stat", Path: filepath.Join(top, rel), Err: errOne})
+				} else if found(rel, st) && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+					dirs = append(dirs, rel)
+				}
+			}
+		}
+		if list != nil {
+			list.Close()
+		}
+		if errDir != io.EOF {
+			err = errors.Join(err, &fs.PathError{Op: "read", Path: filepath.Join(top, at), Err: errDir})
+		}
+	}
+	return err
+}
+
 // reopen opens for reading what is open as a path, once its owner may do as much with it. The name in /proc leads
 // to what was opened, whatever its own name is by now; a descriptor of O_PATH cannot be changed itself.
-func reopen(path int, may uint32) (*os.File, error) {
-	name := fmt.Sprintf("/proc/self/fd/%d", path)
+func reopen(fd int, may uint32) (*os.File, error) {
+	name := fmt.Sprintf("/proc/self/fd/%d", fd)
 	var st unix.Stat_t
-	err := unix.Fstat(path, &st)
+	err := unix.Fstat(fd, &st)
 	if err == nil && st.Mode&may != may {
 		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			may = 0o700
@@ -117,11 +154,11 @@ func reopen(path int, may uint32) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	opened, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return os.NewFile(uintptr(opened), name), nil
 }
 
 // Regular opens a regular file below the folder dir for reading, as Open does, and waits for nobody.

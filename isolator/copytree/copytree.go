@@ -44,14 +44,23 @@ type Options struct {
 
 // Entry is one thing of the source as it was when it was copied.
 type Entry struct {
-	Path  string // below the source, "." for the source itself
-	Mode  fs.FileMode
-	Size  int64
-	Mtime int64 // nanoseconds
-	Ctime int64 // nanoseconds
-	Ino   uint64
-	Copy  uint64 // inode number of the copied file; 0 for what is no file
-	Link  string // where a link leads
+	Path string // below the source, "." for the source itself
+	State
+	Copy uint64 // inode number of the copied file; 0 for what is no file
+	Link string // where a link leads
+}
+
+// State is what a path was when it was looked at; the zero value is nothing.
+type State struct {
+	Mode         fs.FileMode
+	Ino          uint64
+	Size         int64
+	Mtime, Ctime int64 // nanoseconds
+}
+
+// StateOf is the State of what was looked at.
+func StateOf(st unix.Stat_t) State {
+	return State{fileMode(st.Mode), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }
 
 // Left is something that is not in the copy.
@@ -180,12 +189,8 @@ func (c *copier) tree(dst string) error {
 	return c.finish()
 }
 
-func entry(rel string, st unix.Stat_t) Entry {
-	return Entry{Path: rel, Mode: FileMode(st.Mode), Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino}
-}
-
-// FileMode turns st_mode into the form of package fs.
-func FileMode(m uint32) fs.FileMode {
+// fileMode turns st_mode into the form of package fs.
+func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {
 	case unix.S_IFDIR:

@@ -35,7 +35,7 @@ func link(from, to int, name string) (e Entry, left, err error) {
 	if err = errors.Join(err, unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW)); err != nil {
 		return e, err, nil
 	}
-	e = entry("", st)
+	e = Entry{State: StateOf(st)}
 	e.Link = string(buf[:n])
 	if err := unix.Symlinkat(e.Link, to, name); err != nil {
 		return e, nil, err
@@ -57,7 +57,7 @@ func (c *copier) contents(fd, dir int, name string, st unix.Stat_t, buf []byte) 
 		return Entry{}, err
 	}
 	var copied unix.Stat_t
-	e := entry("", st)
+	e := Entry{State: StateOf(st)}
 	if c.o.Record {
 		err = unix.Fstat(to, &copied)
 		e.Copy = copied.Ino

@@ -149,7 +149,7 @@ func (c *copier) finish() error {
 		if err != nil {
 			return c.fault("copy", d.rel, err)
 		}
-		c.record(entry(d.rel, d.st))
+		c.record(Entry{Path: d.rel, State: StateOf(d.st)})
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // Kept is something in a home that a run wrote: a file, or a folder with files.
@@ -29,7 +31,7 @@ func TooDeep(p string) bool { return strings.Count(p, "/") >= mostDepth }
 // caches are left out: whatever is in a name with a dot, and the Go tool's own folder.
 func (h *Home) Written(since time.Time) (out []Kept) {
 	n := 0
-	Walk(h.Dir, []string{"."}, func(p string, st unix.Stat_t) bool {
+	_ = copytree.Walk(h.Dir, []string{"."}, func(p string, st unix.Stat_t) bool {
 		n++
 		top, _, _ := strings.Cut(p, "/")
 		if n > mostEntries || strings.HasPrefix(top, ".") || top == "go" || TooDeep(p) {

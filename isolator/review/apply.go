@@ -176,7 +176,7 @@ func (a *applier) one(c changes.Change) error {
 	if err := a.take(from, c); err != nil {
 		return err
 	}
-	if p.change.Current != (changes.State{}) {
+	if p.change.Current != (copytree.State{}) {
 		return copytree.Move(a.ctx, a.next, to, p.name, p.asCompared)
 	}
 	if err = copytree.Move(a.ctx, a.next, to, p.name, nil); errors.Is(err, fs.ErrExist) {
@@ -243,10 +243,10 @@ func (p place) there() bool {
 func (p place) asCompared() error {
 	var st unix.Stat_t
 	err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	now := changes.State{}
+	now := copytree.State{}
 	switch {
 	case err == nil:
-		now = changes.StateOf(st)
+		now = copytree.StateOf(st)
 	case !errors.Is(err, unix.ENOENT):
 		return err
 	}
@@ -282,7 +282,7 @@ func (p *place) makeRoom() error {
 	if p.there() {
 		return errors.New("the folder is not empty, and is to become something else")
 	}
-	p.change.Current = changes.State{}
+	p.change.Current = copytree.State{}
 	return nil
 }
 

@@ -74,7 +74,7 @@ func Look(innerHome, key string) Info {
 	}
 	info.Running = ownhome.InUse(folder)
 	tops := map[string]*Entry{}
-	ownhome.Walk(filepath.Join(folder, ownhome.Inside), []string{"."}, func(p string, st unix.Stat_t) bool {
+	_ = copytree.Walk(filepath.Join(folder, ownhome.Inside), []string{"."}, func(p string, st unix.Stat_t) bool {
 		top, _, deeper := strings.Cut(p, "/")
 		isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		if !deeper {
