@@ -107,38 +107,16 @@ func stateOf(r records.Record) string {
 	return strconv.Itoa(r.End.Code)
 }
 
-// logJSON is a record as --json prints it.
-type logJSON struct {
-	Run    string        `json:"run"`
-	State  string        `json:"state"`
-	Folder string        `json:"folder"`
-	Size   int64         `json:"size"`
-	Start  *runlog.Start `json:"start,omitempty"`
-	End    *runlog.End   `json:"end,omitempty"`
-}
-
-func recordJSON(r records.Record) logJSON {
-	out := logJSON{Run: r.ID, State: r.State, Folder: r.Path(), Size: r.Size}
-	if r.State != records.Unknown {
-		out.Start = &r.Start
-	}
-	if r.State == records.Ended {
-		out.End = &r.End
-	}
-	return out
-}
-
 func (a *app) cmdLogList() *cobra.Command {
 	return a.Answers(&cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List past runs, newest first", Args: cobra.NoArgs,
 	}, func(*cobra.Command, []string) (cli.Answer, error) {
-		list := []logJSON{}
+		list := a.runs()
 		rows := [][]string{{"RUN", "DATE", "PROFILE", "COMMAND", "EXIT", "TIME", "SIZE"}}
-		for _, r := range a.runs() {
-			list = append(list, recordJSON(r))
+		for _, r := range list {
 			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), runlog.Bytes(r.Size)})
 		}
-		return cli.Answer{Value: list, Words: func() { tell.Table(a.Out, rows) }}, nil
+		return cli.Answer{Value: append([]records.Record{}, list...), Words: func() { tell.Table(a.Out, rows) }}, nil
 	})
 }
 
@@ -180,7 +158,7 @@ func (a *app) cmdLogShow() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return a.PrintJSON(recordJSON(r))
+				return a.PrintJSON(r)
 			}
 			return a.showRun(r)
 		},
@@ -223,7 +201,7 @@ func (a *app) showRun(r records.Record) error {
 	default:
 		row("ended", "unknown: the record cannot be read")
 	}
-	row("kept in", "%s", a.Short(r.Path()))
+	row("kept in", "%s", a.Short(r.Folder))
 	tell.Table(a.Out, rows)
 	return a.showOutput(r)
 }

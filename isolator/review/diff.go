@@ -128,24 +128,23 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 // the diff, or drive a terminal, is in quotes with its bytes in octal.
 func quoted(name string) string {
 	plain := func(r rune) bool { return r != '"' && r != '\\' && r != utf8.RuneError && visible.Shown(r) }
-	if !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
-		return name
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := 0; i < len(name); {
-		r, n := utf8.DecodeRuneInString(name[i:])
-		for _, c := range []byte(name[i : i+n]) {
-			if plain(r) {
-				b.WriteByte(c)
-			} else {
-				fmt.Fprintf(&b, `\%03o`, c)
+	out, same := "", true
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if plain(r) {
+			out += name[:n]
+		} else {
+			same = false
+			for _, c := range []byte(name[:n]) {
+				out += fmt.Sprintf(`\%03o`, c)
 			}
 		}
-		i += n
+		name = name[n:]
 	}
-	b.WriteByte('"')
-	return b.String()
+	if same {
+		return out
+	}
+	return `"` + out + `"`
 }
 
 // octal returns the mode as git writes it.

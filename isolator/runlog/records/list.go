@@ -33,16 +33,13 @@ const (
 
 // Record is what is known of one run.
 type Record struct {
-	ID     string
-	State  string
-	Start  runlog.Start
-	End    runlog.End // zero unless Ended
-	Size   int64      // of its files
-	Folder string
+	ID     string       `json:"run"`
+	State  string       `json:"state"`
+	Folder string       `json:"folder"` // of the run
+	Size   int64        `json:"size"`   // of its files
+	Start  runlog.Start `json:"start,omitzero"`
+	End    runlog.End   `json:"end,omitzero"`
 }
-
-// Path returns the run's folder.
-func (r Record) Path() string { return filepath.Join(r.Folder, r.ID) }
 
 // Begun returns when the run began, taken from its id when the record does not say.
 func (r Record) Begun() time.Time {
@@ -83,7 +80,7 @@ func List(folders []string) (out []Record, err error) {
 
 // read reads one record. What is not there stays zero.
 func read(f *runlog.Folder, id string) Record {
-	r := Record{ID: id, State: Unknown, Folder: f.Path, Size: f.Size(id)}
+	r := Record{ID: id, State: Unknown, Folder: filepath.Join(f.Path, id), Size: f.Size(id)}
 	file, err := f.File(id, runlog.RecordFile)
 	if err != nil {
 		return r
@@ -113,7 +110,7 @@ func read(f *runlog.Folder, id string) Record {
 // Output opens what was captured of a run, and says whether it is a recording.
 // The error is fs.ErrNotExist when nothing was.
 func (r Record) Output() (file *os.File, recording bool, err error) {
-	f, err := runlog.Open(r.Folder)
+	f, err := runlog.Open(filepath.Dir(r.Folder))
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,7 +124,7 @@ func (r Record) Output() (file *os.File, recording bool, err error) {
 
 // Remove removes the folder of the run, which must have ended.
 func (r Record) Remove() error {
-	f, err := runlog.Open(r.Folder)
+	f, err := runlog.Open(filepath.Dir(r.Folder))
 	if err != nil {
 		return err
 	}
