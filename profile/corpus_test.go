@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile/strict"
 )
 
 var updateCorpus = flag.Bool("update-corpus", false, "write testdata/corpus.golden anew")
@@ -96,7 +99,36 @@ func corpusOf(t *testing.T, path string) (said string, faults int) {
 			continue
 		}
 		hard, dropped := p.Harden()
-		fmt.Fprintf(&b, "%s\n%+v\n%q\n%+v\n", p.Resolved(c), p.Written(), dropped, hard.Origins())
+		fmt.Fprintf(&b, "%s\n%+v\n%q\n%+v\n", p.Resolved(c), asWritten(p), dropped, hard.Origins())
 	}
 	return b.String(), faults
+}
+
+// written is a key that a profile has, in the form of the corpus.
+type written struct {
+	Key    string
+	Values []string
+	Pairs  []KV
+	At     strict.Pos
+}
+
+func asWritten(p *Profile) (list []written) {
+	for _, k := range p.Written() {
+		w := written{Key: k.Name()}
+		for _, v := range k.Value.Parts() {
+			if w.At = v.At; v.Key == "" {
+				w.Values = append(w.Values, v.Text)
+				continue
+			}
+			if w.Key == "mounts" {
+				v.Text = cmp.Or(v.Text, string(RO))
+			}
+			w.Values, w.Pairs = append(w.Values, v.Key), append(w.Pairs, KV{v.Key, v.Text})
+		}
+		if l, ok := k.Value.(*strict.List); ok {
+			w.At = l.At
+		}
+		list = append(list, w)
+	}
+	return list
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile/strict"
 )
 
 // TestKeysSayTheirGrants: what a profile adds to the grants of a box, or takes from them, is of
@@ -15,7 +17,7 @@ func TestKeysSayTheirGrants(t *testing.T) {
 		w, p := resolveWorld(t, text)
 		rc, err := p.Resolve(w.context())
 		for _, r := range keyRules() {
-			if slices.ContainsFunc(p.Written(), func(w Written) bool { return w.Key == r.key }) {
+			if slices.ContainsFunc(p.Written(), func(k strict.Key) bool { return k.Name() == r.key }) {
 				kinds = append(kinds, strings.Fields(r.grants)...)
 			}
 		}

@@ -118,8 +118,10 @@ func (r *resolver) values(key string) (out []KV) {
 		}
 	}
 	for _, w := range (&Profile{src: *r.s}).Written() {
-		if w.Key == key {
-			add(w.Values...)
+		for _, v := range w.Value.Parts() {
+			if w.Name() == key {
+				add(cmp.Or(v.Key, v.Text))
+			}
 		}
 	}
 	switch key {

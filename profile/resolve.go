@@ -203,6 +203,9 @@ func (r *resolver) sandbox() {
 		if *on {
 			rc.Network = NetFull
 		}
+		if *on && len(rc.NetworkDeny) > 0 {
+			r.add(s.NetworkAllow.At, "sandbox.network_allow", "the whole network has no exceptions", "")
+		}
 	}
 
 	rc.Limits = r.limits()

@@ -1,53 +1,17 @@
 package profile
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/enr/inner/profile/strict"
 )
 
-// Written is a key that a merged profile has.
-type Written struct {
-	Key    string   // as in the manual, such as sandbox.network_allow
-	Values []string // of a list its items, of a table its keys, else the value
-	Pairs  []KV     // of a table: its entries, of [mounts] with the mode for a value
-	At     strict.Pos
-}
-
-// Value is the value of a key that has one.
-func (w Written) Value() string {
-	if len(w.Values) == 0 {
-		return ""
-	}
-	return w.Values[0]
-}
-
 // Keys lists every key of the language, in the order of the schema.
 func Keys() []string { return eachOf(strict.Keys(&source{}), strict.Key.Name) }
 
 // Written returns the keys that the profile and what it extends set, in the order of the schema.
-func (p *Profile) Written() (out []Written) {
-	for _, k := range strict.Keys(&p.src) {
-		w := Written{Key: k.Name()}
-		for _, v := range k.Value.Parts() {
-			if w.At = v.At; v.Key == "" {
-				w.Values = append(w.Values, v.Text)
-				continue
-			}
-			if w.Key == "mounts" {
-				v.Text = cmp.Or(v.Text, string(RO))
-			}
-			w.Values, w.Pairs = append(w.Values, v.Key), append(w.Pairs, KV{v.Key, v.Text})
-		}
-		if list, ok := k.Value.(*strict.List); ok {
-			w.At = list.At
-		}
-		if w.Values != nil {
-			out = append(out, w)
-		}
-	}
-	return out
+func (p *Profile) Written() []strict.Key {
+	return keep(strict.Keys(&p.src), func(k strict.Key) bool { return k.Value.Parts() != nil })
 }
 
 // Portable returns the profile merged with everything it extends, as the text of one

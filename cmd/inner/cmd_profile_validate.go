@@ -91,11 +91,6 @@ func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated
 	for _, w := range rc.Warnings() {
 		v.Warnings = append(v.Warnings, w.Error())
 	}
-	if err == nil {
-		for _, n := range rc.NotEnforced() {
-			v.Warnings = append(v.Warnings, "does not run with this version: "+n)
-		}
-	}
 	if w := a.notInstalled(rc); w != "" {
 		v.Warnings = append(v.Warnings, w)
 	}

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
@@ -80,9 +79,6 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 	rc, err := settings.Resolve(p, c)
 	if err != nil {
 		return nil, err
-	}
-	if missing := rc.NotEnforced(); len(missing) > 0 {
-		return nil, fault.Refuse(125, "", "profile %q asks for what this version of inner cannot enforce: %s", f.profile, strings.Join(missing, "; "))
 	}
 	if p.Experimental {
 		return nil, fault.Refuse(125, "", "profile %q is marked experimental", f.profile)

@@ -1,11 +1,13 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
 // Finding is a key of the profile, or one item of it, that does not translate as it is.
@@ -29,9 +31,9 @@ func (f Finding) String() string {
 func Judge(r *Request) (refused, said []Finding) {
 	rows := Table()
 	for _, w := range r.Profile.Written() {
-		i := slices.IndexFunc(rows, func(row Export) bool { return row.Key == w.Key })
+		i := slices.IndexFunc(rows, func(row Export) bool { return row.Key == w.Name() })
 		if i < 0 { // a key that nobody thought of does not travel
-			refused = append(refused, Finding{Key: w.Key, Verdict: Refused, Words: "inner export does not know it"})
+			refused = append(refused, Finding{Key: w.Name(), Verdict: Refused, Words: "inner export does not know it"})
 			continue
 		}
 		for _, f := range judge(rows[i], r, w) {
@@ -45,19 +47,20 @@ func Judge(r *Request) (refused, said []Finding) {
 	return refused, said
 }
 
-func judge(row Export, r *Request, w profile.Written) []Finding {
+func judge(row Export, r *Request, w strict.Key) []Finding {
 	var out []Finding
-	for i, item := range w.Values {
-		value := item
-		if len(w.Pairs) > 0 {
-			value = w.Pairs[i].Value
+	parts := w.Value.Parts()
+	for _, p := range parts {
+		item, value := cmp.Or(p.Key, p.Text), p.Text
+		if row.Key == "mounts" {
+			value = cmp.Or(value, string(profile.RO))
 		}
 		for _, c := range cases(row, r.Target) {
 			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(given{r}, item, value) {
 				continue
 			}
 			f := Finding{Key: row.Key, Verdict: c.Verdict, Words: c.Words}
-			if (len(w.Values) > 1 || isList(row.Key)) && !profile.HasLogin(item) { // which is not said
+			if (len(parts) > 1 || isList(row.Key)) && !profile.HasLogin(item) { // which is not said
 				f.Item = item
 			}
 			out = append(out, f)
@@ -138,10 +141,10 @@ func (r *Request) given(name string) bool {
 func network(p *profile.Profile) profile.Network {
 	mode := profile.NetOff
 	for _, w := range p.Written() {
-		switch {
-		case w.Key == "sandbox.network_mode":
-			return profile.Network(w.Value())
-		case w.Key == "sandbox.network" && w.Value() == "true":
+		switch text := w.Value.Parts()[0].Text; {
+		case w.Name() == "sandbox.network_mode":
+			return profile.Network(text)
+		case w.Name() == "sandbox.network" && text == "true":
 			mode = profile.NetFull
 		}
 	}

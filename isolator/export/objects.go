@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -188,16 +189,18 @@ func (r *Request) timeout() time.Duration {
 }
 
 // value returns the value of a key of the profile, "" when it has none.
-func (r *Request) value(key string) string { return r.written(key).Value() }
+func (r *Request) value(key string) string { return strings.Join(r.written(key), "") }
 
-// written returns a key as the profile has it, the zero Written when it does not.
-func (r *Request) written(key string) profile.Written {
+// written returns the values of a key as the profile has it, of a table its keys.
+func (r *Request) written(key string) (list []string) {
 	for _, w := range r.Profile.Written() {
-		if w.Key == key {
-			return w
+		for _, p := range w.Value.Parts() {
+			if w.Name() == key {
+				list = append(list, cmp.Or(p.Key, p.Text))
+			}
 		}
 	}
-	return profile.Written{}
+	return list
 }
 
 // low returns the security context of every container of a pod: as few privileges as possible.

@@ -64,7 +64,7 @@ func ranges(prefixes ...netip.Prefix) list {
 
 // networks returns the ranges of private addresses that listed hosts may be in.
 func (r *Request) networks() (out []string) {
-	for _, text := range r.written("sandbox.network_allow").Values {
+	for _, text := range r.written("sandbox.network_allow") {
 		if e, err := hosts.ParseAllow(text); err == nil && e.Range.IsValid() {
 			out = append(out, e.String())
 		}
@@ -82,7 +82,7 @@ func (r *Request) addresses() []netip.AddrPort {
 			out = append(out, a)
 		}
 	}
-	for _, text := range r.written("sandbox.network_allow").Values {
+	for _, text := range r.written("sandbox.network_allow") {
 		e, err := hosts.Parse(text)
 		if err != nil || !e.Addr.IsValid() {
 			continue

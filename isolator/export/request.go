@@ -213,7 +213,7 @@ func CheckRepo(repo, commit string) error {
 
 // mounted reports whether a path is one that a volume can stand for.
 func (r *Request) mounted(p string) bool {
-	return p == "~" || slices.Contains(r.written("mounts").Values, p)
+	return p == "~" || slices.Contains(r.written("mounts"), p)
 }
 
 // objectName returns the name of the objects.

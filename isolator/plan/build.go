@@ -22,7 +22,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
@@ -89,12 +88,9 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 
 // possible refuses what this host or this version cannot do at all.
 func (b *builder) possible() error {
-	rc, f := b.rc, b.f
+	f := b.f
 	if f.Bwrap == "" && f.Engine == nil {
 		return fault.Refuse(125, cmp.Or(f.BwrapFix, "inner doctor"), "the sandbox cannot start: %s", f.BwrapWhy)
-	}
-	if missing := rc.NotEnforced(); len(missing) > 0 {
-		return fault.Refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
 	}
 	if f.SocketsUnknown != "" {
 		return fault.Refuse(125, "inner doctor", "the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)
