@@ -1,13 +1,13 @@
 package profile
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/profile/gitignore"
 )
 
@@ -51,60 +51,48 @@ func (x *expander) expand(text string, what expands) (string, error) {
 			return "", fmt.Errorf(`%q: only your own home can be written with "~"`, text)
 		}
 	}
-	for what&(vars|workspaces) != 0 {
-		before, after, found := strings.Cut(rest, "$")
-		if !found {
-			break
-		}
-		b.WriteString(before)
-		name, after, err := reference(after, what)
-		if err != nil {
-			return "", fmt.Errorf("%q: %w", text, err)
-		}
-		rest = after
-		if name == "" {
-			b.WriteByte('$')
-			continue
-		}
-		value, err := x.variable(name, what)
+	if what&(vars|workspaces) == 0 {
+		return b.String() + rest, nil
+	}
+	form := anyReference()
+	if what&vars == 0 { // only the token
+		form = workspacesToken()
+	}
+	at := 0
+	for _, ref := range form.FindAllStringIndex(rest, -1) {
+		b.WriteString(rest[at:ref[0]])
+		at = ref[1]
+		value, err := x.reference(text, rest[ref[0]+1:ref[1]], what)
 		if err != nil {
 			return "", err
 		}
 		put(value)
 	}
-	b.WriteString(rest)
+	b.WriteString(rest[at:])
 	return b.String(), nil
 }
 
-// reference reads what follows a dollar: the name of a variable, or "" for the dollar itself.
-func reference(text string, what expands) (name, rest string, err error) {
-	if what&vars == 0 { // only the token
-		if rest, ok := strings.CutPrefix(text, "{workspaces_path}"); ok {
-			return "workspaces_path", rest, nil
-		}
-		return "", text, nil
+// What a dollar begins: another dollar, or a name with braces or without.
+var (
+	anyReference    = lazy.Regexp(`\$(?:\$|\{[^}]*\}?|\w*)`)
+	workspacesToken = lazy.Regexp(`\$\{workspaces_path\}`)
+)
+
+// reference is what stands for the text behind a dollar.
+func (x *expander) reference(text, ref string, what expands) (string, error) {
+	braced, open := strings.CutPrefix(ref, "{")
+	name, closed := strings.CutSuffix(braced, "}")
+	switch {
+	case ref == "$":
+		return "$", nil
+	case open && !closed:
+		return "", fmt.Errorf(`%q: "${" is not closed`, text)
+	case open && !isVariable(name):
+		return "", fmt.Errorf("%q: %q is not the name of a variable", text, name)
+	case !isVariable(name):
+		return "", fmt.Errorf(`%q: "$" is not followed by a name; "$$" writes a dollar`, text)
 	}
-	if rest, ok := strings.CutPrefix(text, "$"); ok {
-		return "", rest, nil
-	}
-	if braced, ok := strings.CutPrefix(text, "{"); ok {
-		name, rest, ok = strings.Cut(braced, "}")
-		switch {
-		case !ok:
-			return "", "", errors.New(`"${" is not closed`)
-		case !isVariable(name):
-			return "", "", fmt.Errorf("%q is not the name of a variable", name)
-		}
-		return name, rest, nil
-	}
-	end := 0
-	for end < len(text) && nameByte(text[end]) {
-		end++
-	}
-	if name = text[:end]; !isVariable(name) {
-		return "", "", errors.New(`"$" is not followed by a name; "$$" writes a dollar`)
-	}
-	return name, text[end:], nil
+	return x.variable(name, what)
 }
 
 func (x *expander) variable(name string, what expands) (string, error) {
