@@ -28,11 +28,9 @@ BESIDE := inner-agent inner-fleet inner-learn inner-verify
 # carry compresses a program that bin/inner carries, and says by which digest and size it is known.
 carry = gzip -6nc <bin/carried/$(1) >$(2).gz && echo "$$(sha256sum <bin/carried/$(1) | cut -c1-16) $$(stat -c %s bin/carried/$(1))" >$(2).sum
 
-build: ## build bin/inner, which carries inner-fetch, inner-box, inner-git and inner-shim, and the programs beside it
+build: ## build bin/inner, which carries inner-box, inner-git and inner-shim, and the programs beside it
 	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
 	@mkdir -p bin/carried
-	$(GOBUILD) -o bin/carried/inner-fetch ./cmd/inner-fetch
-	@$(call carry,inner-fetch,profile/remote/fetcher)
 	$(GOBUILD) -o bin/carried/inner-box ./cmd/inner-box
 	@$(call carry,inner-box,isolator/innerbox/box)
 	$(GOBUILD) -o bin/carried/inner-git ./cmd/inner-git

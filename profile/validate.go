@@ -229,8 +229,6 @@ func isVariable(s string) bool {
 
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-func nameByte(c byte) bool { return strings.IndexByte(alphanumeric+"_", c) >= 0 }
-
 // badVariable says why a profile or a flag may not set a variable, or "".
 func badVariable(name string) string {
 	switch {

@@ -11,11 +11,13 @@
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //
-// inner-shim goes on as inner-fleet for a box that a container engine makes (shim.CallWord). An inner of another
+// inner runs inner-fleet for what is at a URL (cli.FetchWord). inner-shim goes on as inner-fleet for a box that a container engine makes (shim.CallWord). An inner of another
 // build is refused.
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,6 +27,8 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/verify"
+	"github.com/enr/inner/profile/remote"
+	"github.com/enr/inner/profile/remote/fetch"
 	"github.com/enr/inner/shims"
 )
 
@@ -34,11 +38,14 @@ func main() {
 	if verify.IsInside(os.Args) {
 		os.Exit(verify.Inside())
 	}
+	inner, words, askErr := cli.Asked(version, os.Args)
+	if len(words) == 2 && words[0] == cli.FetchWord && askErr == nil {
+		os.Exit(fetchPage(words[1]))
+	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	found, err := cli.Find(version)
 	a := &app{found}
-	inner, words, askErr := cli.Asked(version, os.Args)
 	if askErr != nil {
 		err = askErr
 	}
@@ -54,4 +61,17 @@ func main() {
 		cli.OutliveReaders()
 	}
 	os.Exit(cli.ForHook(words, a.Execute(a.tree(filepath.Base(os.Args[0])), words)))
+}
+
+// fetchPage prints what is at a URL.
+func fetchPage(url string) int {
+	var answer remote.Answer
+	data, hops, err := fetch.Fetcher{Check: remote.Check}.Get(context.Background(), url)
+	if answer.Page = (remote.Page{Data: data, Hops: hops}); err != nil {
+		answer.Error = err.Error()
+	}
+	if json.NewEncoder(os.Stdout).Encode(answer) != nil {
+		return 1
+	}
+	return 0
 }

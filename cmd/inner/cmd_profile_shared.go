@@ -119,7 +119,7 @@ func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) 
 			return nil, done, err
 		}
 	}
-	o, err = shared.Open(context.Background(), from, shared.Programs{SSHKeygen: program, Git: func(ctx context.Context, repo string) (func(string) ([]byte, error), error) {
+	o, err = shared.Open(context.Background(), from, shared.Programs{SSHKeygen: program, Fetch: a.fetch, Git: func(ctx context.Context, repo string) (func(string) ([]byte, error), error) {
 		git, err := a.hostGit()
 		if err != nil {
 			return nil, err

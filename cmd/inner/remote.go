@@ -4,12 +4,12 @@ package main
 // one is written to disk unless it is installed.
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
 	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -30,7 +30,10 @@ func (a *app) download(url, pin string) (profile.File, error) {
 			return profile.File{}, cli.Usagef("--sha256: %w", err)
 		}
 	}
-	page, err := remote.Get(context.Background(), url)
+	page, err := a.fetch(url)
+	if r := fault.AsRefusal(err); r != nil {
+		return profile.File{}, r
+	}
 	if err != nil {
 		return profile.File{}, fault.Refuse(125, "", "profile %v", err)
 	}
@@ -40,6 +43,15 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	sum := sha256.Sum256(page.Data)
 	file := profile.File{Path: url, Digest: hex.EncodeToString(sum[:]), Data: page.Data}
 	return file, checkPin(file, pin)
+}
+
+// fetch reads what is at a URL.
+func (a *app) fetch(url string) (remote.Page, error) {
+	path, err := a.FindBeside(shim.Fleet)
+	if err != nil {
+		return remote.Page{}, err
+	}
+	return remote.Get(a.Command(path, cli.FetchWord, url), url)
 }
 
 // checkPin holds the file of a profile against --sha256.

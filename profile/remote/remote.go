@@ -8,20 +8,23 @@
 // judge, and whether they may run for the person at the keyboard.
 //
 // The http client itself is in remote/fetch. It is a large thing to start, and
-// every start of inner would pay for it; so `make build` links it into a program of its
-// own, which this package carries and runs (embedded.go). Without that build
-// tag it is simply called (linked.go).
+// every start of inner would pay for it; so a program beside inner has it.
 package remote
 
 import (
-	"context"
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os"
+	"os/exec"
 	"path"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/enr/inner/profile"
@@ -90,9 +93,6 @@ func ParseDigest(text string) (string, error) {
 	return digest, nil
 }
 
-// Get reads the profile that is at a URL that Check accepts, within thirty seconds.
-func Get(ctx context.Context, raw string) (Page, error) { return get(ctx, raw) }
-
 // Page is what was at a URL.
 type Page struct {
 	Data []byte
@@ -103,4 +103,33 @@ type Page struct {
 type Answer struct {
 	Page  Page
 	Error string `json:",omitempty"`
+}
+
+// Get reads what is at a URL that Check accepts, within thirty seconds, by a program that prints an Answer.
+// Of the environment the program gets what a fetch depends on, and nothing else.
+func Get(cmd *exec.Cmd, raw string) (Page, error) {
+	if err := Check(raw); err != nil {
+		return Page{}, err
+	}
+	cmd.Env, cmd.Dir = slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return !slices.Contains([]string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN"}, strings.ToUpper(name))
+	}), "/"
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Start()
+	if err == nil {
+		// It stops by itself; this is for one that does not.
+		defer time.AfterFunc(40*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
+		err = cmd.Wait()
+	}
+	var a Answer
+	if json.Unmarshal(out.Bytes(), &a) != nil || a.Error == "" && err != nil {
+		first, _, _ := strings.Cut(complaint.String(), "\n")
+		return Page{}, fmt.Errorf("%q cannot be fetched: %w: %s", raw, err, first)
+	}
+	if a.Error != "" {
+		return Page{}, errors.New(a.Error)
+	}
+	return a.Page, nil
 }

@@ -33,6 +33,8 @@ func (o *Opened) id() string { return o.Index.Name + " " + o.Key.Line() }
 type Programs struct {
 	SSHKeygen string // path
 
+	Fetch func(url string) (remote.Page, error)
+
 	// Git returns the files of a repository at its HEAD, nil for one that it does not have.
 	Git func(ctx context.Context, repo string) (read func(name string) ([]byte, error), err error)
 }
@@ -49,7 +51,7 @@ func Open(ctx context.Context, from string, p Programs) (*Opened, error) {
 			return nil, err
 		}
 		o.read = func(name string) ([]byte, error) {
-			page, err := remote.Get(ctx, o.From+"/"+name)
+			page, err := p.Fetch(o.From + "/" + name)
 			return page.Data, err
 		}
 	case profile.IsURL(from):

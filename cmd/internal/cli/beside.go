@@ -26,6 +26,9 @@ type Beside struct {
 // Attack is the program of the attack suite, which inner verify --attack goes on as.
 const Attack = "inner-attack"
 
+// FetchWord is what inner asks inner-fleet with for what is at a URL: see remote.Get.
+const FetchWord = "fetch"
+
 // Besides are the commands that programs beside inner have.
 func Besides() []Beside {
 	return []Beside{
