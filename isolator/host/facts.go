@@ -5,6 +5,7 @@
 package host
 
 import (
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -78,9 +79,6 @@ type Facts struct {
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.
 	Children map[string][]Child `json:"children,omitempty"`
-	// Dots are the entries of a home of the host that are not shown, and DotsShown what is shown of these and is a link.
-	Dots      []Dot    `json:"dots,omitempty"`
-	DotsShown []string `json:"dots_shown,omitempty"`
 	// Sockets are the pathname sockets something listens on, links resolved, that /proc/net/unix has
 	// by an absolute name.
 	Sockets []string `json:"sockets,omitempty"`
@@ -159,6 +157,15 @@ func (f Facts) Match(pattern, text string) []string {
 	return m
 }
 
+// List returns what a folder holds, sorted, and whether that is all of it.
+func (f Facts) List(dir string) (list []fs.DirEntry, whole bool) {
+	if f.on == nil {
+		return nil, true
+	}
+	in := f.on.folder(dir)
+	return in.entries, in.known
+}
+
 // Names is what a folder holds: see Folders.Names. It is nil for facts that no probe has made.
 func (f Facts) Names() func(dir string) (map[string]bool, bool) {
 	if f.on == nil {
@@ -205,14 +212,6 @@ func (f Facts) InnerHomes() []string {
 type Child struct {
 	Name, Target string
 	Kind         Kind
-}
-
-// Dot is an entry of a home whose name begins with a dot, and that is not shown as a whole.
-type Dot struct {
-	Name  string   `json:"name"`
-	Path  string   `json:"path"` // real, but for its own name
-	Kind  Kind     `json:"kind"`
-	Leads []string `json:"leads,omitempty"` // real paths of files in the home that it, or a link in it, is a link to
 }
 
 // Placeholder is a file with harmless content, or an empty folder.

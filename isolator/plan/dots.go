@@ -1,21 +1,70 @@
 package plan
 
-import "github.com/enr/inner/isolator/host"
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
 
 // dots hides what begins with a dot in a home of the host, but for a list (profile.DotEntries) and
 // what the profile and the program name. Mounts come after it: one of the home, or of such an
 // entry, is the person's word.
 func (b *builder) dots() error {
-	b.because("sandbox.home")
-	reason := func(d host.Dot) string {
-		return "hidden: " + quote(d.Name) + " of your home, as all that begins with a dot but for a list (home = \"host\")"
+	if b.f.Engine != nil {
+		return b.listedInHome()
 	}
-	for _, d := range b.f.Dots {
-		if d.Kind != host.Link && !b.allows(d.Path) { // what a link leads to has another name
-			b.maskAt(d.Path, d.Kind, reason(d))
+	b.because("sandbox.home")
+	listed := slices.Concat(ProgramFolders(b.rc, b.f), b.s.GitOwn)
+	var leads []func() // to hide what hidden links lead to, which a listed entry may show again
+	for _, home := range b.f.Homes() {
+		real := b.canon(home)
+		list, whole := b.f.List(real)
+		if !whole {
+			return fault.Refuse(125, "chmod u+r "+quote(real), "what is to be hidden in your home folder %q cannot be found", home)
+		}
+		for _, c := range list {
+			if !strings.HasPrefix(c.Name(), ".") {
+				continue
+			}
+			shown := slices.DeleteFunc(profile.DotEntries(), func(rel string) bool { return !paths.Below(c.Name(), rel) })
+			for _, rel := range shown {
+				listed = append(listed, filepath.Join(home, rel))
+			}
+			at, reason := paths.Join(real, c.Name()), "hidden: "+quote(c.Name())+" of your home, as all that begins with a dot but for a list (home = \"host\")"
+			links := []string{at}
+			switch {
+			case slices.Contains(shown, c.Name()): // all of it
+				continue
+			case c.Type()&fs.ModeSymlink != 0: // what it leads to has another name
+			case c.IsDir():
+				b.hideDot(at, host.Dir, reason)
+				inside, _ := b.f.List(at) // what we cannot list the box cannot either, and it is covered
+				links = nil
+				for _, e := range inside {
+					if e.Type()&fs.ModeSymlink != 0 {
+						links = append(links, paths.Join(at, e.Name()))
+					}
+				}
+			default:
+				b.hideDot(at, host.File, reason)
+				continue
+			}
+			leads = append(leads, func() {
+				for _, link := range links {
+					if to := b.canon(link); paths.Inside(real, to) && to != link && b.kind(link) == host.File {
+						b.hideDot(to, host.File, reason)
+					}
+				}
+			})
 		}
 	}
-	for _, p := range b.f.DotsShown {
+	for _, p := range listed {
 		if b.notSecret(b.canon(p), "") != nil {
 			continue // a variable has moved a secret there
 		}
@@ -23,12 +72,14 @@ func (b *builder) dots() error {
 			return err
 		}
 	}
-	for _, d := range b.f.Dots {
-		for _, p := range d.Leads {
-			if !b.allows(p) {
-				b.maskAt(p, host.File, reason(d))
-			}
-		}
+	for _, hide := range leads {
+		hide()
 	}
 	return b.listedInHome()
+}
+
+func (b *builder) hideDot(p string, kind host.Kind, reason string) {
+	if !b.allows(p) {
+		b.maskAt(p, kind, reason)
+	}
 }

@@ -241,7 +241,7 @@ func (b *builder) hide() error {
 	b.coverGit()
 	b.coverShellFiles()
 	for _, s := range b.f.Sockets {
-		if !b.grantedSocket(s) {
+		if !b.grantedSocket(s) && b.kind(s) != host.Missing {
 			b.maskAt(s, host.Socket, "hidden: something on the host listens here")
 		}
 	}

@@ -88,6 +88,7 @@ type Staged struct {
 
 	Caches *Caches // of the box's own; nil when the profile asks for none
 
+	GitOwn    []string // files of a home of the host that the user's settings of git are in, or name
 	GitConfig []byte   // the cleaned git configuration; nil without [git]
 	GitFiles  []string // what it was made from: covered wherever the box would see it
 }
