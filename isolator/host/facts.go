@@ -7,6 +7,7 @@ package host
 import (
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/enr/inner/internal/files"
@@ -164,6 +165,19 @@ func (f Facts) List(dir string) (list []fs.DirEntry, whole bool) {
 	}
 	in := f.on.folder(dir)
 	return in.entries, in.known
+}
+
+// Kept returns what was made last of these facts, when it was made for the same key; else it makes it.
+func Kept[T any](f Facts, key any, make func() T) T {
+	if f.on == nil {
+		return make()
+	}
+	if v, ok := f.on.kept.(T); ok && reflect.DeepEqual(f.on.key, key) {
+		return v
+	}
+	v := make()
+	f.on.key, f.on.kept = key, v
+	return v
 }
 
 // Names is what a folder holds: see Folders.Names. It is nil for facts that no probe has made.

@@ -22,6 +22,8 @@ type looker struct {
 	*Folders
 	paths map[string]Path     // of folders that were looked at
 	meant map[string][]string // the folders a pattern means, see globDir
+
+	key, kept any // see Kept
 }
 
 func newLooker(f *Folders) *looker {

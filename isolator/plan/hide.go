@@ -311,8 +311,10 @@ func (b *builder) allowParts() {
 func (b *builder) table() []sensitive.Place {
 	if b.entries == nil {
 		b.entries = []sensitive.Place{}
-		for _, e := range b.site().Places(b.f.Match) {
-			e.At = slices.DeleteFunc(e.At, func(p string) bool { return b.kind(p) == host.Missing })
+		key := b.site().Run
+		key.Names = nil
+		for _, e := range host.Kept(b.f, key, func() []sensitive.Place { return b.site().Places(b.f.Match) }) {
+			e.At = slices.DeleteFunc(slices.Clone(e.At), func(p string) bool { return b.kind(p) == host.Missing })
 			if e.Method != "place" && len(e.At) > 0 { // see places
 				b.entries = append(b.entries, e)
 			}
