@@ -22,16 +22,34 @@ type target struct {
 	one   bool // a single file was named
 }
 
-// target finds the project, or the one profile of it, that path names. With
+// target finds the project here, or the project or the one profile of it that a path or name leads to. With
 // recorded, what is gone but on record can be named, too.
 func (a *app) target(path string, recorded bool) (t target, err error) {
-	var gone bool
-	if path == "" {
-		t, gone, err = a.targetHere(recorded)
-	} else {
-		t, gone, err = a.targetAt(path, recorded)
+	dir, file, there, err := a.whereTo(path, recorded)
+	if err != nil {
+		return t, err
 	}
-	if err != nil || gone {
+	if file != "" {
+		t.one, t.files = true, []string{file}
+	}
+	var rec *profile.Project
+	if recorded {
+		rec = a.onRecord(dir)
+	}
+	t.place = settings.Place{Cwd: dir, Project: a.ProjectOf(dir)}
+	gone := !there && !t.one // what is gone names a project that is gone with it, never one above it
+	switch {
+	case gone && (rec == nil || files.Exists(rec.Root)):
+		return t, cli.Usagef("%q does not exist", path)
+	case rec != nil && (gone || t.place.Project == nil):
+		t.place.Project = rec
+		return t, nil
+	case t.place.Project == nil:
+		return t, fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(dir))
+	case t.one:
+		err = t.inProject(path, recorded)
+	}
+	if err != nil {
 		return t, err
 	}
 	if p := t.place.Project.Problem; p != nil {
@@ -46,56 +64,13 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 	return t, err
 }
 
-func (a *app) noProject(where string) error {
-	return fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(where))
-}
-
-// targetHere is the project of the current folder. gone: it is only on record.
-func (a *app) targetHere(recorded bool) (t target, gone bool, err error) {
-	if t.place, err = a.Here(); err != nil || t.place.Project != nil {
-		return t, false, err
-	}
-	if rec := a.onRecord(t.place.Cwd); recorded && rec != nil {
-		t.place.Project = rec
-		return t, true, nil
-	}
-	return t, false, a.noProject(t.place.Cwd)
-}
-
-// targetAt is the project, or the one profile, at a path. gone: it is only on record.
-func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err error) {
-	dir, file, there, err := a.whereTo(path, recorded)
-	if err != nil {
-		return t, false, err
-	}
-	if file != "" {
-		t.one, t.files = true, []string{file}
-	}
-	rec := a.onRecord(dir)
-	if !there && !t.one {
-		// What is gone names a project that is gone with it, never one above it.
-		if rec == nil || files.Exists(rec.Root) {
-			return t, false, cli.Usagef("%q does not exist", path)
-		}
-		t.place = settings.Place{Cwd: dir, Project: rec}
-		return t, true, nil
-	}
-	t.place = settings.Place{Cwd: dir, Project: a.ProjectOf(dir)}
-	switch {
-	case t.place.Project == nil && recorded && rec != nil:
-		t.place.Project = rec
-		return t, true, nil
-	case t.place.Project == nil:
-		return t, false, a.noProject(dir)
-	case t.one:
-		return t, false, t.inProject(path, recorded)
-	}
-	return t, false, nil
-}
-
 // whereTo is the folder that a path or the name of a profile leads to, and the profile when it
-// is one; there: it exists. With recorded it need not.
+// is one; there: it exists. With recorded it need not. Nothing is the folder of the call.
 func (a *app) whereTo(path string, recorded bool) (dir, file string, there bool, err error) {
+	if path == "" {
+		pl, err := a.Here()
+		return pl.Cwd, "", true, err
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", "", false, err

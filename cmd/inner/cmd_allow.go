@@ -114,8 +114,7 @@ func (a *app) allow(args []string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	asked, err := a.prefixesFirst(t.place)
-	if err != nil {
+	if _, _, err := a.AllowPrefixed(t.place); err != nil {
 		return err
 	}
 	p, wrong, err := a.propose(t)
@@ -132,7 +131,6 @@ func (a *app) allow(args []string, yes bool) error {
 			a.Warn("%s", line.Error())
 		}
 	}
-	a.sayPrefixes(p.list, asked)
 	if len(waiting) > 0 || p.newConfig {
 		if err := a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then inner allow --yes", no: "nothing was allowed"}); err != nil {
 			a.LeaveOpen(t.place)

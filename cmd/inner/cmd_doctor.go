@@ -183,8 +183,7 @@ func (a *app) organisationFindings() []finding {
 	o, err := a.Organisation()
 	switch {
 	case err != nil:
-		text, fix := a.cure(err, "", nil)
-		return []finding{broken("organisation", fix, "%s", text)}
+		return []finding{broken("organisation", cmp.Or(a.Cure(err, "", nil), "inner status"), "%v", err)}
 	case o == nil:
 		return nil
 	}

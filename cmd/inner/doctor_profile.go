@@ -1,8 +1,7 @@
 package main
 
 import (
-	"errors"
-	"strings"
+	"cmp"
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
@@ -11,7 +10,6 @@ import (
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/strict"
 )
 
 // checkup is what doctor says of one profile.
@@ -69,8 +67,8 @@ func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 		return out, err
 	default:
 		out.Code = fault.Code(err)
-		text, fix := a.cure(err, name, call.Profile)
-		out.Findings = append([]finding{broken(faultName(fault.KindOf(err)), fix, "inner run would end with %d: %s", out.Code, text)}, holds...)
+		fix := cmp.Or(a.Cure(err, name, call.Profile), "inner status")
+		out.Findings = append([]finding{broken(faultName(fault.KindOf(err)), fix, "inner run would end with %d: %v", out.Code, err)}, holds...)
 	}
 	return out, nil
 }
@@ -99,24 +97,4 @@ func faultName(kind string) string {
 		fault.KindNotFound: "program", fault.KindNotTrusted: "trust", fault.KindProfile: "profile", fault.KindNoSandbox: "sandbox",
 		fault.KindLimits: "limits", fault.KindWorkdir: "folder", fault.KindBackend: "bwrap", fault.KindUsage: "usage", fault.KindTimeout: "sandbox",
 	}[kind]
-}
-
-// cure says why a run would not start, and what to type. p is nil when there is no profile.
-func (a *app) cure(err error, name string, p *profile.Profile) (text, fix string) {
-	var problems strict.Problems
-	var unknown *profile.NotFoundError
-	r := fault.AsRefusal(err)
-	switch {
-	case r != nil && r.Hint != "":
-		return r.Msg, r.Hint
-	case errors.As(err, &problems) && len(problems) > 0:
-		return err.Error(), "edit " + a.Short(problems[0].File)
-	case errors.As(err, &unknown):
-		return err.Error(), "inner profile list"
-	case p != nil:
-		return err.Error(), "edit " + a.Short(p.Path)
-	case strings.ContainsRune(name, '/'):
-		return err.Error(), "look at " + name
-	}
-	return err.Error(), "inner status"
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -37,38 +36,10 @@ func (a *app) prefixWords(pl settings.Place, v *shims.View, p shims.ProfileView)
 	case trust.Untrusted, trust.Changed:
 		_, asked, _ := a.AllowPrefixed(pl) // what fails was said
 		if i := slices.IndexFunc(asked, func(x settings.Asked) bool { return x.Name == p.Name }); i >= 0 {
-			return a.askedWords(asked[i])
+			return fmt.Sprintf("asked about, although it is below %s of trust.prefixes: %s", a.Short(asked[i].Prefix), asked[i].Why)
 		}
 	}
 	return ""
-}
-
-func (a *app) askedWords(x settings.Asked) string {
-	return fmt.Sprintf("asked about, although it is below %s of trust.prefixes: %s", a.Short(x.Prefix), x.Why)
-}
-
-// prefixesFirst has the prefixes answer before a person is asked.
-func (a *app) prefixesFirst(pl settings.Place) ([]settings.Asked, error) {
-	allowed, asked, err := a.AllowPrefixed(pl)
-	if len(allowed) > 0 {
-		a.SayAllowed(pl, allowed)
-	}
-	return asked, err
-}
-
-// sayPrefixes says below a consent which of the profiles a prefix allowed, and why it did
-// not allow the others.
-func (a *app) sayPrefixes(list []consent.Candidate, asked []settings.Asked) {
-	for _, c := range list {
-		if c.Settled() && c.Rec != nil && c.Rec.Prefix != "" {
-			a.Say("%s is allowed without a question: below %s of trust.prefixes; inner allow --never %s says no", c.Profile.Name, a.Short(c.Rec.Prefix), c.Profile.Name)
-		}
-	}
-	for _, x := range asked {
-		if slices.ContainsFunc(list, func(c consent.Candidate) bool { return c.Profile.Name == x.Name && !c.Settled() }) {
-			a.Say("%s is %s", x.Name, a.askedWords(x))
-		}
-	}
 }
 
 // prefixFindings look at the folders of trust.prefixes.

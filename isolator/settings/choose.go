@@ -18,7 +18,7 @@ import (
 // profile reached by name needs approval, and an unapproved one never gives
 // way to the global profile of the same name.
 func (s *Settings) Choose(name string, pl Place) (*profile.Profile, error) {
-	if err := s.prefixed(pl); err != nil {
+	if _, _, err := s.AllowPrefixed(pl); err != nil {
 		return nil, err
 	}
 	p, err := s.Load(name, pl)

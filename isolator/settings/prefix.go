@@ -34,24 +34,31 @@ func (s *Settings) Prefixes() trust.Prefixes {
 type Asked struct{ Name, Prefix, Why string }
 
 // AllowPrefixed allows, as inner allow would, the profiles of a project below a folder of
-// [trust] prefixes that were never allowed or changed since, and returns their names. What
+// [trust] prefixes that were never allowed or changed since, says so, and reports whether there are any. What
 // may have come from elsewhere, or from a box (see trust.Store.NeedsQuestion), is left to
 // the question, and so is what was denied. Like an answer, the yes is for the bytes that
 // were read, and is noted in the audit log.
-func (s *Settings) AllowPrefixed(pl Place) (allowed []string, asked []Asked, err error) {
+func (s *Settings) AllowPrefixed(pl Place) (news bool, asked []Asked, err error) {
 	prefixes, root := s.Prefixes(), pl.Root()
 	prefix := s.prefixOf(pl, prefixes)
 	if prefix == "" {
-		return nil, nil, nil
+		return false, nil, nil
 	}
+	var allowed []string
+	defer func() {
+		if news = len(allowed) > 0; news {
+			s.ForgetRecords()
+			s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(allowed, ", "), s.Short(root))
+		}
+	}()
 	cfg := s.ProjectConfig(pl)
 	list, err := pl.Project.ProfileFiles()
 	if err != nil || cfg.Err != nil {
-		return nil, nil, nil // whoever uses them says so
+		return false, nil, nil // whoever uses them says so
 	}
 	rec, err := s.RecordOf(root, pl.Project)
 	if err != nil {
-		return nil, nil, nil
+		return false, nil, nil
 	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
 	l := s.Loader(pl)
@@ -65,18 +72,15 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed []string, asked []Asked, err
 			continue
 		}
 		if ok, err := s.allowBy(prefix, pl, p, cfg); err != nil {
-			return allowed, asked, err
+			return false, asked, err
 		} else if ok {
 			allowed = append(allowed, p.Name)
 		}
 	}
-	if len(allowed) > 0 {
-		s.ForgetRecords()
-		if newConfig {
-			s.auditPrefix(prefix, root, *cfg.File)
-		}
+	if len(allowed) > 0 && newConfig {
+		s.auditPrefix(prefix, root, *cfg.File)
 	}
-	return allowed, asked, nil
+	return false, asked, nil
 }
 
 // prefixOf is the folder of [trust] prefixes that a project lies below, or "".
@@ -91,20 +95,6 @@ func (s *Settings) prefixOf(pl Place, prefixes trust.Prefixes) string {
 func (s *Settings) undecided(pl Place, p *profile.Profile) bool {
 	state := s.Verdict(pl, p).State
 	return state == trust.Untrusted || state == trust.Changed
-}
-
-// prefixed is AllowPrefixed for a call, which says what it allowed.
-func (s *Settings) prefixed(pl Place) error {
-	allowed, _, err := s.AllowPrefixed(pl)
-	if len(allowed) > 0 {
-		s.SayAllowed(pl, allowed)
-	}
-	return err
-}
-
-// SayAllowed says what AllowPrefixed allowed.
-func (s *Settings) SayAllowed(pl Place, names []string) {
-	s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(names, ", "), s.Short(pl.Root()))
 }
 
 func (s *Settings) auditPrefix(prefix, root string, f profile.File) {

@@ -80,21 +80,37 @@ func (a *App) Unusable(err error, name string) error {
 		return err
 	}
 	a.Fail(err)
-	var problems strict.Problems
-	var unknown *profile.NotFoundError
-	switch {
-	case fault.AsRefusal(err) != nil, profile.IsURL(name):
-	case errors.As(err, &problems) && len(problems) > 0:
-		a.Hint("edit %s", a.Short(problems[0].File))
-	case errors.As(err, &unknown):
+	if _, unknown := errors.AsType[*profile.NotFoundError](err); unknown && !profile.IsURL(name) {
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
 			a.Hint("-p %s is the file here", quote.POSIX("./"+name))
 		}
-		a.Hint("inner profile list")
-	case strings.ContainsRune(name, '/'):
-		a.Hint("look at %s", name)
+	}
+	if hint := a.Cure(err, name, nil); hint != "" && fault.AsRefusal(err) == nil { // which has its own
+		a.Hint("%s", hint)
 	}
 	return Exit(fault.Code(err))
+}
+
+// Cure is what to do about an error of a profile, or of the name that somebody gave one; p is nil when it was not
+// found.
+func (a *App) Cure(err error, name string, p *profile.Profile) string {
+	var problems strict.Problems
+	var unknown *profile.NotFoundError
+	r := fault.AsRefusal(err)
+	switch {
+	case r != nil && r.Hint != "":
+		return r.Hint
+	case profile.IsURL(name):
+	case errors.As(err, &problems) && len(problems) > 0:
+		return "edit " + a.Short(problems[0].File)
+	case errors.As(err, &unknown):
+		return "inner profile list"
+	case p != nil:
+		return "edit " + a.Short(p.Path)
+	case strings.ContainsRune(name, '/'):
+		return "look at " + name
+	}
+	return ""
 }
 
 // maxArgsFile is what one argument of execve may hold on Linux (MAX_ARG_STRLEN,

@@ -25,13 +25,9 @@ func (p *Process) askPrefixes(v *shims.View) bool {
 	if shims.InBox() || v.Project == nil || v.RecordErr != nil {
 		return false
 	}
-	pl := settings.Place{Cwd: v.Root, Project: v.Project}
-	allowed, _, err := p.AllowPrefixed(pl)
+	news, _, err := p.AllowPrefixed(settings.Place{Cwd: v.Root, Project: v.Project})
 	p.WarnIf(err)
-	if len(allowed) > 0 {
-		p.SayAllowed(pl, allowed)
-	}
-	return len(allowed) > 0
+	return news
 }
 
 // prefixAnswers does that where a shim refuses, for the project that refuses.
