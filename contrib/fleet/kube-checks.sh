@@ -272,7 +272,7 @@ network_allow = ["allowed.test"]'
 	export_job admitted --repo http://forge.test/one.git --commit "$(printf 'a%.0s' {1..40})" --secret publish=forge -- 'echo the program ran'
 	cp "$X/admitted.yaml" "$X/repository.yaml"
 	export_job admitted -- 'echo the program ran'
-	digest=$(sed -n 's|^ *inner.dev/profile: "\(.*\)"|\1|p' "$X/admitted.yaml" | head -n 1)
+	digest=$(sed -n 's|^ *inner.dev/profile: \(.*\)|\1|p' "$X/admitted.yaml" | head -n 1)
 	kubectl create namespace approved >/dev/null
 	kubectl label namespace approved inner.dev/boxes=only >/dev/null
 	approve "$digest"

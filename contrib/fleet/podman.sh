@@ -93,7 +93,7 @@ network = false'
 check_attacks() {
 	local who=$1
 	instead "$X/carried.yaml" inner verify --attack -p /inner/profile.toml >"$X/attack.yaml"
-	sed -i '/^    env:$/,/^    securityContext:$/{/TEAM_TOKEN/,/key: token/d}' "$X/attack.yaml"
+	sed -i '/^ *env:$/,/^ *securityContext:$/{/TEAM_TOKEN/,/key: token/d}' "$X/attack.yaml"
 	PODMAN_TIME=3600 play "$who" none "$X/attack.yaml"
 	says "podman ($who): inner verify --attack" "$SEEN" ' 0 leaked' '^exit 0'
 	grep -E '^\[(!!|\?\?)\]' <<<"$SEEN" || :

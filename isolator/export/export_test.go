@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
@@ -310,6 +312,23 @@ func TestOtherBytesHaveAnotherName(t *testing.T) {
 				t.Errorf("%s: the ConfigMap %q is an earlier one, or no pod has it", to, name)
 			}
 			names[name] = true
+		}
+	}
+}
+
+// TestTexts: a reader of YAML gets each text as it was given, be it of the signs that YAML has a meaning for.
+func TestTexts(t *testing.T) {
+	signs := []string{"", "a", " ", "\t", "\n", "\r", ":", "#", "-", "---", "\"", "'", "\\", "|", "~", "yes", "1", "0x1", ".", "{", "&", "*", "!", "%", "@", "`", "\x07", "\u2028", "\ufeff", "é"}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 4000 {
+		var text strings.Builder
+		for range random.IntN(6) {
+			text.WriteString(signs[random.IntN(len(signs))])
+		}
+		var got struct{ Before, Text, After string }
+		data := documents([]fields{{{"before", "x"}, {"text", text.String()}, {"after", "y"}}})
+		if err := yaml.Unmarshal(data, &got); err != nil || got.Text != text.String() || got.Before != "x" || got.After != "y" {
+			t.Fatalf("%q: %v, %q, as\n%s", text.String(), err, got, data)
 		}
 	}
 }

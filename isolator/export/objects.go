@@ -66,6 +66,8 @@ func (r *Request) labels() fields {
 	}
 }
 
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 // labelValue makes a value of a label of any name: what else a name may hold becomes a dash.
 func labelValue(s string) string {
 	out := []byte(s)
