@@ -19,7 +19,8 @@ const (
 	BoxSSH       = BoxDir + "/ssh_config"      // where the system has no such file
 	BoxConf      = BoxDir + "/containers.conf" // settings of podman, see containers.conf(5)
 
-	BoxCaches = BoxDir + "/caches" // caches that have no place in the home
+	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home
+	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has
 
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"

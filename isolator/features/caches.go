@@ -4,6 +4,10 @@ package features
 // of the box's own, by package ownhome; package plan says where each of them goes.
 
 import (
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -54,9 +58,67 @@ func cachesOf(run *Run) *plan.Caches {
 	if !run.Spec.HasCaches() {
 		return nil
 	}
-	c := &plan.Caches{Tools: run.OnPath(plan.CacheTools()...)}
+	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run), Tools: run.OnPath(plan.CacheTools()...)}
 	if run.Spec.KeepsCaches() && run.Mode != Pasted {
 		c.Dir = ownhome.Folder(run.InnerHome, CachesOwner(run.Spec))
 	}
 	return c
+}
+
+// goModules is where the user's Go keeps what it has fetched; "" when that is nowhere.
+func goModules(run *Run) string {
+	dir := goSetting(run, "GOMODCACHE")
+	if dir == "" {
+		first, _, _ := strings.Cut(goSetting(run, "GOPATH"), ":")
+		if first == "" {
+			first = filepath.Join(run.Home, "go")
+		}
+		dir = filepath.Join(first, "pkg/mod")
+	}
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	return filepath.Join(dir, "cache/download")
+}
+
+// goProxy is what the user's Go has for GOPROXY; "" when that is unknown.
+func goProxy(run *Run) string {
+	if v := goSetting(run, "GOPROXY"); v != "" {
+		return v
+	}
+	// The defaults of a Go are a file of its own (go help environment).
+	program, err := run.FindReal("go", run.Getenv("PATH"))
+	if err != nil {
+		return ""
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return ""
+	}
+	return setting(filepath.Join(filepath.Dir(filepath.Dir(program)), "go.env"), "GOPROXY")
+}
+
+// goSetting is a setting of Go: a variable, or what go env -w wrote.
+func goSetting(run *Run, name string) string {
+	if v := run.Getenv(name); v != "" {
+		return v
+	}
+	file := run.Getenv("GOENV")
+	if file == "" {
+		file = filepath.Join(run.Home, ".config/go/env")
+	}
+	return setting(file, name)
+}
+
+// setting is the value of a name in a file of Go's settings; "" without one.
+func setting(file, name string) string {
+	data, err := files.Read(file, files.NoLinks, 64<<10)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+			return v
+		}
+	}
+	return ""
 }

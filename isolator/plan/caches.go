@@ -9,6 +9,7 @@ package plan
 // place that the box can write already stays as it is.
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,10 @@ type Caches struct {
 	Dir string
 	// Tools are the programs that this computer has, of those that a cache is made for.
 	Tools []string
+	// GoModules is where the host's Go keeps the modules that it has fetched, as a proxy of Go
+	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so; ""
+	// when that is unknown, and then the box's Go is told nothing.
+	GoModules, GoProxy string
 }
 
 // CachePlace is one cache of a box.
@@ -54,7 +59,7 @@ func cacheTable() []cache {
 		{dir: ".yarn/berry", variable: "YARN_GLOBAL_FOLDER", tools: []string{"yarn"}},
 		{dir: ".bun/install/cache", variable: "BUN_INSTALL_CACHE_DIR", tools: []string{"bun"}},
 		{dir: ".gradle", variable: "GRADLE_USER_HOME", tools: []string{"gradle"}},
-		{dir: "go/pkg/mod", variable: "GOMODCACHE", tools: []string{"go"}, fetched: true},
+		{dir: goModules, variable: "GOMODCACHE", tools: []string{"go"}, fetched: true},
 		{dir: ".cargo", parts: []string{"registry", "git"}, variable: "CARGO_HOME", tools: []string{"cargo"}, fetched: true},
 		{dir: ".m2/repository", variable: "MAVEN_OPTS", value: mavenLocal, tools: []string{"mvn"}, fetched: true},
 		{dir: ".nuget/packages", variable: "NUGET_PACKAGES", tools: []string{"dotnet"}, fetched: true},
@@ -68,7 +73,10 @@ func cacheTable() []cache {
 	}
 }
 
-const anyCache = ".cache"
+const (
+	anyCache  = ".cache"
+	goModules = "go/pkg/mod"
+)
 
 // CacheTools are the programs that caches are made for.
 func CacheTools() []string {
@@ -98,6 +106,7 @@ func (b *builder) caches() error {
 	}
 	defer b.because("sandbox.home")()
 	env := b.cacheEnv()
+	before := b.plan.Ops[:len(b.plan.Ops):len(b.plan.Ops)]
 	elsewhere := false
 	for _, c := range cacheTable() {
 		v := env[c.variable]
@@ -107,16 +116,14 @@ func (b *builder) caches() error {
 			b.cacheFolders(c)
 		case usual && !b.cacheWanted(c), !usual && (c.value != "" || b.canWrite(v)), b.profileSets(c.variable):
 		default:
-			kv := profile.KV{Key: c.variable, Value: c.elsewhere(v)}
-			b.s.Env = append(b.s.Env, kv)
-			b.plan.CacheEnv = append(b.plan.CacheEnv, kv)
+			b.cacheVariable(c.variable, c.elsewhere(v))
 			elsewhere = true
 		}
 	}
 	if elsewhere {
 		b.cacheFolder(paths.BoxCaches, cachesElsewhere)
 	}
-	return nil
+	return b.goProxy(env["GOPROXY"], before)
 }
 
 // cacheEnv is the environment of the program, in which GOPATH has moved the module cache of Go, too.
@@ -220,4 +227,30 @@ func (b *builder) cacheFolder(at, rel string) {
 		return
 	}
 	b.op(Op{Kind: OpBind, Source: filepath.Join(b.s.Caches.Dir, rel), Dest: at, Reason: "a cache of its own, kept for boxes of this project", own: true})
+}
+
+func (b *builder) cacheVariable(name, value string) {
+	kv := profile.KV{Key: name, Value: value}
+	b.s.Env = append(b.s.Env, kv)
+	b.plan.CacheEnv = append(b.plan.CacheEnv, kv)
+}
+
+// goProxy has Go look first among what the host has fetched, when its module cache is the
+// box's own and the box would see the host's otherwise, all of it. Go checks what is there as
+// it checks what comes from the network.
+func (b *builder) goProxy(set string, before []Op) error {
+	moved := slices.ContainsFunc(b.plan.CacheEnv, func(kv profile.KV) bool { return kv.Key == "GOMODCACHE" })
+	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
+	from := b.s.Caches.GoModules
+	further := cmp.Or(set, b.s.Caches.GoProxy)
+	if !moved && !own || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
+		return nil
+	}
+	real := b.canon(from)
+	if len(where(before, real)) == 0 || b.notSecret(real, "") != nil || b.hides(real) {
+		return nil
+	}
+	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)
+	b.cacheVariable("GOPROXY", "file://"+paths.BoxGoModules+","+further)
+	return nil
 }
