@@ -37,7 +37,7 @@ func (b *builder) followed() error {
 		under[o.Dest] = o
 		switch {
 		case !top[i]:
-		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bound():
+		case o.Kind == OpMask, o.Kind == OpData && l.bound(), o.Kind == OpTmpfs && !o.Writable() && l.bound():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
 		case l.Writable() && l.bound() && keepsFrom(l, o):
 			b.plan.Protected = append(b.plan.Protected, o.Dest)

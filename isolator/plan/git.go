@@ -87,7 +87,7 @@ func (p Plan) Covered(dir string) (covered, hidden []string) {
 	}
 	for _, o := range p.Ops {
 		if o.Mounts() && !o.Writable() {
-			add(o.Dest, o.Kind == OpMask || o.Kind == OpTmpfs)
+			add(o.Dest, o.Kind == OpMask || o.Kind == OpData || o.Kind == OpTmpfs)
 		}
 	}
 	return covered, hidden

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -370,8 +372,24 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 			b.coverFile(reason+"; it shows what the last commit has of it", head, at)
 			continue
 		}
+		if says := b.says(real); says != "" {
+			b.dataFile(reason, []byte(says), at)
+			continue
+		}
 		b.coverFile(reason, b.s.Empty, at)
 	}
+}
+
+// says is what the mask of a project's file of variables says of itself, so that an agent does not
+// fill it; "" for other files.
+func (b *builder) says(real string) string {
+	name := filepath.Base(real)
+	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name, ".dev.vars") || strings.HasSuffix(name, ".env")
+	rest, ok := paths.Rest(b.canon(b.rc.Workdir), real)
+	if b.key != "env-files" || !ok || !variables || visible.Text(rest) != rest {
+		return ""
+	}
+	return "# hidden by inner; outside type: inner why " + rest + "\n"
 }
 
 // coverFile covers a file by another, an empty one mostly, not by /dev/null: that one gives programs EACCES.

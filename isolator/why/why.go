@@ -134,7 +134,9 @@ func (t *Table) add(o plan.Op) {
 	case plan.OpMask:
 		r.kind, r.Hides, r.How = file, true, "empty file"
 	case plan.OpData, plan.OpFile:
-		r.kind = file
+		if r.kind = file; r.Hides {
+			r.How = "file that says so"
+		}
 	case plan.OpTmpfs:
 		if r.kind = folder; r.Hides {
 			r.How = "empty folder"
