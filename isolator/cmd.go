@@ -136,7 +136,7 @@ func (c *Cmd) run() (err error) {
 	began, notes := time.Now(), new(Notes)
 	defer func() {
 		c.res.Took = time.Since(began)
-		c.res.SetUp, c.res.Warnings = notes.Parts()
+		c.res.SetUp, c.res.Warnings = notes.Take()
 		if p := recover(); p != nil {
 			frames := strings.Fields(string(debug.Stack()))
 			hint := "report it, with: " + strings.Join(frames[:min(len(frames), 40)], " ")

@@ -69,15 +69,9 @@ type Options struct {
 	Inner string
 }
 
-// Refusal says why a program did not start.
-type Refusal struct {
-	Kind string // "usage", "not_found", "not_trusted", "profile", "no_sandbox", "limits", "workdir", "timeout" or "backend"
-	Code int    // the exit code of inner for it: 2, 124, 125, 126 or 127
-	Msg  string
-	Fix  string // what to type; "" when there is nothing
-}
-
-func (r *Refusal) Error() string { return r.Msg }
+// Refusal says why a program did not start: what is wrong, what to type, and the exit code of inner for it. Its
+// Kind is one of those of `inner exec --json`.
+type Refusal = fault.Refusal
 
 // refused turns an error into a *Refusal.
 func refused(err error) error {
@@ -86,16 +80,16 @@ func refused(err error) error {
 	}
 	r := &Refusal{Kind: fault.KindOf(err), Code: fault.Code(err), Msg: err.Error()}
 	if f := fault.AsRefusal(err); f != nil {
-		r.Fix = f.Hint
+		r.Hint = f.Hint
 		return r
 	}
 	r.Msg, _, _ = strings.Cut(r.Msg, "\n")
-	r.Fix = "inner profile validate"
+	r.Hint = "inner profile validate"
 	if _, unknown := errors.AsType[*profile.NotFoundError](err); unknown {
-		r.Fix = "inner profile list"
+		r.Hint = "inner profile list"
 	}
 	if problems, many := errors.AsType[strict.Problems](err); many && len(problems) > 0 {
-		r.Fix = "edit " + problems[0].File
+		r.Hint = "edit " + problems[0].File
 	}
 	return r
 }

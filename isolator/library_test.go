@@ -501,7 +501,7 @@ record = "audit"
 	result, err := cmd.Run()
 	var refusal *isolator.Refusal
 	if errors.As(err, &refusal) {
-		fmt.Println(refusal.Msg, refusal.Fix)
+		fmt.Println(refusal.Msg, refusal.Hint)
 		return
 	}
 	fmt.Printf("%q %d\n", output.String(), result.Code)

@@ -2,7 +2,6 @@ package isolator
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/enr/inner/internal/visible"
@@ -10,9 +9,9 @@ import (
 
 // Notes is a caller.Teller that collects the warnings of a run.
 type Notes struct {
-	mu         sync.Mutex
-	setUp, run []string
-	began      bool
+	mu    sync.Mutex
+	lists [2][]string // of the set-up, and of the run
+	now   int         // the one that grows
 }
 
 // mostNotes bounds the warnings of one call.
@@ -21,17 +20,8 @@ const mostNotes = 20
 func (n *Notes) add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.setUp)+len(n.run) < mostNotes {
-		n.change(func(l []string) []string { return append(l, visible.Text(text)) })
-	}
-}
-
-// change changes the list that grows now.
-func (n *Notes) change(list func([]string) []string) {
-	if n.began {
-		n.run = list(n.run)
-	} else {
-		n.setUp = list(n.setUp)
+	if len(n.lists[0])+len(n.lists[1]) < mostNotes {
+		n.lists[n.now] = append(n.lists[n.now], visible.Text(text))
 	}
 }
 
@@ -39,26 +29,16 @@ func (n *Notes) change(list func([]string) []string) {
 func (n *Notes) Began() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.began = true
+	n.now = 1
 }
 
-// Parts returns the notes of the set-up, which the next run of the profile would give again,
-// and those of the run itself.
-func (n *Notes) Parts() (setUp, run []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.setUp), slices.Clone(n.run)
-}
-
-// List returns the notes so far.
-func (n *Notes) List() []string { return slices.Concat(n.Parts()) }
-
-// Take is Parts of the notes since it was last called.
+// Take returns the notes since it was last called: those of the set-up, which the next run of the profile
+// would give again, and those of the run itself.
 func (n *Notes) Take() (setUp, run []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	setUp, run = n.setUp, n.run
-	n.setUp, n.run = nil, nil
+	setUp, run = n.lists[0], n.lists[1]
+	n.lists = [2][]string{}
 	return setUp, run
 }
 
@@ -72,12 +52,9 @@ func (n *Notes) Warn(format string, args ...any) { n.add(fmt.Sprintf(format, arg
 func (n *Notes) Hint(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.change(func(l []string) []string {
-		if last := len(l) - 1; last >= 0 {
-			l[last] += " (" + visible.Text(fmt.Sprintf(format, args...)) + ")"
-		}
-		return l
-	})
+	if l := n.lists[n.now]; len(l) > 0 {
+		l[len(l)-1] += " (" + visible.Text(fmt.Sprintf(format, args...)) + ")"
+	}
 }
 
 // Fail adds an error as a note.

@@ -62,12 +62,7 @@ type keeperRequest struct {
 	By        runlog.By
 }
 
-// keeperRefusal is why there is no box, on its standard output; keeperListens says that there is one.
-type keeperRefusal struct {
-	Code            int
-	Kind, Msg, Hint string
-}
-
+// keeperListens says on standard output that there is a box; else that has the Refusal.
 const keeperListens = "ok"
 
 // startKeeper starts a keeper, and returns when it listens.
@@ -95,11 +90,11 @@ func startKeeper(s *settings.Settings, folder string, c run.Call, key string) er
 	if err != nil || string(said) == keeperListens {
 		return err
 	}
-	var no keeperRefusal
+	var no Refusal
 	if json.Unmarshal(said, &no) != nil || no.Code == 0 {
 		return errors.New("what was to keep it ended without a word")
 	}
-	return &fault.Refusal{Code: no.Code, Kind: no.Kind, Msg: no.Msg, Hint: no.Hint}
+	return &no
 }
 
 // keepBox is the life of a keeper; it returns its exit code.
@@ -121,12 +116,8 @@ func keepBox() int {
 	if err == nil || k.listens {
 		return 0
 	}
-	no := keeperRefusal{Code: fault.Code(err), Kind: fault.KindOf(err), Msg: err.Error()}
-	if r := fault.AsRefusal(err); r != nil {
-		no.Hint = r.Hint
-	}
-	_ = json.NewEncoder(os.Stdout).Encode(no)
-	return no.Code
+	_ = json.NewEncoder(os.Stdout).Encode(refused(err))
+	return fault.Code(err)
 }
 
 // keeper keeps one box.

@@ -18,8 +18,8 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
-	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/session"
@@ -50,9 +50,9 @@ func (f *toolFlags) add(a *app, c *cobra.Command) {
 	f.who.AddRole(a.App, c)
 }
 
-// options are the flags as package calls has them.
-func (f *toolFlags) options() calls.Options {
-	return calls.Options{Profile: f.profile, Role: f.who.As, AsRole: f.who.Asked, Session: f.session}
+// options are the flags as package isolator has them.
+func (f *toolFlags) options() isolator.Options {
+	return isolator.Options{Name: f.profile, Role: f.who.As, AsRole: f.who.Asked, Session: f.session}
 }
 
 // check wants a profile or a role, and makes the path of a profile absolute.

@@ -23,7 +23,7 @@ func (a *app) cmdMCP() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			r, err := a.Runner(f.options())
+			r, err := a.Runner(f.options(), "")
 			if err != nil {
 				return err
 			}

@@ -159,7 +159,7 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 			f.session = id
 		}
 	}
-	r, err := calls.New(a.Caller, f.options())
+	r, err := calls.New(a.Caller, f.options(), "")
 	if err != nil {
 		return err
 	}

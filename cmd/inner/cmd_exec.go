@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/calls"
 )
 
@@ -55,7 +56,7 @@ func (a *app) cmdExec() *cobra.Command {
 		if err := f.check(cmd, args); err != nil {
 			return err
 		}
-		r, err := a.Runner(calls.Options{Profile: f.profile, Role: f.who.As, AsRole: f.who.Asked, Dir: f.dir, Session: f.session, Actor: f.who.Actor})
+		r, err := a.Runner(isolator.Options{Name: f.profile, Role: f.who.As, AsRole: f.who.Asked, Dir: f.dir, Session: f.session}, f.who.Actor)
 		if err != nil {
 			return err
 		}

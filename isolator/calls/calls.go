@@ -1,6 +1,6 @@
 // Package calls runs calls of tools, for programs that read what came of them: `inner exec` and `inner mcp`.
 //
-//	r, err := calls.New(caller, calls.Options{Role: "guest", AsRole: true, Dir: "/home/u/app"})
+//	r, err := calls.New(caller, isolator.Options{Role: "guest", AsRole: true, Dir: "/home/u/app"}, "")
 //	a := r.Do(ctx, calls.Request{Argv: []string{"ls", "-l"}})
 //	if a.Err != nil { ... }
 //
@@ -12,7 +12,6 @@ package calls
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,29 +28,21 @@ import (
 	"github.com/enr/inner/isolator/streams"
 )
 
-// Options are what all calls of a Runner share.
-type Options struct {
-	Profile string // as `inner run -p` takes it, no URL
-	Role    string // of calls that name none, when AsRole; then Profile is ""
-	AsRole  bool
-	Dir     string // the folder the calls are about; "" is the current one
-	Session string // of calls that name none; "" for none
-	Actor   string // of calls that name none
-}
-
 // Runner runs calls.
 type Runner struct {
 	caller *caller.Caller
-	o      Options
+	o      isolator.Options // of calls that name no others
+	actor  string
 
 	mu     sync.Mutex
 	warned map[string]bool
 	swept  time.Time
 }
 
-// New returns a Runner. Nothing is read yet.
-func New(c *caller.Caller, o Options) (*Runner, error) {
-	if (o.Profile == "") == !o.AsRole {
+// New returns a Runner for a profile, which may be named by its path as inner run takes it, or a role, AsRole.
+// Nothing is read yet.
+func New(c *caller.Caller, o isolator.Options, actor string) (*Runner, error) {
+	if (o.Name == "") == !o.AsRole {
 		return nil, misuse("a call has either a profile or a role")
 	}
 	if o.Session != "" {
@@ -59,9 +50,12 @@ func New(c *caller.Caller, o Options) (*Runner, error) {
 			return nil, err
 		}
 	}
+	if strings.Contains(o.Name, "/") {
+		o.Name, o.File = "", o.Name
+	}
 	dir, err := filepath.Abs(cmp.Or(o.Dir, "."))
 	o.Dir = dir
-	return &Runner{caller: c, o: o, warned: map[string]bool{}}, err
+	return &Runner{caller: c, o: o, actor: actor, warned: map[string]bool{}}, err
 }
 
 // Streams are the standard streams of a call that passes them through; nil is none.
@@ -89,28 +83,25 @@ type runs func(*isolator.Cmd) (isolator.Result, error)
 func (r *Runner) run(ctx context.Context, q Request, pass Streams, run runs) (a Answer) {
 	began := time.Now()
 	defer func() { a.ID, a.Took = q.ID, time.Since(began) }()
-	o := isolator.Options{Role: r.o.Role, AsRole: r.o.AsRole, Dir: r.o.Dir, Session: cmp.Or(q.Session, r.o.Session)}
-	if o.Name = r.o.Profile; strings.Contains(o.Name, "/") {
-		o.Name, o.File = "", o.Name
-	}
-	if q.HasRole {
+	o, named := r.o, cmp.Or(r.o.Name, r.o.File)
+	if o.Session = cmp.Or(q.Session, o.Session); q.HasRole {
 		o.Role = q.Role
 	}
 	if a.Err = q.Check(); q.HasRole && !o.AsRole {
-		a.Err = misuse("role: these calls have the profile %q, and no roles", r.o.Profile)
+		a.Err = misuse("role: these calls have the profile %q, and no roles", named)
 	}
 	if a.Err != nil {
 		return a
 	}
 	who := *r.caller
 	who.Teller = new(isolator.Notes)
-	actor := cmp.Or(q.Actor, r.o.Actor)
+	actor := cmp.Or(q.Actor, r.actor)
 	p, err := isolator.LoadFor(&who, "exec", o)
 	a.Profile, a.Role = p.Name(), p.Role()
 	if err != nil {
-		a.Err = refusal(err)
+		a.Err = err
 		who.Audit(runlog.Event{ // what is refused later is noted by the run
-			Type: runlog.EventRefused, Profile: cmp.Or(a.Profile, r.o.Profile), Path: p.Path(), Command: "exec", Cwd: r.o.Dir,
+			Type: runlog.EventRefused, Profile: cmp.Or(a.Profile, named), Path: p.Path(), Command: "exec", Cwd: r.o.Dir,
 			Code: fault.Code(a.Err), Reason: a.Err.Error(), By: settings.Role{Name: a.Role}.By(actor, o.Session),
 		})
 		return a
@@ -136,34 +127,21 @@ func (a *Answer) connected(c *isolator.Cmd, q Request, pass Streams, run runs) (
 	if pass.Err != nil {
 		c.Stderr = pass.Err
 	}
-	in := pass.In
-	if q.Stdin != "" {
-		if in, err = streams.Text(q.Stdin); err != nil {
-			return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
-		}
-		defer in.Close()
-	}
-	if in != nil {
-		c.Stdin = in
+	switch {
+	case q.Stdin != "":
+		c.Stdin = strings.NewReader(q.Stdin)
+	case pass.In != nil:
+		c.Stdin = pass.In
 	}
 	profile, role := a.Profile, a.Role
 	a.Result, err = run(c)
 	a.Profile, a.Role = cmp.Or(a.Profile, profile), cmp.Or(a.Role, role) // also of a call that was cancelled before
-	if err != nil {
-		return refusal(err)
+	if a.Started = err == nil; err != nil {
+		return err
 	}
-	a.Started = true
 	a.keep("stdout", &a.Stdout, stdout)
 	a.keep("stderr", &a.Stderr, stderr)
 	return nil
-}
-
-// refusal is an error of package isolator as one of inner's own.
-func refusal(err error) error {
-	if r, ok := errors.AsType[*isolator.Refusal](err); ok {
-		return &fault.Refusal{Code: r.Code, Kind: r.Kind, Msg: r.Msg, Hint: r.Fix}
-	}
-	return err
 }
 
 // sweep ends the sessions that nobody uses any more, now and then.

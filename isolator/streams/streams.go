@@ -65,7 +65,7 @@ func (f *Files) output(file **os.File, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	*file, f.ends = o.W, append(f.ends, o.End)
+	*file, f.ends = o.W, append(f.ends, func() { o.W.Close(); o.Rest() })
 	return nil
 }
 
@@ -98,11 +98,7 @@ type Output struct {
 	broken bool // the writer takes no more, and programs that write find that out
 }
 
-// drainFor is how long output is still read after the end of a program: a process outside of the
-// box may keep the other end open.
-const drainFor = time.Second
-
-// NewOutput returns an Output that copies to a writer until End or Rest.
+// NewOutput returns an Output that copies to a writer until Rest.
 func NewOutput(to io.Writer) (*Output, error) {
 	r, w, err := pipe(0)
 	if err != nil {
@@ -145,14 +141,6 @@ func (o *Output) write(b []byte) bool {
 		o.r.Close()
 	}
 	return !o.broken
-}
-
-// End is called when the program has ended, and returns when its output has been copied.
-func (o *Output) End() {
-	o.W.Close()
-	_ = o.r.SetReadDeadline(time.Now().Add(drainFor))
-	<-o.done
-	o.r.Close()
 }
 
 // Rest copies what programs have written until now. What others write later is read, and dropped.
@@ -222,25 +210,4 @@ func (k *Kept) Text() (text []byte, cut bool) {
 		}
 	}
 	return text, k.cut
-}
-
-// Text returns a file with that content, for the standard input of a program.
-func Text(content string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
-	if err == unix.EINVAL { // before Linux 6.3
-		fd, err = unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
-	}
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	f := os.NewFile(uintptr(fd), "stdin")
-	if _, err := f.WriteString(content); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/session"
 )
@@ -38,11 +39,11 @@ func (a *App) Sessions() (words []string) {
 func ErrNoProfile() error { return Usagef("the profile is missing: -p NAME or --as ROLE") }
 
 // Runner runs calls of tools.
-func (a *App) Runner(o calls.Options) (*calls.Runner, error) {
+func (a *App) Runner(o isolator.Options, actor string) (*calls.Runner, error) {
 	if err := a.FirstUse(); err != nil {
 		return nil, err
 	}
-	return calls.New(a.Caller, o)
+	return calls.New(a.Caller, o, actor)
 }
 
 // Exec runs one call with the streams of inner, and exits as it did.
