@@ -1,6 +1,7 @@
 package isolator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,43 +69,25 @@ func boxKey(version string, c run.Call, spec profile.RunConfig) (string, error) 
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// mostJoins is how often a call tries to join: a box can end at any time before it has taken
-// the call.
-const mostJoins = 20
-
-// errAgain says that the call was not taken.
-var errAgain = errors.New("the box has ended")
-
 // callBox runs a call in the box of the session whose folder this is.
 func callBox(s *settings.Settings, folder string, c run.Call, spec profile.RunConfig) (out features.Outcome, err error) {
 	q, err := requestOf(s, c, spec)
 	if err != nil {
 		return out, err
 	}
-	j := &joined{s: s, c: c, conn: -1}
-	for range mostJoins {
-		var a callAnswer
-		if j.conn, err = joinBox(s, folder, c, q.Key); err == nil {
-			a, err = j.call(q)
-			unix.Close(j.conn)
+	j := &joined{s: s, c: c, signals: make(chan os.Signal, 16)}
+	defer signal.Stop(j.signals)
+	if err := j.join(folder, q); err != nil {
+		if fault.AsRefusal(err) == nil {
+			text := fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err)
+			err = &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Hint: "inner stop " + c.By.Session, Msg: text}
 		}
-		switch {
-		case err == nil:
-			a.Notes = slices.Concat(j.news, a.Notes)
-			return told(s, c, spec, a)
-		case fault.AsRefusal(err) != nil:
-			return out, err
-		case !errors.Is(err, errAgain):
-			return out, unreachable(c, err)
-		}
+		return out, err
 	}
-	return out, unreachable(c, errors.New("it takes no call; another version of inner may have made it"))
-}
-
-func unreachable(c run.Call, err error) error {
-	r := &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Hint: "inner stop " + c.By.Session}
-	r.Msg = fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err)
-	return r
+	defer unix.Close(j.conn)
+	a := j.follow()
+	a.Notes = slices.Concat(j.news, a.Notes)
+	return told(s, c, spec, a)
 }
 
 // requestOf is a call as it would run now.
@@ -142,67 +125,90 @@ func told(s *settings.Settings, c run.Call, spec profile.RunConfig, a callAnswer
 	return a.Outcome, nil
 }
 
-// joinBox connects to the keeper of the box of a session, and starts one where there is none.
-func joinBox(s *settings.Settings, folder string, c run.Call, key string) (conn int, err error) {
-	if conn, err = session.Dial(folder); !errors.Is(err, session.ErrNoBox) {
-		return conn, err
-	}
-	starting, err := session.Starting(folder)
-	if err != nil {
-		return -1, err
-	}
-	defer starting.Close()
-	if conn, err = session.Dial(folder); !errors.Is(err, session.ErrNoBox) {
-		return conn, err
-	}
-	if err := startKeeper(s, folder, c, key); err != nil {
-		return -1, err
-	}
-	if conn, err = session.Dial(folder); errors.Is(err, session.ErrNoBox) {
-		return -1, errAgain // a call of another box was faster
-	}
-	return conn, err
-}
-
 // joined is one call in a box that it has joined.
 type joined struct {
 	s    *settings.Settings
 	c    run.Call
 	conn int
 	news []string // of the box, for the answer
+
+	signals chan os.Signal // that are the program's
 }
 
-// call runs it.
-func (j *joined) call(q callRequest) (a callAnswer, err error) {
-	signals, stop := j.signals() // before the program may start
-	defer stop()
+// mostBoxes is how many boxes a call is offered to: one can end before it has taken the call.
+const mostBoxes = 3
+
+// join has the box of the session take the call, and has one made where there is none. Nobody else
+// does that meanwhile.
+func (j *joined) join(folder string, q callRequest) error {
+	starting, err := session.Starting(folder)
+	if err != nil {
+		return err
+	}
+	defer starting.Close()
+	for range mostBoxes {
+		j.conn, err = session.Dial(folder)
+		if errors.Is(err, session.ErrNoBox) {
+			if err = startKeeper(j.s, folder, j.c, q.Key); err == nil {
+				j.conn, err = session.Dial(folder)
+			}
+		}
+		switch {
+		case errors.Is(err, session.ErrNoBox): // it has ended already
+			continue
+		case err != nil:
+			return err
+		}
+		j.catch() // before the program may start
+		if taken, err := j.offer(q); taken || err != nil {
+			return err
+		}
+		unix.Close(j.conn)
+	}
+	return errors.New("it ends before it takes a call")
+}
+
+// offer sends the call to a box, and waits for the word that it will run.
+func (j *joined) offer(q callRequest) (taken bool, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return a, err
+		return false, err
 	}
-	stdio := [3]*os.File{j.s.Stdin, j.s.Stdout, j.s.Stderr}
-	for i, f := range stdio {
-		if f == nil {
-			stdio[i] = null
-		}
-	}
-	err = sendJSON(j.conn, wire.Call, q, stdio[:]...)
-	null.Close()
+	defer null.Close()
+	text, err := json.Marshal(q)
 	if err != nil {
-		return a, errAgain
+		return false, err
 	}
-	if err = j.taken(); err != nil {
-		return a, err
+	request, err := wire.Memfd(text)
+	if err != nil {
+		return false, err
 	}
-	replies := make(chan callAnswer, 1)
-	go func() { replies <- j.reply() }()
+	defer unix.Close(request)
+	fds := []int{request}
+	for _, f := range []*os.File{j.s.Stdin, j.s.Stdout, j.s.Stderr} {
+		fds = append(fds, launch.RawFd(cmp.Or(f, null)))
+	}
+	_ = wire.SendPatiently(j.conn, wire.Msg{Kind: wire.Call}, fds...) // a box that has ended answers nothing
+	m, more, err := wire.Await(j.conn)
+	wire.CloseAll(more)
+	if err == nil && m.Kind == wire.Failed {
+		const news = "session %q gets a new box: what the old one was made of has changed, and its programs end"
+		j.news = append(j.news, fmt.Sprintf(news, j.c.By.Session))
+	}
+	return err == nil && m.Kind == wire.Started, nil
+}
+
+// follow follows the call to its answer.
+func (j *joined) follow() callAnswer {
+	answers := make(chan callAnswer, 1)
+	go func() { answers <- j.answer() }()
 	say := func(kind wire.Kind, sig syscall.Signal) {
 		_ = wire.SendPatiently(j.conn, wire.Msg{Kind: kind, N: uint32(sig)})
 	}
 	done := j.c.Done
 	for {
 		select {
-		case sig := <-signals:
+		case sig := <-j.signals:
 			if sig == syscall.SIGTSTP { // its group is orphaned: there SIGTSTP does nothing
 				say(wire.Signal, syscall.SIGSTOP)
 				launch.StopSelf()
@@ -212,69 +218,31 @@ func (j *joined) call(q callRequest) (a callAnswer, err error) {
 		case <-done:
 			done = nil
 			say(wire.Kill, 0)
-		case a = <-replies:
-			return a, nil
+		case a := <-answers:
+			return a
 		}
 	}
 }
 
-// signals are those that are the program's, when the call is all that this process does.
-func (j *joined) signals() (<-chan os.Signal, func()) {
-	if j.c.Done != nil {
-		return nil, func() {}
-	}
-	c := make(chan os.Signal, 16)
+// catch catches the signals that are the program's, when the call is all that this process does.
+func (j *joined) catch() {
 	for _, sig := range []syscall.Signal{
 		syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
 	} {
-		if !signal.Ignored(sig) {
-			signal.Notify(c, sig)
+		if j.c.Done == nil && !signal.Ignored(sig) {
+			signal.Notify(j.signals, sig)
 		}
 	}
-	return c, func() { signal.Stop(c) }
 }
 
-// taken waits for the word that the call will run. A keeper of another version has another one.
-func (j *joined) taken() error {
-	m, fds, err := wire.Await(j.conn)
-	wire.CloseAll(fds)
-	if err != nil || m.Kind == wire.Started {
-		if err != nil {
-			err = errAgain
-		}
-		return err
-	}
-	const news = "session %q gets a new box: what the old one was made of has changed, and its programs end"
-	j.news = append(j.news, fmt.Sprintf(news, j.c.By.Session))
-	return errAgain
-}
-
-// reply is the answer; one of our own when the keeper is gone.
-func (j *joined) reply() (a callAnswer) {
+// answer is what the box says at the end; one of our own when it is gone.
+func (j *joined) answer() (a callAnswer) {
 	m, fds, err := wire.Await(j.conn)
 	defer wire.CloseAll(fds)
 	if err == nil && m.Kind == wire.Ended && len(fds) == 1 && received(fds[0], &a) == nil {
 		return a
 	}
 	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost()}}
-}
-
-// sendJSON sends a message with a value, as a file, and further files, which stay the caller's.
-func sendJSON(conn int, kind wire.Kind, v any, more ...*os.File) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	file, err := wire.Memfd(text)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(file)
-	fds := []int{file}
-	for _, f := range more {
-		fds = append(fds, launch.RawFd(f))
-	}
-	return wire.SendPatiently(conn, wire.Msg{Kind: kind}, fds...)
 }
 
 // received reads the value of a message from its file.

@@ -14,10 +14,12 @@
 // In a container where no thread can have a umask of its own, Run fails unless the umask of
 // the whole process is 077.
 //
-// It does not promise that what such a program leaves in another session ends.
+// It does not promise that what such a program leaves in another session ends. What is only asked for a word goes by Ask.
 package helper
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -48,4 +50,17 @@ func Run(cmd *exec.Cmd) error {
 		done <- cmd.Run()
 	}()
 	return <-done
+}
+
+// Ask runs a program in the root folder with that environment and no other, and returns what it
+// prints. It is killed when that takes too long.
+func Ask(within time.Duration, env []string, path string, args ...string) (out, complaint string, err error) {
+	ctx, stop := context.WithTimeout(context.Background(), within)
+	defer stop()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = append([]string{}, env...), "/", time.Second
+	var said, bad bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &bad
+	err = cmd.Run()
+	return said.String(), bad.String(), err
 }

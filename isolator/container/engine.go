@@ -1,16 +1,16 @@
 package container
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/limits"
 )
 
 // engine is one that was found here.
@@ -63,20 +63,12 @@ func engineEnv(name string, env map[string]string) []string {
 
 // ask starts the engine and returns what it prints.
 func (e *engine) ask(args ...string) ([]byte, error) {
-	cmd := exec.Command(e.Path, args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = e.Env, "/", time.Second
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	timer := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	if err := cmd.Wait(); err != nil {
-		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+	out, complaint, err := helper.Ask(30*time.Second, e.Env, e.Path, args...)
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(complaint), "\n")
 		return nil, fmt.Errorf("%s (%w)", strings.TrimPrefix(lines[len(lines)-1], "Error: "), err)
 	}
-	return out.Bytes(), nil
+	return []byte(out), nil
 }
 
 // hasImage says whether the engine has an image, which inner never fetches.
@@ -106,7 +98,7 @@ func (e *engine) podman(info []byte) error {
 	e.Users = true
 	e.Why = "control groups of version " + strings.TrimPrefix(i.Host.CgroupsVersion, "v")
 	if i.Host.CgroupsVersion == "v2" {
-		e.holds(i.Host.CgroupControllers)
+		e.Holds = limits.Useful(i.Host.CgroupControllers)
 		e.Why = "the controllers that were handed to this user: " + strings.Join(i.Host.CgroupControllers, ", ")
 	}
 	return nil
@@ -142,15 +134,7 @@ func (e *engine) docker(info []byte) error {
 				list = append(list, name)
 			}
 		}
-		e.holds(list)
+		e.Holds = limits.Useful(list)
 	}
 	return nil
-}
-
-func (e *engine) holds(controllers []string) {
-	for _, c := range []string{"memory", "cpu", "pids"} {
-		if slices.Contains(controllers, c) {
-			e.Holds = append(e.Holds, c)
-		}
-	}
 }

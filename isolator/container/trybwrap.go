@@ -1,25 +1,17 @@
 package container
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/enr/inner/internal/helper"
 )
 
 // Clean runs a program without anything of this environment.
 func Clean(path string, args ...string) (string, error) {
-	cmd := exec.Command(path, args...)
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
-	cmd.Dir = "/"
-	cmd.WaitDelay = time.Second
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	err := cmd.Run()
-	return out.String(), err
+	out, complaint, err := helper.Ask(10*time.Second, []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, path, args...)
+	return out + complaint, err
 }
 
 // TryBwrap makes a sandbox with bwrap, which is the only test that counts. On an error said

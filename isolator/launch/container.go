@@ -1,12 +1,11 @@
 package launch
 
 import (
-	"context"
 	"fmt"
-	"os/exec"
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
@@ -73,9 +72,5 @@ func (s *session) leaveContainer() {
 	if c == nil || !s.engineKilled && !s.child.status.Signaled() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, c.Path, c.Remove...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = c.Env, "/", time.Second
-	_ = cmd.Run()
+	_, _, _ = helper.Ask(removeWithin, c.Env, c.Path, c.Remove...)
 }

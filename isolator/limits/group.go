@@ -48,23 +48,14 @@ type setting struct {
 
 func (f setting) String() string {
 	if f.of == 1 {
-		return strconv.FormatUint(f.value, 10)
+		return number(f.value)
 	}
 	return fmt.Sprintf("%d %d", f.value, f.of)
 }
 
 // settings are the limits of a group as its files.
-func settings(v Values) (list []setting) {
-	if v.Memory > 0 {
-		list = append(list, setting{"memory.max", v.Memory, 1}, setting{swapFile, 0, 1})
-	}
-	if v.CPU > 0 {
-		list = append(list, setting{"cpu.max", v.CPU * period / 1000, period})
-	}
-	if v.Pids > 0 {
-		list = append(list, setting{"pids.max", v.Pids + Own, 1})
-	}
-	return list
+func settings(v Values) []setting {
+	return each(v, func(k kind, n uint64) []setting { return k.files(n) })
 }
 
 // swapFile is what a kernel that counts no swap does not have: inForce looks whether it swaps.

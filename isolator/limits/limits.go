@@ -93,29 +93,21 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 	var missing []Missing
 	held := func(key, text string, e Engine) { p.Held = append(p.Held, Held{key, text, e}) }
 
-	wanted := controllers(v)
-	engine, holds := h.group(wanted)
-	for _, c := range []struct {
-		key, controller, text string
-		value                 uint64
-		own                   *uint64
-	}{
-		{"memory", "memory", Size(v.Memory), v.Memory, &p.Group.Memory},
-		{"cpu", "cpu", CPU(v.CPU), v.CPU, &p.Group.CPU},
-		{"pids", "pids", strconv.FormatUint(v.Pids, 10), v.Pids, &p.Group.Pids},
-	} {
+	engine, holds := h.group(controllers(v))
+	for _, k := range kinds() {
+		n := *k.of(&v)
 		switch {
-		case c.value == 0:
-		case slices.Contains(holds, c.controller):
-			*c.own = c.value
-			held(c.key, c.text, engine)
-		case c.key == "pids" && h.NprocWhy == "":
-			p.Rlimits.Pids = c.value
-			held(c.key, c.text, Rlimit)
-		case c.key == "pids":
-			missing = append(missing, Missing{c.key, c.text, h.why() + "; " + h.NprocWhy})
+		case n == 0:
+		case slices.Contains(holds, k.key):
+			*k.of(&p.Group) = n
+			held(k.key, k.text(n), engine)
+		case k.key == "pids" && h.NprocWhy == "":
+			p.Rlimits.Pids = n
+			held(k.key, k.text(n), Rlimit)
+		case k.key == "pids":
+			missing = append(missing, Missing{k.key, k.text(n), h.why() + "; " + h.NprocWhy})
 		default:
-			missing = append(missing, Missing{c.key, c.text, h.why()})
+			missing = append(missing, Missing{k.key, k.text(n), h.why()})
 		}
 	}
 	switch used := controllers(p.Group); {
@@ -123,15 +115,10 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 	case engine == Systemd:
 		p.Scope, p.ScopeEnv = h.Systemd.words(p.Group), h.Systemd.env()
 	default:
-		p.Parent = h.Group.Parent
-		for _, c := range used {
-			if slices.Contains(h.Group.Enable, c) {
-				p.Enable = append(p.Enable, c)
-			}
-		}
+		p.Parent, p.Enable = h.Group.Parent, both(used, h.Group.Enable)
 	}
 	if p.Rlimits.Files = v.Files; v.Files > 0 {
-		held("files", strconv.FormatUint(v.Files, 10), Rlimit)
+		held("files", number(v.Files), Rlimit)
 	}
 	if p.Rlimits.FileSize = v.FileSize; v.FileSize > 0 {
 		held("file_size", Size(v.FileSize), Rlimit)
@@ -151,17 +138,63 @@ func (p *Plan) By(engine string) {
 	}
 }
 
-// controllers returns the kernel's names of the controllers that a group needs for these limits.
+// kind is a limit that a control group can hold: its key is also the kernel's name of its controller.
+type kind struct {
+	key   string
+	of    func(*Values) *uint64
+	text  func(uint64) string
+	files func(uint64) []setting // of the group
+	props func(uint64) []string  // of a scope of systemd
+}
+
+func kinds() []kind {
+	return []kind{
+		{
+			"memory", func(v *Values) *uint64 { return &v.Memory }, Size,
+			func(n uint64) []setting { return []setting{{"memory.max", n, 1}, {swapFile, 0, 1}} },
+			func(n uint64) []string { return []string{"-p", "MemoryMax=" + number(n), "-p", "MemorySwapMax=0"} },
+		},
+		{
+			"cpu", func(v *Values) *uint64 { return &v.CPU }, CPU,
+			func(n uint64) []setting { return []setting{{"cpu.max", n * period / 1000, period}} },
+			func(n uint64) []string { return []string{"-p", fmt.Sprintf("CPUQuota=%d.%d%%", n/10, n%10)} },
+		},
+		{
+			"pids", func(v *Values) *uint64 { return &v.Pids }, number,
+			func(n uint64) []setting { return []setting{{"pids.max", n + Own, 1}} },
+			func(n uint64) []string { return []string{"-p", "TasksMax=" + number(n+Own)} },
+		},
+	}
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// each are those of a list that is made for each limit of a group.
+func each[T any](v Values, list func(k kind, n uint64) []T) (out []T) {
+	for _, k := range kinds() {
+		if n := *k.of(&v); n > 0 {
+			out = append(out, list(k, n)...)
+		}
+	}
+	return out
+}
+
+// controllers are those that a group needs for these limits.
 func controllers(v Values) []string {
-	var out []string
-	if v.Memory > 0 {
-		out = append(out, "memory")
-	}
-	if v.CPU > 0 {
-		out = append(out, "cpu")
-	}
-	if v.Pids > 0 {
-		out = append(out, "pids")
+	return each(v, func(k kind, _ uint64) []string { return []string{k.key} })
+}
+
+// Useful are those of a list of controllers that a limit can need.
+func Useful(list []string) []string {
+	return both(controllers(Values{Memory: 1, CPU: 1, Pids: 1}), list)
+}
+
+// both are the controllers that are in two lists.
+func both(a, b []string) (out []string) {
+	for _, c := range a {
+		if slices.Contains(b, c) {
+			out = append(out, c)
+		}
 	}
 	return out
 }
@@ -169,17 +202,7 @@ func controllers(v Values) []string {
 // group returns the engine that can enforce most of the wanted limits, and all the controllers
 // it has. A run has only one group.
 func (h Host) group(wanted []string) (Engine, []string) {
-	count := func(holds []string) int {
-		n := 0
-		for _, c := range wanted {
-			if slices.Contains(holds, c) {
-				n++
-			}
-		}
-		return n
-	}
-	s, c := count(h.Systemd.Holds), count(h.Group.Holds)
-	if s >= c {
+	if len(both(wanted, h.Systemd.Holds)) >= len(both(wanted, h.Group.Holds)) {
 		return Systemd, h.Systemd.Holds
 	}
 	return Cgroup, h.Group.Holds

@@ -49,9 +49,6 @@ type Request struct {
 	Find func(name string) (path, why string)
 }
 
-// wantedControllers returns the controllers that a limit may need.
-func wantedControllers() []string { return []string{"memory", "cpu", "pids"} }
-
 // Probe finds out what the host has. It starts no program and changes nothing.
 func Probe(r Request) Host {
 	mount, own, why := r.unified("self")
@@ -154,8 +151,8 @@ func (r Request) usable(dir string) Parent {
 	// The root of all groups does; it alone has no cgroup.events.
 	_, err := os.Lstat(r.at(filepath.Join(dir, "cgroup.events")))
 	divisible := writable("cgroup.subtree_control") && (os.IsNotExist(err) || r.text(filepath.Join(dir, "cgroup.procs")) == "")
-	for _, c := range wantedControllers() {
-		switch {
+	for _, k := range kinds() {
+		switch c := k.key; {
 		case slices.Contains(on, c):
 			p.Holds = append(p.Holds, c)
 		case divisible && slices.Contains(has, c):
@@ -193,12 +190,7 @@ func (r Request) systemd(mount string) Manager {
 		return Manager{Why: "systemd has no control groups of version 2"}
 	}
 	// systemd accepts a property without its controller, and ignores it.
-	given := strings.Fields(r.text(filepath.Join(mount, group, file)))
-	for _, c := range wantedControllers() {
-		if slices.Contains(given, c) {
-			m.Holds = append(m.Holds, c)
-		}
-	}
+	m.Holds = Useful(strings.Fields(r.text(filepath.Join(mount, group, file))))
 	return m
 }
 
@@ -230,15 +222,7 @@ func (m Manager) words(v Values) []string {
 		words = append(words, "--user")
 	}
 	words = append(words, "--scope", "--quiet", "--collect", "--no-ask-password")
-	if v.Memory > 0 {
-		words = append(words, "-p", "MemoryMax="+strconv.FormatUint(v.Memory, 10), "-p", "MemorySwapMax=0")
-	}
-	if v.CPU > 0 {
-		words = append(words, "-p", fmt.Sprintf("CPUQuota=%d.%d%%", v.CPU/10, v.CPU%10))
-	}
-	if v.Pids > 0 {
-		words = append(words, "-p", "TasksMax="+strconv.FormatUint(v.Pids+Own, 10))
-	}
+	words = append(words, each(v, func(k kind, n uint64) []string { return k.props(n) })...)
 	return append(words, "--", m.Env, "-i")
 }
 

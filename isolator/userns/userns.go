@@ -25,16 +25,16 @@
 package userns
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"iter"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/enr/inner/internal/helper"
 )
 
 // Need is how many subordinate ids a container needs: the ids of a 16-bit
@@ -148,21 +148,11 @@ func write(path string, pid int, extents []Extent) error {
 	for _, e := range extents {
 		args = append(args, strconv.Itoa(e.Box), strconv.Itoa(e.Host), strconv.Itoa(e.Count))
 	}
-	var said bytes.Buffer
-	cmd := exec.Command(path, args...)
-	cmd.Env, cmd.Dir = []string{}, "/"
-	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	timer := time.AfterFunc(helperPatience, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	err := cmd.Wait()
+	out, complaint, err := helper.Ask(helperPatience, nil, path, args...)
 	if err == nil {
 		return nil
 	}
-	if line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n"); line != "" {
+	if line, _, _ := strings.Cut(strings.TrimSpace(out+complaint), "\n"); line != "" {
 		err = errors.New(line)
 	}
 	return fmt.Errorf("%s cannot give the box its ids: %w", path, err)
