@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
+
+	"github.com/tailscale/hujson"
 
 	"github.com/enr/inner/profile/strict"
 )
@@ -43,9 +44,13 @@ func document(name string, data []byte) (doc map[string]any, err error) {
 // every digit.
 func parseJSON(data []byte) (map[string]any, error) {
 	doc := map[string]any{}
-	text := bytes.TrimSpace(withoutComments(data))
-	if len(text) == 0 {
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	if len(data) == 0 {
 		return doc, nil
+	}
+	text, err := hujson.Standardize(data) // without comments and trailing commas
+	if err != nil {
+		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -55,63 +60,12 @@ func parseJSON(data []byte) (map[string]any, error) {
 	if doc == nil {
 		return nil, errors.New("is null")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows its end")
-	}
 	return doc, nil
 }
 
 func formatJSON(doc map[string]any) ([]byte, error) {
 	out, err := json.MarshalIndent(doc, "", "  ")
 	return append(out, '\n'), err
-}
-
-// withoutComments takes // and /* */ comments and trailing commas out of JSON.
-// What is inside strings stays.
-func withoutComments(data []byte) []byte {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	out := make([]byte, 0, len(data))
-	for i := 0; i < len(data); {
-		rest := data[i:]
-		switch {
-		case rest[0] == '"':
-			n := quoted(rest)
-			out = append(out, rest[:n]...)
-			i += n
-		case bytes.HasPrefix(rest, []byte("//")):
-			n := bytes.IndexByte(rest, '\n')
-			if n < 0 {
-				n = len(rest)
-			}
-			i += n
-		case bytes.HasPrefix(rest, []byte("/*")):
-			n := bytes.Index(rest[2:], []byte("*/"))
-			if n < 0 {
-				return append(out, rest...) // and the parser says what is wrong
-			}
-			i += n + 4
-		case rest[0] == '}' || rest[0] == ']':
-			out = append(bytes.TrimSuffix(bytes.TrimRight(out, " \t\r\n"), []byte(",")), rest[0])
-			i++
-		default:
-			out = append(out, rest[0])
-			i++
-		}
-	}
-	return out
-}
-
-// quoted is the length of the string that text begins with.
-func quoted(text []byte) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
 }
 
 // visit calls do for each place that a dotted path leads to, in which * is any key.
