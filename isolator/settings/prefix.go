@@ -34,98 +34,74 @@ func (s *Settings) Prefixes() trust.Prefixes {
 type Asked struct{ Name, Prefix, Why string }
 
 // AllowPrefixed allows, as inner allow would, the profiles of a project below a folder of
-// [trust] prefixes that were never allowed or changed since, says so, and reports whether there are any. What
+// [trust] prefixes that were never allowed or changed since, says so, and reports whether there were any. What
 // may have come from elsewhere, or from a box (see trust.Store.NeedsQuestion), is left to
 // the question, and so is what was denied. Like an answer, the yes is for the bytes that
-// were read, and is noted in the audit log.
-func (s *Settings) AllowPrefixed(pl Place) (news bool, asked []Asked, err error) {
+// were read, and is noted in the audit log. What cannot be read or resolved gets none: whoever uses it says so.
+func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed error) {
+	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" || paths.Below(files.Real(s.InnerHome), pl.Root()) {
+		return false, nil, nil
+	}
 	prefixes, root := s.Prefixes(), pl.Root()
-	prefix := s.prefixOf(pl, prefixes)
+	prefix := prefixes.Under(root)
 	if prefix == "" {
 		return false, nil, nil
 	}
-	var allowed []string
-	defer func() {
-		if news = len(allowed) > 0; news {
-			s.ForgetRecords()
-			s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(allowed, ", "), s.Short(root))
-		}
-	}()
 	cfg := s.ProjectConfig(pl)
-	list, err := pl.Project.ProfileFiles()
-	if err != nil || cfg.Err != nil {
-		return false, nil, nil // whoever uses them says so
-	}
-	rec, err := s.RecordOf(root, pl.Project)
-	if err != nil {
+	list, listErr := pl.Project.ProfileFiles()
+	rec, recErr := s.RecordOf(root, pl.Project)
+	if listErr != nil || cfg.Err != nil || recErr != nil {
 		return false, nil, nil
 	}
+	audit := func(f profile.File) {
+		s.Audit(runlog.Event{Type: runlog.EventAllow, Cwd: root, Path: f.Path, Digest: f.Digest, Reason: "below " + prefix + " (trust.prefixes)"})
+	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
-	l := s.Loader(pl)
+	var names []string
 	for _, file := range list {
-		p, err := l.Load(file, profile.Local)
-		if err != nil || !s.undecided(pl, p) {
+		p, err := s.Loader(pl).Load(file, profile.Local)
+		if err != nil {
 			continue
 		}
-		if why := s.prefixedNeeds(p, cfg.File, prefixes); why != "" {
+		if state := s.Verdict(pl, p).State; state != trust.Untrusted && state != trust.Changed {
+			continue
+		}
+		if why := s.needsQuestion(p, cfg.File, prefixes); why != "" {
 			asked = append(asked, Asked{p.Name, prefix, why})
 			continue
 		}
-		if ok, err := s.allowBy(prefix, pl, p, cfg); err != nil {
-			return false, asked, err
-		} else if ok {
-			allowed = append(allowed, p.Name)
+		grants, err := s.GrantsOf(p, pl)
+		if err != nil {
+			continue
 		}
+		ok := trust.Approval{Profile: p, Grants: grants, Config: cfg.File, Prefix: prefix}
+		if cfg.File != nil {
+			for _, kv := range cfg.Config.Shims {
+				ok.ConfigCommands = append(ok.ConfigCommands, kv.Key)
+			}
+		}
+		if failed = s.Trust().Allow(root, ok); failed != nil {
+			break
+		}
+		audit(p.Files[0])
+		names = append(names, p.Name)
 	}
-	if len(allowed) > 0 && newConfig {
-		s.auditPrefix(prefix, root, *cfg.File)
+	if len(names) > 0 {
+		s.ForgetRecords()
+		if newConfig {
+			audit(*cfg.File)
+		}
+		s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(names, ", "), s.Short(root))
 	}
-	return false, asked, nil
+	return len(names) > 0, asked, failed
 }
 
-// prefixOf is the folder of [trust] prefixes that a project lies below, or "".
-func (s *Settings) prefixOf(pl Place, prefixes trust.Prefixes) string {
-	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" || paths.Below(files.Real(s.InnerHome), pl.Root()) {
-		return ""
-	}
-	return prefixes.Under(pl.Root())
-}
-
-// undecided reports whether a profile was never allowed, or changed since.
-func (s *Settings) undecided(pl Place, p *profile.Profile) bool {
-	state := s.Verdict(pl, p).State
-	return state == trust.Untrusted || state == trust.Changed
-}
-
-func (s *Settings) auditPrefix(prefix, root string, f profile.File) {
-	s.Audit(runlog.Event{Type: runlog.EventAllow, Cwd: root, Path: f.Path, Digest: f.Digest, Reason: "below " + prefix + " (trust.prefixes)"})
-}
-
-// prefixedNeeds says why one of the files of a profile is asked about, or "".
-func (s *Settings) prefixedNeeds(p *profile.Profile, config *profile.File, prefixes trust.Prefixes) string {
+// needsQuestion says why one of the files of a profile is asked about, or "".
+func (s *Settings) needsQuestion(p *profile.Profile, config *profile.File, prefixes trust.Prefixes) string {
 	for _, f := range s.Trust().Bound(p, config) {
 		if why := s.Trust().NeedsQuestion(f.Path, prefixes); why != "" {
 			return why
 		}
 	}
 	return ""
-}
-
-// allowBy records the yes that a prefix is. A profile that cannot be resolved gets none.
-func (s *Settings) allowBy(prefix string, pl Place, p *profile.Profile, cfg ConfigRead) (bool, error) {
-	grants, err := s.GrantsOf(p, pl)
-	if err != nil {
-		return false, nil // whoever uses it says so
-	}
-	ok := trust.Approval{Profile: p, Grants: grants, Config: cfg.File, Prefix: prefix}
-	if cfg.File != nil {
-		for _, kv := range cfg.Config.Shims {
-			ok.ConfigCommands = append(ok.ConfigCommands, kv.Key)
-		}
-	}
-	if err := s.Trust().Allow(pl.Root(), ok); err != nil {
-		return false, err
-	}
-	s.auditPrefix(prefix, pl.Root(), p.Files[0])
-	return true, nil
 }
