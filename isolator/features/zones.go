@@ -6,8 +6,8 @@ package features
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -72,23 +73,21 @@ func makeBelow(homes []string, path string) error {
 		if !ok || rest == "" {
 			continue
 		}
-		dir, err := unix.Open(home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		for name := range strings.SplitSeq(rest, "/") {
-			if err != nil {
+		root, err := os.Open(home)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		for i, c := range rest + "/" {
+			if c != '/' {
+				continue
+			}
+			err := copytree.In(int(root.Fd()), rest[:i], func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) })
+			if err != nil && !errors.Is(err, unix.EEXIST) {
 				return err
 			}
-			if err = unix.Mkdirat(dir, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
-				_ = unix.Close(dir)
-				return err
-			}
-			next, openErr := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			_ = unix.Close(dir)
-			dir, err = next, openErr
 		}
-		if err == nil {
-			_ = unix.Close(dir)
-		}
-		return err
+		return nil
 	}
 	return errors.New("it is not below your home folder")
 }
