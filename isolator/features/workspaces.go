@@ -68,16 +68,7 @@ func notForBox(rc profile.RunConfig, innerHome string) error {
 	if paths.Below(files.Real(innerHome), root) {
 		return nil
 	}
-	var writable []string
-	if rc.WorkdirMode == profile.RW && !rc.WorkspaceWorkdir {
-		writable = append(writable, rc.Workdir)
-	}
-	for _, m := range rc.Mounts {
-		if m.Mode == profile.RW {
-			writable = append(writable, m.Source)
-		}
-	}
-	for _, w := range writable {
+	for _, w := range rc.WritableRoots() {
 		if paths.Below(files.Real(w), root) {
 			return &fault.Refusal{
 				Code: 125, Msg: fmt.Sprintf("profile %q: workspaces_path %q lies in %q, which the box can write", rc.Name, rc.WorkspacesDir, w),

@@ -222,15 +222,6 @@ func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
 			return nil, err
 		}
 	}
-	for _, file := range f.Files {
-		src := f.file(o, file)
-		switch err := copyFile(src, filepath.Join(dst, file.Name), o.Workdir, file); {
-		case errors.Is(err, files.ErrNotRegular):
-			skipped = append(skipped, src)
-		case err != nil:
-			return skipped, err
-		}
-	}
 	for _, t := range f.Trees {
 		s, err := copyTree(filepath.Join(f.Source(o), t), filepath.Join(dst, t))
 		skipped = append(skipped, s...)
@@ -238,11 +229,23 @@ func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
 			return skipped, err
 		}
 	}
-	if f.Scripts != nil {
-		s, err := f.Scripts.bring(o, f.Source(o), f.Place(o.Home), dst)
-		return append(skipped, s...), err
+	scripts := scripts{o: o, source: f.Source(o), place: f.Place(o.Home), dst: dst} // after the trees, which have some of them
+	for _, file := range f.Files {
+		src := f.file(o, file)
+		err := copyFile(src, filepath.Join(dst, file.Name), file, func(doc map[string]any) {
+			file.apply(doc, o.Workdir)
+			if f.Scripts != nil && f.Scripts.File == file.Name {
+				f.Scripts.keep(doc, &scripts)
+			}
+		})
+		switch {
+		case errors.Is(err, files.ErrNotRegular):
+			skipped = append(skipped, src)
+		case err != nil:
+			return skipped, err
+		}
 	}
-	return skipped, nil
+	return append(skipped, scripts.leftOut...), nil
 }
 
 // file is where a file of the folder is on this host.
@@ -253,7 +256,7 @@ func (f Folder) file(o Origin, file File) string {
 	return filepath.Join(f.Source(o), file.Name)
 }
 
-func copyFile(src, dst, workdir string, file File) error {
+func copyFile(src, dst string, file File, edit func(doc map[string]any)) error {
 	data, err := files.Read(src, files.NoLinks, maxFile)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -263,11 +266,8 @@ func copyFile(src, dst, workdir string, file File) error {
 		return err
 	}
 	if file.Any() {
-		if data, err = rewrite(src, data, func(doc map[string]any) { file.apply(doc, workdir) }); err != nil {
+		if data, err = rewrite(src, data, edit); err != nil || data == nil {
 			return err
-		}
-		if data == nil {
-			return nil
 		}
 	}
 	mode := fs.FileMode(0o600)

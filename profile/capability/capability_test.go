@@ -267,7 +267,7 @@ func TestLinksAndDevicesStayBehind(t *testing.T) {
 	must(t, syscall.Mkfifo(filepath.Join(h, ".claude.json"), 0o600))
 	skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w"}, dst)
 	must(t, err)
-	want := []string{".claude/settings.json", ".claude.json", ".claude/skills/fifo", ".claude/skills/one/link"}
+	want := []string{".claude/skills/fifo", ".claude/skills/one/link", ".claude/settings.json", ".claude.json"}
 	for i := range want {
 		want[i] = filepath.Join(h, want[i])
 	}

@@ -5,7 +5,6 @@ package capability
 // whose script the box would not have is left out, so that it fails nowhere.
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 // Commands says where a settings file names commands.
 type Commands struct {
-	File   string   // in the folder, JSON
+	File   string   // in the folder, JSON, that has an Edit
 	Texts  []string // keys whose value is a command
 	Tables []string // keys of a table with a command, or of events with lists of them
 }
@@ -27,28 +26,15 @@ const maxScript = 1 << 20
 // scripts brings the scripts of one folder.
 type scripts struct {
 	o       Origin
-	source  string // the agent's folder on the host
-	place   string // and in the box
-	dst     string // its clone
-	leftOut []string
+	source  string   // the agent's folder on the host
+	place   string   // and in the box
+	dst     string   // its clone
+	leftOut []string // scripts that are unavailable
 }
 
-// bring copies the scripts into the clone dst, read-only, and leaves the entries out whose
-// script is unavailable. Those are returned, in words.
-func (c *Commands) bring(o Origin, source, place, dst string) (leftOut []string, err error) {
-	path := filepath.Join(dst, c.File)
-	data, err := files.Read(path, files.NoLinks, maxFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	doc, err := parseJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	s := scripts{o: o, source: source, place: place, dst: dst}
+// keep copies the scripts that the settings name into the clone, read-only, and leaves the entries out whose
+// script is unavailable.
+func (c *Commands) keep(doc map[string]any, s *scripts) {
 	for _, key := range c.Texts {
 		if text, ok := doc[key].(string); ok && !s.has(text) {
 			delete(doc, key)
@@ -63,13 +49,6 @@ func (c *Commands) bring(o Origin, source, place, dst string) (leftOut []string,
 			}
 		}
 	}
-	if data, err = formatJSON(doc); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(path); err != nil {
-		return nil, err
-	}
-	return s.leftOut, writeFile(path, data, 0o600)
 }
 
 // kept returns a value without the commands that are unavailable, nil when nothing is left of it.
