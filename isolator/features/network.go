@@ -5,12 +5,15 @@ package features
 // accepts in the box (launch.Network), so nothing is left when either ends.
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/enr/inner/isolator/launch"
@@ -28,7 +31,7 @@ const maxTold = 20
 // network finds out what the box may reach, gives it its proxy and its ports, and tells the programs
 // in it what those outside are set to.
 func network() Feature {
-	n := new(networkOf)
+	n := &networkOf{told: map[netproxy.Target]int64{}}
 	return Feature{
 		Name: "network", Keys: []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.publish", "sandbox.host_ports"},
 		Learn: learnReach,
@@ -47,18 +50,7 @@ func network() Feature {
 				o.Ask = n.asker
 			}
 		},
-		Between: func(_ *Run, o *Outcome) error {
-			if n.run != nil {
-				n.since(o)
-			}
-			return nil
-		},
-		Finish: func(run *Run, o *Outcome) error {
-			if n.run != nil {
-				n.tell(o)
-			}
-			return nil
-		},
+		Between: n.since, Finish: n.tell,
 	}
 }
 
@@ -66,8 +58,10 @@ func network() Feature {
 type networkOf struct {
 	run   *Run
 	proxy *netproxy.Proxy // for hosts by name, and for ports of either kind
-	ports *ports
-	asker *launch.Asker // nil when nobody is asked
+	asker *launch.Asker   // nil when nobody is asked
+
+	opened []net.Listener                                                  // for Spec.Publish, in its order
+	dial   atomic.Pointer[func(context.Context, uint16) (net.Conn, error)] // into the box
 
 	direct *launch.Refusals // connections that no proxy saw, or nil
 
@@ -78,6 +72,7 @@ type networkOf struct {
 	count     int                // of all refusals that the proxy told of
 	granted   []granted          // by the person, during the run
 	questions int
+	silent    []uint16 // ports of this computer at which nothing listened
 	text      []byte   // of the profile's file, as we last knew it
 	changed   bool     // it is another one now
 	notes     []string // what is said about that at the end
@@ -91,7 +86,7 @@ type granted struct {
 
 // make makes the proxy and opens the ports of this computer. Nothing of
 // the box is there yet.
-func (n *networkOf) make(run *Run) (err error) {
+func (n *networkOf) make(run *Run) error {
 	rc := run.Spec
 	if !run.Mode.Made() || rc.Network == profile.NetFull || !rc.Network.ByName() && len(rc.Publish)+len(rc.HostPorts) == 0 {
 		return nil
@@ -113,8 +108,7 @@ func (n *networkOf) make(run *Run) (err error) {
 		n.direct.Close()
 		n.proxy.Close()
 	})
-	n.ports, err = openPorts(run)
-	return err
+	return n.openPorts()
 }
 
 // connect takes the network of the box, before the program starts.
@@ -126,13 +120,13 @@ func (n *networkOf) connect(box launch.Network) error {
 				if l.HostPort == 0 {
 					_ = n.proxy.Serve(listener)
 				} else {
-					_ = n.proxy.Forward(listener, n.ports.host(l.HostPort))
+					_ = n.proxy.Forward(listener, n.toHost(l.HostPort))
 				}
 			}()
 		}
 	}
 	if box.Dial != nil {
-		n.ports.publish(n.proxy, n.run.Plan.Publish, box.Dial)
+		n.publish(box.Dial)
 	}
 	return nil
 }
@@ -216,9 +210,9 @@ func EntryOf(t netproxy.Target) string {
 }
 
 // since says which hosts were refused since the last call has ended.
-func (n *networkOf) since(o *Outcome) {
-	if n.told == nil {
-		n.told = map[netproxy.Target]int64{}
+func (n *networkOf) since(_ *Run, o *Outcome) error {
+	if n.run == nil {
+		return nil
 	}
 	for _, h := range n.proxy.Report() {
 		to := netproxy.Target{Host: h.Host, Port: h.Port}
@@ -228,6 +222,7 @@ func (n *networkOf) since(o *Outcome) {
 		}
 		n.note(o, runlog.Host{Host: h.Host, Port: h.Port, Refused: more, Reason: h.Reason})
 	}
+	return nil
 }
 
 // note puts what became of a host into the record, and into the audit log when it was refused.
@@ -262,10 +257,9 @@ func (n *networkOf) ownLoopback(o *Outcome, counts map[netproxy.Target]int64) {
 
 // tell says at the end what was held back, and puts what the box asked
 // for into the record and the audit log.
-func (n *networkOf) tell(o *Outcome) {
-	run := n.run
-	for _, r := range n.ports.failures() {
-		run.Warn("%s", r)
+func (n *networkOf) tell(run *Run, o *Outcome) error {
+	if n.run == nil {
+		return nil
 	}
 	counts := map[netproxy.Target]int64{}
 	n.ownLoopback(o, counts)
@@ -278,6 +272,9 @@ func (n *networkOf) tell(o *Outcome) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for _, port := range n.silent {
+		run.Warn("nothing listens on port %d of this computer (sandbox.host_ports)", port)
+	}
 	for _, t := range n.granted {
 		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostAllowed, Run: run.ID(), Profile: run.Spec.Name, Host: t.String(), Count: 1, At: t.at})
 	}
@@ -299,4 +296,5 @@ func (n *networkOf) tell(o *Outcome) {
 		run.Say("refused: %d more hosts", more)
 		run.Hint("inner log show %s", run.ID())
 	}
+	return nil
 }

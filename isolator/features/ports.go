@@ -10,29 +10,18 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 )
 
-// ports are the ports of one run.
-type ports struct {
-	opened []net.Listener // for Spec.Publish, in its order
-
-	mu     sync.Mutex
-	dial   func(context.Context, uint16) (net.Conn, error) // into the box
-	failed []string                                        // one line for each port
-}
-
 // openPorts listens on what the profile publishes. Where another program has a port, the box gets a
 // free one, and the person is told which.
-func openPorts(run *Run) (*ports, error) {
-	p := new(ports)
+func (n *networkOf) openPorts() error {
+	run := n.run
 	run.Undo(func() {
-		for _, l := range p.opened {
+		for _, l := range n.opened {
 			l.Close()
 		}
 	})
@@ -48,16 +37,16 @@ func openPorts(run *Run) (*ports, error) {
 			}
 		}
 		if err != nil {
-			return p, fault.Refuse(125, fmt.Sprintf(`publish = ["%d:%d"] takes another port of this computer`, port.Host%1000+8000, port.Box),
+			return fault.Refuse(125, fmt.Sprintf(`publish = ["%d:%d"] takes another port of this computer`, port.Host%1000+8000, port.Box),
 				"profile %q publishes port %d (%s:%d), which is unavailable: %v", run.Spec.Name, port.Host, filepath.Base(port.File), port.Line, err)
 		}
-		p.opened = append(p.opened, l)
+		n.opened = append(n.opened, l)
 	}
-	return p, nil
+	return nil
 }
 
-// host returns what connects to a port of this computer's loopback.
-func (p *ports) host(port uint16) func(context.Context) (net.Conn, error) {
+// toHost returns what connects to a port of this computer's loopback.
+func (n *networkOf) toHost(port uint16) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp4", fmt.Sprintf("127.0.0.1:%d", port))
@@ -65,46 +54,27 @@ func (p *ports) host(port uint16) func(context.Context) (net.Conn, error) {
 			if c, err := d.DialContext(ctx, "tcp6", fmt.Sprintf("[::1]:%d", port)); err == nil {
 				return c, nil
 			}
-			p.fail(fmt.Sprintf("nothing listens on port %d of this computer (sandbox.host_ports)", port))
+			n.mu.Lock()
+			if !slices.Contains(n.silent, port) {
+				n.silent = append(n.silent, port)
+			}
+			n.mu.Unlock()
 		}
 		return c, err
 	}
 }
 
-// publish has a proxy accept what was opened. A second box of the same run takes over.
-func (p *ports) publish(by *netproxy.Proxy, list []plan.Publish, dial func(context.Context, uint16) (net.Conn, error)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	served := p.dial != nil
-	p.dial = dial
-	for i, l := range p.opened {
-		if served {
-			break
-		}
+// publish has the proxy accept what was opened. A second box of the same run takes over.
+func (n *networkOf) publish(dial func(context.Context, uint16) (net.Conn, error)) {
+	if n.dial.Swap(&dial) != nil {
+		return // they are accepted
+	}
+	for i, l := range n.opened {
+		port := n.run.Spec.Publish[i].Box
 		go func() { // it ends with the listener
-			_ = by.Forward(l, func(ctx context.Context) (net.Conn, error) {
-				p.mu.Lock()
-				dial := p.dial
-				p.mu.Unlock()
-				return dial(ctx, list[i].Port)
-			})
+			_ = n.proxy.Forward(l, func(ctx context.Context) (net.Conn, error) { return (*n.dial.Load())(ctx, port) })
 		}()
 	}
-}
-
-func (p *ports) fail(line string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !slices.Contains(p.failed, line) {
-		p.failed = append(p.failed, line)
-	}
-}
-
-// failures are what could not be forwarded, one line for each port.
-func (p *ports) failures() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.failed)
 }
 
 // PortLines tells what listens for the box, and for what reason; a pasted command
