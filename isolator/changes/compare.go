@@ -53,26 +53,23 @@ func (c Change) Name() string {
 	return c.Path
 }
 
-// Count says how many changes there are of each kind.
-type Count struct {
-	Added    int `json:"added"`
-	Modified int `json:"modified"`
-	Deleted  int `json:"deleted"`
-	Mode     int `json:"mode"`
-	Git      int `json:"git"` // git's own records, which count nowhere else
-}
+// Count says how many changes there are of each kind, by its name; those of git's own records count as
+// "git", and nowhere else.
+type Count map[Kind]int
 
-// Any reports whether anything changed.
-func (c Count) Any() bool { return c != Count{} }
+// countOf is the order in which kinds are said, and how.
+var countOf = []struct {
+	Kind
+	what string
+}{{Added, "added"}, {Modified, "modified"}, {Deleted, "deleted"}, {Mode, "with other permissions"}, {gitRecords, "of git's own records"}}
+
+const gitRecords Kind = "git"
 
 func (c Count) String() string {
 	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{c.Added, "added"}, {c.Modified, "modified"}, {c.Deleted, "deleted"}, {c.Mode, "with other permissions"}, {c.Git, "of git's own records"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+	for _, k := range countOf {
+		if n := c[k.Kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k.what))
 		}
 	}
 	if len(parts) == 0 {
@@ -83,21 +80,18 @@ func (c Count) String() string {
 
 // CountOf counts the changes of each kind.
 func CountOf(list []Change) Count {
-	var n Count
+	n := Count{}
+	for _, k := range countOf {
+		n[k.Kind] = 0
+	}
 	for _, c := range list {
-		if c.GitRecord() {
-			n.Git++
-			continue
-		}
-		switch c.Kind {
-		case Added:
-			n.Added++
-		case Deleted:
-			n.Deleted++
-		case Mode:
-			n.Mode++
+		switch {
+		case c.GitRecord():
+			n[gitRecords]++
+		case c.Kind == Type:
+			n[Modified]++
 		default:
-			n.Modified++
+			n[c.Kind]++
 		}
 	}
 	return n

@@ -20,26 +20,22 @@ import (
 // ignored: a file system may do the same.
 type Guard struct {
 	homes   []string
-	startup []string // start-up files of the homes, by both names
+	startup []string // start-up files of the homes
 	getenv  func(string) string
 	global  []gitconfig.Entry          // settings of git that hold in every repository
 	named   map[string][]host.GitPlace // what the repository of a folder names, by its top
 	led     map[string][]string        // where links of the home lead in a folder that was copied
-	git     map[string]bool            // folders, and whether they are git directories
 }
 
 // NewGuard makes a guard for a user with these homes.
 func NewGuard(homes []string, getenv func(string) string) *Guard {
-	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
+	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}}
 	g.global = gitconfig.Environment(getenv).Load()
-	startup := sensitive.Programs(getenv("PATH"), homes, []string{getenv("PWD")})
+	g.startup = sensitive.Programs(getenv("PATH"), homes, []string{getenv("PWD")})
 	for _, home := range homes {
 		for _, name := range sensitive.Startup() {
-			startup = append(startup, filepath.Join(home, name))
+			g.startup = append(g.startup, filepath.Join(home, name))
 		}
-	}
-	for _, p := range startup {
-		g.startup = append(g.startup, p, filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))
 	}
 	return g
 }
@@ -55,14 +51,11 @@ func (g *Guard) Protects(c Change) bool {
 			return true
 		}
 	}
-	if g.isReached(c) || slices.ContainsFunc(g.startup, func(p string) bool { return touches(c.Full(), p, c) }) {
-		return true
-	}
-	return g.isNamed(c)
+	return g.isReached(c) || g.isNamed(c)
 }
 
-// isReached reports whether links lead to what a change is to, from start-up files or from what
-// settings of git name everywhere.
+// isReached reports whether start-up files, or what settings of git name everywhere, are what a change is
+// to, or lead there.
 func (g *Guard) isReached(c Change) bool {
 	led, known := g.led[c.Root]
 	if !known {
@@ -123,13 +116,8 @@ func (c Change) Repository() (top, copied string) {
 // isGit reports whether a folder is a bare repository (setup.c, is_git_directory), in the
 // original or in the copy.
 func (g *Guard) isGit(c Change, dir string) bool {
-	if is, known := g.git[dir]; known {
-		return is
-	}
 	has := func(name string) bool { return g.exists(c, dir+"/"+name) }
-	is := has("HEAD") && (has("objects") && has("refs") || has("commondir"))
-	g.git[dir] = is
-	return is
+	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
 // exists reports whether there is anything at a path of the original, or at that place

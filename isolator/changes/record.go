@@ -54,7 +54,7 @@ type Record struct {
 	Begun   time.Time  `json:"begun"`
 	Ended   *time.Time `json:"ended,omitempty"`
 	Copies  []Copy     `json:"copies"`
-	Count   *Count     `json:"count,omitempty"` // when the run ended
+	Count   Count      `json:"count,omitempty"` // when the run ended
 	Applied []string   `json:"applied,omitempty"`
 }
 
@@ -251,7 +251,7 @@ func (k *Kept) Finish() ([]Change, error) {
 		return nil, err
 	}
 	count, now := CountOf(list), time.Now()
-	k.Record.Ended, k.Record.Count = &now, &count
+	k.Record.Ended, k.Record.Count = &now, count
 	return list, k.Record.Write(k.Dir)
 }
 

@@ -50,46 +50,33 @@ func second(id string) string { return id[:min(len(id), len("20060102-150405"))]
 // Running reports whether the run still writes its copies.
 func Running(k *changes.Kept) bool { return k.Record.Ended == nil && owned.Alive(k.Dir) }
 
-// At returns those of the changes that are at or below the paths. Each path must name one;
-// missing is the first that does not.
+// At returns those of the changes that are at or below the paths, in a folder that was copied, else as
+// seen from here. Each path must name one; missing is the first that does not.
 func At(k *changes.Kept, all []changes.Change, named []string) (out []changes.Change, missing string) {
 	var roots []string
 	for _, c := range k.Record.Copies {
 		roots = append(roots, c.Root())
 	}
 	if cwd, err := os.Getwd(); err == nil {
-		roots = append(roots, cwd) // as printed, else as seen from here
+		roots = append(roots, cwd)
 	}
 	for _, p := range named {
-		found := below(all, roots, filepath.Clean(p))
-		if len(found) == 0 {
+		from := roots
+		if filepath.IsAbs(p) {
+			from = []string{""}
+		}
+		at := func(root string) func(changes.Change) bool {
+			return func(c changes.Change) bool { return paths.Below(filepath.Join(root, p), c.Full()) }
+		}
+		i := slices.IndexFunc(from, func(root string) bool { return slices.ContainsFunc(all, at(root)) })
+		if i < 0 {
 			return nil, p
 		}
-		for _, c := range found {
-			if !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
+		for _, c := range all {
+			if at(from[i])(c) && !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
 				out = append(out, c)
 			}
 		}
 	}
 	return out, ""
-}
-
-// below returns the changes at and below a path, from the first of the roots where there are
-// some.
-func below(all []changes.Change, roots []string, path string) (found []changes.Change) {
-	for _, root := range roots {
-		full := path
-		if !filepath.IsAbs(full) {
-			full = filepath.Join(root, full)
-		}
-		for _, c := range all {
-			if paths.Below(full, c.Full()) {
-				found = append(found, c)
-			}
-		}
-		if len(found) > 0 {
-			break
-		}
-	}
-	return found
 }

@@ -127,17 +127,9 @@ func (f *Folder) File(id, name string) (*os.File, error) {
 
 // isRun reports whether name is that of a run's folder: the run's id.
 func isRun(name string) bool {
-	const form = "00000000-000000-aaaaaa"
-	if len(name) != len(form) {
-		return false
-	}
-	for i, c := range []byte(name) {
-		digit := '0' <= c && c <= '9'
-		if form[i] == '-' && c != '-' || form[i] == '0' && !digit || form[i] == 'a' && !digit && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	const two, hex = "[0-9][0-9]", "[0-9a-f][0-9a-f]"
+	ok, _ := filepath.Match(two+two+two+two+"-"+two+two+two+"-"+hex+hex+hex, name)
+	return ok
 }
 
 // IDTime is the time in the id of a run.
