@@ -3,114 +3,110 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
+	"reflect"
 )
 
-// Codec writes the fields of a value, or reads them: one list of them serves both, and so both
-// have the same order. A number takes eight bytes, with the least first; text and lists come
-// after their length. What is read shares one copy of the input.
-type Codec struct {
-	written []byte
-	rest    string // what is left to read
-	reading bool
-	bad     bool // it is malformed; everything read since is empty
+// Encode returns what v points to: its fields in their order. A number and a truth take eight bytes, with the
+// least first; text and lists come after their length, and what may be missing after whether it is there.
+func Encode(v any) []byte { return encode(make([]byte, 0, 8<<10), reflect.ValueOf(v).Elem()) }
+
+func encode(b []byte, v reflect.Value) []byte {
+	var n uint64
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			b = encode(b, v.Field(i))
+		}
+		return b
+	case reflect.Slice, reflect.Array:
+		b = binary.LittleEndian.AppendUint64(b, uint64(v.Len()))
+		for i := range v.Len() {
+			b = encode(b, v.Index(i))
+		}
+		return b
+	case reflect.String:
+		return append(binary.LittleEndian.AppendUint64(b, uint64(v.Len())), v.String()...)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return encode(binary.LittleEndian.AppendUint64(b, 1), v.Elem())
+		}
+	case reflect.Bool:
+		if v.Bool() {
+			n = 1
+		}
+	case reflect.Int:
+		n = uint64(v.Int())
+	default:
+		n = v.Uint()
+	}
+	return binary.LittleEndian.AppendUint64(b, n)
 }
 
-// Encode returns what Decode reads. size is about how long that is.
-func Encode(size int, fields func(*Codec)) []byte {
-	c := Codec{written: make([]byte, 0, size)}
-	fields(&c)
-	return c.written
-}
-
-// Decode reads what Encode returned, and nothing else.
-func Decode(b []byte, fields func(*Codec)) error {
-	c := Codec{rest: string(b), reading: true}
-	fields(&c)
-	if c.bad || c.rest != "" {
+// Decode reads what Encode returned into what v points to, and nothing else.
+func Decode(b []byte, v any) error {
+	d := decoder{rest: string(b)} // all text shares that copy
+	d.value(reflect.ValueOf(v).Elem())
+	if d.bad || d.rest != "" {
 		return errors.New("malformed")
 	}
 	return nil
 }
 
-// take reads n bytes.
-func (c *Codec) take(n uint64) string {
-	if n > uint64(len(c.rest)) {
-		c.bad, c.rest = true, ""
+// decoder holds what is left to read. Of a malformed input everything that follows is empty.
+type decoder struct {
+	rest string
+	bad  bool
+}
+
+func (d *decoder) take(n uint64) string {
+	if n > uint64(len(d.rest)) {
+		d.bad, d.rest = true, ""
 		return ""
 	}
-	v := c.rest[:n]
-	c.rest = c.rest[n:]
+	v := d.rest[:n]
+	d.rest = d.rest[n:]
 	return v
 }
 
-// Number is one number.
-func Number[T ~int | ~uint8 | ~uint16 | ~uint32 | ~uint64](c *Codec, v *T) {
-	if !c.reading {
-		c.written = binary.LittleEndian.AppendUint64(c.written, uint64(*v))
-		return
+func (d *decoder) number() (n uint64) {
+	for i, b := range []byte(d.take(8)) {
+		n |= uint64(b) << (8 * i)
 	}
-	*v = 0
-	for i, b := range []byte(c.take(8)) {
-		*v |= T(uint64(b) << (8 * i))
-	}
+	return n
 }
 
-// Bools are truths.
-func (c *Codec) Bools(list ...*bool) {
-	for _, v := range list {
-		var n uint8
-		if *v {
-			n = 1
+func (d *decoder) value(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			d.value(v.Field(i))
 		}
-		Number(c, &n)
-		*v = n != 0
-	}
-}
-
-// Texts are pieces of text, or of bytes.
-func (c *Codec) Texts(list ...*string) {
-	for _, v := range list {
-		n := len(*v)
-		Number(c, &n)
-		if c.reading {
-			*v = c.take(uint64(n))
-		} else {
-			c.written = append(c.written, *v...)
+	case reflect.Slice, reflect.Array:
+		n := d.number()
+		if n > uint64(len(d.rest)) || v.Kind() == reflect.Array && int(n) != v.Len() {
+			d.bad, d.rest = true, ""
+			return
 		}
-	}
-}
-
-// List is a list, each element by its fields. A malformed one ends where its input does.
-func List[T any](c *Codec, list *[]T, fields func(*Codec, *T)) {
-	n := len(*list)
-	Number(c, &n)
-	if c.reading {
-		*list = nil
-		for ; n > 0 && !c.bad; n-- {
-			*list = append(*list, *new(T))
-			fields(c, &(*list)[len(*list)-1])
+		if v.Kind() == reflect.Slice {
+			if v.SetZero(); n > 0 {
+				v.Set(reflect.MakeSlice(v.Type(), int(n), int(n)))
+			}
 		}
-		return
+		for i := range int(n) {
+			d.value(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString(d.take(d.number()))
+	case reflect.Pointer:
+		if v.SetZero(); d.number() != 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			d.value(v.Elem())
+		}
+	case reflect.Bool:
+		v.SetBool(d.number() != 0)
+	case reflect.Int:
+		v.SetInt(int64(d.number()))
+	default:
+		v.SetUint(d.number())
 	}
-	for i := range *list {
-		fields(c, &(*list)[i])
-	}
-}
-
-// Strings is a list of texts.
-func (c *Codec) Strings(list *[]string) {
-	List(c, list, func(c *Codec, s *string) { c.Texts(s) })
-}
-
-// Optional is a value that may be missing.
-func Optional[T any](c *Codec, v **T, fields func(*T, *Codec)) {
-	there := *v != nil
-	c.Bools(&there)
-	if !there {
-		return
-	}
-	if c.reading {
-		*v = new(T)
-	}
-	fields(*v, c)
 }

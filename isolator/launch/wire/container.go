@@ -24,15 +24,3 @@ type ContainerMount struct {
 	Write bool   `json:"write"` // the program can write there
 	Tmpfs bool   `json:"tmpfs"`
 }
-
-func (k *Container) fields(c *Codec) {
-	filter := string(k.Filter)
-	c.Texts(&k.Engine, &filter)
-	k.Filter = []byte(filter)
-	List(c, &k.Mounts, func(c *Codec, m *ContainerMount) {
-		c.Texts(&m.Path)
-		c.Bools(&m.Write, &m.Tmpfs)
-	})
-	Number(c, &k.UID)
-	c.Bools(&k.NoNet)
-}

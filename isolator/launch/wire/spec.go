@@ -17,22 +17,6 @@ type Box struct {
 	Container *Container // nil in a box of bwrap's
 }
 
-func (b *Box) fields(c *Codec) {
-	List(c, &b.Shown, func(c *Codec, sh *Shown) {
-		c.Texts(&sh.Path)
-		Number(c, &sh.Dev)
-		Number(c, &sh.Ino)
-	})
-	List(c, &b.Listen, Number[uint16])
-	Optional(c, &b.Landlock, (*Landlock).fields)
-	for _, v := range []*uint64{&b.Rlimits.Files, &b.Rlimits.FileSize, &b.Rlimits.Pids} {
-		Number(c, v)
-	}
-	c.Bools(&b.Observe)
-	b.Terminals.fields(c)
-	Optional(c, &b.Container, (*Container).fields)
-}
-
 // Job is a program that runs in a box.
 type Job struct {
 	Program, Dir string
@@ -51,39 +35,11 @@ const (
 	FromPty      = 1 // the first terminal of the box; 2 is the second
 )
 
-func (j *Job) fields(c *Codec) {
-	c.Texts(&j.Program, &j.Dir, &j.DirElse)
-	c.Strings(&j.Argv)
-	c.Strings(&j.Env)
-	Number(c, &j.Ignored)
-	for i := range j.Stdio {
-		Number(c, &j.Stdio[i])
-	}
-	c.Bools(&j.Waits, &j.Alone, &j.Trial)
-}
-
 // Terminals are those that a box has for its first job: one for each terminal among the person's standard streams.
 type Terminals struct {
 	Sizes   []unix.Winsize
 	Control bool         // the first is its controlling one, with job control; what is none cannot be read
 	Modes   unix.Termios // of that one; zero leaves the kernel's
-}
-
-func (t *Terminals) fields(c *Codec) {
-	List(c, &t.Sizes, func(c *Codec, w *unix.Winsize) {
-		for _, v := range []*uint16{&w.Row, &w.Col, &w.Xpixel, &w.Ypixel} {
-			Number(c, v)
-		}
-	})
-	c.Bools(&t.Control)
-	m := &t.Modes
-	for _, v := range []*uint32{&m.Iflag, &m.Oflag, &m.Cflag, &m.Lflag, &m.Ispeed, &m.Ospeed} {
-		Number(c, v)
-	}
-	Number(c, &m.Line)
-	for i := range m.Cc {
-		Number(c, &m.Cc[i])
-	}
 }
 
 // Landlock is what the program may not do, on top of everything else.
@@ -92,11 +48,6 @@ type Landlock struct {
 	Abstract bool     `json:"abstract"` // connect to abstract sockets outside of the box
 	Writes   bool     `json:"writes"`   // open anything for writing but below Writable
 	Writable []string `json:"writable"` // box paths
-}
-
-func (l *Landlock) fields(c *Codec) {
-	c.Bools(&l.Signals, &l.Abstract, &l.Writes)
-	c.Strings(&l.Writable)
 }
 
 // Shown is a mount that must be there at a box path.

@@ -197,15 +197,15 @@ func Pair() (ours, theirs int, err error) {
 }
 
 // Seal returns a file in memory that holds a Box or a Job, and Unseal reads it.
-func Seal(v interface{ fields(*Codec) }) (fd int, err error) { return Memfd(Encode(8<<10, v.fields)) }
+func Seal(v any) (fd int, err error) { return Memfd(Encode(v)) }
 
 // Unseal leaves the descriptor open.
-func Unseal(fd int, v interface{ fields(*Codec) }) error {
+func Unseal(fd int, v any) error {
 	data, err := Content(fd)
 	if err != nil {
 		return err
 	}
-	return Decode(data, v.fields)
+	return Decode(data, v)
 }
 
 // Content reads a file in memory.

@@ -14,8 +14,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	modes := unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: 1 << 31, Line: 5, Ispeed: 6, Ospeed: 7}
 	modes.Cc[unix.VINTR] = 3
-	type sealed interface{ fields(*Codec) }
-	for _, c := range []struct{ in, out sealed }{
+	for _, c := range []struct{ in, out any }{
 		{&Box{
 			Shown:    []Shown{{Path: "/a", Dev: 1, Ino: 1 << 60}},
 			Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
@@ -29,12 +28,12 @@ func TestRoundTrip(t *testing.T) {
 			Ignored: 1<<63 | 3, Stdio: [3]uint8{1, 0, 2}, Waits: true, Alone: true, Trial: true,
 		}, new(Job)},
 	} {
-		b := Encode(0, c.in.fields)
-		if err := Decode(b, c.out.fields); err != nil || !reflect.DeepEqual(c.in, c.out) {
+		b := Encode(c.in)
+		if err := Decode(b, c.out); err != nil || !reflect.DeepEqual(c.in, c.out) {
 			t.Errorf("got %+v, %v", c.out, err)
 		}
 		for i := range b {
-			if err := Decode(b[:i], c.out.fields); err == nil {
+			if err := Decode(b[:i], c.out); err == nil {
 				t.Errorf("accepted when cut at %d of %d", i, len(b))
 			}
 		}
@@ -42,10 +41,10 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func FuzzSpec(f *testing.F) {
-	f.Add(Encode(0, (&Box{Listen: []uint16{1}}).fields))
-	f.Add(Encode(0, (&Job{Argv: []string{"a"}, Env: []string{"B=c"}}).fields))
+	f.Add(Encode(&Box{Listen: []uint16{1}}))
+	f.Add(Encode(&Job{Argv: []string{"a"}, Env: []string{"B=c"}}))
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		_, _ = Decode(b, new(Box).fields), Decode(b, new(Job).fields)
+		_, _ = Decode(b, new(Box)), Decode(b, new(Job))
 	})
 }
 
