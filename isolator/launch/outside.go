@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +35,7 @@ type mounts struct {
 // Inside are the namespaces of a box, as descriptors.
 type Inside struct {
 	Mounts int
-	User   int // that of who made the mounts, -1 when it is our own
+	User   int // that of who made the mounts, which may be our own
 }
 
 // inside opens the namespaces of the box of this process.
@@ -47,16 +46,7 @@ func inside(box int, owned *descriptors) (in Inside, err error) {
 	if in.User, err = owned.add(unix.IoctlRetInt(in.Mounts, unix.NS_GET_USERNS)); err != nil {
 		return in, fmt.Errorf("the owner of the mounts of the box: %w", err)
 	}
-	if ownNamespace(in.User) {
-		in.User = -1
-	}
 	return in, nil
-}
-
-// ownNamespace reports whether a user namespace is the one we are in.
-func ownNamespace(fd int) bool {
-	var a, b unix.Stat_t
-	return unix.Fstat(fd, &a) == nil && unix.Stat("/proc/self/ns/user", &b) == nil && a.Ino == b.Ino && a.Dev == b.Dev
 }
 
 // mounting is what makes mounts in a box.
@@ -81,10 +71,7 @@ func (m *mounts) mounting(box int) (g mounting, err error) {
 
 // make makes calls in the namespaces of the box.
 func (g *mounting) make(calls []nsenter.Call) error {
-	list := []nsenter.Call{nsenter.Setns(g.Mounts, unix.CLONE_NEWNS), nsenter.Bound()}
-	if g.User >= 0 {
-		list = slices.Insert(list, 0, nsenter.Setns(g.User, unix.CLONE_NEWUSER))
-	}
+	list := []nsenter.Call{nsenter.Owner(g.User), nsenter.Setns(g.Mounts, unix.CLONE_NEWNS), nsenter.Bound()}
 	return nsenter.Do(append(list, calls...)...)
 }
 

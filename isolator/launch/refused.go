@@ -51,14 +51,8 @@ func watchRefusals(pid int) (*Refusals, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls := []nsenter.Call{
-		nsenter.Setns(network, unix.CLONE_NEWNET),
-		nsenter.Opens(fd, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP),
-	}
-	if !ownNamespace(user) {
-		calls = append([]nsenter.Call{nsenter.Setns(user, unix.CLONE_NEWUSER)}, calls...)
-	}
-	err = nsenter.Do(calls...)
+	err = nsenter.Do(nsenter.Owner(user), nsenter.Setns(network, unix.CLONE_NEWNET),
+		nsenter.Opens(fd, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP))
 	filter := unix.SockFprog{Len: uint16(len(answers)), Filter: unsafe.SliceData(answers)}
 	if err == nil {
 		err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)

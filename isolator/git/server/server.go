@@ -170,11 +170,7 @@ func (s *Server) Describe(repos []Repository) error {
 // Mount has the server mount all repositories in a box, whose namespaces these are (share.Mounting), and returns
 // when it serves them.
 func (s *Server) Mount(user, mounts int) error {
-	files := []int{mounts}
-	if user >= 0 {
-		files = append(files, user)
-	}
-	err := unix.Sendmsg(s.socket, []byte{'M'}, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+	err := unix.Sendmsg(s.socket, []byte{'M'}, unix.UnixRights(mounts, user), nil, unix.MSG_NOSIGNAL)
 	if err == nil {
 		err = s.answer()
 	}

@@ -46,9 +46,7 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 		return fd
 	}
 	m.user, m.mounts = number(), number()
-	owner := nsenter.Setns(m.user, unix.CLONE_NEWUSER)
-	owner.May = true // it is our own
-	begin := []nsenter.Call{transfer(unix.SYS_READ, word), owner, nsenter.Bound()}
+	begin := []nsenter.Call{transfer(unix.SYS_READ, word), nsenter.Owner(m.user), nsenter.Bound()}
 	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is gone, whose
 	// mount ends with the last of its descriptors.
 	calls := []nsenter.Call{nsenter.New(unix.SYS_UNSHARE, unix.CLONE_FILES), nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
@@ -87,11 +85,11 @@ func transfer(number uintptr, fd int) nsenter.Call {
 	return c
 }
 
-// Enter says which box it is whose program does not run yet, before the word is given. user owns the mounts of the box, -1 when that is our
+// Enter says which box it is whose program does not run yet, before the word is given. user owns the mounts of the box, and may be our
 // own user namespace; mounts are these. Both are descriptors.
 func (m *Mounting) Enter(user, mounts int) error {
 	err := unix.Dup3(mounts, m.mounts, unix.O_CLOEXEC)
-	if user >= 0 && err == nil {
+	if err == nil {
 		err = unix.Dup3(user, m.user, unix.O_CLOEXEC)
 	}
 	return err

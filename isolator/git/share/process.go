@@ -91,14 +91,10 @@ func serveAll(told *teller) error {
 		return errors.Join(errors.New("no box"), err)
 	}
 	fds, err := unix.ParseUnixRights(&list[0])
-	if err != nil {
-		return err
+	if err != nil || len(fds) != 2 {
+		return errors.Join(errors.New("no box"), err)
 	}
-	user := -1
-	if len(fds) > 1 {
-		user = fds[1]
-	}
-	if err := mounting.Enter(user, fds[0]); err != nil {
+	if err := mounting.Enter(fds[1], fds[0]); err != nil {
 		return err
 	}
 	for _, fd := range fds {

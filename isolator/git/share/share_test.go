@@ -234,9 +234,6 @@ func (b *box) start(args []string, mount func(user, mounts int)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 {
-		user = -1
-	}
 	mount(user, mounts)
 	_, _ = io.WriteString(b.in, "\n")
 }

@@ -64,6 +64,14 @@ func Opens(at int, number uintptr, args ...any) Call {
 // Setns joins a namespace by its descriptor.
 func Setns(fd, kind int) Call { return New(unix.SYS_SETNS, fd, kind) }
 
+// Owner joins the user namespace that owns others, unless it is our own, which nobody joins (EINVAL). Where that
+// fails for another reason those cannot be joined either.
+func Owner(fd int) Call {
+	c := Setns(fd, unix.CLONE_NEWUSER)
+	c.May = true
+	return c
+}
+
 // Bound has the process end with us. A call that changes its rights, as Setns to a user namespace, comes before.
 func Bound() Call {
 	return New(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, int(unix.SIGKILL))
