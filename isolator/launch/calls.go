@@ -57,10 +57,9 @@ type Call struct {
 
 // calls are those that run.
 type calls struct {
-	runs         map[uint32]*Call
-	last         uint32
-	kills, forks uint64 // that a limit has cost until now
-	answers      sync.WaitGroup
+	runs    map[uint32]*Call
+	last    uint32
+	answers sync.WaitGroup
 }
 
 // wantedEvery is how often it is asked whether a box without a call is wanted.
@@ -216,7 +215,7 @@ func (s *session) endCall(c *Call, lost bool) {
 	}
 	again := &s.mounts.covered.again
 	c.res.Recovered, c.res.Replaced = again.hide, again.protect
-	c.res.Reached = s.callReached(c.res)
+	c.res.Reached = s.reached(c.res)
 	*again = places{}
 	client := c.client
 	c.client = -1
@@ -243,24 +242,6 @@ func (s *session) loseCalls() {
 			s.endCall(c, true)
 		}
 	}
-}
-
-// callReached names the limits that the box has come to since the call before ended, and the call.
-func (s *session) callReached(r Result) (keys []string) {
-	if g := s.limits.group; g != nil {
-		g.Look()
-		if g.Kills > s.calls.kills {
-			keys = append(keys, "memory")
-		}
-		if g.Forks > s.calls.forks {
-			keys = append(keys, "pids")
-		}
-		s.calls.kills, s.calls.forks = g.Kills, g.Forks
-	}
-	if l := s.limits.plan; l != nil && l.Rlimits.FileSize > 0 && r.Started && r.Code == 128+int(syscall.SIGXFSZ) {
-		keys = append(keys, "file_size")
-	}
-	return keys
 }
 
 // retire takes no more calls, and ends the box when none runs.

@@ -78,25 +78,19 @@ func (s *session) lookAtLimits() {
 	s.alarms.in(lookAtLimits, lookEvery, s.lookAtLimits)
 }
 
-// reached names the limits that the run came to.
+// reached names the limits that the run, or a call, came to.
 func (s *session) reached(r Result) []string {
 	if s.limits.plan == nil {
 		return nil
 	}
-	var out []string
+	keys := s.limits.group.Reached()
 	if s.limits.over != "" {
-		out = append(out, s.limits.over)
-	}
-	if s.limits.group != nil && s.limits.group.Memory {
-		out = append(out, "memory")
-	}
-	if s.limits.group != nil && s.limits.group.Pids {
-		out = append(out, "pids")
+		keys = append([]string{s.limits.over}, keys...)
 	}
 	// The kernel sends the signal to whoever writes beyond it (setrlimit(2));
 	// a shell hands on that its last program died so.
 	if s.limits.plan.Rlimits.FileSize > 0 && r.Started && r.Code == 128+int(syscall.SIGXFSZ) {
-		out = append(out, "file_size")
+		keys = append(keys, "file_size")
 	}
-	return out
+	return keys
 }

@@ -30,8 +30,7 @@ type Network struct {
 	Refused *Refusals
 }
 
-// dialTime is how long the box may take for a socket, and a socket to be
-// connected on a loopback.
+// dialTime is how long a socket may take to be connected on a loopback.
 const dialTime = 5 * time.Second
 
 // network is the box's network, in our hands. All but Network is the loop's.
@@ -152,21 +151,17 @@ func (s *session) dialFamily(ctx context.Context, family int, to unix.Sockaddr) 
 // askSocket asks for a fresh TCP socket of the box. Any goroutine but the loop's may call it.
 func (s *session) askSocket(family int) (fd int, err error) {
 	n := &s.network
-	answer, id := make(chan madeSocket, 1), uint32(0)
+	answer := make(chan madeSocket, 1)
 	s.inbox.do(func() {
 		if s.sock < 0 {
 			return
 		}
 		n.asked++
-		id, n.answers[n.asked] = n.asked, answer
-		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, Job: id, N: uint32(family)}); err != nil {
-			n.answer(id, madeSocket{-1, err})
+		n.answers[n.asked] = answer
+		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, Job: n.asked, N: uint32(family)}); err != nil {
+			n.answer(n.asked, madeSocket{-1, err})
 		}
 	})
-	late := time.AfterFunc(dialTime, func() {
-		s.inbox.do(func() { n.answer(id, madeSocket{-1, unix.ETIMEDOUT}) })
-	})
-	defer late.Stop()
 	got := madeSocket{-1, net.ErrClosed}
 	select {
 	case got = <-answer:

@@ -103,10 +103,10 @@ func Remove(dir string) error {
 
 // Group is the control group of a run in progress, whoever made it.
 type Group struct {
-	Memory, Pids bool   // the limit was reached
-	Kills, Forks uint64 // how many processes were killed, and how many forks refused, for that
+	memory, pids int    // memory.events and pids.events, -1 when not watched
+	kills, forks uint64 // how many processes were killed, and how many forks refused, for a limit
 
-	memory, pids int // memory.events and pids.events, -1 when not watched
+	toldKills, toldForks uint64 // of these, those that Reached has told
 }
 
 // Open checks that the group at dir has the limits v, and watches it until Close. It makes the
@@ -168,17 +168,32 @@ func (g *Group) Watched() [2]int {
 	return [2]int{g.memory, g.pids}
 }
 
-// Look brings the exported fields up to date. It is safe on nil.
+// Reached names the limits that were reached since it was asked before, by their keys. It is safe on nil.
+func (g *Group) Reached() (keys []string) {
+	if g.Look(); g == nil {
+		return nil
+	}
+	if g.kills > g.toldKills {
+		keys = append(keys, "memory")
+	}
+	if g.forks > g.toldForks {
+		keys = append(keys, "pids")
+	}
+	g.toldKills, g.toldForks = g.kills, g.forks
+	return keys
+}
+
+// Look sees what was reached until now: once the group is gone nothing tells. It is safe on nil.
 func (g *Group) Look() {
 	if g == nil {
 		return
 	}
 	// oom_kill alone also counts kills because the whole machine is out of memory.
 	if e := events(&g.memory); e["oom"] > 0 && e["oom_kill"] > 0 {
-		g.Memory, g.Kills = true, e["oom_kill"]
+		g.kills = e["oom_kill"]
 	}
 	if e := events(&g.pids); e["max"] > 0 {
-		g.Pids, g.Forks = true, e["max"]
+		g.forks = e["max"]
 	}
 }
 

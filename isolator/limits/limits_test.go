@@ -260,14 +260,14 @@ func TestGroup(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(dir, "memory.oom.group")); string(got) != "1" {
 		t.Errorf("memory.oom.group: %q", got)
 	}
-	if g.Look(); g.Memory || g.Pids {
-		t.Errorf("nothing was reached: %+v", g)
+	if keys := g.Reached(); keys != nil {
+		t.Errorf("nothing was reached: %v", keys)
 	}
 	// The machine ran out of memory, not the group.
 	if err := os.WriteFile(filepath.Join(dir, "memory.events"), []byte("oom 0\noom_kill 1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if g.Look(); g.Memory {
+	if g.Reached() != nil {
 		t.Error("the machine's want of memory is taken for the limit")
 	}
 	for file, text := range map[string]string{"memory.events": "oom 1\noom_kill 1\n", "pids.events": "max 3\n"} {
@@ -275,8 +275,11 @@ func TestGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if g.Look(); !g.Memory || !g.Pids {
-		t.Errorf("reached: %+v", g)
+	if keys := g.Reached(); !slices.Equal(keys, []string{"memory", "pids"}) {
+		t.Errorf("reached: %v", keys)
+	}
+	if keys := g.Reached(); keys != nil {
+		t.Errorf("reached again: %v", keys)
 	}
 	// What a group does not say is not in force.
 	for _, says := range [][2]string{{"memory.max", "max"}, {"memory.swap.max", "max"}, {"memory.swap.max", "4096"}, {"cpu.max", "max 100000"}, {"pids.max", "500"}} {
@@ -350,10 +353,9 @@ func TestTrueGroup(t *testing.T) {
 		name string
 		v    Values
 		run  string
-		ok   func(*Group) bool
 	}{
-		{"pids", Values{Pids: 5}, "for i in $(seq 200); do sleep 5 & done 2>/dev/null; wait", func(g *Group) bool { return g.Pids }},
-		{"memory", Values{Memory: 16 << 20}, "head -c 200M /dev/zero | tail -c 199M >/dev/null", func(g *Group) bool { return g.Memory }},
+		{"pids", Values{Pids: 5}, "for i in $(seq 200); do sleep 5 & done 2>/dev/null; wait"},
+		{"memory", Values{Memory: 16 << 20}, "head -c 200M /dev/zero | tail -c 199M >/dev/null"},
 	} {
 		if !slices.Contains(h.Group.Holds, c.name) {
 			continue
@@ -379,7 +381,7 @@ func TestTrueGroup(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(2 * time.Minute); !c.ok(g); g.Look() {
+		for end := time.Now().Add(2 * time.Minute); !slices.Contains(g.Reached(), c.name); {
 			if time.Now().After(end) {
 				t.Fatalf("%s: the limit was not reached", c.name)
 			}

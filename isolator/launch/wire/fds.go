@@ -93,21 +93,15 @@ func Memfd(content []byte) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	for off := 0; off < len(content); {
-		n, err := unix.Pwrite(fd, content[off:], int64(off))
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			unix.Close(fd)
-			return -1, os.NewSyscallError("write memfd", err)
-		}
-		off += n
+	if err = WriteAll(fd, content); err == nil {
+		_, err = unix.Seek(fd, 0, unix.SEEK_SET)
 	}
-	// Nobody writes to it again, whoever gets hold of it.
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE); err != nil {
+	if err == nil { // nobody writes to it again, whoever gets hold of it
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err != nil {
 		unix.Close(fd)
-		return -1, os.NewSyscallError("seal memfd", err)
+		return -1, os.NewSyscallError("memfd", err)
 	}
 	return fd, nil
 }

@@ -215,12 +215,8 @@ func Content(fd int) ([]byte, error) {
 		return nil, err
 	}
 	data := make([]byte, st.Size)
-	for off := 0; off < len(data); {
-		n, err := ReadAt(fd, data[off:], int64(off))
-		if err != nil || n == 0 {
-			return nil, errors.Join(err, os.ErrInvalid)
-		}
-		off += n
+	if n, err := ReadAt(fd, data, 0); err != nil || n < len(data) {
+		return nil, errors.Join(err, io.ErrUnexpectedEOF)
 	}
 	return data, nil
 }
