@@ -32,7 +32,7 @@ func systemMore() []string {
 // beside are the folders next to one called bin that belong to the programs in it. Files never do:
 // logins lie there (~/.docker/config.json, ~/.cargo/credentials.toml).
 func beside() []string {
-	return []string{"lib", "lib64", "libexec", "share", "etc", "sdk", "shared", "pkgs", "versions", "envs", "vendor"}
+	return []string{"lib", "lib64", "libexec", "share", "etc", "sdk", "shared", "pkgs", "versions", "envs", "vendor", "gems", "specifications", "extensions"}
 }
 
 // installed collects folders and files of programs of a run.
