@@ -24,22 +24,11 @@ func (b *builder) followed() error {
 	if !Follows(b.rc, b.f) {
 		return nil
 	}
-	top := map[int]bool{}
-	for _, i := range b.onTop() {
-		top[i] = true
-	}
-	under := map[string]Op{}
-	for i, o := range b.plan.Ops {
-		if !o.Mounts() {
-			continue
-		}
-		l, _ := above(o.Dest, under)
-		under[o.Dest] = o
+	for _, o := range b.visible() {
 		switch {
-		case !top[i]:
-		case o.Kind == OpMask, o.Kind == OpData && l.bound(), o.Kind == OpTmpfs && !o.Writable() && l.bound():
+		case o.Kind == OpMask, o.Kind == OpData && o.over.bound(), o.Kind == OpTmpfs && !o.Writable() && o.over.bound():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
-		case l.Writable() && l.bound() && keepsFrom(l, o):
+		case o.over.Writable() && o.over.bound() && keepsFrom(o.over, o.Op):
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
 	}
@@ -52,21 +41,4 @@ func keepsFrom(l, o Op) bool {
 	rest, _ := paths.Rest(l.Dest, o.Dest)
 	same := o.Source == filepath.Join(l.Source, rest)
 	return o.Kind == OpReadOnly && same || o.Kind == OpBind && !same
-}
-
-// onTop returns the operations of the plan that mount something, and that nothing later covers.
-func (b *builder) onTop() []int {
-	var out []int
-	later := map[string]bool{}
-	for i, o := range slices.Backward(b.plan.Ops) {
-		if !o.Mounts() {
-			continue
-		}
-		if _, covered := above(o.Dest, later); !covered {
-			out = append(out, i)
-		}
-		later[o.Dest] = true
-	}
-	slices.Reverse(out)
-	return out
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -59,10 +60,7 @@ func (b *builder) protect() error {
 			return err
 		}
 	}
-	if err := b.laterLinks(); err != nil {
-		return err
-	}
-	if err := b.toNothing(b.f.Startup); err != nil {
+	if err := cmp.Or(b.locked(), b.obeyedLinks()); err != nil {
 		return err
 	}
 	for _, h := range b.held() {

@@ -31,7 +31,10 @@ func (b *builder) listedInHome() error {
 		}
 	}
 	b.because("entrypoint.cmd")
-	for _, p := range b.programFolders() {
+	for _, p := range b.packageFolders() {
+		if !paths.Inside(b.home, p) {
+			continue
+		}
 		if err := b.showInHome(p, "the program itself"); err != nil {
 			return err
 		}

@@ -71,8 +71,8 @@ func AbstractOpen(rc profile.RunConfig, f host.Facts) string {
 // without those that lie in another.
 func (b *builder) writableFolders() []string {
 	list := []string{"/dev", "/proc"}
-	for _, o := range b.plan.Ops {
-		if top, _ := b.at(o.Dest); o.Mounts() && top.Writable() && !top.empty {
+	for _, o := range b.visible() {
+		if o.Writable() && !o.empty {
 			list = append(list, o.Dest)
 		}
 	}

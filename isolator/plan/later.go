@@ -167,49 +167,35 @@ func (b *builder) named() []string {
 	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return !b.kind(p).FileOrDir() && !b.made(p) })
 }
 
-// laterLinks refuses a folder of editors and agents that is a link to nowhere or to the
-// whole project, neither of which can be protected, and one that is missing in a folder
-// that the box could make writable.
-func (b *builder) laterLinks() error {
-	if b.allowed[configKey] {
-		return nil
-	}
+// locked refuses a folder in which something is missing that tools outside obey, and that the box could make
+// writable.
+func (b *builder) locked() error {
 	for _, dir := range b.f.Locked {
-		if b.inHidden(dir) {
-			continue
-		}
-		return fault.Refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
-			"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
-	}
-	for _, root := range laterRoots(b.rc, false) {
-		for _, name := range sensitive.Made() {
-			p := filepath.Join(root, name)
-			info := b.f.Look(p)
-			whole := paths.Below(info.Real, b.canon(root))
-			if info.Link != "" || len(info.Hops) > 0 && whole {
-				where := "nowhere"
-				if whole {
-					where = "to " + info.Real
-				}
-				return fault.Refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",
-					"profile %q: %s is a link that leads %s, which cannot be protected", b.rc.Name, p, where)
-			}
+		if !b.allowed[configKey] && !b.inHidden(dir) {
+			return fault.Refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
+				"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
 		}
 	}
-	return b.toNothing(b.f.Obeyed)
+	return nil
 }
 
-// toNothing refuses links behind which the box could make something.
-func (b *builder) toNothing(obeyed []string) error {
-	for _, p := range obeyed {
+// obeyedLinks refuses links behind which the box could make something, and one that leads to all of a folder
+// that the box writes, which cannot be protected.
+func (b *builder) obeyedLinks() error {
+	for _, p := range slices.Concat(laterPaths(b.rc), b.later(), b.f.Startup) {
 		info := b.f.Look(p)
 		way := []string{info.Link}
 		for _, h := range info.Hops {
 			way = append(way, h.Path)
 		}
-		if info.Link != "" && slices.ContainsFunc(way, func(p string) bool { return len(b.writable(p)) > 0 }) {
+		writes := func(p string) bool { return len(b.writable(p)) > 0 }
+		switch {
+		case info.Link != "" && slices.ContainsFunc(way, writes):
 			return fault.Refuse(125, "rm "+quote(p)+", or make what it leads to",
 				"profile %q: %s is a link that leads nowhere: the program could make there what tools outside obey", b.rc.Name, p)
+		case len(info.Hops) > 0 && slices.ContainsFunc(laterRoots(b.rc, false), func(root string) bool { return paths.Inside(root, p) && paths.Below(info.Real, b.canon(root)) }):
+			return fault.Refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",
+				"profile %q: %s is a link that leads to %s, which cannot be protected", b.rc.Name, p, info.Real)
 		}
 	}
 	return nil

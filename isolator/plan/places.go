@@ -34,12 +34,10 @@ func (b *builder) places() {
 	if b.f.Engine != nil {
 		return
 	}
-	for _, p := range toolPlaces() {
-		b.show("installed programs", p)
-	}
-	for _, p := range b.packageFolders(b.s.Program) {
+	b.show("installed programs", "/home/linuxbrew/.linuxbrew") // where a package manager installs for everybody
+	for _, p := range b.packageFolders() {
 		l, _ := b.at(p)
-		if hidden := b.rc.Base != "minimal" && !l.empty; !hidden && (!paths.Below(b.home, p) || !b.rc.HidesHome()) { // see programFolders
+		if hidden := b.rc.Base != "minimal" && !l.empty; !hidden && (!paths.Below(b.home, p) || !b.rc.HidesHome()) { // see listedInHome
 			b.show("the program itself", p)
 		}
 	}
@@ -88,10 +86,6 @@ func (b *builder) place(p string) string {
 	return real
 }
 
-// toolPlaces are where package managers install for everybody, below a place
-// that is emptied.
-func toolPlaces() []string { return []string{"/home/linuxbrew/.linuxbrew"} }
-
 // homes are the real paths of the user's homes.
 func (b *builder) homes() []string {
 	var out []string
@@ -131,8 +125,12 @@ func (b *builder) showHome(home string) {
 	}
 }
 
-// packageFolders are the package that a program belongs to, and the name it is called by.
-func (b *builder) packageFolders(program string) []string {
+// packageFolders are the package that the program belongs to, and the name it is called by.
+func (b *builder) packageFolders() []string {
+	if b.f.Engine != nil {
+		return nil
+	}
+	program := b.s.Program
 	real := b.canon(program)
 	for _, dir := range []string{b.rc.Workdir, b.rc.Project} {
 		if dir != "" && (paths.Below(dir, program) || paths.Below(b.canon(dir), program)) && !paths.Below(b.canon(dir), real) {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"path/filepath"
 	"slices"
 
 	"github.com/enr/inner/internal/paths"
@@ -12,8 +11,7 @@ import (
 // mounted in this box, or take a cover off. So the box looks at all of them, but for what lies in a repository that is served: the launcher mounts that
 // over it, before the box looks or after.
 func (b *builder) shown() {
-	for _, i := range b.onTop() { // what is below is not seen
-		o := b.plan.Ops[i]
+	for _, o := range b.visible() { // what is below is not seen
 		if slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Served && paths.Inside(r.Dir, o.Dest) }) {
 			continue
 		}
@@ -23,19 +21,5 @@ func (b *builder) shown() {
 			s.Source, s.Dev, s.Ino = o.Source, o.Probed.Dev, o.Probed.Ino
 		}
 		b.plan.Shown = append(b.plan.Shown, s)
-	}
-}
-
-// above returns what is kept for p or the nearest folder it is in.
-func above[T any](p string, kept map[string]T) (T, bool) {
-	for {
-		if v, ok := kept[p]; ok {
-			return v, true
-		}
-		if p == "/" {
-			var none T
-			return none, false
-		}
-		p = filepath.Dir(p)
 	}
 }

@@ -100,3 +100,44 @@ func (b *builder) relocates(p string) (Op, bool) {
 	}
 	return Op{}, false
 }
+
+// mounted is an operation that mounts something, and what was at its place before.
+type mounted struct {
+	Op
+	over Op
+}
+
+// visible are the operations that mount something and that nothing later covers, in their order.
+func (b *builder) visible() []mounted {
+	var all []mounted
+	under := map[string]Op{}
+	for _, o := range b.plan.Ops {
+		if o.Mounts() {
+			over, _ := above(o.Dest, under)
+			under[o.Dest] = o
+			all = append(all, mounted{o, over})
+		}
+	}
+	later := map[string]bool{}
+	for i, o := range slices.Backward(all) {
+		if _, covered := above(o.Dest, later); covered {
+			all[i].Kind = OpNote
+		}
+		later[o.Dest] = true
+	}
+	return slices.DeleteFunc(all, func(o mounted) bool { return !o.Mounts() })
+}
+
+// above returns what is kept for p or the nearest folder it is in.
+func above[T any](p string, kept map[string]T) (T, bool) {
+	for {
+		if v, ok := kept[p]; ok {
+			return v, true
+		}
+		if p == "/" {
+			var none T
+			return none, false
+		}
+		p = filepath.Dir(p)
+	}
+}
