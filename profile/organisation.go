@@ -29,6 +29,7 @@ type Organisation struct {
 	MaxTimeout    strict.Int      // the same for the time of a run, in seconds
 	Publishers    strict.List     // keys that may sign an index of shared profiles; none: any that the user approved
 	Former        strict.Problems // lines of the version before, and what they are read as
+	Lines         []Origin        // all that it says, by the keys of the file
 }
 
 // Forbidden is a value that no run may have.

@@ -101,8 +101,10 @@ func (a *app) cmdConfigShow() *cobra.Command {
 		if err != nil {
 			return cli.Answer{}, a.Unusable(err, "")
 		}
-		for _, l := range keys.Lines(o) {
-			list = append(list, setting{l.Key, l.Value, l.At.File, l.At.Line})
+		if o != nil {
+			for _, l := range o.Lines {
+				list = append(list, setting(l))
+			}
 		}
 		return cli.Answer{Value: list, Words: func() { a.printSettings(list) }}, nil
 	})

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -106,10 +107,33 @@ func parseOrganisation(read profile.File) (*profile.Organisation, error) {
 		o.Forbids(it, &problems)
 	}
 	f.former(o, &problems)
+	o.Lines = f.lines(o)
 	if err := problems.Sorted().Err(); err != nil {
 		return nil, err
 	}
 	return o, nil
+}
+
+// lines are what the file says, each with its place. What [forbid] of the version before says is there as what it is
+// read as.
+func (f *organisation) lines(o *profile.Organisation) (out []profile.Origin) {
+	add := func(key, value string, at strict.Pos) {
+		out = append(out, profile.Origin{Key: key, Value: value, File: at.File, Line: at.Line})
+	}
+	for prefix, keys := range map[string][]strict.Key{"": strict.Keys(f), "max_limits.": strict.Keys(&f.MaxLimits.LimitsTable)} {
+		for _, k := range keys {
+			for _, p := range k.Value.Parts() {
+				if k.Path[0] != "forbid" && k.Path[0] != "schema_version" {
+					add(prefix+k.Name(), p.Text, p.At)
+				}
+			}
+		}
+	}
+	for _, f := range o.Forbid {
+		add("forbid", f.String(), f.At)
+	}
+	slices.SortStableFunc(out, func(a, b profile.Origin) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Key, b.Key)) })
+	return out
 }
 
 // former reads the [forbid] of the version before.
