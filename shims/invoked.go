@@ -1,9 +1,9 @@
 package shims
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -65,7 +65,10 @@ func follow(path string) (Call, bool) {
 // homeOf returns the INNER_HOME whose shim folder dir is, whatever dir is called
 // here.
 func homeOf(dir string) (string, bool) {
-	physical, err := physicalDir(dir)
+	physical, err := filepath.EvalSymlinks(cmp.Or(dir, "."))
+	if err == nil {
+		physical, err = filepath.Abs(physical)
+	}
 	if err != nil {
 		return "", false
 	}
@@ -74,27 +77,6 @@ func homeOf(dir string) (string, bool) {
 		return "", false
 	}
 	return filepath.Dir(shims), true
-}
-
-// physicalDir resolves a folder. Asking the kernel costs two calls; without /proc
-// the path is walked.
-func physicalDir(dir string) (string, error) {
-	if dir == "" {
-		dir = "."
-	}
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-	_ = unix.Close(fd)
-	if err == nil && filepath.IsAbs(path) {
-		return path, nil
-	}
-	if path, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	return filepath.Abs(path)
 }
 
 // ExecFn returns the path this process was executed by, from the auxiliary vector

@@ -263,21 +263,11 @@ func (a *app) hookFindings() []finding {
 	return list
 }
 
-// shadowFindings look for aliases and functions that go around shims: those of this
-// shell, and those that start-up files make.
+// shadowFindings look for aliases and functions of this shell that go around shims.
 func (a *app) shadowFindings() []finding {
 	var list []finding
 	for _, s := range usershell.Shadows() {
 		list = append(list, warning("alias", s.Cure(usershell.Starting()), "%q is %s in this shell, so it runs outside the sandbox", s.Name, s.What()))
-	}
-	names, err := a.Folder().List()
-	if err != nil {
-		return list
-	}
-	for _, l := range a.startup().Lines(usershell.Login()) {
-		for _, s := range usershell.DefinedIn(l.Text, names) {
-			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.Number, a.Short(l.File)), "line %d of %s makes %q %s that goes around the sandbox", l.Number, a.Short(l.File), s.Name, s.What()))
-		}
 	}
 	return list
 }

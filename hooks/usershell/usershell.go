@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/enr/inner/hooks"
@@ -60,39 +58,6 @@ func ShadowOf(name string) *hooks.Shadow {
 		return &list[i]
 	}
 	return nil
-}
-
-var aliasLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(alias|abbr|function)\s+(.*)$`)
-})
-
-// DefinedIn are the shadows that a line of a start-up file makes, as far as one line
-// tells: alias NAME=VALUE, alias NAME VALUE (fish), abbr NAME VALUE.
-func DefinedIn(text string, names []string) []hooks.Shadow {
-	m := aliasLine().FindStringSubmatch(text)
-	if m == nil || m[1] == "function" {
-		return nil
-	}
-	kind := map[string]string{"alias": "alias", "abbr": "abbreviation"}[m[1]]
-	words := hooks.Words(m[2])
-	if i := slices.Index(words, ";"); i >= 0 {
-		words = words[:i]
-	}
-	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") })
-	var out []hooks.Shadow
-	for i, w := range words {
-		name, value, ok := strings.Cut(w, "=")
-		if !ok && i == 0 && len(words) > 1 {
-			name, value, ok = w, strings.Join(words[1:], " "), true
-		}
-		if !ok || !slices.Contains(names, name) {
-			continue
-		}
-		if s := (hooks.Shadow{Kind: kind, Name: name, Text: value}); s.Around() {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // Login is the name of the user's shell.

@@ -58,14 +58,3 @@ func TestWithout(t *testing.T) {
 		}
 	}
 }
-
-// TestDefinedIn names what goes around a shim.
-func TestDefinedIn(t *testing.T) {
-	for text, want := range map[string]int{
-		"alias claude=/usr/bin/claude": 1, "alias ll='ls -l'": 0, "alias claude='claude --fast'": 0, "function claude": 0,
-	} {
-		if got := DefinedIn(text, []string{"claude"}); len(got) != want {
-			t.Errorf("%s: %v", text, got)
-		}
-	}
-}
