@@ -50,7 +50,6 @@ type Feature struct {
 // Where order matters:
 //
 //	backend first             what the host can do depends on what makes the box
-//	masks first               others bind its empty file
 //	git, leftovers, git.last  the server ends first, then what the run left is looked at before
 //	                          any git outside may come to it, and only then what a clone has, or
 //	                          a repository that the box made, is brought
@@ -59,7 +58,7 @@ func All(backend Feature) []Feature {
 	git := new(boxGits)
 	home := new(ownHome)
 	return []Feature{
-		backend, workspaces(), missing(), zones(), system(), home.feature(), dots(), caches(), masks(), limited(), proc(), devices(), clipboard(),
+		backend, workspaces(), folders(), system(), home.feature(), dots(), caches(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
 		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them

@@ -20,7 +20,6 @@ func TestAll(t *testing.T) {
 		return i
 	}
 	for _, two := range [][2]string{
-		{"masks", "git directories"},
 		{"git directories", "leftovers"},
 		{"leftovers", LastExchange},
 		{LastExchange, "agents"},

@@ -4,6 +4,7 @@ package features
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -130,4 +131,12 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 		typed = quote.Bash(last.Path)
 	}
 	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(visible.Some(names, mostKept), ", "), typed)
+}
+
+// counted is a number with the word for it.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

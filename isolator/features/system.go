@@ -19,18 +19,18 @@ import (
 	"github.com/enr/inner/isolator/plan"
 )
 
-// system says who the user is, and gives ssh settings that it takes.
+// system makes the file that masks are bound from, says who the user is, and gives ssh settings that it takes.
 func system() Feature {
-	make := func(run *Run) error {
-		if run.Facts.Engine != nil {
-			return nil
+	make := func(run *Run) (err error) {
+		if run.Assets.Empty, err = run.Folder.File("empty", nil, 0o444); err != nil || run.Facts.Engine != nil {
+			return err
 		}
 		if run.Facts.UID != 0 {
 			run.Assets.System = append(run.Assets.System, included("/etc/ssh/ssh_config", nil)...)
 		}
 		return whoIAm(run)
 	}
-	return Feature{Name: "files of the system", Keys: []string{"sandbox.etc"}, Make: make}
+	return Feature{Name: "files of the system", Keys: []string{"sandbox.etc", "sandbox.allow", "sandbox.hide"}, Make: make}
 }
 
 // whoIAm puts the user's own line into passwd and group where it is missing: in a minimal /etc, and

@@ -20,29 +20,22 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// zones tells which zones of the working folder do not fit: the profile goes on without.
-func zones() Feature {
+// isZone reports whether a folder is a zone of the working folder.
+func isZone(rc profile.RunConfig, real string) bool {
+	return slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone && files.Real(m.Source) == real })
+}
+
+// folders makes the sources of mounts that are not there (missing = "create"): below the
+// home, 0700, and through no link. It tells which zones of the working folder do not fit: the profile goes on without.
+func folders() Feature {
 	return Feature{
-		Name: "zones", Keys: []string{"sandbox.writable", "sandbox.workdir_mode", "mounts"},
+		Name: "folders", Keys: []string{"mounts", "mounts.missing", "sandbox.writable", "sandbox.workdir_mode"},
 		Make: func(run *Run) error {
 			for _, line := range run.Spec.Dropped {
 				run.Warn("%s", line)
 			}
 			return nil
 		},
-	}
-}
-
-// isZone reports whether a folder is a zone of the working folder.
-func isZone(rc profile.RunConfig, real string) bool {
-	return slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone && files.Real(m.Source) == real })
-}
-
-// missing makes the sources of mounts that are not there (missing = "create"): below the
-// home, 0700, and through no link.
-func missing() Feature {
-	return Feature{
-		Name: "missing sources", Keys: []string{"mounts.missing"},
 		Before: func(run *Run) error {
 			for _, m := range run.Spec.Mounts {
 				if !m.Create || files.Exists(m.Source) {
