@@ -79,23 +79,18 @@ func (k *keepOf) fits(run *Run, name string, folder bool) bool {
 		!slices.Contains(plan.Hidden(run.Spec, run.Facts, run.Assets), at) && !slices.Contains(run.Spec.Files, at)
 }
 
-// names are the files of the working folder that are kept.
-func (k *keepOf) names(run *Run) (out []string) {
-	for _, c := range run.Facts.Entries {
-		if c.Kind == host.File && k.fits(run, c.Name, false) {
-			out = append(out, c.Name)
-		}
-	}
-	return out
-}
-
 // make makes the folder: a mount point for each entry, links as they are, and copies of
 // the files that are kept.
 func (k *keepOf) make(run *Run) error {
 	if run.Spec.WorkdirMode != profile.Keep {
 		return nil
 	}
-	kept := k.names(run)
+	var kept []string
+	for _, c := range run.Facts.Entries {
+		if c.Kind == host.File && k.fits(run, c.Name, false) {
+			kept = append(kept, c.Name)
+		}
+	}
 	run.Assets.Kept, run.Assets.KeptFiles = run.Folder.At("kept working folder"), kept
 	if !run.Mode.Made() {
 		return nil
@@ -172,47 +167,39 @@ func (k *keepOf) finish(run *Run, o *Outcome) error {
 	ended := !o.TimedOut && o.Signal == 0 && o.Code < 128
 	var dropped, unfinished []string
 	for _, e := range list {
-		name := e.Name()
-		put, err := k.toPut(run, e)
+		name, at := e.Name(), filepath.Join(k.folder, e.Name())
+		before, copied := k.files[name]
 		switch {
-		case err == errDropped:
+		case !copied && slices.ContainsFunc(run.Facts.Entries, func(c host.Child) bool {
+			return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
+		}): // its mount point, or the link that is there
+			continue
+		case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular() || copied && e.IsDir():
 			dropped = append(dropped, visible.Text(name))
 			continue
-		case err == nil && put && !ended:
-			unfinished = append(unfinished, visible.Text(name))
-		case err == nil && put:
-			err = k.put(name)
 		}
-		if err != nil {
+		if !e.IsDir() {
+			now, mode, err := readKept(at)
+			if err == nil && copied && bytes.Equal(now, before) {
+				continue
+			}
+			if err == nil {
+				err = os.Chmod(at, mode&0o755)
+			}
+			if err != nil {
+				run.Warn("%q is not kept: %v", name, err)
+				continue
+			}
+		}
+		if !ended {
+			unfinished = append(unfinished, visible.Text(name))
+		} else if err := k.put(name); err != nil {
 			run.Warn("%q is not kept: %v", name, err)
 		}
 	}
 	tellNames(run, "not kept in the working folder", dropped)
 	tellNames(run, "not put back, for the program did not end by itself", unfinished)
 	return nil
-}
-
-var errDropped = errors.New("the profile does not keep it")
-
-// toPut reports whether an entry is to be put back, or returns errDropped.
-func (k *keepOf) toPut(run *Run, e fs.DirEntry) (bool, error) {
-	name := e.Name()
-	before, copied := k.files[name]
-	switch {
-	case !copied && slices.ContainsFunc(run.Facts.Entries, func(c host.Child) bool {
-		return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
-	}): // its mount point, or the link that is there
-		return false, nil
-	case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular() || copied && e.IsDir():
-		return false, errDropped
-	case e.IsDir():
-		return true, nil
-	}
-	now, mode, err := readKept(filepath.Join(k.folder, name))
-	if err != nil || copied && bytes.Equal(now, before) {
-		return false, err
-	}
-	return true, os.Chmod(filepath.Join(k.folder, name), mode&0o755)
 }
 
 func tellNames(run *Run, what string, names []string) {
