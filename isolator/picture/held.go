@@ -1,15 +1,11 @@
 package picture
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
@@ -65,32 +61,12 @@ func (h *holder) network() {
 				h.say("network", l.Fix, "%s", l.Text)
 			}
 		}
-		h.list = append(h.list, elsewhere(h.Reach)...)
 	default:
 		h.say("network", "", "a network namespace of its own, with nothing outside of it")
 	}
 	for _, line := range features.PortLines(h.Plan) {
 		h.say("ports", "", "%s", line)
 	}
-}
-
-// elsewhere says which names of network_allow are refused for where they are.
-func elsewhere(r features.Reach) []Held {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	names := slices.DeleteFunc(slices.Clone(r.Allow), func(rule netproxy.Rule) bool {
-		return rule.Origin != "network_allow" || rule.Host == "" || rule.Wild
-	})
-	found := make([]Held, len(names))
-	atonce.Of(len(names), func(i int) {
-		if why, around := r.Policy().Refuses(ctx, names[i].Host, names[i].Ports[0]); why != "" {
-			found[i] = Held{Name: "network", Text: "refused: " + why}
-			if around != "" {
-				found[i].Fix = fmt.Sprintf("network_allow = [%q] under [sandbox]", around)
-			}
-		}
-	})
-	return slices.DeleteFunc(found, func(h Held) bool { return h.Text == "" })
 }
 
 func (h *holder) limits() {
