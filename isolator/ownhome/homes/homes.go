@@ -155,25 +155,10 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	if k := st.Mode & unix.S_IFMT; k != unix.S_IFREG && k != unix.S_IFDIR {
 		return nil, fmt.Errorf("~/%s in the home %q is neither a file nor a folder", rel, key)
 	}
-	if rec, err := ownhome.ReadRecord(filepath.Dir(dir)); err == nil && rec.Mounted(rel) && !holds(root, rel) {
+	if rec, err := ownhome.ReadRecord(filepath.Dir(dir)); err == nil && rec.Mounted(rel) {
 		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s is not in the home %q: there the box sees what lies outside of it", rel, key)}
 	}
 	// The copy is of what was opened: a link that a box puts on the way is noticed.
 	res, err := copytree.Copy(ctx, filepath.Join(dir, rel), dst, copytree.Options{Dev: st.Dev, Ino: st.Ino})
 	return res.Left, err
-}
-
-// holds reports whether something is in a folder of an open home, or in a file.
-func holds(root int, rel string) bool {
-	fd, err := copytree.Open(root, rel, unix.O_RDONLY|unix.O_NONBLOCK)
-	if err != nil {
-		return true
-	}
-	f := os.NewFile(uintptr(fd), rel)
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.IsDir() {
-		return err != nil || fi.Size() > 0
-	}
-	names, _ := f.Readdirnames(1)
-	return len(names) > 0
 }
