@@ -123,8 +123,10 @@ func (w *sweep) places() {
 
 // single judges what is at one path, by the name that it has where the box could write it.
 func (w *sweep) single(p, tool string) {
-	p = w.beyond(p)
-	if fi, err := w.lstat(p); err == nil && w.inside(p) && !lies(p, w.Guarded) {
+	if p = w.beyond(p); !w.inside(p) || lies(p, w.Guarded) {
+		return
+	}
+	if fi, err := w.lstat(p); err == nil {
 		w.judge(p, tool, w.recent(p, fi), fi.IsDir(), 0)
 	}
 }
