@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
@@ -208,9 +206,9 @@ func (k *keeper) allowed() bool {
 }
 
 // open reads a call, which runs as in a box of its own that is made as this one is.
-func (k *keeper) open(request int, stdio []int) (*launch.Call, error) {
+func (k *keeper) open(request []byte, stdio [3]*os.File) (*launch.Call, error) {
 	var q callRequest
-	if received(request, &q) != nil || q.Key != k.q.Key {
+	if json.Unmarshal(request, &q) != nil || q.Key != k.q.Key {
 		return nil, nil
 	}
 	rc, facts, staged := k.box.Spec, k.box.Facts, k.box.Assets
@@ -221,41 +219,21 @@ func (k *keeper) open(request int, stdio []int) (*launch.Call, error) {
 	p.Env = plan.Environment(rc, facts, staged)
 	p.StartIn(rc, staged)
 	begun := time.Now()
-	written, err := copied(stdio[1:])
-	return &launch.Call{Plan: p, Timeout: q.Timeout, Ended: func(r launch.Result, lost bool) []byte {
-		written()
+	// Who still writes after the call has no file of the caller's.
+	files, err := streams.Open(stdio[0], struct{ io.Writer }{stdio[1]}, struct{ io.Writer }{stdio[2]})
+	call := &launch.Call{Plan: p, Timeout: q.Timeout, Ended: func(r launch.Result, lost bool) []byte {
+		files.Close()
+		stdio[1].Close()
+		stdio[2].Close()
 		a := callAnswer{Outcome: features.Outcome{Result: r, ID: k.box.ID(), Backend: "bwrap", Begun: begun}, Lost: lost}
 		k.after(q, &a)
 		text, _ := json.Marshal(a)
 		return text
-	}}, err
-}
-
-// copied puts pipes in the place of outputs, from which it copies to them until done is called: who still
-// writes after the call has no file of the caller's.
-func copied(fds []int) (done func(), err error) {
-	var ends []func()
-	for _, fd := range fds {
-		own, errOf := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
-		if errOf != nil {
-			err = errors.Join(err, errOf)
-			continue
-		}
-		to := os.NewFile(uintptr(own), "output")
-		o, errOf := streams.NewOutput(to)
-		if errOf == nil {
-			errOf = unix.Dup3(launch.RawFd(o.W), fd, unix.O_CLOEXEC)
-			o.W.Close()
-			ends = append(ends, o.Rest)
-		}
-		err = errors.Join(err, errOf)
-		ends = append(ends, func() { to.Close() })
+	}}
+	if err == nil {
+		call.Stdio = [3]*os.File{files.In, files.Out, files.Err}
 	}
-	return func() {
-		for _, end := range ends {
-			end()
-		}
-	}, err
+	return call, err
 }
 
 // after is what follows the end of a call: it says what became of what the box has in common, and writes the

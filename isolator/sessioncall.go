@@ -239,17 +239,10 @@ func (j *joined) catch() {
 func (j *joined) answer() (a callAnswer) {
 	m, fds, err := wire.Await(j.conn)
 	defer wire.CloseAll(fds)
-	if err == nil && m.Kind == wire.Ended && len(fds) == 1 && received(fds[0], &a) == nil {
-		return a
+	if err == nil && m.Kind == wire.Ended && len(fds) == 1 {
+		if text, err := wire.Content(fds[0]); err == nil && json.Unmarshal(text, &a) == nil {
+			return a
+		}
 	}
 	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost()}}
-}
-
-// received reads the value of a message from its file.
-func received(fd int, v any) error {
-	text, err := wire.Content(fd)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, v)
 }

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -28,9 +29,9 @@ import (
 
 // Calls are the calls of a box. Open and Wanted are called by the loop.
 type Calls struct {
-	// Open reads a request, and says what is to run; it may put other files in the place of the
-	// streams. Without a Call the request is of another box. With an error it is answered, and does not run.
-	Open func(request int, stdio []int) (*Call, error)
+	// Open reads a request, and says what is to run. The streams are its own. Without a Call the request is
+	// of another box. With an error it is answered, and does not run.
+	Open func(request []byte, stdio [3]*os.File) (*Call, error)
 	// Wanted is asked now and then while no call runs, and ends the box.
 	Wanted func() bool
 }
@@ -38,6 +39,7 @@ type Calls struct {
 // Call is one call.
 type Call struct {
 	Plan    plan.Plan     // only its program, arguments, environment and folder count
+	Stdio   [3]*os.File   // closed when the program has them
 	Timeout time.Duration // after which it gets SIGTERM, as the program of a box; zero for none
 
 	// Ended is told what came of it, lost together with the box or not, on a goroutine of its own. It
@@ -87,7 +89,9 @@ func (s *session) visitCalls(client int, m wire.Msg, fds []int) {
 	case m.Kind == wire.End:
 		s.killBox()
 	case m.Kind == wire.Call && c == nil && len(fds) == 4 && s.join.door >= 0:
-		s.openCall(client, fds[0], fds[1:])
+		request, _ := wire.Content(fds[0])
+		s.openCall(client, request, [3]*os.File{os.NewFile(uintptr(fds[1]), "stdin"), os.NewFile(uintptr(fds[2]), "stdout"), os.NewFile(uintptr(fds[3]), "stderr")})
+		fds = fds[:1]
 	case m.Kind == wire.Signal && c != nil:
 		s.signalCall(c, syscall.Signal(m.N))
 	case m.Kind == wire.Kill && c != nil:
@@ -95,6 +99,7 @@ func (s *session) visitCalls(client int, m wire.Msg, fds []int) {
 	default:
 		s.leave(client)
 	}
+	wire.CloseAll(fds)
 }
 
 // callOf is the call of a client that is not being answered, or nil.
@@ -108,9 +113,12 @@ func (s *session) callOf(client int) *Call {
 }
 
 // openCall has the box run a call, once all that the host has replaced is covered again.
-func (s *session) openCall(client, request int, stdio []int) {
+func (s *session) openCall(client int, request []byte, stdio [3]*os.File) {
 	c, err := s.o.Calls.Open(request, stdio)
 	if c == nil {
+		for _, f := range stdio {
+			f.Close()
+		}
 		_ = wire.Send(client, wire.Msg{Kind: wire.Failed})
 		s.leave(client)
 		s.retire()
@@ -122,7 +130,7 @@ func (s *session) openCall(client, request int, stdio []int) {
 	_ = wire.Send(client, wire.Msg{Kind: wire.Started}) // who is gone ends the call, see leave
 	s.coverNow()
 	if err == nil {
-		err = s.startCall(c, stdio)
+		err = s.startCall(c)
 	}
 	if err != nil {
 		c.res = Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
@@ -138,7 +146,12 @@ func (s *session) openCall(client, request int, stdio []int) {
 	}
 }
 
-func (s *session) startCall(c *Call, stdio []int) error {
+func (s *session) startCall(c *Call) error {
+	var stdio []int
+	for _, f := range c.Stdio {
+		defer f.Close()
+		stdio = append(stdio, RawFd(f))
+	}
 	if err := noFolder(stdio); err != nil {
 		return err
 	}

@@ -108,6 +108,7 @@ func (s *session) visit(fd int) {
 		s.leave(fd)
 	case s.o.Calls != nil:
 		s.visitCalls(fd, m, fds)
+		return
 	case m.Kind == wire.Terminal && len(fds) == 1 && isTerminal(fds[0]):
 		s.admit(fd, fds[0])
 		return

@@ -21,7 +21,8 @@ type Files struct {
 }
 
 // Open returns files for a program. A *os.File that is no terminal is the program's own: nobody types
-// for a program that was started by another. Everything else goes through pipes until Close.
+// for a program that was started by another. Everything else goes through pipes until Close. As with
+// package os/exec a program whose output nobody takes any more finds that out.
 func Open(in io.Reader, out, err io.Writer) (*Files, error) {
 	var f Files
 	if failed := errors.Join(f.input(in), f.output(&f.Out, out), f.output(&f.Err, err)); failed != nil {
@@ -61,7 +62,7 @@ func (f *Files) output(file **os.File, to io.Writer) error {
 	case to == nil:
 		to = io.Discard
 	}
-	o, err := NewOutput(&lasting{to})
+	o, err := NewOutput(to)
 	if err != nil {
 		return err
 	}
@@ -70,22 +71,15 @@ func (f *Files) output(file **os.File, to io.Writer) error {
 }
 
 // Close is called when the program has ended. It waits until its output has been passed on. What
-// was copied of an input and the program has not read is lost.
+// was copied of an input and the program has not read is lost. It is safe on nil.
 func (f *Files) Close() {
+	if f == nil {
+		return
+	}
 	for _, end := range f.ends {
 		end()
 	}
 	f.ends = nil
-}
-
-// lasting is a writer that never fails: a program must not end because nobody reads any more.
-type lasting struct{ to io.Writer }
-
-func (l *lasting) Write(p []byte) (int, error) {
-	if _, err := l.to.Write(p); err != nil {
-		l.to = io.Discard
-	}
-	return len(p), nil
 }
 
 // Output copies what programs write to a writer.

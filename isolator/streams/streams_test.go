@@ -61,7 +61,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// A program finds out that nobody takes its output, unless it comes from Open.
+// A program finds out that nobody takes its output.
 func TestBroken(t *testing.T) {
 	o, err := NewOutput(failing{})
 	if err != nil {
@@ -76,10 +76,8 @@ func TestBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		if _, err := io.WriteString(f.Out, strings.Repeat("x", 1<<20)); err != nil {
-			t.Fatal(err)
-		}
+	for err == nil {
+		_, err = io.WriteString(f.Out, "x")
 	}
 	f.Close()
 }
