@@ -101,7 +101,7 @@ func TestCommand(t *testing.T) {
 		c.Stdin, c.Stdout, c.Stderr, c.Env = strings.NewReader("in\n"), &out, &errs, map[string]string{"A": "a b"}
 		r, err := c.Run()
 		cwd, _ := os.Getwd()
-		if want := "in\n" + cwd + "\na b\n"; err != nil || r.Code != 125 || out.String() != want || errs.String() != "e\n" || r.Run == "" || r.Took <= 0 {
+		if want := "in\n" + cwd + "\na b\n# hidden by inner; outside type: inner why .env\n"; err != nil || r.Code != 125 || out.String() != want || errs.String() != "e\n" || r.Run == "" || r.Took <= 0 {
 			t.Errorf("%s: %+v %v %q %q", name, r, err, out.String(), errs.String())
 		}
 	}
@@ -376,7 +376,7 @@ func TestArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), ":/\n") {
+	if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), ":/\n# hidden by inner; outside type: inner why .env\n") {
 		t.Errorf("%q: %v %q", words, err, out)
 	}
 	if _, err := load(t, isolator.Options{TOML: []byte(guest)}).Args("", "true"); err == nil {
