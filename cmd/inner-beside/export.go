@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/export"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
@@ -154,12 +152,5 @@ func readTasks(path string) ([]export.Task, error) {
 	if err != nil {
 		return nil, cli.Usagef("--tasks: %w", err)
 	}
-	tasks, err := export.ReadTasks(path, data)
-	if err != nil {
-		if errors.Is(err, export.ErrTasks) {
-			return nil, fault.Refuse(2, "", "--tasks %q: %v", path, err)
-		}
-		return nil, err
-	}
-	return tasks, nil
+	return export.ReadTasks(path, data)
 }

@@ -107,7 +107,7 @@ func TestEachKeyAlone(t *testing.T) {
 					t.Errorf("%s to %s: no sample is refused for %q alone", row.Key, target, words)
 				}
 			}
-			for _, c := range cases(row, target.to) {
+			for _, c := range row.cases(target.to) {
 				given := c.Words == "its login is variables of the Secret; your settings of it do not travel"
 				if !found[c.Words] && !given { // those are of TestGolden
 					t.Errorf("%s to %s: no sample comes to %q", row.Key, target, c.Words)

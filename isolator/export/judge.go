@@ -55,8 +55,8 @@ func judge(row Export, r *Request, w strict.Key) []Finding {
 		if row.Key == "mounts" {
 			value = cmp.Or(value, string(profile.RO))
 		}
-		for _, c := range cases(row, r.Target) {
-			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(given{r}, item, value) {
+		for _, c := range row.cases(r.Target) {
+			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(r, item, value) {
 				continue
 			}
 			f := Finding{Key: row.Key, Verdict: c.Verdict, Words: c.Words}

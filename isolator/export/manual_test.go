@@ -18,13 +18,13 @@ const (
 func TestManual(t *testing.T) {
 	var b strings.Builder
 	for _, row := range Table() {
-		pod := cell(cases(row, Kube))
+		pod := cell(row.cases(Kube))
 		b.WriteString("| `" + row.Key + "` | " + pod)
-		podman := cell(cases(row, Podman))
+		podman := cell(row.cases(Podman))
 		if podman == pod && pod != "exact" {
 			podman = "as Kubernetes"
 		}
-		b.WriteString(" | " + podman + " | " + cell(cases(row, Slurm)) + " |\n")
+		b.WriteString(" | " + podman + " | " + cell(row.cases(Slurm)) + " |\n")
 	}
 	data, err := os.ReadFile(manual)
 	if err != nil {

@@ -1,14 +1,11 @@
 package export
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile/strict"
 )
-
-// ErrTasks is a file of tasks that can be read, and whose tasks do not go together.
-var ErrTasks = errors.New("not a list of tasks")
 
 // taskFile is the file of --tasks.
 type taskFile struct {
@@ -29,19 +26,22 @@ func ReadTasks(path string, data []byte) ([]Task, error) {
 	if problems := strict.Decode(path, data, &f); len(problems) > 0 {
 		return nil, problems
 	}
+	refuse := func(format string, args ...any) error {
+		return fault.Refuse(2, "", "--tasks %q: not a list of tasks: %s", path, fmt.Sprintf(format, args...))
+	}
 	var out []Task
 	for _, row := range f.Task.Rows {
 		out = append(out, Task{Repo: row.Repo.V, Commit: row.Commit.V, Prompt: row.Prompt.V})
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: there is no [[task]]", ErrTasks)
+		return nil, refuse("there is no [[task]]")
 	}
 	for i, t := range out {
 		if (t.Repo == "") != (out[0].Repo == "") || (t.Repo == "") != (t.Commit == "") {
-			return nil, fmt.Errorf("%w: task %d: all tasks have repo and commit, or none has", ErrTasks, i)
+			return nil, refuse("task %d: all tasks have repo and commit, or none has", i)
 		}
 		if (t.Prompt == "") != (out[0].Prompt == "") {
-			return nil, fmt.Errorf("%w: task %d: all tasks have a prompt, or none has", ErrTasks, i)
+			return nil, refuse("task %d: all tasks have a prompt, or none has", i)
 		}
 	}
 	return out, nil

@@ -10,9 +10,8 @@ import (
 // Verdict is what becomes of a key elsewhere.
 type Verdict string
 
-// The verdicts.
+// The verdicts, but for what is exact.
 const (
-	Exact   Verdict = "exact"
 	Partly  Verdict = "partly"
 	Refused Verdict = "refused"
 )
@@ -20,11 +19,22 @@ const (
 // Case is what becomes of a key with some values. The first that fits an item counts; an item
 // that none fits is exact.
 type Case struct {
-	On      []string                               // values; none is every value
-	If      func(g given, item, value string) bool // besides; nil is always
-	When    string                                 // what On and If come to, for people; "" is always
+	On      []string                                  // values; none is every value
+	If      func(r *Request, item, value string) bool // besides; nil is always
+	When    string                                    // what On and If come to, for people; "" is always
 	Verdict Verdict
 	Words   string
+}
+
+// cases returns the cases of a target.
+func (e Export) cases(to Target) []Case {
+	switch {
+	case to == Slurm:
+		return e.Slurm
+	case to == Podman && e.Podman != nil:
+		return e.Podman
+	}
+	return e.Nested
 }
 
 // Export is what becomes of a key in a container of another engine and in a batch job.
@@ -52,28 +62,28 @@ func exact() []string {
 func rows() map[string]Export {
 	capabilities := pod(
 		refused("there is no login for it: --secret CAPABILITY=NAME names the Secret that has it").when("without --secret",
-			func(g given, item, _ string) bool { return !g.Login(item) }),
+			func(r *Request, item, _ string) bool { return r.secret(item) == "" || len(loginVariables(item)) == 0 }),
 		partly("its login is variables of the Secret; your settings of it do not travel"),
 	)
 	full := "the network of a pod is the engine's; list hosts in network_allow, with network_mode = \"allowlist\""
 	whole := partly("the whole container has this limit, inner's own processes included")
 	unheld := refused("for a plain user, where control groups are of version 1, podman starts the pod without this limit")
-	unclaimed := func(g given, item, mode string) bool {
-		return mode != string(profile.Tmpfs) && item != profile.System && !g.Volume(item)
+	unclaimed := func(r *Request, item, mode string) bool {
+		return mode != string(profile.Tmpfs) && item != profile.System && r.claim(item) == ""
 	}
 	secret := refused("its value looks like a secret: inherit the variable, and --secret-env VARIABLE=NAME/KEY").when("values that look like secrets",
-		func(_ given, item, value string) bool { return (profile.Env{}).Hidden(item, value) })
+		func(_ *Request, item, value string) bool { return (profile.Env{}).Hidden(item, value) })
 	filled := refused("its value is made of a variable of yours: inherit that, and --secret-env VARIABLE=NAME/KEY").when("values made of other variables than HOME, USER and PATH", madeOfYours)
 	login := podAndJob(refused("it looks like a login: the token for git is --secret publish=NAME").when("values that look like secrets",
-		func(_ given, item, value string) bool { return profile.SecretGitSetting(item, value) }))
+		func(_ *Request, item, value string) bool { return profile.SecretGitSetting(item, value) }))
 	bare := partly("the container has it only by --secret-env VARIABLE=NAME/KEY, or --secret").when("names that look like secrets, without --secret-env",
-		func(g given, item, _ string) bool {
-			return profile.LooksSecret(item) && !strings.Contains(item, "*") && !g.Variable(item)
+		func(r *Request, item, _ string) bool {
+			return profile.LooksSecret(item) && !strings.Contains(item, "*") && !r.given(item)
 		})
 	theirs := "the variables are those of the container"
 	terminal := Export{Nested: []Case{refused("nobody sits at it", "true")}, Slurm: []Case{refused("a batch job has no terminal", "true")}}
 	address := podAndJob(refused("it is an address with a login in it: inherit a variable, and --secret-env VARIABLE=NAME/KEY").when("addresses with a login",
-		func(_ given, item, _ string) bool { return profile.HasLogin(item) }))
+		func(_ *Request, item, _ string) bool { return profile.HasLogin(item) }))
 	return map[string]Export{
 		"workspaces_path":      pod(refused("its folders are made on your machine")),
 		"experimental":         podAndJob(refused("an experimental profile does not start", "true")),
@@ -86,7 +96,7 @@ func rows() map[string]Export {
 		"sandbox.clipboard":    pod(refused("a pod has no clipboard", "true")),
 		"sandbox.devices":      pod(refused("a pod gets no device of its node")),
 		"sandbox.allow": pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env").when("what is hidden otherwise",
-			func(_ given, item, _ string) bool { return !slices.Contains(profile.LayerWords(), item) })),
+			func(_ *Request, item, _ string) bool { return !slices.Contains(profile.LayerWords(), item) })),
 		"sandbox.home": pod(
 			partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", withoutHome),
 			partly("a home in a pod is empty, but for --volume", "host"),
@@ -101,7 +111,7 @@ func rows() map[string]Export {
 		"sandbox.limits.memory": {Nested: []Case{whole}, Podman: []Case{unheld}},
 		"sandbox.limits.cpu":    {Nested: []Case{whole}, Podman: []Case{unheld}},
 		"mounts": pod(
-			refused("the copy, and what changed in it, would go with the pod").when("mode `safe-rw`", func(_ given, _, mode string) bool { return mode == string(profile.SafeRW) }),
+			refused("the copy, and what changed in it, would go with the pod").when("mode `safe-rw`", func(_ *Request, _, mode string) bool { return mode == string(profile.SafeRW) }),
 			refused("it is a folder of your machine: --volume PATH=pvc:NAME names the volume that stands for it").when("`ro` and `rw` without --volume", unclaimed),
 		),
 		"env.clearenv":           pod(partly(theirs, "false")),
@@ -150,7 +160,7 @@ func partly(words string, on ...string) Case {
 	return Case{On: on, When: quotedWords(on), Verdict: Partly, Words: words}
 }
 
-func (c Case) when(when string, f func(g given, item, value string) bool) Case {
+func (c Case) when(when string, f func(r *Request, item, value string) bool) Case {
 	c.If, c.When = f, when
 	return c
 }
@@ -162,11 +172,11 @@ func quotedWords(on []string) string {
 	return "`" + strings.Join(on, "`, `") + "`"
 }
 
-func withoutHome(g given, _, _ string) bool { return !g.Volume("~") }
+func withoutHome(r *Request, _, _ string) bool { return r.claim("~") == "" }
 
 // madeOfYours reports whether a value of [env] set is made of a variable that a container does
 // not have.
-func madeOfYours(_ given, _, value string) bool {
+func madeOfYours(_ *Request, _, value string) bool {
 	value = strings.ReplaceAll(value, "$$", "")
 	for _, part := range strings.Split(value, "$")[1:] {
 		name := strings.TrimPrefix(part, "{")
