@@ -42,19 +42,6 @@ func (s Staged) Places() (out []string) {
 	return out
 }
 
-// Variables are the names of the variables that lead to it.
-func (s Staged) Variables() (out []string) {
-	for _, kv := range s.Env {
-		out = append(out, kv.Key)
-	}
-	for _, p := range s.Parts {
-		for _, kv := range p.Env {
-			out = append(out, kv.Key)
-		}
-	}
-	return out
-}
-
 // parts adds the operations of one slot.
 func (b *builder) parts(slot Slot) error {
 	for _, p := range b.s.Parts {

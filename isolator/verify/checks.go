@@ -165,12 +165,7 @@ func (c *checker) environment() []Check {
 	for _, kv := range c.Plan.Env {
 		declared.Names = append(declared.Names, envName(kv))
 	}
-	secrets := Check{ID: "env-secrets", Severity: Medium, What: "no variable looks like a secret (by its name, so a hint only)"}
-	secrets.Names = slices.Concat(c.Config.Env.Inherit, c.Staged.Variables())
-	for _, kv := range c.Config.Env.Set {
-		secrets.Names = append(secrets.Names, kv.Key)
-	}
-	return []Check{declared, secrets, {ID: "environ-of-init", Severity: High, What: "the first process shows no variables of yours"}}
+	return []Check{declared, {ID: "environ-of-init", Severity: High, What: "the first process shows no variables of yours"}}
 }
 
 func (c *checker) network() []Check {

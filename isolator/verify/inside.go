@@ -136,7 +136,6 @@ func probes() map[string]func(*inside, Check) (Result, string) {
 		"hidden":           func(_ *inside, c Check) (Result, string) { return hidden(c.Places) },
 		"sockets":          func(_ *inside, c Check) (Result, string) { return sockets(c.Places) },
 		"env-declared":     func(_ *inside, c Check) (Result, string) { return envDeclared(c.Names) },
-		"env-secrets":      func(_ *inside, c Check) (Result, string) { return envSecrets(c.Names) },
 		"environ-of-init":  func(_ *inside, _ Check) (Result, string) { return environOfInit() },
 		"network-policy":   func(i *inside, _ Check) (Result, string) { return i.networkPolicy() },
 		"host-loopback":    func(i *inside, _ Check) (Result, string) { return i.hostLoopback() },

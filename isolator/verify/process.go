@@ -180,27 +180,6 @@ func envDeclared(names []string) (Result, string) {
 	return Pass, fmt.Sprintf("%d variables", len(os.Environ()))
 }
 
-func envSecrets(declared []string) (Result, string) {
-	var bad, known []string
-	for _, kv := range os.Environ() {
-		n := envName(kv)
-		switch {
-		case !profile.LooksSecret(n):
-		case slices.Contains(declared, n):
-			known = append(known, n)
-		default:
-			bad = append(bad, n)
-		}
-	}
-	switch {
-	case len(bad) > 0:
-		return Fail, strings.Join(bad, ", ")
-	case len(known) > 0:
-		return Skip, "declared by name: " + strings.Join(known, ", ")
-	}
-	return Pass, ""
-}
-
 // environOfInit checks the environment that process 1 was started with, which could be
 // that of the process that started bwrap.
 func environOfInit() (Result, string) {
