@@ -35,7 +35,7 @@ func TestPlanned(t *testing.T) {
 			}
 		}
 	}
-	const want = "mounts /sys tmpfs 0\nmounts / ro 0\nworkdir /w rw 2\ninner-protected /w/.inner ro 0\nagent-config /w/.vscode empty 0\nmasks /w/.env  0"
+	const want = "mounts /sys tmpfs 0\nmounts / ro 0\nworkdir /w rw 2\ninner-protected /w/.inner ro 0\nagent-config /w/.vscode empty 0\nmasks /w/.env  0\ngit-own /w/.git own 0"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant:\n%s", strings.Join(got, "\n"), want)
 	}
