@@ -52,7 +52,7 @@ func (v *validator) former(s *source) {
 		if e.Clearenv.Set && e.Clearenv.V == all.V {
 			v.Add(all.At, "env.inherit_all", fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, e.Clearenv.V, e.Clearenv.At.Line), "keep one of them")
 		}
-		e.Clearenv = strict.Bool{V: !all.V, Set: true, At: all.At}
+		e.Clearenv = strict.Bool{V: !all.V, Place: all.Place}
 	}
 	for _, gone := range []struct {
 		at         strict.Pos

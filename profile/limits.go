@@ -149,7 +149,7 @@ func (l Limits) faults() strict.Problems {
 func (l Limits) table() LimitsTable {
 	var out LimitsTable
 	for i, value := range l.fields() {
-		*out.fields()[i] = strict.Number{V: strict.Scalar(*value), Set: *value != ""}
+		*out.fields()[i] = strict.Number{V: strict.Scalar(*value), Place: strict.Place{Set: *value != ""}}
 	}
 	return out
 }

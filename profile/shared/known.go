@@ -41,29 +41,20 @@ type Installed struct {
 // ReadKnown reads what is remembered in a folder of the trust store. One that is there and
 // cannot be read is an error: with it the memory of versions would be lost.
 func ReadKnown(trustDir string) (*Known, error) {
-	k := &Known{path: filepath.Join(trustDir, "publishers")}
+	k := &Known{Schema: 1, Sources: map[string]string{}, Indexes: map[string]Seen{}, Installed: map[string]Installed{}, path: filepath.Join(trustDir, "publishers")}
 	read, err := profile.ReadFile(k.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		k.Schema = 1
+		return k, nil
 	case err != nil:
 		return nil, err
-	default:
-		if err := json.Unmarshal(read.Data, k); err != nil {
-			return nil, fmt.Errorf("what is known of publishers cannot be read: %q: %w", k.path, err)
-		}
-		if k.Schema != 1 {
-			return nil, fmt.Errorf("what is known of publishers cannot be read: %q: schema is %d, this version of inner reads only 1", k.path, k.Schema)
-		}
 	}
-	if k.Sources == nil {
-		k.Sources = map[string]string{}
+	k.Schema = 0
+	if err = json.Unmarshal(read.Data, k); err == nil && k.Schema != 1 {
+		err = fmt.Errorf("schema is %d, this version of inner reads only 1", k.Schema)
 	}
-	if k.Indexes == nil {
-		k.Indexes = map[string]Seen{}
-	}
-	if k.Installed == nil {
-		k.Installed = map[string]Installed{}
+	if err != nil {
+		return nil, fmt.Errorf("what is known of publishers cannot be read: %q: %w", k.path, err)
 	}
 	return k, nil
 }

@@ -143,21 +143,21 @@ func TestDecodeKeepsOrderAndLines(t *testing.T) {
 		t.Fatal(problems)
 	}
 	at := func(line int) Pos { return Pos{File: "web.toml", Line: line} }
-	str := func(s string, line int) String { return String{V: s, Set: true, At: at(line)} }
+	str := func(s string, line int) String { return String{V: s, Place: Place{true, at(line)}} }
 	var want schema
 	want.Version = str("1", 2)
 	want.Name = str("multi \"quoted\" line\n", 3)
 	want.Sandbox.Home = str("isolated", 7)
-	want.Sandbox.Limits.Memory = Number{V: "512", Set: true, At: at(9)}
-	want.Mounts = Table[mountLike]{Set: true, At: at(11), Entries: []Entry[mountLike]{
+	want.Sandbox.Limits.Memory = Number{V: "512", Place: Place{true, at(9)}}
+	want.Mounts = Table[mountLike]{Place: Place{true, at(11)}, Entries: []Entry[mountLike]{
 		{"~/z", mountLike{Mode: str("rw", 12)}, at(12)},
 		{"~/a", mountLike{Dest: str("/a#b", 13), Mode: str("ro", 13)}, at(13)},
 		{`~/lit\eral`, mountLike{Dest: str("/x", 15), Mode: str("tmpfs", 14)}, at(14)},
 		{"tab\there", mountLike{Mode: str("ro", 16)}, at(16)},
 		{"~/sub", mountLike{Mode: str("rw", 19)}, at(18)},
 	}}
-	want.Env.Set = Table[string]{Set: true, At: at(22), Entries: []Entry[string]{{"B", "2", at(22)}, {"A", "1", at(22)}}}
-	want.Verify.Custom.Checks = Tables[checkLike]{Set: true, At: at(24), Rows: []checkLike{
+	want.Env.Set = Table[string]{Place: Place{true, at(22)}, Entries: []Entry[string]{{"B", "2", at(22)}, {"A", "1", at(22)}}}
+	want.Verify.Custom.Checks = Tables[checkLike]{Place: Place{true, at(24)}, Rows: []checkLike{
 		{Name: str("one", 25)}, {Name: str("two", 27), Cmd: str("'quotes'", 28)},
 	}}
 	if diff := cmp.Diff(want, s); diff != "" {

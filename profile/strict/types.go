@@ -5,11 +5,19 @@ import (
 	"slices"
 )
 
-// Value is one setting. Set tells a written false from a missing key.
-type Value[T any] struct {
-	V   T
+// Place says whether and where a setting is written. Set tells a written false from a missing key.
+type Place struct {
 	Set bool
 	At  Pos
+}
+
+// Written reports whether the setting is written, and where.
+func (x *Place) Written() (at Pos, ok bool) { return x.At, x.Set }
+
+// Value is one setting.
+type Value[T any] struct {
+	V T
+	Place
 }
 
 // Scalar is the text of a value that may be written as a string or a number.
@@ -30,8 +38,7 @@ type (
 // List is a list of strings.
 type List struct {
 	Items []Item
-	Set   bool
-	At    Pos
+	Place
 }
 
 // Item is one entry of a list.
@@ -63,8 +70,7 @@ func (x List) Texts() []string {
 // key = "text" mean key = { name = "text" }.
 type Table[T any] struct {
 	Entries []Entry[T]
-	Set     bool
-	At      Pos
+	Place
 }
 
 // Entry is one key of a Table.
@@ -96,13 +102,12 @@ func (x Table[T]) Keys() []string {
 // Tables is a list of tables, written inline or as [[name]].
 type Tables[T any] struct {
 	Rows []T
-	Set  bool
-	At   Pos
+	Place
 }
 
 func (x *Value[T]) decode(d *decoder, n *node, path []string) {
 	if d.scalar(&x.V, n, path) {
-		x.Set, x.At = true, d.pos(n)
+		x.Place = Place{true, d.pos(n)}
 	}
 }
 
@@ -113,7 +118,7 @@ func (x *Words) decode(d *decoder, n *node, path []string) {
 	}
 	var s string
 	if d.scalar(&s, n, path) {
-		x.Set, x.At = true, d.pos(n)
+		x.Place = Place{true, d.pos(n)}
 		x.Items = []Item{{Text: s, At: x.At}}
 	}
 }
@@ -127,7 +132,7 @@ func (x *List) decode(d *decoder, n *node, path []string) {
 		d.wrong(n, path, "a list of strings", hint)
 		return
 	}
-	x.Set, x.At = true, d.pos(n)
+	x.Place = Place{true, d.pos(n)}
 	for i, kid := range n.kids {
 		if s, ok := kid.value.(string); !ok {
 			d.add(kid, path, "wants a list of strings, item "+itoa(i+1)+" is "+kid.what, "")
@@ -142,7 +147,7 @@ func (x *Table[T]) decode(d *decoder, n *node, path []string) {
 		d.wrong(n, path, "a table", "")
 		return
 	}
-	x.Set, x.At = true, d.pos(n)
+	x.Place = Place{true, d.pos(n)}
 	d.each(n, path, func(kid *node, sub []string) {
 		e := Entry[T]{Key: kid.key, At: d.pos(kid)}
 		before := len(d.problems)
@@ -158,7 +163,7 @@ func (x *Tables[T]) decode(d *decoder, n *node, path []string) {
 		d.wrong(n, path, "a list of tables", "")
 		return
 	}
-	x.Set, x.At = true, d.pos(n)
+	x.Place = Place{true, d.pos(n)}
 	for i, kid := range n.kids {
 		if kid.what != "a table" {
 			d.add(kid, path, "wants a list of tables, item "+itoa(i+1)+" is "+kid.what, "")
@@ -169,18 +174,6 @@ func (x *Tables[T]) decode(d *decoder, n *node, path []string) {
 		x.Rows = append(x.Rows, t)
 	}
 }
-
-// Written reports whether the setting is written, and where.
-func (x *Value[T]) Written() (at Pos, ok bool) { return x.At, x.Set }
-
-// Written reports whether the list is written, and where.
-func (x *List) Written() (at Pos, ok bool) { return x.At, x.Set }
-
-// Written reports whether the table is written, and where.
-func (x *Table[T]) Written() (at Pos, ok bool) { return x.At, x.Set }
-
-// Written reports whether the tables are written, and where.
-func (x *Tables[T]) Written() (at Pos, ok bool) { return x.At, x.Set }
 
 // Parts is the value.
 func (x *Value[T]) Parts() []Part {
@@ -282,7 +275,7 @@ func (x *List) merge(child Field, how, key string, problems *Problems) {
 	if how == "first" {
 		have, added = added, have
 	}
-	*x = List{Set: true, At: c.At}
+	*x = List{Place: c.Place}
 	seen := map[string]bool{}
 	for _, it := range slices.Concat(have.Items, added.Items) { // each once
 		if !seen[it.Text] {
@@ -298,7 +291,7 @@ func (x *Table[T]) merge(child Field, _, key string, problems *Problems) {
 		return
 	}
 	gone := removals(key, x.Keys(), c.Keys(), func(i int) Pos { return c.Entries[i].At }, problems)
-	x.Set, x.At = true, c.At
+	x.Place = c.Place
 	x.Keep(func(p Part) bool { return !gone[p.Key] })
 	place := map[string]int{}
 	for i, e := range x.Entries {
@@ -315,6 +308,6 @@ func (x *Table[T]) merge(child Field, _, key string, problems *Problems) {
 
 func (x *Tables[T]) merge(child Field, _, _ string, _ *Problems) {
 	if c := child.(*Tables[T]); c.Set {
-		*x = Tables[T]{Set: true, At: c.At, Rows: slices.Concat(x.Rows, c.Rows)}
+		*x = Tables[T]{Place: c.Place, Rows: slices.Concat(x.Rows, c.Rows)}
 	}
 }
