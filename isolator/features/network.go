@@ -63,8 +63,6 @@ type networkOf struct {
 	opened []net.Listener                                                  // for Spec.Publish, in its order
 	dial   atomic.Pointer[func(context.Context, uint16) (net.Conn, error)] // into the box
 
-	direct *launch.Refusals // connections that no proxy saw, or nil
-
 	told map[netproxy.Target]int64 // of each host, the refusals that a call was told of
 
 	mu        sync.Mutex
@@ -104,16 +102,12 @@ func (n *networkOf) make(run *Run) error {
 		o.Mode = netproxy.Learn
 	}
 	n.proxy = netproxy.New(o)
-	run.Undo(func() {
-		n.direct.Close()
-		n.proxy.Close()
-	})
+	run.Undo(n.proxy.Close)
 	return n.openPorts()
 }
 
 // connect takes the network of the box, before the program starts.
 func (n *networkOf) connect(box launch.Network) error {
-	n.direct = box.Refused
 	for i, l := range n.run.Plan.Listen {
 		for _, listener := range box.Listeners[i] {
 			go func() { // it ends with the listener
@@ -242,14 +236,13 @@ func (n *networkOf) ownLoopback(o *Outcome, counts map[netproxy.Target]int64) {
 	if !n.run.Spec.Network.ByName() {
 		key = "host_ports"
 	}
-	refused := n.direct.Close()
-	for _, port := range slices.Sorted(maps.Keys(refused)) {
+	for _, port := range slices.Sorted(maps.Keys(o.Refused)) {
 		if slices.ContainsFunc(n.run.Spec.Publish, func(p profile.Port) bool { return p.Box == port }) {
 			continue
 		}
 		to := netproxy.Target{Host: "127.0.0.1", Port: port}
 		reason := fmt.Sprintf("%s is not in %s of profile %q", to, key, n.run.Spec.Name)
-		counts[to] = int64(refused[port])
+		counts[to] = int64(o.Refused[port])
 		n.refuse(netproxy.Refusal{Target: to, Kind: netproxy.Unlisted, Reason: reason})
 		n.note(o, runlog.Host{Host: to.Host, Port: to.Port, Refused: counts[to], Reason: reason})
 	}

@@ -172,6 +172,9 @@ type Result struct {
 	// place should see that: a shell leaves a loop at ^C only then.
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
+	// Refused says how often the box connected to a port of its own loopback, by the port, for which nothing
+	// listens there, but something on the host: where the kernel lets us see that.
+	Refused map[uint16]int
 	// Recovered and Replaced are hidden and protected places of the box that the host has
 	// replaced while something in the box ran, and that were covered again; Uncovered is why
 	// one could not be covered, and the box was ended.

@@ -64,6 +64,7 @@ func (s *session) sources() []source {
 		{s.inbox.event, unix.POLLIN, s.inbox.doAll},
 		{s.sock, unix.POLLIN, s.readMessages},
 		{s.listener, unix.POLLIN, s.connected},
+		{s.network.refused.packets, unix.POLLIN, s.network.refused.read},
 	}
 	for _, r := range s.output.all() {
 		list = append(list, r.source())

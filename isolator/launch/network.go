@@ -24,10 +24,6 @@ type Network struct {
 	// Dial connects to a port of the box's loopback, 127.0.0.1 or else ::1. It is
 	// nil unless the plan publishes a port.
 	Dial func(ctx context.Context, port uint16) (net.Conn, error)
-
-	// Refused are the connections within the box that nothing listened for; nil where the kernel does
-	// not let us see them. The callee closes it.
-	Refused *Refusals
 }
 
 // dialTime is how long a socket may take to be connected on a loopback.
@@ -39,6 +35,7 @@ type network struct {
 	asked   uint32                     // how many sockets were asked for
 	answers map[uint32]chan madeSocket // for those that have not come; each gets one
 	over    chan struct{}              // closed when there is nobody to ask any more
+	refused refusals
 }
 
 // madeSocket is the answer to a question for a socket.
@@ -73,7 +70,7 @@ func (s *session) takeNetwork() {
 	if len(n.Listeners) == 0 && !s.publishes {
 		return
 	}
-	n.Refused, _ = watchRefusals(s.first) // it only tells
+	_ = n.refused.watch(s.first) // it only tells
 	if err := s.o.Network(n.Network); err != nil {
 		s.noNetwork(err)
 	}
@@ -101,6 +98,7 @@ func (n *network) keepListener(index, fd int) error {
 }
 
 func (n *network) close() {
+	closeFds(&n.refused.packets)
 	for _, ls := range n.Listeners {
 		for _, l := range ls {
 			_ = l.Close()

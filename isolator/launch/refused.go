@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,13 +14,12 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// Refusals are the connections to 127.0.0.1 of the box for which nothing listened there. A raw socket
+// refusals are the connections to 127.0.0.1 of the box for which nothing listened there. A raw socket
 // (raw(7)) of the box's network sees the kernel's answer to each: RST and ACK, with the sequence
 // number 0, from the port that was meant (RFC 9293, 3.10.7.1). A packet socket would do, but waits
 // some ten milliseconds when it is closed (packet_release calls synchronize_net).
-type Refusals struct {
-	packets *os.File
-	mu      sync.Mutex
+type refusals struct {
+	packets int // the socket; -1 where the kernel does not let us see them
 	counts  map[uint16]int
 }
 
@@ -35,69 +33,50 @@ var answers = []unix.SockFilter{
 	{Code: unix.BPF_RET, K: 0},
 }
 
-// watchRefusals opens the socket in the network of a process.
-func watchRefusals(pid int) (*Refusals, error) {
+// watch opens the socket in the network of a process.
+func (r *refusals) watch(pid int) error {
 	var owned descriptors
 	defer owned.close()
 	network, err := owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	user, err := owned.add(unix.IoctlRetInt(network, unix.NS_GET_USERNS))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fd, err := wire.OpenNull() // the socket takes its number
-	if err != nil {
-		return nil, err
+	if r.packets, err = wire.OpenNull(); err != nil { // the socket takes its number
+		return err
 	}
 	err = nsenter.Do(nsenter.Owner(user), nsenter.Setns(network, unix.CLONE_NEWNET),
-		nsenter.Opens(fd, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP))
+		nsenter.Opens(r.packets, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP))
 	filter := unix.SockFprog{Len: uint16(len(answers)), Filter: unsafe.SliceData(answers)}
 	if err == nil {
-		err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)
+		err = unix.SetsockoptSockFprog(r.packets, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)
 	}
-	r := &Refusals{packets: os.NewFile(uintptr(fd), "refused connections"), counts: map[uint16]int{}}
 	if err != nil {
-		r.packets.Close()
-		return nil, err
+		closeFds(&r.packets)
 	}
-	raw, err := r.packets.SyscallConn()
-	if err == nil {
-		go func() { _ = raw.Read(r.read) }() // it ends with the file
-	}
-	return r, err
+	return err
 }
 
-// read reads what has come. It reports that there is nothing more to wait for: never.
-func (r *Refusals) read(fd uintptr) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// read reads what has come, and no more at a time than the socket holds: a box can go on and on.
+func (r *refusals) read() {
 	var packet [40]byte
-	for {
-		n, err := unix.Read(int(fd), packet[:])
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return false
-		case n == len(packet):
+	for range 1000 {
+		n, err := wire.Read(r.packets, packet[:])
+		if err != nil {
+			return
+		}
+		if n == len(packet) {
 			r.counts[binary.BigEndian.Uint16(packet[20:])]++
 		}
 	}
 }
 
-// Close ends the watch, and returns how often each port was refused at which something listens on
-// the host. It may be called twice, and on nil.
-func (r *Refusals) Close() map[uint16]int {
-	if r == nil {
-		return nil
-	}
-	if raw, err := r.packets.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { r.read(fd) })
-	}
-	r.packets.Close()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// told returns how often each port was refused at which something listens on the host.
+func (r *refusals) told() map[uint16]int {
+	r.read()
 	maps.DeleteFunc(r.counts, func(port uint16, _ int) bool { return !listening(port) })
 	return r.counts
 }

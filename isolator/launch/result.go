@@ -24,7 +24,7 @@ func (s *session) result() Result {
 	}
 	r.TimedOut = s.program.timedOut
 	s.mounts.covered.tell(&r)
-	r.Reached = s.reached(r)
+	r.Reached, r.Refused = s.reached(r), s.network.refused.told()
 	if !r.Started && slices.Contains(r.Reached, "memory") {
 		r.Reason = "the memory limit is too small for the sandbox itself"
 	}
