@@ -28,14 +28,14 @@ type console struct {
 // whatever is in its foreground.
 func (c *console) open(o Options, box *wire.Box, job *wire.Job) {
 	var terminal [3]bool
-	var device [3]uint64
+	var device [3]uint32
 	for i, fd := range c.stdio {
 		c.given[i] = fd
 		if terminal[i] = isTerminal(fd); terminal[i] {
 			c.given[i], device[i] = -1, terminalDevice(fd)
 		}
 	}
-	var devices []uint64 // of c.ptys
+	var devices []uint32 // of c.ptys
 	c.full = o.Interactive && !o.Trial && terminal[0] && (o.Made || (&tty{fd: c.stdio[0]}).controls())
 	if box.Terminals.Control = c.full; c.full {
 		// Standard input may be open for reading alone.
@@ -58,7 +58,7 @@ func (c *console) open(o Options, box *wire.Box, job *wire.Job) {
 		job.Waits = c.waits
 		c.real.shared = !terminal[1]
 		job.Stdio[0] = wire.FromPty
-		c.ptys, devices = []int{c.real.fd}, []uint64{device[0]}
+		c.ptys, devices = []int{c.real.fd}, []uint32{device[0]}
 	}
 	for i := 1; i <= 2; i++ {
 		if !terminal[i] {

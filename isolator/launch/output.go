@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -86,27 +85,6 @@ func (o *output) close() {
 		closeFds(&r.master, &r.out)
 	}
 	o.relays, o.pumps = nil, nil
-}
-
-// openPipe makes the pipe that stands in for standard output or error, and returns the end that
-// the program gets.
-func (o *output) openPipe(i, to int, watch Watcher) (int, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return -1, fmt.Errorf("pipe2: %w", err)
-	}
-	_ = unix.SetNonblock(pipe[0], true)
-	out, err := apart(to)
-	if err != nil {
-		wire.CloseAll(pipe[:])
-		return -1, err
-	}
-	release := -1
-	if i == 1 && isPipe(to) {
-		release = to
-	}
-	o.pumps = append(o.pumps, &relay{master: pipe[0], out: out, watch: watch, plain: true, release: release})
-	return pipe[1], nil
 }
 
 func sameFile(a, b int) bool {

@@ -68,6 +68,9 @@ func (r *refusals) read() {
 		if err != nil {
 			return
 		}
+		if r.counts == nil {
+			r.counts = map[uint16]int{}
+		}
 		if n == len(packet) {
 			r.counts[binary.BigEndian.Uint16(packet[20:])]++
 		}

@@ -212,11 +212,22 @@ func (s *session) openPipes() error {
 		case i == 2 && given[1] >= 0 && sameFile(stdio[2], stdio[1]):
 			given[2] = given[1]
 		default:
-			fd, err := s.owned.add(s.output.openPipe(i, stdio[i], s.o.Watch))
-			if err != nil {
+			var pipe [2]int
+			if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+				return fmt.Errorf("pipe2: %w", err)
+			}
+			s.owned = append(s.owned, pipe[1])
+			_ = unix.SetNonblock(pipe[0], true)
+			r := &relay{master: pipe[0], out: -1, watch: s.o.Watch, plain: true, release: -1}
+			s.output.pumps = append(s.output.pumps, r)
+			var err error
+			if r.out, err = apart(stdio[i]); err != nil {
 				return err
 			}
-			given[i] = fd
+			if i == 1 && isPipe(stdio[i]) {
+				r.release = stdio[i]
+			}
+			given[i] = pipe[1]
 		}
 	}
 	return nil

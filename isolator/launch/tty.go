@@ -36,14 +36,10 @@ func isTerminal(fd int) bool {
 }
 
 // terminalDevice is which terminal fd is, by whatever name: /dev/tty is another
-// device than the terminal it stands for.
-func terminalDevice(fd int) uint64 {
-	if n, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV); err == nil {
-		return uint64(n)
-	}
-	var st unix.Stat_t
-	_ = unix.Fstat(fd, &st)
-	return st.Rdev | 1<<63
+// device than the terminal it stands for. Those that were hung up are one: nothing is written to them.
+func terminalDevice(fd int) uint32 {
+	n, _ := unix.IoctlGetUint32(fd, unix.TIOCGDEV)
+	return n
 }
 
 // foreground reports whether we may read the terminal and change its modes. A

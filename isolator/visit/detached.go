@@ -57,29 +57,23 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 		return "", launch.CodeNoSandbox, err
 	}
 	defer own.Close()
-	master := launch.RawFd(own)
-	text := make(chan string, 1)
-	go func() {
-		all, _ := io.ReadAll(r)
-		text <- strings.TrimSpace(string(all))
-	}()
+	from, master := launch.RawFd(r), launch.RawFd(own)
 	_ = unix.SetNonblock(master, true)
 	for {
-		select {
-		case word = <-text:
-			copyReady(master, out)
-			if word != "" {
-				return word, 0, nil
-			}
-			_ = cmd.Wait()
-			copyReady(master, out)
-			st, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
-			return "", wire.ExitCode(st), nil
-		default:
+		set := []unix.PollFd{{Fd: int32(from), Events: unix.POLLIN}, {Fd: int32(master), Events: unix.POLLIN}}
+		_, _ = unix.Poll(set, -1)
+		copyReady(master, out) // what was said before the word
+		if set[0].Revents == 0 {
+			continue
 		}
-		if wire.Poll(master, unix.POLLIN, 20)&unix.POLLIN != 0 {
-			copyReady(master, out)
+		var buf [256]byte // it is written at once
+		if n, _ := wire.Read(from, buf[:]); n > 0 {
+			return strings.TrimSpace(string(buf[:n])), 0, nil
 		}
+		_ = cmd.Wait()
+		copyReady(master, out)
+		st, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		return "", wire.ExitCode(st), nil
 	}
 }
 

@@ -54,18 +54,13 @@ func spareThreads() {
 	const spare = 4
 	var up, done sync.WaitGroup
 	up.Add(spare)
-	done.Add(spare)
-	leave := make(chan struct{})
 	for range spare {
-		go func() {
+		done.Go(func() {
 			runtime.LockOSThread() // a thread for each, at once
 			up.Done()
-			<-leave
+			up.Wait()
 			runtime.UnlockOSThread() // and it stays
-			done.Done()
-		}()
+		})
 	}
-	up.Wait()
-	close(leave)
 	done.Wait()
 }
