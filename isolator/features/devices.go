@@ -57,7 +57,7 @@ func deviceNodes(set profile.DeviceSet, f host.Facts) []string {
 	var out []string
 	for _, p := range set.Nodes {
 		if sensitive.IsPattern(p) {
-			out = append(out, f.Match(p, "")...)
+			out = append(out, f.Match("/", p[1:], "")...)
 		} else if !slices.Contains(out, p) {
 			out = append(out, p)
 		}

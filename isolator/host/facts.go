@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/limits"
 )
 
@@ -145,15 +146,16 @@ func (f Facts) Look(p string) Path {
 	return seen
 }
 
-// Match returns the paths that match a pattern, once, like Look. With a text only files that hold it count.
-func (f Facts) Match(pattern, text string) []string {
-	m, ok := f.Globs[pattern]
+// Match returns the paths below a folder that match a pattern, once, like Look. With a text only files that hold it count.
+func (f Facts) Match(dir, pattern, text string) []string {
+	key := paths.Join(dir, pattern)
+	m, ok := f.Globs[key]
 	if !ok && f.on != nil {
-		m = f.on.glob(pattern)
+		m = f.on.glob(dir, pattern)
 		if text != "" {
 			m = slices.DeleteFunc(m, func(p string) bool { return !holds(p, text) })
 		}
-		f.Globs[pattern] = m
+		f.Globs[key] = m
 	}
 	return m
 }

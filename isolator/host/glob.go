@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -10,45 +9,42 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/sensitive"
 )
 
-// glob returns the paths that match a pattern, in order. Names that begin with
-// a dot match like any other.
-func (l *looker) glob(pattern string) []string {
-	dir, last := filepath.Split(pattern)
-	if dir != "/" {
-		dir = strings.TrimSuffix(dir, "/")
+// glob returns the paths below a folder that match a pattern, in order. Names that begin with
+// a dot match like any other, and "**" stands for the folder and what lies in it, see below.
+func (l *looker) glob(dir, pattern string) (out []string) {
+	name, more, deeper := strings.Cut(pattern, "/")
+	add := func(p string) {
+		if deeper {
+			out = append(out, l.glob(p, more)...)
+		} else {
+			out = append(out, p)
+		}
 	}
 	switch {
-	case dir == "" || last == "":
-		return nil // relative, or the root folder itself
-	case !strings.ContainsAny(last, `*?[\`):
-		return l.named(dir, last)
-	}
-	var out []string
-	matches := matcher(last)
-	for _, d := range l.globDir(dir) {
-		for _, e := range l.list(d) {
+	case name == "**" && deeper:
+		all, seen := l.inside[dir]
+		if !seen { // many patterns ask about the same ones
+			all = l.below(dir, depth)
+			l.inside[dir] = all
+		}
+		for _, d := range all {
+			add(d)
+		}
+	case sensitive.IsPattern(name):
+		matches := matcher(name)
+		for _, e := range l.list(dir) {
 			if matches(e.Name()) {
-				out = append(out, paths.Join(d, e.Name()))
+				add(paths.Join(dir, e.Name()))
 			}
 		}
-	}
-	return out
-}
-
-// named returns the paths of that name in the folders a pattern means.
-func (l *looker) named(dir, name string) (out []string) {
-	if !strings.ContainsAny(dir, `*?[\`) {
-		if p := paths.Join(dir, name); l.dir(p).Kind != Missing {
-			out = append(out, p)
-		}
-		return out
-	}
-	for _, d := range l.globDir(dir) {
-		l.Names(d) // most folders lack the name
-		if p := paths.Join(d, name); l.look(p).Kind != Missing {
-			out = append(out, p)
+	default:
+		p := paths.Join(dir, name)
+		l.Names(dir) // most folders lack the name
+		if deeper || l.look(p).Kind != Missing {
+			add(p)
 		}
 	}
 	return out
@@ -108,51 +104,4 @@ func (l *looker) below(dir string, depth int) []string {
 		}
 	}
 	return out
-}
-
-// globDir returns the folders a pattern's folder part means: many patterns ask about the same ones.
-func (l *looker) globDir(dir string) []string {
-	dirs, seen := l.meant[dir]
-	if !seen {
-		dirs = []string{dir}
-		if strings.ContainsAny(dir, `*?[\`) {
-			dirs = l.meantBy(dir)
-		}
-		l.meant[dir] = dirs
-	}
-	return dirs
-}
-
-func (l *looker) meantBy(dir string) []string {
-	if root, ok := strings.CutSuffix(dir, "/**"); ok {
-		return l.below(cmp.Or(unescape(root), "/"), depth)
-	}
-	if !strings.ContainsAny(dir, "*?[") || plainEscapes(dir) {
-		return []string{unescape(dir)}
-	}
-	return l.glob(dir)
-}
-
-// plainEscapes reports whether every special byte of a pattern is escaped.
-func plainEscapes(p string) bool {
-	for i := 0; i < len(p); i++ {
-		switch p[i] {
-		case '\\':
-			i++
-		case '*', '?', '[':
-			return false
-		}
-	}
-	return true
-}
-
-func unescape(p string) string {
-	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if p[i] == '\\' && i+1 < len(p) {
-			i++
-		}
-		b.WriteByte(p[i])
-	}
-	return b.String()
 }

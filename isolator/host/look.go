@@ -20,14 +20,14 @@ import (
 // folder is not there.
 type looker struct {
 	*Folders
-	paths map[string]Path     // of folders that were looked at
-	meant map[string][]string // the folders a pattern means, see globDir
+	paths  map[string]Path     // of folders that were looked at
+	inside map[string][]string // what lies in folders, see glob
 
 	key, kept any // see Kept
 }
 
 func newLooker(f *Folders) *looker {
-	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]string{}}
+	return &looker{Folders: f, paths: map[string]Path{}, inside: map[string][]string{}}
 }
 
 // Look looks at one path.

@@ -58,7 +58,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", p, f.Paths[p], w)
 		}
 	}
-	if got := f.Match(j("dir/*"), ""); !slices.Equal(got, []string{j("dir/file"), j("dir/sock"), j("dir/sub")}) {
+	if got := f.Match(d, "dir/*", ""); !slices.Equal(got, []string{j("dir/file"), j("dir/sock"), j("dir/sub")}) {
 		t.Errorf("glob: %v", got)
 	}
 	if !slices.Contains(f.Sockets, j("dir/sock")) {
@@ -124,7 +124,6 @@ func TestPatterns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	escaped := strings.NewReplacer("[", `\[`, "*", `\*`).Replace(dir)
 	l := newLooker(NewFolders())
 	for pattern, want := range map[string][]string{
 		"/**/.env":         {".env", "a/.env", "a/b/.env"},
@@ -136,7 +135,7 @@ func TestPatterns(t *testing.T) {
 		"/plai?":           {"plain"},
 	} {
 		var got []string
-		for _, p := range l.glob(escaped + pattern) {
+		for _, p := range l.glob(dir, pattern[1:]) {
 			rel, err := filepath.Rel(dir, p)
 			if err != nil {
 				t.Fatal(err)
@@ -166,12 +165,12 @@ func TestGlobMatches(t *testing.T) {
 				want = append(want, dir+"/"+n)
 			}
 		}
-		if got := l.glob(dir + "/" + pattern); !slices.Equal(got, want) {
+		if got := l.glob(dir, pattern); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", pattern, got, want)
 		}
 	}
-	for pattern, want := range map[string]string{"/et*": "/etc", "/e?c/pass*d": "/etc/passwd", "/etc": "/etc", "/": "", "et*": "", "/**/passw[d]": "/etc/passwd"} {
-		if got := l.glob(pattern); want != "" && !slices.Contains(got, want) || want == "" && got != nil {
+	for pattern, want := range map[string]string{"et*": "/etc", "e?c/pass*d": "/etc/passwd", "etc": "/etc", "**/passw[d]": "/etc/passwd"} {
+		if got := l.glob("/", pattern); want != "" && !slices.Contains(got, want) || want == "" && got != nil {
 			t.Errorf("%q: %q, want %q", pattern, got, want)
 		}
 	}

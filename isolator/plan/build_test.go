@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -38,7 +39,8 @@ func machine() host.Facts {
 		places := sensitive.Site{Run: sensitive.Run{Homes: []string{testHome}, UID: 1000, Roots: []string{testWork}}}.Expand(r)
 		for _, spot := range places[:min(len(places), 6)] {
 			p := spot.Path
-			if spot.Pattern {
+			if spot.Pattern != "" {
+				p = paths.Join(p, spot.Pattern)
 				if f.Globs == nil {
 					f.Globs = map[string][]string{}
 				}

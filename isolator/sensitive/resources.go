@@ -127,11 +127,9 @@ func EmptyPlaces() []Resource {
 	return out
 }
 
-// Spot is what a path of the table stands for in one run.
-type Spot struct {
-	Path    string // of the host
-	Pattern bool   // it stands for the paths that match it, as in path/filepath; any other means itself, whatever it holds
-}
+// Spot is what a path of the table stands for in one run: a path of the host, whatever its name
+// holds, or, with a Pattern, what matches that below it.
+type Spot struct{ Path, Pattern string }
 
 // Expand returns what the row's paths stand for.
 func (s Site) Expand(r Resource) []Spot {
@@ -144,14 +142,17 @@ func (s Site) Expand(r Resource) []Spot {
 // under joins a folder and a path of the table that may be a pattern: what the
 // folder's own name holds is not one.
 func under(dir, rest string) Spot {
-	pattern := IsPattern(rest)
-	if pattern {
-		dir = escapePattern(dir)
+	for IsPattern(rest) {
+		name, more, _ := strings.Cut(rest, "/")
+		if IsPattern(name) {
+			return Spot{dir, rest}
+		}
+		dir, rest = paths.Join(dir, name), more
 	}
 	if rest != "" {
 		dir = paths.Join(dir, rest)
 	}
-	return Spot{dir, pattern}
+	return Spot{Path: dir}
 }
 
 // IsPattern reports whether a path of the table, as it is written there, stands for those
@@ -164,11 +165,4 @@ func IsPattern(p string) bool {
 		}
 	}
 	return false
-}
-
-func escapePattern(p string) string {
-	if !strings.ContainsAny(p, `*?[\`) {
-		return p
-	}
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(p)
 }

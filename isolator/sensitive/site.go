@@ -189,7 +189,7 @@ func (s *Site) expand(places []string) []Spot {
 			}
 			continue
 		}
-		out = append(out, Spot{strings.Replace(p, "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1), IsPattern(p)})
+		out = append(out, under("/", strings.Replace(p[1:], "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1)))
 	}
 	return out
 }
@@ -280,9 +280,9 @@ type Place struct {
 	At []string
 }
 
-// Places returns the table for the run. match says what a pattern matches of files that hold a text,
+// Places returns the table for the run. match says what a pattern matches in a folder of files that hold a text,
 // or of all. What a row of the rest found in the path of another row is left to that one.
-func (s Site) Places(match func(pattern, text string) []string) []Place {
+func (s Site) Places(match func(dir, pattern, text string) []string) []Place {
 	var out []Place
 	var rest []int
 	for _, r := range table().resources {
@@ -303,12 +303,12 @@ func (s Site) Places(match func(pattern, text string) []string) []Place {
 
 // PlacesOf returns the host paths of one row by name: its paths, with patterns replaced
 // by what they matched, without its exceptions.
-func (s Site) PlacesOf(r Resource, match func(pattern, text string) []string) []string {
+func (s Site) PlacesOf(r Resource, match func(dir, pattern, text string) []string) []string {
 	listed := s.Expand(r)
 	out := make([]string, 0, len(listed))
 	for _, p := range listed {
-		if p.Pattern {
-			out = append(out, match(p.Path, r.Holds)...)
+		if p.Pattern != "" {
+			out = append(out, match(p.Path, p.Pattern, r.Holds)...)
 		} else {
 			out = append(out, p.Path)
 		}
@@ -346,13 +346,14 @@ func (r Resource) excepts(p string) bool {
 
 // holds reports whether a path is what the table means, or lies in it.
 func (s Spot) holds(p string) bool {
-	if !s.Pattern {
-		return paths.Below(s.Path, p)
+	rest, in := paths.Rest(s.Path, p)
+	if s.Pattern == "" || rest == "" {
+		return in && s.Pattern == ""
 	}
-	names, depth := strings.Split(p, "/"), strings.Count(s.Path, "/")+1
+	names, depth := strings.Split(rest, "/"), strings.Count(s.Pattern, "/")+1
 	if len(names) < depth {
 		return false
 	}
-	ok, err := path.Match(s.Path, strings.Join(names[:depth], "/"))
+	ok, err := path.Match(s.Pattern, strings.Join(names[:depth], "/"))
 	return err == nil && ok
 }
