@@ -32,7 +32,7 @@ func (a *app) cmdHome() *cobra.Command {
 			"Only such boxes see them. Without --of, the commands are about the home of this project, of several\n" +
 			"about the one that a box had last; --of takes a key that list prints.",
 	}
-	c.AddCommand(a.cmdHomeList(), a.cmdHomeShow(), a.cmdHomeGet(), a.cmdHomeReset())
+	c.AddCommand(a.cmdHomeList(), a.cmdHomeGet(), a.cmdHomeReset())
 	return c
 }
 
@@ -129,24 +129,6 @@ func (a *app) homeOwner(h homes.Info) string {
 		return h.Agents + " in " + a.Short(h.Project)
 	}
 	return a.Short(h.Project)
-}
-
-func (a *app) cmdHomeShow() *cobra.Command {
-	return a.AnswersOnHost(homeFlag(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}), func(c *cobra.Command, _ []string) (cli.Answer, error) {
-		key, err := a.homeKey(c)
-		if err != nil {
-			return cli.Answer{}, err
-		}
-		h := homes.Look(a.InnerHome, key)
-		return cli.Answer{Value: h, Words: func() {
-			fmt.Fprintf(a.Out, "%s\n%s, %s, %s\n", cli.Printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), a.homeState(h))
-			var rows [][]string
-			for _, e := range h.Top {
-				rows = append(rows, []string{"  ~/" + e.Name, copytree.Size(e.Size), cli.Counted(e.Files, "file", "files")})
-			}
-			tell.Table(a.Out, rows)
-		}}, nil
-	})
 }
 
 func (a *app) cmdHomeGet() *cobra.Command {

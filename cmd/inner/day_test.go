@@ -128,7 +128,6 @@ func TestDay(t *testing.T) {
 			s.enter("end")
 			s.want(`inner: kept in the box's home: ~/new/ \(1 file\); inner home get ~/new\ncode=3\n`)
 			do("inner home list", `app@.*claude in ~/app`)
-			do("inner home show", `~/new/ .*1 file`)
 			do("inner home get ~/new", `~/app/new`)
 			do("inner home reset --yes; inner home list", `inner: there are no homes: home = "own"`)
 			do("inner why .env", `hidden .env: cannot be read`, `type   inner allow file:.env -p claude`)

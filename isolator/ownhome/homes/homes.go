@@ -145,7 +145,7 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	defer unix.Close(root)
 	fd, err := copytree.Open(root, rel, unix.O_PATH)
 	if err != nil {
-		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s in the home %q: %v", rel, key, err), Hint: "inner home show says what is there; inner home list names other homes, for --of"}
+		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s in the home %q: %v", rel, key, err), Hint: "inner home list --json says what is there, and names other homes, for --of"}
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
