@@ -44,17 +44,21 @@ func toolchainVariables() []string {
 	}
 }
 
-// toolchains returns the folders that are there, and the variables that go along. What
+// toolchains returns the folders that are there, and the variables that go along where the box has their folder. What
 // only holds programs beside caches keeps its default place in the box, which can be
 // written: CARGO_HOME and GOPATH do not go along.
 func (r *resolver) toolchains() (folders, variables []string) {
-	add := func(p string) {
+	add := func(p string) (shown bool) {
 		if p == r.c.Home || !paths.Below(r.c.Home, p) {
-			return
+			return slices.ContainsFunc(SystemFolders(), func(dir string) bool { return paths.Below(dir, p) })
 		}
-		if _, err := os.Stat(p); err == nil && !slices.Contains(folders, p) {
+		if _, err := os.Stat(p); err != nil {
+			return false
+		}
+		if !slices.Contains(folders, p) {
 			folders = append(folders, p)
 		}
+		return true
 	}
 	for _, rel := range toolchainFolders() {
 		add(filepath.Join(r.c.Home, rel))
@@ -65,7 +69,7 @@ func (r *resolver) toolchains() (folders, variables []string) {
 		if !ok || !filepath.IsAbs(value) || filepath.Clean(value) == r.c.Home {
 			continue
 		}
-		if add(filepath.Join(value, below)); !part {
+		if add(filepath.Join(value, below)) && !part {
 			variables = append(variables, name)
 		}
 	}
