@@ -113,7 +113,9 @@ func (a *app) wouldStart(d shims.Decision, name string) error {
 		return err
 	}
 	pl.Project = d.Project
-	a.KnownFrom(d)
+	for _, v := range d.Views {
+		a.Know(v)
+	}
 	var o profile.Overrides
 	if filepath.Base(d.Profile.Program()) != name {
 		o.Entrypoint = name

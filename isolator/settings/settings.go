@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
 )
 
 // Settings are those of one caller. They are read when they are asked for.
@@ -33,7 +34,9 @@ type Settings struct {
 }
 
 // Of returns the settings of a caller, of which nothing is read yet.
-func Of(c *caller.Caller) *Settings { return &Settings{Caller: c} }
+func Of(c *caller.Caller) *Settings {
+	return &Settings{Caller: c, configs: map[string]ConfigRead{}, records: map[string]RecordRead{}}
+}
 
 // ConfigRead is one config.toml as it was read. File is nil when there is none; of one
 // with a fault only the digest is known.
@@ -49,20 +52,24 @@ func (s *Settings) readConfig(path string, load func(string) (*config.Config, pr
 		return r
 	}
 	cfg, file, err := load(path)
-	return s.KnownConfig(path, cfg, file, err)
-}
-
-// KnownConfig keeps what was read of a config.toml.
-func (s *Settings) KnownConfig(path string, cfg *config.Config, file profile.File, err error) ConfigRead {
 	r := ConfigRead{Config: cfg, Err: err}
 	if file.Path != "" {
 		r.File = &file
 	}
-	if s.configs == nil {
-		s.configs = map[string]ConfigRead{}
-	}
 	s.configs[path] = r
 	return r
+}
+
+// Know keeps what the decision of a shim has read of a project.
+func (s *Settings) Know(v *shims.View) {
+	s.records[recordKey(v.Root, v.Project)] = RecordRead{v.Record, v.RecordErr}
+	r := ConfigRead{v.Config, v.ConfigFile, v.ConfigErr}
+	if r == (ConfigRead{}) {
+		r.Config = &config.Config{} // there is none
+	}
+	if v.Project != nil && (r.Config != nil || r.Err != nil) {
+		s.configs[filepath.Join(v.Project.Dir, "config.toml")] = r
+	}
 }
 
 // RecordRead is what the trust store has about one project, as it was read.
@@ -81,7 +88,7 @@ func (s *Settings) RecordOf(root string, p *profile.Project) (*trust.ProjectReco
 		} else {
 			r.Record, r.Err = s.Trust().For(p)
 		}
-		s.KnownRecord(root, p, r)
+		s.records[recordKey(root, p)] = r
 	}
 	return r.Record, r.Err
 }
@@ -92,14 +99,6 @@ func recordKey(root string, p *profile.Project) string {
 		return root
 	}
 	return root + "\x00" + p.Dir
-}
-
-// KnownRecord keeps what was read of a record.
-func (s *Settings) KnownRecord(root string, p *profile.Project, r RecordRead) {
-	if s.records == nil {
-		s.records = map[string]RecordRead{}
-	}
-	s.records[recordKey(root, p)] = r
 }
 
 // GlobalConfig is INNER_HOME/config.toml.
@@ -238,7 +237,7 @@ func (s *Settings) TrustedProjectConfig(pl Place) (*config.Config, bool) {
 }
 
 // ForgetConfigs has each config.toml read again: one of them may be another now.
-func (s *Settings) ForgetConfigs() { s.configs = nil }
+func (s *Settings) ForgetConfigs() { clear(s.configs) }
 
 // ForgetRecords has what was allowed read again: it may be something else now.
-func (s *Settings) ForgetRecords() { s.records = nil }
+func (s *Settings) ForgetRecords() { clear(s.records) }

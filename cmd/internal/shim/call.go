@@ -14,7 +14,6 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
@@ -29,7 +28,9 @@ func Call(call shims.Call, argv []string, version string, goesOn bool) int {
 	if p.prefixAnswers(d) {
 		d = shims.Decide(env)
 	}
-	p.KnownFrom(d)
+	for _, v := range d.Views {
+		p.Know(v)
+	}
 	switch d.Kind {
 	case shims.PassThrough:
 		p.sayBare(d, env.Cwd)
@@ -118,25 +119,4 @@ func hasTerminal() bool {
 	}
 	_ = unix.Close(fd)
 	return true
-}
-
-// KnownFrom keeps what the decision of a shim was made from.
-func (p *Process) KnownFrom(d shims.Decision) {
-	for _, v := range d.Views {
-		p.KnownRecord(v.Root, v.Project, settings.RecordRead{Record: v.Record, Err: v.RecordErr})
-		if v.Project == nil {
-			continue
-		}
-		var file profile.File
-		if v.ConfigFile != nil {
-			file = *v.ConfigFile
-		}
-		cfg := v.Config
-		if cfg == nil && v.ConfigFile == nil && v.ConfigErr == nil {
-			cfg = &config.Config{}
-		}
-		if cfg != nil || v.ConfigErr != nil {
-			p.KnownConfig(filepath.Join(v.Project.Dir, "config.toml"), cfg, file, v.ConfigErr)
-		}
-	}
 }
