@@ -144,7 +144,7 @@ func (c *Cmd) run() (err error) {
 		}
 	}()
 	c.res.Profile, c.res.Role = c.p.Name(), c.p.Role()
-	if err := c.check(); err != nil {
+	if err := CheckWords(c.Argv, c.Line, c.Dir, c.Env); err != nil {
 		return err
 	}
 	p, err := c.p.commanded(c)
@@ -191,15 +191,36 @@ func (c *Cmd) run() (err error) {
 	return nil
 }
 
-// check refuses what cannot be arguments and variables.
-func (c *Cmd) check() error {
-	for name, v := range c.Env {
-		if strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0) {
-			return usage("env: %q cannot be a variable", name)
+// What execve(2) takes, in bytes: of all arguments and variables together, and of each of them.
+const (
+	maxArgs = 1 << 20
+	maxArg  = 128<<10 - 1
+)
+
+// CheckWords says what cannot be arguments and variables.
+func CheckWords(argv []string, line, dir string, env map[string]string) error {
+	size := 0
+	for key, words := range map[string][]string{"argv": argv, "line": {line}, "cwd": {dir}} {
+		for _, w := range words {
+			switch size += len(w) + 1; {
+			case strings.ContainsRune(w, 0):
+				return usage("%s: contains a NUL character", key)
+			case len(w) > maxArg:
+				return usage("%s: is longer than the %d bytes that Linux takes as one argument; stdin takes more", key, maxArg)
+			}
 		}
 	}
-	if slices.ContainsFunc(append([]string{c.Line, c.Dir}, c.Argv...), func(w string) bool { return strings.ContainsRune(w, 0) }) {
-		return usage("an argument contains a NUL character")
+	for name, v := range env {
+		size += len(name) + len(v) + 2
+		switch {
+		case strings.ContainsAny(name, "=\x00") || name == "":
+			return usage("env: %.40q is not the name of a variable", name)
+		case strings.ContainsRune(v, 0) || len(v) > maxArg:
+			return usage("env: the value of %.40q is too long, or contains a NUL character", name)
+		}
+	}
+	if size > maxArgs {
+		return usage("the arguments and variables are longer than %d bytes", maxArgs)
 	}
 	return nil
 }

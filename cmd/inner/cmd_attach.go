@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -92,19 +93,10 @@ func (a *app) startDetached() error {
 
 // terminalWords say where the terminal of a box is.
 func terminalWords(b box) string {
-	switch b.Terminal {
-	case launch.Starting:
-		return "starting"
-	case launch.InItsTerminal:
-		return "its own"
-	case launch.Detached:
-		return "detached"
-	case launch.Joined:
-		return "attached"
-	case launch.Stopped:
-		return "stopped"
+	words := map[string]string{
+		launch.Starting: "starting", launch.InItsTerminal: "its own", launch.Detached: "detached", launch.Joined: "attached", launch.Stopped: "stopped",
 	}
-	return "-"
+	return cmp.Or(words[b.Terminal], "-")
 }
 
 func detachedWords(b box) string {

@@ -72,15 +72,14 @@ func (a *app) cmdExec() *cobra.Command {
 }
 
 func (f *execFlags) check(cmd *cobra.Command, args []string) error {
-	if err := f.who.Check(cmd); err != nil {
-		return err
-	}
 	line := cmd.Flags().Changed("command")
 	command := len(args) > 0 || line
-	if err := cmp.Or(cli.Apart(cmd, "json", "serve"), f.named(cmd)); err != nil {
+	if err := cmp.Or(f.who.Check(cmd), cli.Apart(cmd, "json", "serve")); err != nil {
 		return err
 	}
 	switch {
+	case !f.who.Asked && !cmd.Flags().Changed("profile"):
+		return cli.ErrNoProfile()
 	case len(args) > 0 && line:
 		return cli.Usagef("either a command after --, or a command line with -c")
 	case f.serve && command:
@@ -89,14 +88,6 @@ func (f *execFlags) check(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("no command: write it after --, or a command line with -c")
 	}
 	return cli.Filled(cmd, "profile", "session", "directory", "command")
-}
-
-// named wants a profile or a role.
-func (f *execFlags) named(cmd *cobra.Command) error {
-	if !f.who.Asked && !cmd.Flags().Changed("profile") {
-		return cli.ErrNoProfile()
-	}
-	return nil
 }
 
 // execJSON runs one call and writes its answer.

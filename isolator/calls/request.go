@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/jsonlines"
 	"github.com/enr/inner/isolator/session"
 )
@@ -34,9 +35,7 @@ type Request struct {
 // Bounds of a request, in bytes.
 const (
 	MaxLine = 4 << 20 // of a request as JSON
-	maxArgv = 1 << 20 // of all arguments, and of the variables together: what execve(2) takes
-	maxArg  = 128<<10 - 1
-	maxText = 256 // of id and actor
+	maxText = 256     // of id and actor
 )
 
 // Parse reads a request. It is strict: a key that is unknown, written in another case or twice,
@@ -148,34 +147,12 @@ func (q Request) Check() error {
 			return err
 		}
 	}
-	return q.checkWords()
-}
-
-// checkWords looks at what becomes arguments and variables.
-func (q Request) checkWords() error {
-	size := 0
-	for key, words := range map[string][]string{"argv": q.Argv, "line": {q.Line}, "cwd": {q.Cwd}} {
-		for _, w := range words {
-			switch size += len(w) + 1; {
-			case strings.IndexByte(w, 0) >= 0:
-				return misuse("%s: contains a NUL character", key)
-			case len(w) > maxArg:
-				return misuse("%s: is longer than the %d bytes that Linux takes as one argument; stdin takes more", key, maxArg)
-			}
-		}
-	}
-	for name, v := range q.Env {
-		if size += len(name) + len(v) + 2; strings.IndexByte(v, 0) >= 0 || len(v) > maxArg {
-			return misuse("env: the value of %q is too long, or contains a NUL character", short(name))
-		}
+	for name := range q.Env {
 		if why := notForCalls(name); why != "" {
 			return misuse("env: %q %s", short(name), why)
 		}
 	}
-	if size > maxArgv {
-		return misuse("the arguments and variables are longer than %d bytes", maxArgv)
-	}
-	return nil
+	return isolator.CheckWords(q.Argv, q.Line, q.Cwd, q.Env)
 }
 
 // notForCalls says why a call does not set a variable: "" when it may. What is loaded into a

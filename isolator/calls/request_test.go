@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 		`{"line":"\ud800"}`: "half of a surrogate pair", `{"line":"a\u0000"}`: "line: contains a NUL", `{"argv":[]}`: "either argv or line", `{"line":"a","timeout_ms":1.5}`: "whole number",
 		`{"line":"a","env":{"ld_preload":"x"}}`: "not for a call", `{"line":"a","env":{"https_proxy":"x"}}`: "where the network is", `{"line":"a","env":{"INNER_SANDBOX":"x"}}`: "not for a call",
 		`{"line":"a","env":{"":"x"}}`: "not the name", `{"line":"a","session":"a b"}`: "is not 1 to 64", `{"line":"a","actor":"\u0007"}`: "control character",
-		`{"line":"` + strings.Repeat("x", maxArg+1) + `"}`:     "longer than the",
+		`{"line":"` + strings.Repeat("x", 128<<10) + `"}`:      "longer than the",
 		`{"line":"a","id":"` + strings.Repeat("x", 300) + `"}`: "id: is longer",
 	} {
 		_, err := Parse([]byte(text))

@@ -190,17 +190,10 @@ func lookInFiles(at func(string) string, secret string) (Answer, string) {
 		f.Close()
 		return Unsafe, "the memory of other processes"
 	}
-	for _, name := range []string{"root", "cwd", "exe"} {
-		if _, err := os.Readlink(at(name)); err == nil {
+	for _, name := range []string{"root", "cwd", "exe", "fd/0", "fd/1", "fd/2", "root/etc", "cwd/."} {
+		_, errLink := os.Readlink(at(name))
+		if _, err := os.Stat(at(name)); err == nil || errLink == nil {
 			return Unsafe, "the " + name + " of other processes"
-		}
-	}
-	for _, name := range []string{"fd/0", "fd/1", "fd/2", "root/etc", "cwd/."} {
-		if _, err := os.Readlink(at(name)); err == nil {
-			return Unsafe, "the descriptors of other processes"
-		}
-		if _, err := os.Stat(at(name)); err == nil {
-			return Unsafe, "the files of other processes"
 		}
 	}
 	return Safe, ""
