@@ -104,8 +104,11 @@ func (s *session) attach() {
 		s.alarms.in(tryTerminal, foregroundEvery, s.attach)
 		return
 	}
-	s.deliver()
-	s.follow()
+	if len(s.output.relays) > 0 {
+		s.deliver()
+		// Others may write to the real one, too: it processes output as the box's does, while it is ours.
+		s.output.first().follow = s.console.real.shared
+	}
 	s.resize()
 	s.ask()
 }
@@ -118,18 +121,11 @@ func (s *session) restore() {
 	s.console.real.restore()
 }
 
-// follow has the real terminal process output as the box's does, while it is ours and others write to it.
-func (s *session) follow() {
-	if len(s.output.relays) > 0 {
-		s.output.first().follow = s.console.real.raw && s.console.real.shared
-	}
-}
-
 // deliver types at the box's terminal what was typed at the real one before it was
 // raw. There it has been shown, so the box's does not show it again: its echo is off
 // until all has arrived.
 func (s *session) deliver() {
-	if len(s.output.relays) == 0 || len(s.console.real.typed) == 0 {
+	if len(s.console.real.typed) == 0 {
 		return
 	}
 	master := s.output.first().master
