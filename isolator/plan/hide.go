@@ -379,12 +379,13 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 }
 
 // says is what the mask of a project's file of variables says of itself, so that an agent does not
-// fill it; "" for other files.
+// fill it; "" for other files, and for what the profile hides itself: a role need not know what it is kept from.
 func (b *builder) says(real string) string {
 	name := filepath.Base(real)
 	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name, ".dev.vars") || strings.HasSuffix(name, ".env")
 	rest, ok := paths.Rest(b.canon(b.rc.Workdir), real)
-	if b.key != "env-files" || !ok || !variables || visible.Text(rest) != rest {
+	own := b.f.Hide != nil && slices.Contains(b.f.Hide.Paths, real)
+	if b.key != "env-files" || own || !ok || !variables || visible.Text(rest) != rest {
 		return ""
 	}
 	return "# hidden by inner; outside type: inner why " + rest + "\n"
