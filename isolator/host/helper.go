@@ -35,8 +35,14 @@ func findPlain(name, pkg, pathVar string, setuid func() bool) (path, why, fix st
 // are tried before those of pathVar, so that a program of that name in front of
 // it on PATH is never run.
 func FindHelper(name, pathVar string) (path, why string) {
+	dirs := append([]string{"/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"}, filepath.SplitList(pathVar)...)
+	return find(name, dirs, func(string) string { return "" })
+}
+
+// find looks for a program of root's in folders, of which fault says nothing.
+func find(name string, dirs []string, fault func(path string) string) (path, why string) {
 	why = name + " is not installed"
-	for _, dir := range append([]string{"/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"}, filepath.SplitList(pathVar)...) {
+	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
@@ -47,9 +53,9 @@ func FindHelper(name, pathVar string) (path, why string) {
 		}
 		if err := rootOwned(real, os.Lstat); err != nil {
 			why = fmt.Sprintf("%s cannot be trusted: %v", p, err)
-			continue
+		} else if why = fault(real); why == "" {
+			return real, ""
 		}
-		return real, ""
 	}
 	return "", why
 }

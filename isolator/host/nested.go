@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -64,22 +63,12 @@ func ProbeNested(uid, gid int) Nested {
 // helper returns the path of a program of the system that has the privilege to
 // write id maps, or why there is none.
 func helper(name string) (path, why string) {
-	why = name + " is not installed"
-	for _, dir := range []string{"/usr/bin", "/bin", "/run/wrappers/bin"} {
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		if err != nil {
-			continue
+	return find(name, []string{"/usr/bin", "/bin", "/run/wrappers/bin"}, func(real string) string {
+		if privileged(real) {
+			return ""
 		}
-		switch err := rootOwned(real, os.Lstat); {
-		case err != nil:
-			why = fmt.Sprintf("%s cannot be trusted: %v", real, err)
-		case !privileged(real):
-			why = fmt.Sprintf("%s has neither the set-user-id bit nor file capabilities", real)
-		default:
-			return real, ""
-		}
-	}
-	return "", why
+		return real + " has neither the set-user-id bit nor file capabilities"
+	})
 }
 
 // privileged reports whether a program starts with more than its caller has:
