@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -27,7 +27,7 @@ func Heads(name, top string, list []string) map[string][]byte {
 			ask.WriteString("HEAD:" + rest + "\n")
 		}
 	}
-	cmd := plainGit(name, top, "cat-file", "--batch=%(objecttype) %(objectsize)")
+	cmd := program.Command(name, "-C", top, "cat-file", "--batch=%(objecttype) %(objectsize)")
 	cmd.Stdin = strings.NewReader(ask.String())
 	text, _ := cmd.Output()
 	in := bufio.NewReader(bytes.NewReader(text))
@@ -48,23 +48,16 @@ func Heads(name, top string, list []string) map[string][]byte {
 
 // Contains reports whether the history of a commit has another. When in doubt it has not.
 func Contains(name, dir, commit, earlier string) bool {
-	return plainGit(name, dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
+	return program.Command(name, "-C", dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
 }
 
-// plainGit is a git in a work tree.
-func plainGit(name, top string, args ...string) *exec.Cmd {
-	cmd := program.Command(name, args...)
-	cmd.Dir = top
-	return cmd
-}
-
-// TrackedAt asks the index and HEAD of a work tree for what they have at a path in it, and below that. Nothing that a repository's configuration names is run. What cannot be had
-// is not there.
-func TrackedAt(program string, r *Repo, place string) Tracked {
+// TrackedAt asks the index and HEAD of a work tree for what they have at a path in it, and below that. Nothing that a
+// repository's configuration names is run. What cannot be had is not there.
+func TrackedAt(name string, r *Repo, place string) Tracked {
 	out := Tracked{}
 	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
-		cmd := plainGit(program, r.Top, append(ask, place)...)
-		cmd.Env = append(cmd.Env, "GIT_DIR="+r.Dir, "GIT_WORK_TREE="+r.Top)
+		where := []string{"-C", r.Top, "--git-dir=" + r.Dir, "--work-tree=" + r.Top}
+		cmd := program.Command(name, slices.Concat(where, ask, []string{place})...)
 		text, err := cmd.Output()
 		if err != nil {
 			continue // there is no commit yet
