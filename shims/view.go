@@ -171,8 +171,6 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	}
 	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
 	pv.Profile, pv.State, pv.File, pv.Detail, pv.Of = p, verdict.State, verdict.File, verdict.Detail, verdict.Of
-	if rec != nil {
-	}
 	pv.overrule(v)
 	pv.Claims = claims(p.Commands(), p.When(), pv.State == trust.Allowed)
 	if pv.State != trust.Allowed {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -23,26 +24,35 @@ func main() {
 	os.Exit(measure())
 }
 
-// measure is the exit code: what stops a part panics with an error, and nothing stays behind.
+// measure is the exit code. What stops a part ends its goroutine, and nothing stays behind.
 func measure() (code int) {
-	b := &bench{rounds: 5}
-	defer func() {
-		_ = os.RemoveAll(b.work)
-		_ = os.RemoveAll(b.runtime)
-		if err, ok := recover().(error); ok {
-			fmt.Fprintln(os.Stderr, "inner: bench:", err)
-			code = 1
-		}
+	b, done := &bench{rounds: 5}, make(chan bool, 1)
+	go func() {
+		defer func() {
+			_ = os.RemoveAll(b.work)
+			_ = os.RemoveAll(b.runtime)
+			close(done)
+		}()
+		b.prepare(os.Getenv("INNER_TEST_BIN"))
+		b.run()
+		done <- true
 	}()
-	b.prepare(os.Getenv("INNER_TEST_BIN"))
-	b.run()
+	if !<-done {
+		return 1
+	}
+	<-done
 	return 0
 }
 
-// must stops the measurement at a fault.
+// fail says what is wrong and stops the measurement.
+func fail(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "inner: bench: "+format+"\n", args...)
+	runtime.Goexit()
+}
+
 func must(err error) {
 	if err != nil {
-		panic(err)
+		fail("%v", err)
 	}
 }
 
@@ -150,7 +160,7 @@ func (b *bench) try(dir string, args ...string) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, out, &stderr)
+		return "", fmt.Errorf("%s: %v\n%s%s", strings.Join(args, " "), err, out, &stderr)
 	}
 	return string(out), nil
 }
@@ -178,7 +188,7 @@ func (b *bench) run() {
 		names += "\n  " + part.name
 	}
 	if only != "" && !strings.Contains(names+"\n", "\n  "+only+"\n") {
-		panic(fmt.Errorf("INNER_BENCH_ONLY=%q is no part; the parts are:%s", only, names))
+		fail("INNER_BENCH_ONLY=%q is no part; the parts are:%s", only, names)
 	}
 	for _, part := range parts {
 		if only == "" || only == part.name {

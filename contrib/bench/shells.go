@@ -52,7 +52,7 @@ func (b *bench) promptTimes(sh promptShell, tool, dir string) (s series) {
 		}
 	}
 	if len(s) != b.rounds {
-		panic(fmt.Errorf("%s, %s: %d figures:\n%s", tool, sh.name, len(s), out))
+		fail("%s, %s: %d figures:\n%s", tool, sh.name, len(s), out)
 	}
 	return s
 }

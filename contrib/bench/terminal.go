@@ -18,7 +18,7 @@ func (b *bench) throughput() {
 	file := filepath.Join(b.app, "big")
 	whole := func(dir string, args []string) {
 		if n := b.onTerminal(dir, args, nil); n < size*99/100 {
-			panic(fmt.Errorf("%s showed %d bytes of %d", args[0], n, size))
+			fail("%s showed %d bytes of %d", args[0], n, size)
 		}
 	}
 	s := b.turns(1, whole, b.app, []string{b.inner, "run", "-p", "show", "--", file}, []string{"script", "-qec", "cat " + file, "/dev/null"}, []string{"cat", file})
@@ -47,7 +47,7 @@ func (b *bench) memory() {
 	b.onTerminal(b.app, []string{b.inner, "run", "-p", "nap", "--", "3600"}, func(pid int) {
 		for end := time.Now().Add(20 * time.Second); !look(pid); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				panic(fmt.Errorf("the box never slept: %v", parts))
+				fail("the box never slept: %v", parts)
 			}
 		}
 	})

@@ -119,7 +119,7 @@ func (b *bench) onTerminal(dir string, args []string, meanwhile func(pid int)) i
 	err = cmd.Wait()
 	n := <-shown
 	if err != nil {
-		panic(fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, tail))
+		fail("%s: %v\n%s", strings.Join(args, " "), err, tail)
 	}
 	return n
 }
@@ -153,7 +153,7 @@ func (p *partner) ask(line, wanted string) float64 {
 	start := time.Now()
 	value(io.WriteString(p.in, line+"\n"))
 	if answer := value(p.out.ReadString('\n')); !strings.Contains(answer, wanted) {
-		panic(fmt.Errorf("%q: %q", line, answer))
+		fail("%q: %q", line, answer)
 	}
 	return time.Since(start).Seconds()
 }

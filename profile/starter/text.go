@@ -1,3 +1,5 @@
+// Package starter writes the profiles that a person begins with: one for an agent in a
+// project, for `inner init`, and one of a name, for `inner profile new`.
 package starter
 
 import (

@@ -315,19 +315,19 @@ func (r *ProjectRecord) valid() error {
 	return nil
 }
 
-func (p *ProfileRecord) valid() error {
-	for _, f := range p.Files {
+func (r *ProfileRecord) valid() error {
+	for _, f := range r.Files {
 		if len(f.Digest) != sha256.Size*2 {
-			return fmt.Errorf("profile %q: %q is not a digest", p.Path, f.Digest)
+			return fmt.Errorf("profile %q: %q is not a digest", r.Path, f.Digest)
 		}
 	}
 	switch {
-	case !filepath.IsAbs(p.Path):
-		return fmt.Errorf("profile %q is not an absolute path", p.Path)
-	case p.Decision != Allowed && p.Decision != Denied:
-		return fmt.Errorf("profile %q: decision %q is not known", p.Path, p.Decision)
-	case p.Decision == Allowed && len(p.Files) == 0:
-		return fmt.Errorf("profile %q: allowed, and no file is named", p.Path)
+	case !filepath.IsAbs(r.Path):
+		return fmt.Errorf("profile %q is not an absolute path", r.Path)
+	case r.Decision != Allowed && r.Decision != Denied:
+		return fmt.Errorf("profile %q: decision %q is not known", r.Path, r.Decision)
+	case r.Decision == Allowed && len(r.Files) == 0:
+		return fmt.Errorf("profile %q: allowed, and no file is named", r.Path)
 	}
 	return nil
 }
