@@ -245,6 +245,9 @@ func (a *app) showChanged(c *runlog.Changes, row func(name, format string, args 
 	for _, p := range c.Files {
 		row("changed", "%s", a.Short(p))
 	}
+	for _, p := range c.Gone {
+		row("changed", "%s/ (something was removed or renamed)", a.Short(p))
+	}
 	if c.More > 0 || c.Partly {
 		row("changed", "and more")
 	}

@@ -234,11 +234,14 @@ func (r *record) summary(b *Prepared, end runlog.End) {
 	}
 	switch c := end.Changes; {
 	case c == nil:
-	case len(c.Files) == 0 && !c.Partly:
+	case len(c.Files)+len(c.Gone) == 0 && !c.Partly:
 		b.Say("nothing changed in the folders it can write")
 	default:
 		if len(c.Files) > 0 {
 			b.Say("changed meanwhile: %s", names(b, c.Files))
+		}
+		if len(c.Gone) > 0 {
+			b.Say("something was removed or renamed in: %s", names(b, c.Gone))
 		}
 		if c.Partly {
 			b.Say("not everything was inspected: there may be more changes")

@@ -20,8 +20,9 @@ import (
 // by somebody else: their time of change is not before its start. What was
 // removed is only known by the folder it was in.
 type Changes struct {
-	Files  []string `json:"files,omitempty"`  // new, written, with other attributes; of folders those in which nothing shows why they changed
-	More   int      `json:"more,omitempty"`   // not listed
+	Files  []string `json:"files,omitempty"`  // new, written, or with other attributes
+	Gone   []string `json:"gone,omitempty"`   // folders something was removed from or renamed in
+	More   int      `json:"more,omitempty"`   // files not listed
 	Partly bool     `json:"partly,omitempty"` // the search ended early: there may be others
 }
 
@@ -67,17 +68,27 @@ func Changed(roots, ours []string, since time.Time) (found Changes) {
 			return nil
 		}
 		p = filepath.Clean(p)
-		mine, recent := slices.Contains(ours, p), changedSince(fi, since)
+		name, mine, recent := fi.Name(), slices.Contains(ours, p), changedSince(fi, since)
+		skip := fi.IsDir() && (mine || name == ".git" || name == "node_modules")
 		if recent || mine {
 			delete(folders, filepath.Dir(p))
 		}
-		switch recent = recent && !mine; {
-		case recent && fi.IsDir():
+		if skip && name == ".git" { // only what happened to the repository counts
+			recent = slices.ContainsFunc([]string{"HEAD", "logs/HEAD", "index", "packed-refs", "config"}, func(name string) bool {
+				fi, err := os.Lstat(filepath.Join(p, name))
+				return err == nil && changedSince(fi, since)
+			})
+		}
+		switch {
+		case mine || !recent:
+		case skip:
+			add(p + "/")
+		case fi.IsDir():
 			folders[p] = true
-		case recent:
+		default:
 			add(p)
 		}
-		if fi.IsDir() && (mine || fi.Name() == ".git" || fi.Name() == "node_modules") {
+		if skip {
 			return fs.SkipDir
 		}
 		return nil
@@ -86,7 +97,11 @@ func Changed(roots, ours []string, since time.Time) (found Changes) {
 		_ = filepath.WalkDir(root+"/", entry) // it never fails
 	}
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
-		add(dir + "/")
+		if isNew(dir, since) {
+			add(dir + "/")
+		} else if len(found.Gone) < maxListed {
+			found.Gone = append(found.Gone, dir)
+		}
 	}
 	return found
 }
@@ -98,6 +113,13 @@ func topmost(roots []string) []string {
 	return slices.DeleteFunc(slices.Compact(sorted), func(r string) bool {
 		return slices.ContainsFunc(roots, func(other string) bool { return paths.Inside(other, r) })
 	})
+}
+
+// isNew reports whether a folder was made since then, where the file system remembers that.
+func isNew(dir string, since time.Time) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	return err == nil && st.Mask&unix.STATX_BTIME != 0 && !time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(since)
 }
 
 func changedSince(fi fs.FileInfo, since time.Time) bool {

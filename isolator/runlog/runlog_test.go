@@ -256,13 +256,13 @@ func TestChanged(t *testing.T) {
 	time.Sleep(30 * time.Millisecond) // a tick of the files' clock
 	since := Moment()
 	time.Sleep(30 * time.Millisecond)
-	if c := Changed([]string{root}, nil, since); len(c.Files) != 0 || c.Partly {
+	if c := Changed([]string{root}, nil, since); len(c.Files)+len(c.Gone) != 0 || c.Partly {
 		t.Errorf("nothing changed: %+v", c)
 	}
 	if l := RunsLater([]string{root}, nil, nil, since); l != nil {
 		t.Errorf("nothing changed: %q", l)
 	}
-	for _, name := range []string{"new", "both/g", "sub/Makefile", "node_modules/x/y", ".git/index", ".git/objects/z", "ours/x", "run.sh", ".github/workflows/a.yml", "package.json"} {
+	for _, name := range []string{"new", "both/g", "sub/Makefile", "node_modules/x/y", ".git/HEAD", ".git/objects/z", "ours/x", "run.sh", ".github/workflows/a.yml", "package.json"} {
 		file(name)
 	}
 	err := errors.Join(os.Remove(filepath.Join(root, "gone/f")), os.Remove(filepath.Join(root, "both/f")), os.Mkdir(filepath.Join(root, "empty"), 0o700), os.Symlink("/etc", filepath.Join(root, "link")))
@@ -278,8 +278,11 @@ func TestChanged(t *testing.T) {
 		slices.Sort(out)
 		return strings.Join(out, " ")
 	}
-	if got, want := short(c.Files), ".git/ .github/workflows/a.yml both/g empty/ gone/ link new package.json run.sh sub/Makefile"; got != want {
+	if got, want := short(c.Files), ".git/ .github/workflows/a.yml both/g empty/ link new package.json run.sh sub/Makefile"; got != want {
 		t.Errorf("changed %q, want %q", got, want)
+	}
+	if got := short(c.Gone); got != "gone" {
+		t.Errorf("removed in %q", got)
 	}
 	if got, want := short(RunsLater([]string{root}, nil, nil, since)), ".github/workflows package.json"; got != want {
 		t.Errorf("runs later %q, want %q", got, want)
@@ -300,7 +303,7 @@ func TestLines(t *testing.T) {
 	}
 	for _, e := range []End{
 		{Event: "end", Time: now},
-		{"end", now, 3, "SIGTERM", true, []string{"memory limit 2 GiB reached"}, 12, map[string]int{"pip": 2, "a\"b": 1}, []Host{{Host: "a.test", Port: 443, Origin: "network_allow", Allowed: 1, Refused: 2, Failed: 3, Up: 4, Down: 5, Plain: true, Reason: "r"}, {Host: "b.test", Port: 80, Refused: 1}}, 7, &Captured{"output.log", 1, 2, true, "e"}, &Changes{[]string{"/a", "/b"}, 4, true}, []string{"/m"}, []string{"/n"}, []Ref{{"/r", "refs/heads/a", "1", "2"}, {Repo: "/r", Ref: "refs/tags/b", Old: "1"}}, 8},
+		{"end", now, 3, "SIGTERM", true, []string{"memory limit 2 GiB reached"}, 12, map[string]int{"pip": 2, "a\"b": 1}, []Host{{Host: "a.test", Port: 443, Origin: "network_allow", Allowed: 1, Refused: 2, Failed: 3, Up: 4, Down: 5, Plain: true, Reason: "r"}, {Host: "b.test", Port: 80, Refused: 1}}, 7, &Captured{"output.log", 1, 2, true, "e"}, &Changes{[]string{"/a", "/b"}, []string{"/c"}, 4, true}, []string{"/m"}, []string{"/n"}, []Ref{{"/r", "refs/heads/a", "1", "2"}, {Repo: "/r", Ref: "refs/tags/b", Old: "1"}}, 8},
 		{Event: "end", Changes: &Changes{}, Output: &Captured{}},
 	} {
 		compareLine(t, line(e), e)
