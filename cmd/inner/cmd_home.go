@@ -237,8 +237,23 @@ func (a *app) homeGet(key, rel, dest string) error {
 	}
 	for _, p := range brought {
 		fmt.Fprintln(a.Out, cli.Printable(a.Short(p)))
+		a.warnLinksOut(p)
 	}
 	return a.leftOut(rel, left, again)
+}
+
+// warnLinksOut names the links in a copy that lead out of it: whoever follows one there comes to
+// something else than the box had, and a box made it.
+func (a *app) warnLinksOut(copied string) {
+	const most = 20
+	out := homes.LinksOut(copied)
+	for _, p := range out[:min(len(out), most)] {
+		to, _ := os.Readlink(p)
+		a.Warn("the link %s leads out of what was copied: %s", a.Short(p), to)
+	}
+	if more := len(out) - most; more > 0 {
+		a.Warn("and %d more links lead out of it", more)
+	}
 }
 
 // leftOut says what of a copy was left out, and ends with 1 when that would be lost with the
