@@ -6,12 +6,12 @@
 //go:debug updatemaxprocs=0
 
 // Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
-// four names, each with its commands: inner-agent, inner-fleet, inner-learn and inner-verify. inner goes on as one of
+// five names, each with its commands: inner-agent, inner-fetch, inner-fleet, inner-learn and inner-verify. inner goes on as one of
 // them when a person types such a command, so inner itself holds nothing of them.
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //
-// inner runs inner-fleet for what is at a URL (cli.FetchWord). inner-shim goes on as inner-fleet for a box that a container engine makes (shim.CallWord). An inner of another
+// inner runs inner-fetch for what is at a URL (cli.FetchWord). inner-shim goes on as inner-fleet for a box that a container engine makes (shim.CallWord). An inner of another
 // build is refused.
 package main
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -47,7 +46,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 
 // fetch reads what is at a URL.
 func (a *app) fetch(url string) (remote.Page, error) {
-	path, err := a.FindBeside(shim.Fleet)
+	path, err := a.FindBeside(cli.Fetch)
 	if err != nil {
 		return remote.Page{}, err
 	}

@@ -26,8 +26,11 @@ type Beside struct {
 // Attack is the program of the attack suite, which inner verify --attack goes on as.
 const Attack = "inner-attack"
 
-// FetchWord is what inner asks inner-fleet with for what is at a URL: see remote.Get.
-const FetchWord = "fetch"
+// Fetch is the program that reads what is at a URL, and FetchWord what inner asks it with: see remote.Get.
+const (
+	Fetch     = "inner-fetch"
+	FetchWord = "fetch"
+)
 
 // Besides are the commands that programs beside inner have.
 func Besides() []Beside {
