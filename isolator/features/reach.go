@@ -66,6 +66,9 @@ func reachOf(run *Run) (r Reach, err error) {
 			value, own := boxVariable(run, name)
 			endpoint(&r, name, value, own)
 		}
+		for _, s := range c.Servers(origin(run.Caller, run.Spec)) {
+			endpoint(&r, s.From, s.URL, true)
+		}
 	}
 	for _, text := range rc.NetworkAllow {
 		group, ok := strings.CutPrefix(text, "@")
@@ -144,9 +147,9 @@ func rules(list []string, origin string, own map[string][]string) ([]netproxy.Ru
 	return out, nil
 }
 
-// endpoint adds the server that a variable of the box names, where that is the user's own word:
-// inherited, or set by a profile of the user's or on the command line. A project that sets it has
-// to list the host, too.
+// endpoint adds the server that a variable of the box, or a setting of an agent, names, where
+// that is the user's own word: inherited, set by a profile of the user's or on the command
+// line, or in the user's home. A project that sets it has to list the host, too.
 func endpoint(r *Reach, name, value string, own bool) {
 	if value == "" {
 		return

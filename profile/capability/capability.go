@@ -79,6 +79,8 @@ type File struct {
 	// Login says that the program renews the file. In a home that stays, one that only the
 	// program changed since is kept.
 	Login bool
+	// Servers are the dotted paths of addresses in it of servers to work with; * is any key.
+	Servers []string
 	// Only says that the program reads it and does not write it: the copy is read-only.
 	Only bool
 }
@@ -167,7 +169,7 @@ func (c Capability) Explain(home string) []string {
 		add("reaches %s, where the network is by name", strings.Join(c.Hosts, ", "))
 	}
 	if len(c.Endpoints) > 0 {
-		add("reaches the server that %s names, where you do", strings.Join(c.Endpoints, " or "))
+		add("reaches the server that %s, or your settings of it, names, where you do", strings.Join(c.Endpoints, " or "))
 	}
 	if len(c.Args) > 0 {
 		add("starts %s with %s", c.Program, strings.Join(c.Args, " "))

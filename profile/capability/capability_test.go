@@ -408,7 +408,7 @@ sets IS_SANDBOX=1
 sets DISABLE_AUTOUPDATER=1
 sets CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1
 reaches api.anthropic.com, platform.claude.com, where the network is by name
-reaches the server that ANTHROPIC_BASE_URL names, where you do
+reaches the server that ANTHROPIC_BASE_URL, or your settings of it, names, where you do
 starts claude with --settings {"sandbox":{"enabled":false}}
 keeps a copy of its own of .claude/settings.local.json of the project, in a home of the box's own
 MCP servers, plugins and the state of other projects stay behind; sessions stay in a home of the box's own, and end with the run in any other

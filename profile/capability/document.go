@@ -68,30 +68,31 @@ func formatJSON(doc map[string]any) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// visit calls do for each place that a dotted path leads to, in which * is any key.
-func visit(doc map[string]any, path string, do func(parent map[string]any, key string)) {
+// visit calls do for each place that a dotted path leads to, in which * is any key; at is what is
+// before the path.
+func visit(doc map[string]any, path, at string, do func(parent map[string]any, key, path string)) {
 	first, rest, more := strings.Cut(path, ".")
 	for _, key := range names(doc) {
 		if first != "*" && first != key {
 			continue
 		}
 		if !more {
-			do(doc, key)
+			do(doc, key, at+key)
 		} else if table, ok := doc[key].(map[string]any); ok {
-			visit(table, rest, do)
+			visit(table, rest, at+key+".", do)
 		}
 	}
 }
 
 // lookup finds a value by its dotted path.
 func lookup(doc map[string]any, path string) (v any, ok bool) {
-	visit(doc, path, func(parent map[string]any, key string) { v, ok = parent[key], true })
+	visit(doc, path, "", func(parent map[string]any, key, _ string) { v, ok = parent[key], true })
 	return v, ok
 }
 
 // drop takes values out of a document, by a dotted path.
 func drop(doc map[string]any, path string) {
-	visit(doc, path, func(parent map[string]any, key string) { delete(parent, key) })
+	visit(doc, path, "", func(parent map[string]any, key, _ string) { delete(parent, key) })
 }
 
 // table returns the table of a key, making it when it is missing or no table.

@@ -135,7 +135,7 @@ func (l *Login) Renewed(original, clone []byte, now time.Time) (merged []byte, e
 			return nil, fmt.Errorf("%s is not what it was", path)
 		}
 		changed = changed || path != l.Stamp && old != value
-		visit(was, path, func(parent map[string]any, key string) { parent[key] = value })
+		visit(was, path, "", func(parent map[string]any, key, _ string) { parent[key] = value })
 	}
 	if !changed {
 		return nil, nil
