@@ -1,6 +1,7 @@
 // Package consent composes what `inner allow` shows before it asks, in ten lines for a profile. Read it from the
 // end: next to the question stands what is dangerous, above it what is ordinary, one line for what can be changed,
-// read, reached, and so on. Of a profile that builds on a built-in one what it has more is shown.
+// read, reached, and so on. Of a profile that builds on a built-in one what it has more is shown, of several
+// profiles what they have in common once.
 //
 //	list, wrong := consent.Read(settings, place, files, record, config)
 //	page := consent.Page{Settings: settings, Place: place, List: list, Config: config}
@@ -75,13 +76,19 @@ func (t *page) write() {
 		t.config()
 	}
 	unsigned := false
+	var fresh []Candidate
 	for _, c := range asked {
 		if len(c.Old) == 0 || c.State == trust.Denied { // what was denied is read as a whole
-			t.fresh(c)
+			fresh = append(fresh, c)
 			unsigned = unsigned || len(features.Unsigned(t.Caller, c.Spec)) > 0
 		} else {
 			t.changed(c)
 		}
+	}
+	if len(fresh) == 1 {
+		t.fresh(fresh[0])
+	} else if len(fresh) > 1 {
+		t.several(fresh)
 	}
 	if unsigned {
 		t.line("", "%s", features.SignLine)
@@ -155,6 +162,28 @@ func beside(builtin, grants []profile.Grant) (more, less []profile.Grant) {
 		}
 	}
 	return more, slices.DeleteFunc(less, func(g profile.Grant) bool { return g.Kind == "runs" })
+}
+
+// several shows profiles that were never allowed, without what makes each narrower.
+func (t *page) several(list []Candidate) {
+	var names, called []string
+	var near, far [][]profile.Grant
+	for _, c := range list {
+		safe, beyond := split(slices.DeleteFunc(slices.Clone(c.Grants), func(g profile.Grant) bool { return g.Tightens }))
+		near, far = append(near, append(safe, c.unseen()...)), append(far, beyond)
+		names = append(names, c.Profile.Name)
+		short, _, _ := strings.Cut(c.Profile.Name, "-") // claude-interactive is called claude, if no other is
+		called = append(called, short)
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(called)))) < len(called) {
+		called = names
+	}
+	t.line("", "%d profiles of %s: %s", len(list), t.Short(t.Place.Root()), strings.Join(names, ", "))
+	t.rows("", together(called, near))
+	t.line("  ", "(all of one: inner explain NAME)")
+	for _, g := range together(called, far) {
+		t.warn("%s", g.Text)
+	}
 }
 
 // unseen is what there is in the project that the box would not see.
