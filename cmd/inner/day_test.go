@@ -123,8 +123,8 @@ func TestDay(t *testing.T) {
 			// The screen of the agent; what it kept, and what it may not see.
 			enter("claude; echo code=" + shell.code)
 			s.want(`ready in claude`)
-			s.enter("mkdir ~/new; echo x >~/new/a; wc -c <.env; exit")
-			s.want(`(?m)^ *0$`)
+			s.enter("mkdir ~/new; echo x >~/new/a; cat .env; exit")
+			s.want(`# hidden by inner; outside type: inner why .env`)
 			s.enter("end")
 			s.want(`inner: kept in the box's home: ~/new/ \(1 file\); inner home get ~/new\ncode=3\n`)
 			do("inner home list", `app@.*claude in ~/app`)
