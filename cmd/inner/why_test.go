@@ -121,7 +121,10 @@ func whyLook(t *testing.T, profile string, paths []string) []whySeen {
 		e=0 r=0 w=0 z=0 b=0 m=0
 		if [ ! -e "$p" ] && [ ! -L "$p" ] && { : >"$p"; } 2>/dev/null; then m=1; rm -f "$p"; fi
 		[ -e "$p" ] && e=1; [ -r "$p" ] && r=1; [ -w "$p" ] && w=1
-		if [ -d "$p" ]; then [ -z "$(find "$p" -maxdepth 3 -type f -print -quit 2>/dev/null)" ] && z=1; else [ -s "$p" ] || z=1; fi
+		if [ -d "$p" ]; then [ -z "$(find "$p" -maxdepth 3 -type f -print -quit 2>/dev/null)" ] && z=1; else
+			[ -s "$p" ] || z=1
+			[ -f "$p" ] && [ -r "$p" ] && IFS= read -r l <"$p" && case $l in "# hidden by inner; "*) z=1 ;; esac # what a mask says
+		fi
 		if [ $w = 1 ]; then
 			case $p/ in # git writes a file beside, and renames it
 				*/.git/config/) ;;
