@@ -20,7 +20,8 @@ import (
 )
 
 // Adoption brings what a box made into a folder of the host: nothing of it runs or is obeyed there. It is searched in a folder
-// that no living box sees, and moved from there by way of the open folder.
+// that no living box sees, and moved from there by way of the open folder. All of it is copied first: another box may
+// have a file open for writing that the box made.
 type Adoption struct {
 	From string       // a private folder of INNER_HOME; all that is in it is brought
 	To   *os.File     // the folder of the host
@@ -31,7 +32,12 @@ type Adoption struct {
 // Bring brings it, says what was switched off or moved aside, and returns where everything is. What cannot be searched as a
 // whole is not brought.
 func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string, err error) {
-	from := []string{files.Real(a.From)}
+	own := a.From + ".own"
+	if _, err := copytree.Copy(ctx, a.From, own, copytree.Options{}); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, copytree.Remove(own)) }()
+	from := []string{files.Real(own)}
 	s := repos.Search{Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv)}
 	s.Roots, s.Obeyed = from, from
 	found, err := s.Hold()
@@ -44,9 +50,12 @@ func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(a.From)
+	entries, err := os.ReadDir(own)
 	for _, e := range entries {
-		if err = copytree.Move(ctx, filepath.Join(a.From, e.Name()), a.To, e.Name(), a.Over); err != nil {
+		if err = copytree.Move(ctx, filepath.Join(own, e.Name()), a.To, e.Name(), a.Over); err != nil {
+			break
+		}
+		if err = copytree.Remove(filepath.Join(a.From, e.Name())); err != nil {
 			break
 		}
 		brought = append(brought, filepath.Join(a.At, e.Name()))

@@ -149,6 +149,9 @@ func (f Facts) Look(p string) Path {
 // Match returns the paths below a folder that match a pattern, once, like Look. With a text only files that hold it count.
 func (f Facts) Match(dir, pattern, text string) []string {
 	key := paths.Join(dir, pattern)
+	if f.on != nil { // what is a pattern below one folder can be the name of another
+		key = dir + "//" + pattern + "//" + text
+	}
 	m, ok := f.Globs[key]
 	if !ok && f.on != nil {
 		m = f.on.glob(dir, pattern)

@@ -82,7 +82,7 @@ func (h *hider) folder(dir string, s gitignore.State) error {
 		if !e.Type().IsRegular() {
 			err = h.entry(dir, e.Name(), s)
 		} else if _, _, matched := h.list.Step(s, e.Name(), false); matched {
-			err = h.add(paths.Join(dir, e.Name()))
+			err = h.entry(dir, e.Name(), s) // which sees whether it can be looked at
 		} else {
 			err = h.count(dir)
 		}

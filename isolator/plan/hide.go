@@ -9,7 +9,6 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -253,7 +252,7 @@ func (b *builder) hide() error {
 // elsewhere.
 func (b *builder) cover(h hid) error {
 	switch {
-	case h.kind == host.Denied && h.key != hideKey && b.f.UID == 0:
+	case h.kind == host.Denied && (h.key == hideKey || b.f.UID == 0):
 		return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, h.path)
 	case !h.kind.Seen():
 		return nil
@@ -378,6 +377,8 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 	}
 }
 
+const plainName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/"
+
 // says is what the mask of a project's file of variables says of itself, so that an agent does not
 // fill it; "" for other files, and for what the profile hides itself: a role need not know what it is kept from.
 func (b *builder) says(real string) string {
@@ -385,8 +386,11 @@ func (b *builder) says(real string) string {
 	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name, ".dev.vars") || strings.HasSuffix(name, ".env")
 	rest, ok := paths.Rest(b.canon(b.rc.Workdir), real)
 	own := b.f.Hide != nil && slices.Contains(b.f.Hide.Paths, real)
-	if b.key != "env-files" || own || !ok || !variables || visible.Text(rest) != rest {
+	if b.key != "env-files" || own || !ok || !variables {
 		return ""
+	}
+	if strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(plainName, r) }) { // what is to be typed is no more than a name
+		rest = "FILE"
 	}
 	return "# hidden by inner; outside type: inner why " + rest + "\n"
 }

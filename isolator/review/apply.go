@@ -185,12 +185,19 @@ func (a *applier) one(c changes.Change) error {
 	return err
 }
 
-// take gives a file or link of the copy a second name, by which it is moved: the copy stays whole.
+// take makes what is moved of a file or link of the copy. It is a file of its own: another box may have the
+// one that the box wrote open.
 func (a *applier) take(from int, c changes.Change) error {
 	if err := os.Remove(a.next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := copytree.In(from, c.Path, func(dir int, name string) error { return unix.Linkat(dir, name, unix.AT_FDCWD, a.next, 0) })
+	err := copytree.In(from, c.Path, func(dir int, name string) error {
+		if c.New&fs.ModeSymlink != 0 {
+			return unix.Linkat(dir, name, unix.AT_FDCWD, a.next, 0)
+		}
+		_, err := copytree.Copy(a.ctx, fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), a.next, copytree.Options{})
+		return err
+	})
 	if err != nil || c.New&fs.ModeSymlink != 0 {
 		return err
 	}
