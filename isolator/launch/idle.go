@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// activity is how much each process of the box has run, in nanoseconds of a processor, at a moment.
-// While nothing in it changes the box does nothing, and can have written nothing.
+// activity is how much each process of the box has run, in nanoseconds of a processor, before a moment.
+// While nothing in it changes the box does nothing, and can have written nothing since that moment: what
+// a process did before it was looked at counts in both looks.
 type activity struct {
 	at    time.Time
 	spent map[int]int64
@@ -21,7 +22,7 @@ type activity struct {
 
 // activityOf looks at a process and all below it. What cannot be read makes it like no other.
 func activityOf(pid int) activity {
-	a := activity{time.Now(), map[int]int64{}}
+	a := activity{spent: map[int]int64{}}
 	for next := []int{pid}; len(next) > 0; next = next[1:] {
 		var ts unix.Timespec
 		// The processor clock of any process is to be read (clock_getcpuclockid(3); CPUCLOCK_SCHED is 2).
@@ -42,6 +43,7 @@ func activityOf(pid int) activity {
 			}
 		}
 	}
+	a.at = time.Now()
 	return a
 }
 
