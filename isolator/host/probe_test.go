@@ -175,3 +175,22 @@ func TestGlobMatches(t *testing.T) {
 		}
 	}
 }
+
+// TestMatchOfFolders: the name of a folder is no pattern, and what was asked of another one is not the answer.
+func TestMatchOfFolders(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	odd := filepath.Join(dir, "**")
+	must(t, os.Mkdir(odd, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "a.key"), nil, 0o600))
+	f := Facts{Globs: map[string][]string{}, on: newLooker(NewFolders())}
+	if got := f.Match(odd, "*.key", ""); got != nil {
+		t.Errorf("%q", got)
+	}
+	if got := f.Match(dir, "**/*.key", ""); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+	if got := f.Match(dir, "**/*.key", "PRIVATE"); got != nil {
+		t.Errorf("%q", got)
+	}
+}
