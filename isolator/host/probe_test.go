@@ -184,13 +184,13 @@ func TestMatchOfFolders(t *testing.T) {
 	must(t, os.Mkdir(odd, 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "a.key"), nil, 0o600))
 	f := Facts{Globs: map[string][]string{}, on: newLooker(NewFolders())}
-	if got := f.Match(odd, "*.key", ""); got != nil {
+	if got := f.Match(odd, "*.key", ""); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 	if got := f.Match(dir, "**/*.key", ""); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
-	if got := f.Match(dir, "**/*.key", "PRIVATE"); got != nil {
+	if got := f.Match(dir, "**/*.key", "PRIVATE"); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }
