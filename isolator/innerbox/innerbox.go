@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -78,7 +79,15 @@ func (p program) path(folder string) string {
 	if p.zip == "" || files.Folder(folder) != nil || unix.Access(folder, unix.W_OK) != nil {
 		return "" // before megabytes are copied
 	}
-	if text, err := Unzip(p.zip); err != nil || files.Write(path, text, 0o500) != nil || !usable(path, size) {
+	text, err := Unzip(p.zip)
+	if err != nil {
+		return ""
+	}
+	// No process is made meanwhile: one that had the file open for writing would keep it from being executed (ETXTBSY).
+	syscall.ForkLock.RLock()
+	err = files.Write(path, text, 0o500)
+	syscall.ForkLock.RUnlock()
+	if err != nil || !usable(path, size) {
 		return ""
 	}
 	return path
