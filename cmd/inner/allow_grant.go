@@ -13,6 +13,9 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/picture"
+	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
@@ -140,7 +143,11 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write b
 		}
 		reason = err
 	}
-	return nil, fault.Refuse(1, "inner why "+cli.Quoted(w.what), "no line of profile %q grants %s: %v", p.Name, w.word, reason)
+	ask := w.what
+	if w.kind == "host" {
+		ask = w.word
+	}
+	return nil, fault.Refuse(1, "inner why "+cli.Quoted(ask), "no line of profile %q grants %s: %v", p.Name, w.word, reason)
 }
 
 // hasGrant answers whether a box has what is wanted.
@@ -225,7 +232,32 @@ func (a *app) confirmWider(f found, old, new *profile.Profile, yes bool) error {
 	}
 	fmt.Fprintf(a.Err, "profile %s (%s):\n", cli.Printable(new.Name), cli.Printable(a.Short(f.path)))
 	a.printChange("  ", wider, narrower)
+	if err := a.printSeen(f, old, new); err != nil {
+		return err
+	}
 	return a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then the same with --yes", no: "nothing was changed"})
+}
+
+// printSeen names what of the project the box of a profile saw not and will see: a word of allow is about
+// all files of a kind, and one was asked for.
+func (a *app) printSeen(f found, old, new *profile.Profile) error {
+	c, err := a.Context(f.place, profile.Overrides{}, false)
+	if err != nil {
+		return err
+	}
+	var hidden [2][]string
+	for i, p := range []*profile.Profile{old, new} {
+		b, _, err := preview.Look(a.Settings, p, c)
+		if err != nil {
+			return a.Unusable(err, p.Name)
+		}
+		hidden[i] = picture.Unseen(b)
+	}
+	seen := slices.DeleteFunc(hidden[0], func(p string) bool { return slices.Contains(hidden[1], p) })
+	if len(seen) > 0 {
+		fmt.Fprintf(a.Err, "  wider: sees of this project: %s\n", cli.Printable(strings.Join(visible.Some(seen, 12), ", ")))
+	}
+	return nil
 }
 
 // recordWider notes that a local profile is allowed as it was just written, and as it was shown.

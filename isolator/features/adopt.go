@@ -33,10 +33,17 @@ type Adoption struct {
 // whole is not brought.
 func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string, err error) {
 	own := a.From + ".own"
-	if _, err := copytree.Copy(ctx, a.From, own, copytree.Options{}); err != nil {
+	if err := copytree.Remove(own); err != nil { // of an inner that was killed
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, copytree.Remove(own)) }()
+	copied, err := copytree.Copy(ctx, a.From, own, copytree.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(copied.Left, copytree.Left.Lost); i >= 0 {
+		return nil, fmt.Errorf("%q in it cannot be copied: %s", copied.Left[i].Path, copied.Left[i].Why)
+	}
 	from := []string{files.Real(own)}
 	s := repos.Search{Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv)}
 	s.Roots, s.Obeyed = from, from

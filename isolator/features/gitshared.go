@@ -113,7 +113,7 @@ func (s *sharedGit) close(run *Run) {
 	}
 	s.tidy()
 	if what := server.HalfDone(s.dir); what != "" {
-		run.Say("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
+		run.Warn("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
 	}
 }
 
