@@ -127,9 +127,28 @@ func (f *Folder) File(id, name string) (*os.File, error) {
 
 // isRun reports whether name is that of a run's folder: the run's id.
 func isRun(name string) bool {
-	const two, hex = "[0-9][0-9]", "[0-9a-f][0-9a-f]"
-	ok, _ := filepath.Match(two+two+two+two+"-"+two+two+two+"-"+hex+hex+hex, name)
-	return ok
+	const form = "dddddddd-dddddd-xxxxxx"
+	if len(name) != len(form) {
+		return false
+	}
+	for i, c := range []byte(name) {
+		digit := '0' <= c && c <= '9'
+		switch form[i] {
+		case 'd':
+			if !digit {
+				return false
+			}
+		case 'x':
+			if !digit && (c < 'a' || c > 'f') {
+				return false
+			}
+		default:
+			if c != '-' {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // IDTime is the time in the id of a run.
