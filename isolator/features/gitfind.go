@@ -36,8 +36,6 @@ func (b *boxGits) line(format string, args ...any) {
 // find finds the repositories of the folders that the box writes, and of the others named.
 func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 	roots, since := realRoots(rc), oldest(f.StageBase)
-	hidden, files := plan.HiddenPlaces(rc, f)
-	b.hidden = files
 	inRoots := func(p string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, p) })
 	}
@@ -77,6 +75,10 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		case rc.GitDir == "checked":
 			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
 		}
+	}
+	var hidden []string
+	if len(b.found)+len(tops) > 0 {
+		hidden, b.hidden = plan.HiddenPlaces(rc, f)
 	}
 	for i := 0; i < len(tops); i++ { // add adds to them
 		r, err := git.FindAt(tops[i])
