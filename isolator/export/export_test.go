@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -156,7 +157,7 @@ func full(t testing.TB, to Target) *Request {
 		r.Pool, r.Tasks = 2, []Task{{Prompt: "serve\n"}}
 	}
 	r.Secrets = []Secret{{"claude", "claude-login"}}
-	r.Variables = []Variable{{"TEAM_TOKEN", "team", "token"}}
+	r.Variables = []Variable{{Var: "TEAM_TOKEN", Name: "team", Key: "token"}}
 	r.Volumes = []Volume{{"~/data", "data"}, {"~", "home"}}
 	r.Args = []string{"--model", "two words"}
 	if to == Kube {
@@ -235,7 +236,7 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Name = "Upper" }, "not the name of an object"},
 		{func(r *Request) { r.Secrets = []Secret{{"nobody", "x"}} }, "--secret nobody"},
 		{func(r *Request) { r.Secrets = []Secret{{"publish", "x"}} }, "and a repository"},
-		{func(r *Request) { r.Variables = []Variable{{"A B", "x", "y"}} }, "--secret-env"},
+		{func(r *Request) { r.Variables = []Variable{{Var: "A B", Name: "x", Key: "y"}} }, "--secret-env"},
 		{func(r *Request) { r.Volumes = []Volume{{"~/other", "x"}} }, "--volume"},
 		{func(r *Request) { r.Volumes = []Volume{{"~/data", "x"}} }, ""},
 		{func(r *Request) { r.Tasks = []Task{{Repo: "https://me:pw@git.example/x", Commit: commit}} }, "a login"},
@@ -326,8 +327,8 @@ func TestTexts(t *testing.T) {
 			text.WriteString(signs[random.IntN(len(signs))])
 		}
 		var got struct{ Before, Text, After string }
-		data := documents([]fields{{{"before", "x"}, {"text", text.String()}, {"after", "y"}}})
-		if err := yaml.Unmarshal(data, &got); err != nil || got.Text != text.String() || got.Before != "x" || got.After != "y" {
+		data, err := yamlOf("before: x\ntext: " + strconv.QuoteToASCII(text.String()) + "\nafter: y\n")
+		if err := errors.Join(err, yaml.Unmarshal(data, &got)); err != nil || got.Text != text.String() || got.Before != "x" || got.After != "y" {
 			t.Fatalf("%q: %v, %q, as\n%s", text.String(), err, got, data)
 		}
 	}

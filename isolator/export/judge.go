@@ -105,48 +105,25 @@ func loginVariables(capability string) []string {
 	return nil
 }
 
-// boxVariable is a variable of the container that is one key of a Secret.
-type boxVariable struct {
-	Variable
-	optional bool // the Secret need not have the key
-}
-
 // variables returns the variables that come from Secrets, each once: those of --secret-env, then
-// the logins.
-func (r *Request) variables() []boxVariable {
-	var out []boxVariable
-	add := func(v boxVariable) {
-		if !slices.ContainsFunc(out, func(o boxVariable) bool { return o.Var == v.Var }) {
-			out = append(out, v)
-		}
-	}
-	for _, v := range r.Variables {
-		add(boxVariable{Variable: v})
-	}
+// the logins, which need not all be there.
+func (r *Request) variables() []Variable {
+	out := slices.Clone(r.Variables)
 	for _, s := range r.Secrets {
 		names := loginVariables(s.For)
 		for _, name := range names {
-			add(boxVariable{Variable{name, s.Name, name}, len(names) > 1})
+			out = append(out, Variable{name, s.Name, name, len(names) > 1})
 		}
 	}
-	return out
+	seen := map[string]bool{}
+	return slices.DeleteFunc(out, func(v Variable) bool {
+		again := seen[v.Var]
+		seen[v.Var] = true
+		return again
+	})
 }
 
 // given reports whether a variable comes from a Secret.
 func (r *Request) given(name string) bool {
-	return slices.ContainsFunc(r.variables(), func(v boxVariable) bool { return v.Var == name })
-}
-
-// network returns the network mode of a profile.
-func network(p *profile.Profile) profile.Network {
-	mode := profile.NetOff
-	for _, w := range p.Written() {
-		switch text := w.Value.Parts()[0].Text; {
-		case w.Name() == "sandbox.network_mode":
-			return profile.Network(text)
-		case w.Name() == "sandbox.network" && text == "true":
-			mode = profile.NetFull
-		}
-	}
-	return mode
+	return slices.ContainsFunc(r.variables(), func(v Variable) bool { return v.Var == name })
 }

@@ -43,9 +43,6 @@ const (
 // Targets returns all targets, in the order of the manual.
 func Targets() []Target { return []Target{Kube, AgentSandbox, Podman, Slurm} }
 
-// cluster reports whether the engine is Kubernetes.
-func (r *Request) cluster() bool { return r.Target == Kube || r.Target == AgentSandbox }
-
 // Request is what is to be exported.
 type Request struct {
 	Profile *profile.Profile
@@ -78,20 +75,16 @@ const (
 )
 
 // Variable is a variable of the box that is one key of a Secret.
-type Variable struct{ Var, Name, Key string }
+type Variable struct {
+	Var, Name, Key string
+	Optional       bool // the Secret need not have the key
+}
 
 // Volume is a claim that stands for a folder of the profile's [mounts], or for the home (~).
 type Volume struct{ Path, Claim string }
 
-// Places in the container.
-const (
-	homeDir    = "/home/agent"
-	workDir    = "/work"
-	sourceDir  = workDir + "/src"
-	profileDir = "/inner"
-	outDir     = "/out"
-	bundle     = outDir + "/changes.bundle"
-)
+// homeDir is the home in the container; objects.yaml.tmpl has it, too.
+const homeDir = "/home/agent"
 
 var (
 	digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9./:_-]*@sha256:[0-9a-f]{64}$`) })
