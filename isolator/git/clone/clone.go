@@ -103,21 +103,7 @@ func (c *Clone) Make(say func(format string, args ...any)) error {
 		}
 	}
 	start, errStart := read(c.Folder(), c.tree())
-	return errors.Join(err, c.serveIndex(g), errStart, State{Private: c.Private, Run: c.Run, Top: c.Top, Start: start}.Write())
-}
-
-// serveIndex makes the index what the box sees of it. It keeps its time: git believes times that are older.
-func (c *Clone) serveIndex(g *gate.Gate) error {
-	file := filepath.Join(c.Folder(), c.Index())
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil // nothing is staged
-	}
-	data, err := os.ReadFile(file)
-	if err == nil {
-		data, err = g.Served(c.Index(), data)
-	}
-	return errors.Join(err, os.WriteFile(file, data, 0o600), os.Chtimes(file, info.ModTime(), info.ModTime()))
+	return errors.Join(err, g.ServeIn(c.Folder()), errStart, State{Private: c.Private, Run: c.Run, Top: c.Top, Start: start}.Write())
 }
 
 // State is what is left of a clone: a file in the private folder.

@@ -168,6 +168,23 @@ func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 	return x.Served(g.Covers)
 }
 
+// ServeIn makes the index in a copy of the git directory what the box sees of it. It keeps its time: git believes times that are older.
+func (g *Gate) ServeIn(dir string) error {
+	file := filepath.Join(dir, g.Index())
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil // nothing is staged
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		data, err = g.Served(g.Index(), data)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(file, data, 0o600), os.Chtimes(file, info.ModTime(), info.ModTime()))
+}
+
 func names(ids []index.ID) (out []string) {
 	for _, id := range ids {
 		out = append(out, hex.EncodeToString(id[:]))

@@ -35,7 +35,7 @@ func writes(flags uint32) bool {
 // open opens a plain file, and makes it where the flags say so.
 func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st unix.Stat_t, errno syscall.Errno) {
 	if writes(flags) && !r.access(name).inPlace() {
-		return nil, st, syscall.EACCES
+		return nil, st, r.outside(name)
 	}
 	if isIndex(name) {
 		view, err := r.view(name)

@@ -43,6 +43,20 @@ func TestPeeled(t *testing.T) {
 	}
 }
 
+// What is for outside is refused with a line that says so.
+func TestForOutside(t *testing.T) {
+	b := newBox(t)
+	b.steps([]step{
+		{box: "git gc 2>/dev/null; git commit -q --allow-empty -m x; git replace HEAD HEAD~ 2>/dev/null; git fetch -q --depth 1 . 2>/dev/null; git pack-refs --all", want: ""},
+		{outside: "git for-each-ref refs/replace; ls .git | grep -e shallow -e gc.pid", want: ""},
+	})
+	const want = "git: the repository is cleaned up outside: git gc\ngit: objects are replaced by others outside: git replace\n" +
+		"git: where history begins is changed outside: git fetch\n"
+	if text := b.said.String(); text != want {
+		t.Errorf("said %q", text)
+	}
+}
+
 // A log grows by whole lines, also where the kernel cuts one at the end of a page.
 func TestLongLog(t *testing.T) {
 	b := newBox(t)

@@ -20,11 +20,8 @@ import (
 func (n *node) Mkdir(ctx context.Context, last string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
 	a := n.r.access(name)
-	if firstPart(name) == "modules" {
-		n.r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
-	}
 	if a == shown || a == once || !n.r.isOwn(name) && !isFolder(name) || a == added && len(last) == 64 || !goodRef(name) {
-		return nil, syscall.EACCES
+		return nil, n.r.outside(name)
 	}
 	dir, base, err := n.r.folder(name)
 	if err != nil {
@@ -207,6 +204,21 @@ func (r *repository) add(m move) error {
 		_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) })
 	}
 	return err
+}
+
+// outside refuses what the box may not write, and says of what git does there where that is done.
+func (r *repository) outside(name string) syscall.Errno {
+	switch {
+	case firstPart(name) == "modules":
+		r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
+	case strings.HasPrefix(name, "gc."):
+		r.Say("git: the repository is cleaned up outside: git gc")
+	case strings.HasPrefix(name, "shallow"):
+		r.Say("git: where history begins is changed outside: git fetch")
+	case strings.HasPrefix(name, "refs/replace"):
+		r.Say("git: objects are replaced by others outside: git replace")
+	}
+	return syscall.EACCES
 }
 
 // refuse says why something did not enter. In the box git says that it was not permitted.
