@@ -21,9 +21,9 @@ linked() {
 audit() {
 	go_files | grep -z '^\./internal/\|^\./isolator/\(host\|sensitive\|plan\|launch\|innerbox\|seccomp\|userns\|procfs\|proc\|limits\|stage\|owned\|ownhome\|copytree\|netproxy\|connect\)/' | lines
 }
-# Scripts and TOML that ship; what only shows or tests something is under scripts.
+# Scripts, TOML and templates that ship; what only shows or tests something is under scripts.
 shell_files() { find hooks shims completions isolator cmd -path '*/testdata' -prune -o \( -name '*.sh' -o -name '*.zsh' -o -name '*.fish' -o -name '*.bash' -o -name '*.elv' -o -name '*.nu' -o -name '*.tcsh' -o -name '_inner' -o -name '*.js' \) -print0; }
-toml_files() { find profile isolator contrib/profiles -path '*/testdata' -prune -o -name '*.toml' -print0; }
+toml_files() { find profile isolator contrib/profiles -path '*/testdata' -prune -o \( -name '*.toml' -o -name '*.tmpl' \) -print0; }
 script_files() { find contrib .ci \( -name '*.sh' -o -name '*.py' -o -name run \) -type f -print0; }
 
 # sizes: one line each, NAME NUMBER, in the order of contrib/budget.
