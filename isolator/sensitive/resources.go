@@ -47,67 +47,45 @@ var table = sync.OnceValue(func() *document { return parse(resourcesTOML) }) // 
 // lines. TestParse compares it with such a library.
 func parse(text string) *document {
 	d := new(document)
-	r := new(Resource) // that is being read
+	lists := map[string]*[]string{"files": &d.files, "folders": &d.folders, "commands": &d.commands}
+	words, flags := map[string]*string{}, map[string]*bool{}
 	var list *[]string // that is going on
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		key, _, _ := strings.Cut(line, " ")
-		var word *string
-		switch key {
-		case "", "#", "[moved]", "[startup]":
+		key, value, assigns := strings.Cut(line, " = ")
+		switch {
+		case line == "" || line[0] == '#' || line[0] == '[' && line != "[[resource]]":
 			continue
-		case "[[resource]]":
+		case line == "[[resource]]":
 			d.resources = append(d.resources, Resource{Method: "empty"})
-			r = &d.resources[len(d.resources)-1]
+			r := &d.resources[len(d.resources)-1]
+			words["key"], words["what"], words["kind"], words["method"], words["holds"], words["source"] = &r.Key, &r.What, &r.Kind, &r.Method, &r.Holds, &r.Source
+			flags["rest"], flags["part"], flags["root"] = &r.Rest, &r.Part, &r.Root
+			lists["paths"], lists["except"] = &r.Paths, &r.Except
 			continue
-		case "key":
-			word = &r.Key
-		case "what":
-			word = &r.What
-		case "kind":
-			word = &r.Kind
-		case "method":
-			word = &r.Method
-		case "holds":
-			word = &r.Holds
-		case "source":
-			word = &r.Source
-		case "rest":
-			r.Rest = true
-		case "part":
-			r.Part = true
-		case "root":
-			r.Root = true
-		case "paths":
-			list = &r.Paths
-		case "except":
-			list = &r.Except
-		case "files":
-			list = &d.files
-		case "folders":
-			list = &d.folders
-		case "commands":
-			list = &d.commands
-		default:
-			if place, by, ok := strings.Cut(line, ` = `); ok && strings.HasPrefix(place, `"`) { // of [moved]
-				d.moved = append(d.moved, Moved{Place: strings.Trim(place, `"`)})
-				list, line = &d.moved[len(d.moved)-1].By, by
-			}
+		case !assigns: // the next lines of a list
+			value = line
+		case flags[key] != nil:
+			*flags[key] = true
+			continue
+		case words[key] != nil:
+			*words[key] = strings.Trim(value, `"`)
+			continue
+		case lists[key] != nil:
+			list = lists[key]
+		default: // of [moved]
+			d.moved = append(d.moved, Moved{Place: strings.Trim(key, `"`)})
+			list = &d.moved[len(d.moved)-1].By
 		}
-		for rest := line; ; {
-			_, text, _ := strings.Cut(rest, `"`)
-			var more bool
-			if text, rest, more = strings.Cut(text, `"`); !more {
-				break
-			}
-			switch name, _, variable := variableOf(text); {
-			case word != nil:
-				*word = text
-				continue
-			case variable && !slices.Contains(d.variables, name):
+		quoted := false // every other piece
+		for text := range strings.SplitSeq(value, `"`) {
+			if name, _, ok := variableOf(text); quoted && ok && !slices.Contains(d.variables, name) {
 				d.variables = append(d.variables, name)
 			}
-			*list = append(*list, text)
+			if quoted {
+				*list = append(*list, text)
+			}
+			quoted = !quoted
 		}
 	}
 	return d
