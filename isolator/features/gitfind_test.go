@@ -54,7 +54,7 @@ func TestGitStays(t *testing.T) {
 				t.Fatalf("%s: %v %s", c.about, err, out)
 			}
 			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
-			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
+			f := host.Probe(host.Begin(host.Facts{Env: host.Environment(os.Environ())}), host.Request{Writable: []string{top}})
 			b, who := boxGits{}, &caller.Caller{Home: "/nowhere"}
 			if mode != "rw" {
 				b.find(who, rc, f)

@@ -29,7 +29,7 @@ func TestClosed(t *testing.T) {
 		{"any depth", []string{dir + "/a/**/*.key", dir + "/shut/"}, "a/b/deep shut"},
 	} {
 		var got []string
-		for _, p := range Probe(Request{Hide: c.hide}).Hide.Paths {
+		for _, p := range Probe(Begin(Facts{}), Request{Hide: c.hide}).Hide.Paths {
 			rel, _ := filepath.Rel(dir, p)
 			got = append(got, rel)
 		}

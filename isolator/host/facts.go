@@ -48,6 +48,9 @@ type Path struct {
 	Hops []Hop  `json:"hops,omitempty"` // the links on the way
 }
 
+// There reports whether anything is at the path, be it a link that leads nowhere.
+func (p Path) There() bool { return p.Kind != Missing || p.Link != "" }
+
 // ID identifies a file or folder, whatever its name is.
 type ID struct {
 	Dev uint64 `json:"dev"`
@@ -185,12 +188,12 @@ func Kept[T any](f Facts, key any, make func() T) T {
 	return v
 }
 
-// Names is what a folder holds: see Folders.Names. It is nil for facts that no probe has made.
+// Names is what a folder holds, in lower case, and whether that is all of it. It is nil for facts that no probe has made.
 func (f Facts) Names() func(dir string) (map[string]bool, bool) {
 	if f.on == nil {
 		return nil
 	}
-	return f.on.Names
+	return f.on.names
 }
 
 // OwnHome is a folder that boxes see as their home, and where in it boxes mount something.
@@ -237,4 +240,17 @@ type Child struct {
 type Placeholder struct {
 	Path    string `json:"path"`
 	Content []byte `json:"content"` // nil for a folder
+}
+
+// Engine is a program that makes boxes as containers. Package container finds it.
+type Engine struct {
+	Name  string   `json:"name"`            // "podman" or "docker"
+	Path  string   `json:"path"`            // absolute
+	Env   []string `json:"-"`               // its whole environment, KEY=VALUE
+	Holds []string `json:"holds,omitempty"` // the limits it holds: "memory", "cpu", "pids"
+	Why   string   `json:"why,omitempty"`   // why it holds no others
+
+	// Users says that a container has users of its own, so that processes are counted for
+	// each of them (RLIMIT_NPROC).
+	Users bool `json:"users,omitempty"`
 }

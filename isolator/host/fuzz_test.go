@@ -35,10 +35,10 @@ func FuzzLook(f *testing.F) {
 		for _, rel := range []string{ask, "l1/" + ask, "a/l2/" + ask, "l3/" + ask, "a/b/l4/" + ask, "l1", "a/l2", "l3", "a/b/l4", "l1/b/c", "l3/l2/l4"} {
 			paths = append(paths, filepath.Join(root, filepath.Clean("/"+rel)))
 		}
-		one := newLooker(NewFolders())
-		whole := newLooker(NewFolders())
+		one := newLooker()
+		whole := newLooker()
 		for _, p := range paths {
-			whole.Names(filepath.Dir(p))
+			whole.names(filepath.Dir(p))
 		}
 		for _, p := range paths {
 			got := one.look(p)
@@ -82,7 +82,7 @@ func FuzzNamed(f *testing.F) {
 			must(t, os.Symlink(link, root+"/link"))
 		}
 		facts := Facts{Home: base + "/home", Env: Environment(os.Environ()), Paths: map[string]Path{}}
-		wanted := newLooker(NewFolders()).obeyed(Request{Writable: []string{root}}, &facts)
+		wanted := newLooker().obeyed(Request{Writable: []string{root}}, &facts)
 		named := facts.Named
 		in := func(p string) bool { return strings.HasPrefix(p, root+"/") }
 		for _, p := range named {

@@ -42,7 +42,7 @@ func (l *looker) glob(dir, pattern string) (out []string) {
 		}
 	default:
 		p := paths.Join(dir, name)
-		l.Names(dir) // most folders lack the name
+		l.names(dir) // most folders lack the name
 		if deeper || l.look(p).Kind != Missing {
 			add(p)
 		}

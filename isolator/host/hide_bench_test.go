@@ -31,7 +31,7 @@ func BenchmarkHide(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				h := &hider{looker: newLooker(NewFolders()), found: map[string]bool{}, left: hideEntries, until: time.Now().Add(time.Minute)}
+				h := &hider{looker: newLooker(), found: map[string]bool{}, left: hideEntries, until: time.Now().Add(time.Minute)}
 				if err := h.find(list); err != nil || len(h.found) > 0 {
 					b.Fatal(err, h.found)
 				}

@@ -19,19 +19,19 @@ import (
 // one home cost little more than that many calls of lstat, and less where the
 // folder is not there.
 type looker struct {
-	*Folders
+	read   map[string]*folder  // what folders hold
 	paths  map[string]Path     // of folders that were looked at
 	inside map[string][]string // what lies in folders, see glob
 
 	key, kept any // see Kept
 }
 
-func newLooker(f *Folders) *looker {
-	return &looker{Folders: f, paths: map[string]Path{}, inside: map[string][]string{}}
+func newLooker() *looker {
+	return &looker{read: map[string]*folder{}, paths: map[string]Path{}, inside: map[string][]string{}}
 }
 
 // Look looks at one path.
-func Look(p string) Path { return newLooker(NewFolders()).look(p) }
+func Look(p string) Path { return newLooker().look(p) }
 
 // dir looks at a folder, once.
 func (l *looker) dir(p string) Path {
@@ -63,7 +63,7 @@ func (l *looker) look(p string) Path {
 	dir, base := split(p)
 	parent := l.dir(dir)
 	at := strings.TrimSuffix(parent.Real, "/") + "/" + base
-	if parent.Kind == Missing || l.Lacks(p) {
+	if parent.Kind == Missing || l.lacks(p) {
 		return Path{Kind: Missing, Real: at, Hops: parent.Hops}
 	}
 	fi, err := os.Lstat(at)
@@ -119,4 +119,79 @@ func kindOf(m fs.FileMode) Kind {
 	default:
 		return Other
 	}
+}
+
+// folder is what a folder holds.
+type folder struct {
+	entries []fs.DirEntry   // sorted; what could be read
+	known   bool            // all of it was read, or there is no such folder
+	lower   map[string]bool // the names in lower case; nil until somebody asks
+}
+
+func (l *looker) folder(dir string) *folder {
+	if seen, ok := l.read[dir]; ok {
+		return seen
+	}
+	in := new(folder)
+	var err error
+	in.entries, err = os.ReadDir(dir)
+	in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	l.read[dir] = in
+	return in
+}
+
+// list returns what a folder holds, sorted; nothing when it cannot be read.
+func (l *looker) list(dir string) []fs.DirEntry { return l.folder(dir).entries }
+
+// names returns the names in a folder, in lower case since some file systems do not tell case,
+// and whether it is known that there are no others.
+func (l *looker) names(dir string) (names map[string]bool, known bool) {
+	in := l.folder(dir)
+	if in.lower == nil {
+		in.lower = make(map[string]bool, len(in.entries))
+		for _, e := range in.entries {
+			in.lower[strings.ToLower(e.Name())] = true
+		}
+	}
+	return in.lower, in.known
+}
+
+// lacks reports whether nothing is at a path, as far as that is known without looking.
+func (l *looker) lacks(path string) bool {
+	dir, base := split(path)
+	in := l.read[dir]
+	return in != nil && in.known && in.lower != nil && !in.lower[strings.ToLower(base)]
+}
+
+// Children lists what is in a folder, by name.
+func Children(dir string) ([]Child, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return children(dir, list)
+}
+
+func children(dir string, list []fs.DirEntry) (out []Child, err error) {
+	for _, e := range list {
+		c := Child{Name: e.Name(), Kind: kindOf(e.Type())}
+		if e.Type()&fs.ModeSymlink != 0 {
+			if c.Target, err = os.Readlink(filepath.Join(dir, c.Name)); err != nil {
+				return nil, err
+			}
+			c.Kind = Link
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// published reports whether a folder of that name holds other people's packages
+// or build results.
+func published(name string) bool {
+	switch name {
+	case "node_modules", "vendor", "target", "dist", "build", ".venv", "venv", "__pycache__", ".cache", ".tox", "site-packages":
+		return true
+	}
+	return false
 }

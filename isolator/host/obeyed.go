@@ -89,7 +89,7 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 // Reached returns the real paths of what is in a folder, there or not, where start-up files of the
 // user and what settings of git name everywhere lead, and of the links on the way.
 func Reached(folder string, startup, homes []string, getenv func(string) string) []string {
-	l := newLooker(NewFolders())
+	l := newLooker()
 	s := l.survey([]string{folder}, homes, getenv)
 	for _, p := range startup {
 		s.startup(p, l.look(p), filepath.SplitList(getenv("PATH")))

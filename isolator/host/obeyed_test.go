@@ -48,7 +48,7 @@ func TestObeyed(t *testing.T) {
 		slices.Sort(out)
 		return strings.Join(out, " ")
 	}
-	f := Probe(Request{Home: d, Writable: []string{d + "/app"}, Obeyed: []string{d + "/app"}, Env: []string{"HOME=" + d}})
+	f := Probe(Begin(Facts{Home: d, Env: Environment([]string{"HOME=" + d})}), Request{Writable: []string{d + "/app"}, Obeyed: []string{d + "/app"}})
 	if got, want := short(f.Obeyed), "app/.envrc app/.githooks app/a/b/c/d/e/.mcp.json app/mise.x.toml app/pkg/.vscode"; got != want {
 		t.Errorf("obeyed %q, want %q", got, want)
 	}
@@ -69,17 +69,17 @@ func TestObeyed(t *testing.T) {
 		}
 	}
 	// In the home itself and its hidden folders is the state of programs.
-	f = Probe(Request{Home: d, Writable: []string{d}, Obeyed: []string{d}, Env: []string{"HOME=" + d}})
+	f = Probe(Begin(Facts{Home: d, Env: Environment([]string{"HOME=" + d})}), Request{Writable: []string{d}, Obeyed: []string{d}})
 	if got := short(f.Obeyed); strings.Contains(" "+got, " .") || !strings.Contains(got, "other/.envrc") {
 		t.Errorf("of the home %q", got)
 	}
-	if f = Probe(Request{Home: d, Writable: []string{d + "/app"}}); len(f.Obeyed) > 0 {
+	if f = Probe(Begin(Facts{Home: d}), Request{Writable: []string{d + "/app"}}); len(f.Obeyed) > 0 {
 		t.Errorf("not asked for: %q", f.Obeyed)
 	}
 	// What is missing of the folders of hooks and of further settings is to be made.
 	must(t, os.RemoveAll(d+"/app/.githooks"))
 	must(t, os.Remove(d+"/app/t.attributes"))
-	f = Probe(Request{Home: d, Writable: []string{d + "/app"}, Env: []string{"HOME=" + d}})
+	f = Probe(Begin(Facts{Home: d, Env: Environment([]string{"HOME=" + d})}), Request{Writable: []string{d + "/app"}})
 	for _, want := range []Placeholder{{Path: d + "/app/.githooks"}, {Path: d + "/app/t.attributes", Content: []byte{}}} {
 		if !slices.ContainsFunc(f.Later, func(p Placeholder) bool {
 			return p.Path == want.Path && (p.Content == nil) == (want.Content == nil)
@@ -119,7 +119,7 @@ func TestObeyedLinks(t *testing.T) {
 		return out
 	}
 	startup := []string{d + "/.zshrc", d + "/.zlogin", d + "/fish"}
-	f := Probe(Request{Home: d, Startup: startup, Writable: []string{d + "/app"}, Env: []string{"HOME=" + d}})
+	f := Probe(Begin(Facts{Home: d, Env: Environment([]string{"HOME=" + d})}), Request{Startup: startup, Writable: []string{d + "/app"}})
 	if got, want := under(f.Startup), []string{".zshrc", "fish/between", "fish/conf.d/all", "fish/conf.d/none", "fish/config.fish"}; !slices.Equal(got, want) {
 		t.Errorf("of start-up files %q, want %q", got, want)
 	}
@@ -132,11 +132,11 @@ func TestObeyedLinks(t *testing.T) {
 	if f.Look(d+"/.zshrc").Link != d+"/app/zshrc" || f.Look(d+"/fish/config.fish").Real != d+"/app/config.fish" {
 		t.Error("nothing is known of them")
 	}
-	f = Probe(Request{Home: d, Writable: []string{d + "/app"}, Env: []string{"HOME=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=Core.HooksPath", "GIT_CONFIG_VALUE_0=" + d + "/app/variable", "GIT_TEMPLATE_DIR=" + d + "/app/tree"}})
+	f = Probe(Begin(Facts{Home: d, Env: Environment([]string{"HOME=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=Core.HooksPath", "GIT_CONFIG_VALUE_0=" + d + "/app/variable", "GIT_TEMPLATE_DIR=" + d + "/app/tree"})}), Request{Writable: []string{d + "/app"}})
 	if got, want := under(f.Named), []string{"app/tree", "app/variable"}; !slices.Equal(got, want) {
 		t.Errorf("named by variables %q, want %q", got, want)
 	}
-	f = Probe(Request{Home: d, Startup: startup, Writable: []string{d + "/tools"}, Env: []string{"HOME=" + d}})
+	f = Probe(Begin(Facts{Home: d, Env: Environment([]string{"HOME=" + d})}), Request{Startup: startup, Writable: []string{d + "/tools"}})
 	if len(f.Startup) > 0 {
 		t.Errorf("%q leads to what the box cannot write", f.Startup)
 	}

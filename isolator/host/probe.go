@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -11,25 +10,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
 // Request names what a run needs to know. Everything else about the host is
 // probed always.
 type Request struct {
-	Home      string // the user's home
-	OtherHome string // the home of the password file, when it is another
-	InnerHome string
-	StageBase string
 	Hide      []string // patterns of [sandbox] hide, see package gitignore
 	Writable  []string // folders the box will write: searched for repositories
 	Display   bool     // look for the display server
 	Later     []string // folders to make for the run when they are missing
 	Obeyed    []string // folders the box will write: searched for what tools outside obey
 	Startup   []string // the start-up files and folders of the user
-	Env       []string // the environment of the call, KEY=VALUE
-	Terminal  bool
-	Folders   *Folders // what was read already; nil for nothing
 
 	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
 
@@ -37,16 +30,17 @@ type Request struct {
 	Limits bool // look for what holds limits
 }
 
-// Probe looks at the host once; at its paths when somebody asks the Facts for them. It starts no
-// program and writes nothing.
-func Probe(r Request) Facts {
-	f := Facts{
-		UID: os.Getuid(), GID: os.Getgid(), OtherHome: r.OtherHome,
-		Home: r.Home, InnerHome: r.InnerHome, StageBase: r.StageBase,
-		Paths: map[string]Path{}, Globs: map[string][]string{}, on: newLooker(cmp.Or(r.Folders, NewFolders())),
-		Env:      Environment(r.Env),
-		Terminal: r.Terminal,
-	}
+// Begin returns facts of which nothing is known but who asks: the homes and folders of inner, and the
+// environment. What is at a path is looked at from here on.
+func Begin(who Facts) Facts {
+	who.UID, who.GID = os.Getuid(), os.Getgid()
+	who.Paths, who.Globs, who.on = map[string]Path{}, map[string][]string{}, newLooker()
+	return who
+}
+
+// Probe looks at the host once, for facts that were begun; at its paths when somebody asks the Facts for them.
+// It starts no program and writes nothing.
+func Probe(f Facts, r Request) Facts {
 	f.User = userName(f.Env["USER"], strconv.Itoa(f.UID))
 	if r.Display {
 		f.Display = FindDisplay(f.Env)
@@ -100,7 +94,7 @@ func (l *looker) later(wanted []Placeholder, f *Facts) {
 		w = l.first(w)
 		f.Look(w.Path)
 		switch dir := filepath.Dir(w.Path); {
-		case !l.nothing(w.Path) || l.dir(dir).Kind != Dir:
+		case l.look(w.Path).There() || l.dir(dir).Kind != Dir:
 		case sensitive.Trees(w.Path) && l.behindLink(dir): // nothing is made there
 		case writable(dir):
 			f.Later = append(f.Later, w)
@@ -112,7 +106,7 @@ func (l *looker) later(wanted []Placeholder, f *Facts) {
 
 // first is what must be made first for a placeholder: git obeys it in a folder that is to come.
 func (l *looker) first(w Placeholder) Placeholder {
-	for d := filepath.Dir(w.Path); l.nothing(d) && writable(filepath.Dir(d)); d = filepath.Dir(d) {
+	for d := filepath.Dir(w.Path); !l.look(d).There() && writable(filepath.Dir(d)); d = filepath.Dir(d) {
 		w = Placeholder{Path: d}
 	}
 	return w
@@ -123,10 +117,34 @@ func (l *looker) behindLink(dir string) bool {
 	return l.look(dir).Real != filepath.Join(l.look(filepath.Dir(dir)).Real, filepath.Base(dir))
 }
 
-// nothing reports whether nothing is at a path, not even a link that leads nowhere.
-func (l *looker) nothing(p string) bool {
-	at := l.look(p)
-	return at.Kind == Missing && at.Link == ""
+// LandlockABI returns the version of Landlock that the kernel has, or 0
+// (landlock_create_ruleset(2)): 2 confines writing, 6 signals and abstract
+// sockets.
+func LandlockABI() int {
+	v, _, err := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if err != 0 {
+		return 0 // not in this kernel, or not switched on
+	}
+	return int(v)
+}
+
+// ProbeLimits looks for what can hold a run of this user to limits; env is the
+// environment of the call.
+func ProbeLimits(uid int, env map[string]string) limits.Host {
+	return limits.Probe(limits.Request{
+		UID: uid, Runtime: env["XDG_RUNTIME_DIR"],
+		Find: func(name string) (path, why string) { return FindHelper(name, env["PATH"]) },
+	})
+}
+
+// moveMount reports whether the kernel has the calls that mount a clone on an open file,
+// and nothing around inner refuses them: open_tree(2) and move_mount(2), Linux 5.2, and
+// openat2(2), Linux 5.6. Each is called with a descriptor that is not open.
+func moveMount() bool {
+	_, tree := unix.OpenTree(-1, "x", 0)
+	move := unix.MoveMount(-1, "x", -1, "x", 0)
+	_, open := unix.Openat2(-1, "x", &unix.OpenHow{})
+	return tree == unix.EBADF && (move == unix.EBADF || move == unix.EPERM) && open == unix.EBADF
 }
 
 // Environment reads KEY=VALUE words.

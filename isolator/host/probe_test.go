@@ -48,7 +48,7 @@ func TestPaths(t *testing.T) {
 		j("link/sock"):     {Kind: Socket, Real: j("dir/sock"), Hops: link},
 		"/":                {Kind: Dir, Real: "/"},
 	}
-	f := Probe(Request{})
+	f := Probe(Begin(Facts{}), Request{})
 	for p, w := range want {
 		got := f.Look(p)
 		if (got.Kind == Missing) == (got.ID.Ino != 0) && p != "/" && got.Kind != Denied {
@@ -73,7 +73,7 @@ func TestUserName(t *testing.T) {
 			t.Errorf("USER %q, uid %s: %q, want %q", c.env, c.uid, got, c.want)
 		}
 	}
-	if got := Probe(Request{}).User; got != userName("", strconv.Itoa(os.Getuid())) {
+	if got := Probe(Begin(Facts{}), Request{}).User; got != userName("", strconv.Itoa(os.Getuid())) {
 		t.Errorf("without USER: %q", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestPatterns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := newLooker(NewFolders())
+	l := newLooker()
 	for pattern, want := range map[string][]string{
 		"/**/.env":         {".env", "a/.env", "a/b/.env"},
 		"/**/.env.*":       {".env.local"},
@@ -157,7 +157,7 @@ func TestGlobMatches(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, n), nil, 0o600))
 	}
 	slices.Sort(names)
-	l := newLooker(NewFolders())
+	l := newLooker()
 	for _, pattern := range []string{"*", "a*", "*m", "*.pem", ".env*", ".env", "a.pem", "*é", "é*", "é", "?", "[ab]*", "*[b]", `\[x]`, `x\**`, "*\xff", "\xff*", "z*~", "@", "none", "*none", "none*"} {
 		var want []string
 		for _, n := range names {
@@ -183,7 +183,7 @@ func TestMatchOfFolders(t *testing.T) {
 	odd := filepath.Join(dir, "**")
 	must(t, os.Mkdir(odd, 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "a.key"), nil, 0o600))
-	f := Facts{Globs: map[string][]string{}, on: newLooker(NewFolders())}
+	f := Facts{Globs: map[string][]string{}, on: newLooker()}
 	if got := f.Match(odd, "*.key", ""); len(got) != 0 {
 		t.Errorf("%q", got)
 	}

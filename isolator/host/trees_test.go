@@ -32,7 +32,7 @@ func TestTreesBehindLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var f Facts
-		newLooker(NewFolders()).later([]Placeholder{{Path: dir + "/.claude"}, {Path: dir + "/.claude/worktrees"}}, &f)
+		newLooker().later([]Placeholder{{Path: dir + "/.claude"}, {Path: dir + "/.claude/worktrees"}}, &f)
 		var got []string
 		for _, p := range f.Later {
 			got = append(got, p.Path[len(dir)+1:])

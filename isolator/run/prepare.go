@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
@@ -144,7 +143,7 @@ func (b *Prepared) look() (host.Facts, error) {
 		return none, err
 	}
 	b.Argv = features.WithArgs(append([]string{b.Spec.Entrypoint.Cmd}, b.Spec.Entrypoint.Args...), b.Agents)
-	facts := host.Probe(b.request())
+	facts := b.probe()
 	b.Spec = plan.Fitting(b.Spec, facts)
 	if b.Spec.GitDir == "rw" { // what its settings name is the box's, too
 		facts.Later = slices.DeleteFunc(facts.Later, func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
@@ -155,27 +154,26 @@ func (b *Prepared) look() (host.Facts, error) {
 	return facts, nil
 }
 
-// request says what is to be looked for on the host.
-func (b *Prepared) request() host.Request {
+// probe looks at the host.
+func (b *Prepared) probe() host.Facts {
 	spec := b.Spec
-	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
-	seen := host.NewFolders()
-	startup := plan.StartupPlaces(spec, who, seen.Names)
+	terminal := spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout)
+	who := host.Begin(host.Facts{
+		Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), Env: host.Environment(b.Environ), Terminal: terminal,
+	})
 	programs := b.OnPath(sensitive.Signs()...)
 	needed := func(sign string) bool {
 		if rest, ok := strings.CutPrefix(sign, "~/"); ok {
 			place := filepath.Join(b.Home, rest)
-			return b.AllTools || !seen.Lacks(place) && files.Exists(place)
+			return b.AllTools || who.Look(place).There()
 		}
 		return b.AllTools || slices.Contains(spec.Capabilities, sign) || slices.Contains(programs, sign)
 	}
-	return host.Request{
-		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
-		Hide: spec.Hide, Writable: plan.WritableFolders(spec),
-		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: startup,
-		Display: spec.Clipboard, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
-		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap, Folders: seen,
-	}
+	return host.Probe(who, host.Request{
+		Hide: spec.Hide, Writable: spec.WritableRoots(),
+		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: plan.StartupPlaces(spec, who), Display: spec.Clipboard,
+		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap,
+	})
 }
 
 // Named completes a profile that names no program: a run takes the caller's shell then.

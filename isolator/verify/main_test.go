@@ -175,8 +175,8 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
-	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
-	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Hide: w.rc.Hide, Writable: plan.WritableFolders(w.rc), Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: plan.StartupPlaces(w.rc, who, nil), Env: env})
+	who := host.Begin(host.Facts{Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)})
+	w.facts = host.Probe(who, host.Request{Hide: w.rc.Hide, Writable: w.rc.WritableRoots(), Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: plan.StartupPlaces(w.rc, who)})
 	w.staged = plan.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)
