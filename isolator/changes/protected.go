@@ -141,7 +141,7 @@ func (g *Guard) isNamed(c Change) bool {
 	for dir := filepath.Dir(full); ; dir = filepath.Dir(dir) {
 		named, known := g.named[dir]
 		if !known {
-			named = host.NamedByGit(dir, g.global, g.homes)
+			named = host.NamedByGit(dir, g.global, g.homes[0])
 			for _, p := range named {
 				named = append(named, host.GitPlace{Path: p.Real(), Use: p.Use})
 			}

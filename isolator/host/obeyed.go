@@ -9,6 +9,7 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/worktree"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -27,7 +28,8 @@ const maxStartup = 12
 // survey is one look through the folders that the box can write.
 type survey struct {
 	*looker
-	homes  []string
+	homes  []string // real paths
+	home   string   // as settings of git mean it, or ""
 	roots  []string
 	global []gitconfig.Entry // the user's settings, which hold in every repository
 	found  []string
@@ -49,7 +51,7 @@ const walkFolders = 400
 // survey begins one in folders that the box can write, for a user with these homes: with what the
 // user's settings of git name.
 func (l *looker) survey(writable, homes []string, getenv func(string) string) *survey {
-	s := &survey{looker: l, seen: map[GitPlace]bool{}}
+	s := &survey{looker: l, seen: map[GitPlace]bool{}, home: strings.Join(homes[:min(len(homes), 1)], "")}
 	for _, h := range homes {
 		if h != "" {
 			s.homes = append(s.homes, l.look(h).Real)
@@ -62,7 +64,7 @@ func (l *looker) survey(writable, homes []string, getenv func(string) string) *s
 	}
 	if len(s.roots) > 0 {
 		s.global = gitconfig.Environment(getenv).Load()
-		s.names(Everywhere(s.global, s.homes))
+		s.names(Everywhere(s.global, s.home))
 	}
 	return s
 }
@@ -228,7 +230,7 @@ func (s *survey) isTop(dir string) bool {
 // repository notes what the settings of the repository at the top of a folder name.
 func (s *survey) repository(top string) {
 	if s.repos++; s.repos <= maxObeyed {
-		s.names(NamedByGit(top, s.global, s.homes))
+		s.names(NamedByGit(top, s.global, s.home))
 	}
 }
 
@@ -298,13 +300,13 @@ func (p GitPlace) Real() string {
 // of a work tree, and global ones, name as programs, hooks or further settings, and those that
 // links among its hooks and settings lead to. A folder counts only where git looks for programs
 // in it.
-func NamedByGit(top string, global []gitconfig.Entry, homes []string) []GitPlace {
+func NamedByGit(top string, global []gitconfig.Entry, home string) []GitPlace {
 	dir, common := GitDirs(top)
 	if dir == "" {
 		return nil
 	}
-	own := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: homeOf(homes), GitDir: dir, CommonDir: common, Every: true}.Load()
-	return append(gitPlaces(slices.Concat(global, own), top, homeOf(homes)), gitLinks(dir, common)...)
+	own := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common, Every: true}.Load()
+	return append(gitPlaces(slices.Concat(global, own), top, home), gitLinks(dir, common)...)
 }
 
 // gitLinks returns what links among the hooks and settings of a repository lead to outside of it.
@@ -331,16 +333,8 @@ func gitLinks(dir, common string) []GitPlace {
 }
 
 // Everywhere is NamedByGit for what global settings name wherever a repository is.
-func Everywhere(global []gitconfig.Entry, homes []string) []GitPlace {
-	return slices.DeleteFunc(gitPlaces(global, "", homeOf(homes)), func(p GitPlace) bool { return !filepath.IsAbs(p.Path) })
-}
-
-// homeOf returns the home that settings of git mean, or "".
-func homeOf(homes []string) string {
-	if len(homes) == 0 {
-		return ""
-	}
-	return homes[0]
+func Everywhere(global []gitconfig.Entry, home string) []GitPlace {
+	return slices.DeleteFunc(gitPlaces(global, "", home), func(p GitPlace) bool { return !filepath.IsAbs(p.Path) })
 }
 
 func gitPlaces(list []gitconfig.Entry, top, home string) []GitPlace {
@@ -365,24 +359,14 @@ func gitPlaces(list []gitconfig.Entry, top, home string) []GitPlace {
 func GitDirs(top string) (dir, common string) {
 	dir = filepath.Join(top, ".git")
 	fi, err := os.Stat(dir)
-	if err != nil {
+	if err == nil && !fi.IsDir() {
+		dir = worktree.Target(dir, top)
+	}
+	if err != nil || dir == "" {
 		return "", ""
 	}
-	follow := func(file, prefix string) string {
-		data, err := files.Head(file, files.NoLinks, 1<<20)
-		target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
-		if err != nil || !ok || target == "" {
-			return ""
-		}
-		return gitconfig.Pathname(target, filepath.Dir(file), "")
+	if common, err = worktree.Line(filepath.Join(dir, "commondir")); err != nil {
+		return dir, dir
 	}
-	if !fi.IsDir() {
-		if dir = follow(dir, "gitdir: "); dir == "" {
-			return "", ""
-		}
-	}
-	if common = follow(filepath.Join(dir, "commondir"), ""); common == "" {
-		common = dir
-	}
-	return dir, common
+	return dir, worktree.Absolute(dir, common)
 }

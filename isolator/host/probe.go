@@ -17,12 +17,12 @@ import (
 // Request names what a run needs to know. Everything else about the host is
 // probed always.
 type Request struct {
-	Hide      []string // patterns of [sandbox] hide, see package gitignore
-	Writable  []string // folders the box will write: searched for repositories
-	Display   bool     // look for the display server
-	Later     []string // folders to make for the run when they are missing
-	Obeyed    []string // folders the box will write: searched for what tools outside obey
-	Startup   []string // the start-up files and folders of the user
+	Hide     []string // patterns of [sandbox] hide, see package gitignore
+	Writable []string // folders the box will write: searched for repositories
+	Display  bool     // look for the display server
+	Later    []string // folders to make for the run when they are missing
+	Obeyed   []string // folders the box will write: searched for what tools outside obey
+	Startup  []string // the start-up files and folders of the user
 
 	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
 

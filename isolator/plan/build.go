@@ -38,17 +38,24 @@ type builder struct {
 	root    Op // what is under all operations: nothing, or an empty root
 	allowed map[string]bool
 	home    string            // canonical
-	kept    []held            // see held
-	targets []string          // see fixed
-	entries []sensitive.Place // see table
-	begins  []string          // see startup
+	kept    []held            // see once
+	entries []sensitive.Place // see once
+	begins  []string          // see once
 	found   *sensitive.Site   // see site
-	hids    []hid             // see hidden
+	hids    []hid             // see once
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because
 
 	unplaced error // why an operation so far has no place to mount on, see mountPoint
+}
+
+// once is what was made the first time that it was asked for.
+func once[T any](kept *[]T, make func() []T) []T {
+	if *kept == nil {
+		*kept = append([]T{}, make()...)
+	}
+	return *kept
 }
 
 func newBuilder(rc profile.RunConfig, f host.Facts, s Staged) *builder {

@@ -19,22 +19,20 @@ type held struct{ path, reason, key string }
 
 // held lists them, in the order in which they are made read-only.
 func (b *builder) held() []held {
-	if b.kept != nil {
-		return b.kept
-	}
-	b.kept = []held{}
-	add := func(reason, key string, list []string) {
-		for _, p := range list {
-			b.kept = append(b.kept, held{p, reason, key})
+	return once(&b.kept, func() (out []held) {
+		add := func(reason, key string, list []string) {
+			for _, p := range list {
+				out = append(out, held{p, reason, key})
+			}
 		}
-	}
-	add("git outside obeys it", "sandbox.git_dir", b.s.GitStays)
-	add("profiles cannot be changed from inside", "", b.innerFolders())
-	add("the profile cannot be changed from inside", "", b.looseFiles())
-	add("editors and agents on the host run what it says", configKey, b.later())
-	add("settings of git name it", "sandbox.git_dir", b.named())
-	add("it runs on the host later", "", b.startup())
-	return b.kept
+		add("git outside obeys it", "sandbox.git_dir", b.s.GitStays)
+		add("profiles cannot be changed from inside", "", b.innerFolders())
+		add("the profile cannot be changed from inside", "", b.looseFiles())
+		add("editors and agents on the host run what it says", configKey, b.later())
+		add("settings of git name it", "sandbox.git_dir", b.named())
+		add("it runs on the host later", "", b.startup())
+		return out
+	})
 }
 
 // KeptPlaces returns what a box of this run cannot write although the folder is its to
@@ -73,7 +71,9 @@ func (b *builder) protect() error {
 func (b *builder) protectOne(h held) {
 	switch {
 	case b.madeEmpty(h.path):
-		b.coverEmpty(h.reason, h.path)
+		for _, at := range b.writable(b.canon(h.path)) {
+			b.tmpfs(h.reason, 0o555, at)
+		}
 	case b.hasOwnFiles(h.path):
 		b.withOwnFiles(h.reason, h.path)
 	case b.kind(h.path) != host.Missing || b.made(h.path):
@@ -85,9 +85,9 @@ func (b *builder) protectOne(h held) {
 
 // readOnly makes a host path read-only wherever the box could write it, and returns these places.
 func (b *builder) readOnly(reason, p string) (places []string) {
-	for _, at := range b.writable(p) {
+	places = b.writable(p)
+	for _, at := range places {
 		b.bind(reason, p, at, false)
-		places = append(places, at)
 	}
 	return places
 }
@@ -106,38 +106,32 @@ func (b *builder) writable(p string) []string {
 // startup returns the start-up files and folders that exist, and the links in these folders behind
 // which the box could write.
 func (b *builder) startup() []string {
-	if b.begins != nil {
-		return b.begins
-	}
-	out := []string{}
-	places, files := b.site().Startup()
-	for _, p := range slices.Concat(places, b.f.Startup) {
-		if b.kind(p).FileOrDir() && !slices.Contains(out, p) {
-			out = append(out, p)
+	return once(&b.begins, func() (out []string) {
+		places, files := b.site().Startup()
+		for _, p := range slices.Concat(places, b.f.Startup) {
+			if b.kind(p).FileOrDir() && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
 		}
-	}
-	for _, p := range files {
-		if b.kind(p) == host.File {
-			out = append(out, p)
+		for _, p := range files {
+			if b.kind(p) == host.File {
+				out = append(out, p)
+			}
 		}
-	}
-	b.begins = out
-	return out
+		return out
+	})
 }
 
 // fixed are the host paths that are made unwritable or hidden.
 func (b *builder) fixed() []string {
-	if b.targets != nil {
-		return b.targets
-	}
+	out := b.f.InnerHomes()
 	for _, h := range b.held() {
-		b.targets = append(b.targets, h.path)
+		out = append(out, h.path)
 	}
 	for _, h := range b.hidden() {
-		b.targets = append(b.targets, h.path)
+		out = append(out, h.path)
 	}
-	b.targets = append(b.targets, b.f.InnerHomes()...)
-	return b.targets
+	return out
 }
 
 // looseFiles are the files of the profile that no .inner folder protects already:
@@ -153,17 +147,15 @@ func (b *builder) looseFiles() []string {
 }
 
 // innerFolders are the .inner folders the box might write.
-func (b *builder) innerFolders() []string {
-	var out []string
-	add := func(root string) {
+func (b *builder) innerFolders() (out []string) {
+	roots := []string{b.rc.Project, b.rc.Workdir}
+	for _, m := range b.rc.Mounts {
+		roots = append(roots, m.Source)
+	}
+	for _, root := range roots {
 		if p := filepath.Join(root, ".inner"); root != "" && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
-	}
-	add(b.rc.Project)
-	add(b.rc.Workdir)
-	for _, m := range b.rc.Mounts {
-		add(m.Source)
 	}
 	return out
 }
@@ -209,22 +201,22 @@ func (h hid) reason() string {
 
 // hidden are all of them, those of the table first.
 func (b *builder) hidden() []hid {
-	if b.hids != nil {
-		return b.hids
-	}
-	b.hids = []hid{}
-	add := func(p, key, what string) { b.hids = append(b.hids, hid{p, b.canon(p), b.kind(p), key, what}) }
-	for _, r := range b.table() {
-		for _, p := range r.At {
-			if !b.allowed[r.Key] && !r.Part { // see allowParts
-				add(p, r.Key, r.What)
+	return once(&b.hids, func() (out []hid) {
+		add := func(p, key, what string) { out = append(out, hid{p, b.canon(p), b.kind(p), key, what}) }
+		for _, r := range b.table() {
+			for _, p := range r.At {
+				if !b.allowed[r.Key] && !r.Part { // see allowParts
+					add(p, r.Key, r.What)
+				}
 			}
 		}
-	}
-	for _, p := range b.hidePaths() {
-		add(p, hideKey, "")
-	}
-	return b.hids
+		if b.f.Hide != nil {
+			for _, p := range b.f.Hide.Paths {
+				add(p, hideKey, "")
+			}
+		}
+		return out
+	})
 }
 
 // hide covers every place where something of that can still be seen.
@@ -308,26 +300,17 @@ func (b *builder) allowParts() {
 // table is the table of sensitive resources, for this host and this run: of two
 // thousand places, the few that are there.
 func (b *builder) table() []sensitive.Place {
-	if b.entries == nil {
-		b.entries = []sensitive.Place{}
+	return once(&b.entries, func() (out []sensitive.Place) {
 		key := b.site().Run
 		key.Names = nil
 		for _, e := range host.Kept(b.f, key, func() []sensitive.Place { return b.site().Places(b.f.Match) }) {
 			e.At = slices.DeleteFunc(slices.Clone(e.At), func(p string) bool { return b.kind(p) == host.Missing })
 			if e.Method != "place" && len(e.At) > 0 { // see places
-				b.entries = append(b.entries, e)
+				out = append(out, e)
 			}
 		}
-	}
-	return b.entries
-}
-
-// hidePaths returns what the patterns of sandbox.hide matched.
-func (b *builder) hidePaths() []string {
-	if b.f.Hide == nil {
-		return nil
-	}
-	return b.f.Hide.Paths
+		return out
+	})
 }
 
 // hideKnown refuses a run when it is unknown what the patterns of [sandbox] hide match.
@@ -385,7 +368,7 @@ func (b *builder) says(real string) string {
 	name := filepath.Base(real)
 	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name, ".dev.vars") || strings.HasSuffix(name, ".env")
 	rest, ok := paths.Rest(b.canon(b.rc.Workdir), real)
-	own := b.f.Hide != nil && slices.Contains(b.f.Hide.Paths, real)
+	own := slices.ContainsFunc(b.hidden(), func(h hid) bool { return h.key == hideKey && h.path == real })
 	if b.key != "env-files" || own || !ok || !variables {
 		return ""
 	}
@@ -408,13 +391,8 @@ func (b *builder) allows(place string) bool {
 }
 
 func (b *builder) grantedSocket(s string) bool {
-	if b.allows(s) {
-		return true
-	}
-	if slices.ContainsFunc(b.s.Parts, func(p Part) bool { return p.Op.Bind() && p.Op.Source == s }) { // itself, not with its folder
-		return true
-	}
-	return b.isStaged(s) || slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
+	part := func(p Part) bool { return p.Op.Bind() && p.Op.Source == s } // itself, not with its folder
+	return b.allows(s) || slices.ContainsFunc(b.s.Parts, part) || b.isStaged(s) || slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
 }
 
 // coverShims leaves an empty, read-only shim folder: PATH stays as the user

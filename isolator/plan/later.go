@@ -21,27 +21,13 @@ func LaterFolders(rc profile.RunConfig, there func(sign string) bool) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
-	var out []string
-	names := sensitive.MadeFor(there)
-	for _, root := range laterRoots(rc, true) {
-		for _, name := range names {
-			out = append(out, filepath.Join(root, name))
-		}
-	}
-	return append(out, treeFolders(rc)...)
+	return append(inRoots(rc, true, sensitive.MadeFor(there)), treeFolders(rc)...)
 }
 
 // treeFolders are those in which agents of the profile keep work trees of their own, in
 // folders that are protected otherwise.
 func treeFolders(rc profile.RunConfig) []string {
-	var out []string
-	names := sensitive.WorkTrees(func(sign string) bool { return slices.Contains(rc.Capabilities, sign) })
-	for _, root := range laterRoots(rc, true) {
-		for _, name := range names {
-			out = append(out, filepath.Join(root, name))
-		}
-	}
-	return out
+	return inRoots(rc, true, sensitive.WorkTrees(func(sign string) bool { return slices.Contains(rc.Capabilities, sign) }))
 }
 
 // openTrees shows the work trees in dir, which the box has read-only at a place, writable
@@ -94,18 +80,22 @@ func laterRoots(rc profile.RunConfig, own bool) []string {
 	})
 }
 
+// inRoots are these names in each of them.
+func inRoots(rc profile.RunConfig, own bool, names []string) (out []string) {
+	for _, root := range laterRoots(rc, own) {
+		for _, name := range names {
+			out = append(out, filepath.Join(root, name))
+		}
+	}
+	return out
+}
+
 // laterPaths are the folders that are protected whether they are there or not.
 func laterPaths(rc profile.RunConfig) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
-	var out []string
-	for _, root := range laterRoots(rc, false) {
-		for _, name := range sensitive.Made() {
-			out = append(out, filepath.Join(root, name))
-		}
-	}
-	return out
+	return inRoots(rc, false, sensitive.Made())
 }
 
 // ObeyedRoots are the folders in which inner looks for what tools outside obey: those that
@@ -134,13 +124,6 @@ func (b *builder) made(p string) bool {
 func (b *builder) madeEmpty(p string) bool {
 	holds := slices.ContainsFunc(treeFolders(b.rc), func(dir string) bool { return filepath.Dir(dir) == p })
 	return !b.rc.SessionBox && filepath.Base(p) != ".opencode" && !holds && !b.hasOwnFiles(p) && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
-}
-
-// coverEmpty covers an empty folder wherever the box could write it.
-func (b *builder) coverEmpty(reason, p string) {
-	for _, at := range b.writable(b.canon(p)) {
-		b.tmpfs(reason, 0o555, at)
-	}
 }
 
 // later returns what is protected here: what was found, and what was made.

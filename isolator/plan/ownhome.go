@@ -3,7 +3,6 @@ package plan
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
@@ -52,8 +51,7 @@ func (b *builder) homePoints() error {
 		need = append(need, p)
 	}
 	b.plan.HomePoints = need
-	pins := b.homePins(need)
-	b.plan.Ops = slices.Insert(b.plan.Ops, b.homeAt+1, pins...)
+	b.plan.Ops = slices.Insert(b.plan.Ops, b.homeAt+1, b.homePins(need)...)
 	return nil
 }
 
@@ -74,12 +72,7 @@ func (b *builder) homePins(need []HomePoint) []Op {
 			places = append(places, p.Path)
 		}
 	}
-	slices.SortFunc(places, func(x, y string) int {
-		if n := strings.Count(x, "/") - strings.Count(y, "/"); n != 0 {
-			return n
-		}
-		return strings.Compare(x, y)
-	})
+	slices.Sort(places)
 	var out []Op
 	for _, rel := range slices.Compact(places) {
 		out = append(out, Op{

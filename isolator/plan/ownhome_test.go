@@ -26,8 +26,8 @@ func TestOwnHome(t *testing.T) {
 		got = append(got, o.Source+" "+o.Dest)
 	}
 	want := []string{
-		"/own /home/u", "/own/.config /home/u/.config", "/own/.x /home/u/.x", "/own/src /home/u/src",
-		"/own/.config/git /home/u/.config/git", "/own/.x/file /home/u/.x/file", "/own/src/other /home/u/src/other",
+		"/own /home/u", "/own/.config /home/u/.config", "/own/.config/git /home/u/.config/git", "/own/.x /home/u/.x",
+		"/own/.x/file /home/u/.x/file", "/own/src /home/u/src", "/own/src/other /home/u/src/other",
 		"/home/u/src/app /home/u/src/app", " /home/u/src/app/.git", " /home/u/.config/git/ignore",
 	}
 	if !slices.Equal(got, want) {

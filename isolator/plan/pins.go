@@ -20,21 +20,21 @@ import (
 
 // hops are the links that lead to what is protected.
 func (b *builder) hops() []host.Hop {
-	var out []host.Hop
-	add := func(list []host.Hop) {
-		for _, h := range list {
-			if !slices.Contains(out, h) {
-				out = append(out, h)
-			}
-		}
-	}
-	add(b.s.GitLinks)
+	var lead []string
 	for _, h := range b.held() {
-		add(b.f.Look(h.path).Hops)
+		lead = append(lead, h.path)
 	}
 	if b.rc.GitDir != "rw" { // also what is not there yet
 		for _, p := range b.f.Named {
-			add(b.f.Look(p).Hops)
+			lead = append(lead, p)
+		}
+	}
+	out := slices.Clone(b.s.GitLinks)
+	for _, p := range lead {
+		for _, h := range b.f.Look(p).Hops {
+			if !slices.Contains(out, h) {
+				out = append(out, h)
+			}
 		}
 	}
 	return out

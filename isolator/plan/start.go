@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
@@ -53,4 +55,57 @@ func (b *builder) started() error {
 	}
 	return fault.Refuse(126, otherFolder+`, or mount it; entrypoint.workdir = "~" starts at home`,
 		"profile %q: the working folder %q is not shown in the box", b.rc.Name, b.rc.Cwd)
+}
+
+// StartIn says where the program starts: where the profile says, or a folder of the box
+// that the call names.
+func (p *Plan) StartIn(rc profile.RunConfig, s Staged) {
+	p.Dir = rc.Cwd
+	if s.Start == "" {
+		return
+	}
+	if p.Dir = s.Start; s.OrElse {
+		p.DirElse = rc.Cwd
+	}
+	for i, kv := range p.Env {
+		if kv == "PWD="+rc.Cwd {
+			p.Env[i] = "PWD=" + p.Dir
+		}
+	}
+}
+
+// keptTmp refuses a limit that a /tmp that is kept would not be held to.
+func (b *builder) keptTmp() error {
+	if b.s.Tmp == "" {
+		return nil
+	}
+	if b.disk > 0 {
+		return &fault.Refusal{Code: 125, Kind: fault.KindLimits, Msg: fmt.Sprintf("profile %q: the /tmp of a session is on the disk, and cannot be held to sandbox.limits.disk", b.rc.Name), Hint: "start it without a session"}
+	}
+	return nil
+}
+
+// program checks that what is to run can be seen.
+func (b *builder) program() error {
+	p := b.s.Program
+	b.plan.Program, b.plan.Argv = p, b.s.Argv
+	if b.f.Engine != nil { // whether it is in the image is found out there
+		return nil
+	}
+	for _, at := range []string{b.linkFree(p), b.canon(p)} {
+		l, hostPath := b.at(at)
+		if !l.bound() || hostPath == "" {
+			return fault.Refuse(127, fmt.Sprintf("home_allow = [%q] under [sandbox] shows it", filepath.Dir(at)),
+				"profile %q: the program %q cannot be seen in the box", b.rc.Name, at)
+		}
+	}
+	return nil
+}
+
+// packageOf is the node_modules folder a program lies in, or the program.
+func packageOf(real string) string {
+	if i := strings.Index(real, "/node_modules/"); i >= 0 {
+		return real[:i] + "/node_modules"
+	}
+	return real
 }
