@@ -1,14 +1,13 @@
 package verify
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -86,12 +85,13 @@ func (e *Exam) open(terminal bool) error {
 	if err := e.listen(); err != nil {
 		return err
 	}
-	var err error
-	if e.ours, e.theirs, err = line(); err != nil {
-		return err
-	}
-	e.master, e.stdio, err = ends(terminal)
+	// The inner half gets its end as standard error, which every way of starting a box passes on unchanged.
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
+		return os.NewSyscallError("socketpair", err)
+	}
+	e.ours, e.theirs = os.NewFile(uintptr(pair[0]), "verify"), os.NewFile(uintptr(pair[1]), "verify")
+	if e.master, e.stdio, err = ends(terminal); err != nil {
 		return err
 	}
 	data, err := json.Marshal(e.ask)
@@ -100,16 +100,8 @@ func (e *Exam) open(terminal bool) error {
 	}
 	go func() { _, _ = e.ours.Write(append(data, '\n')) }() // a lost question is a missing answer
 	go func() {
-		var b bytes.Buffer
-		buf := make([]byte, 16<<10)
-		for b.Len() < maxAnswers {
-			n, err := e.ours.Read(buf)
-			b.Write(buf[:n])
-			if err != nil {
-				break
-			}
-		}
-		e.answers <- b.Bytes()
+		data, _ := io.ReadAll(io.LimitReader(e.ours, maxAnswers)) // what came counts
+		e.answers <- data
 	}()
 	return nil
 }
@@ -124,27 +116,13 @@ func (e *Exam) listen() error {
 		e.listeners = append(e.listeners, l)
 		e.ask.Host.TCP = append(e.ask.Host.TCP, l.Addr().String())
 	}
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return err
-	}
-	e.ask.Host.Abstract = "@inner-verify-" + hex.EncodeToString(b[:])
+	e.ask.Host.Abstract = "@inner-verify-" + rand.Text()
 	l, err := net.Listen("unix", e.ask.Host.Abstract)
 	if err != nil {
 		return fmt.Errorf("abstract socket: %w", err)
 	}
 	e.listeners = append(e.listeners, l)
 	return nil
-}
-
-// line returns the two ends of a stream socket. The inner half gets its end as
-// standard error, which every way of starting a box passes on unchanged.
-func line() (ours, theirs *os.File, err error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
-	}
-	return os.NewFile(uintptr(pair[0]), "verify"), os.NewFile(uintptr(pair[1]), "verify"), nil
 }
 
 // ends returns standard input and output for the box: /dev/null, or a terminal in
@@ -223,14 +201,11 @@ func judge(q ask, data []byte) []Verdict {
 	for _, c := range q.Custom {
 		list = append(list, Verdict{ID: c.Name, Severity: Severity(c.Severity), What: "[verify.custom] " + c.Cmd})
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, maxAnswers)
+	answers := json.NewDecoder(bytes.NewReader(data))
+	answers.DisallowUnknownFields()
 	for i := range list {
 		v := &list[i]
-		a, err := nextAnswer(lines)
-		if err == nil && a.ID != v.ID {
-			err = fmt.Errorf("an answer for %q", a.ID)
-		}
+		a, err := next(answers, v.ID)
 		if err != nil {
 			// What follows is out of step, too.
 			for j := i; j < len(list); j++ {
@@ -251,21 +226,19 @@ func judge(q ask, data []byte) []Verdict {
 	return list
 }
 
-func nextAnswer(lines *bufio.Scanner) (answer, error) {
-	var a answer
-	if !lines.Scan() {
-		return a, errors.Join(errors.New("it ended early"), lines.Err())
-	}
-	dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&a); err != nil || dec.More() {
+// next reads one answer, which is to be that of a check.
+func next(answers *json.Decoder, id string) (a answer, err error) {
+	switch err := answers.Decode(&a); {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return a, errors.New("it ended early")
+	case err != nil:
 		return a, errors.New("not understood")
+	case a.ID != id:
+		return a, fmt.Errorf("an answer for %q", a.ID)
+	case !slices.Contains([]Result{Pass, Fail, Unknown, Skip}, a.Result):
+		return a, fmt.Errorf("result %q", a.Result)
 	}
-	switch a.Result {
-	case Pass, Fail, Unknown, Skip:
-		return a, nil
-	}
-	return a, fmt.Errorf("result %q", a.Result)
+	return a, nil
 }
 
 // Close closes everything that Open opened.

@@ -51,32 +51,26 @@ func (i *inside) hasOwn(p string) bool {
 	return ok && m.At == p && !i.ofHost(m)
 }
 
-// canWrite tries whether p can be changed, without changing it: a file is
-// opened for writing, in a folder a file is made and removed again.
-func canWrite(p string) (bool, error) {
+// canWrite tries whether p can be changed, without changing it: a file is opened for writing, in a folder a file is
+// made and removed again. Sockets and devices are for others.
+func canWrite(p string) bool {
+	how, name := unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, p
 	fi, err := os.Stat(p)
-	if err != nil {
-		return false, err
+	switch {
+	case err != nil || !fi.IsDir() && !fi.Mode().IsRegular():
+		return false
+	case fi.IsDir():
+		how, name = how|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, filepath.Join(p, fmt.Sprintf("%s-%d", probeName, os.Getpid()))
 	}
-	if !fi.IsDir() {
-		if !fi.Mode().IsRegular() {
-			return false, nil // sockets and devices are for others
-		}
-		fd, err := unix.Open(p, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-		if err != nil {
-			return false, err
-		}
-		unix.Close(fd)
-		return true, nil
-	}
-	name := filepath.Join(p, fmt.Sprintf("%s-%d", probeName, os.Getpid()))
-	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	fd, err := unix.Open(name, how, 0o600)
 	if err != nil {
-		return false, err
+		return false
 	}
 	unix.Close(fd)
-	_ = unix.Unlink(name)
-	return true, nil
+	if fi.IsDir() {
+		_ = unix.Unlink(name)
+	}
+	return true
 }
 
 // writesDeclared checks for all mounts that what can be written is the box's own or
@@ -232,10 +226,8 @@ func (i *inside) mountsAsPlanned(places []Place) (Result, string) {
 		case p.Mode != "own" && p.ID.Ino != 0 && identity(p.Path) != p.ID:
 			return "shows something else than was planned"
 		}
-		if p.kept() {
-			if w, _ := canWrite(p.Path); w {
-				return "can be written"
-			}
+		if p.kept() && canWrite(p.Path) {
+			return "can be written"
 		}
 		return ""
 	})

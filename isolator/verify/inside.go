@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -28,10 +27,8 @@ const marker = paths.BoxMarker
 // IsInside reports whether this process was started as the inner half. main
 // asks it first: standard descriptors are counted before anything else opens
 // one.
-func IsInside(args []string) bool { return isWord(args, insideWord) }
-
-func isWord(args []string, word string) bool {
-	return len(args) == 2 && args[0] == insideName && args[1] == word
+func IsInside(args []string) bool {
+	return len(args) == 2 && args[0] == insideName && args[1] == insideWord
 }
 
 // Inside runs the inner half: it makes the checks that it is sent, answers them, and
@@ -39,17 +36,14 @@ func isWord(args []string, word string) bool {
 // refuses.
 func Inside() int {
 	open := openDescriptors()
-	if !onLine() || !isFile(marker) {
-		return refuseWord(insideWord)
+	kind, err := unix.GetsockoptInt(lineFD, unix.SOL_SOCKET, unix.SO_TYPE)
+	if fi, absent := os.Lstat(marker); err != nil || kind != unix.SOCK_STREAM || absent != nil || !fi.Mode().IsRegular() {
+		_, _ = os.Stderr.WriteString("inner: " + insideWord + " is for inner itself, inside a box\n") // typed by somebody
+		return 2
 	}
 	line := os.NewFile(lineFD, "line")
-	in := bufio.NewReaderSize(line, 64<<10)
-	data, err := in.ReadBytes('\n')
-	if err != nil {
-		return 125
-	}
 	var q ask
-	if json.Unmarshal(data, &q) != nil {
+	if json.NewDecoder(line).Decode(&q) != nil {
 		return 125
 	}
 	i := &inside{ask: q, mounts: mountinfo(), open: open}
@@ -72,22 +66,6 @@ func Inside() int {
 		}
 	}
 	return 0
-}
-
-// refuseWord answers somebody who typed a word that is for inner itself.
-func refuseWord(word string) int {
-	_, _ = os.Stderr.WriteString("inner: " + word + " is for inner itself, inside a box\n")
-	return 2
-}
-
-func onLine() bool {
-	t, err := unix.GetsockoptInt(lineFD, unix.SOL_SOCKET, unix.SO_TYPE)
-	return err == nil && t == unix.SOCK_STREAM
-}
-
-func isFile(p string) bool {
-	fi, err := os.Lstat(p)
-	return err == nil && fi.Mode().IsRegular()
 }
 
 // short keeps a detail to one line of a sensible length.

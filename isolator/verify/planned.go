@@ -12,28 +12,46 @@ import (
 // planned is a check for each kind of operation of the plan: what is mounted is a mount point,
 // shows what it was made from, and can be written or not as the plan says. What lies under a later mount
 // is not seen.
-func (c *checker) planned() []Check {
-	list := []Check{
-		{ID: "mounts", Severity: Critical, What: "every mount is there, as planned"},
-		{ID: "workdir", Severity: High, What: "the working folder is mounted as declared"},
-		{ID: "home-own", Severity: Critical, What: "the home is the box's own: nothing in it is yours, but what is listed"},
-		{ID: "inner-home", Severity: Critical, What: "inner's own folder is empty and read-only"},
-		{ID: "inner-protected", Severity: Critical, What: "profiles of the project cannot be changed"},
-		{ID: "agent-config", Severity: High, What: "what editors and agents on the host obey in a project cannot be changed", Key: configKey},
-		{ID: "startup-files", Severity: High, What: "what your shell reads at its start cannot be changed"},
-		{ID: "pinned", Severity: High, What: "what is protected cannot be moved out of its protection"},
-		{ID: "masks", Severity: High, What: "what is hidden is a mount of its own"},
+func (c *checker) planned() (list []Check) {
+	because := func(reasons ...string) func(plan.Op) bool {
+		return func(o plan.Op) bool { return slices.Contains(reasons, o.Reason) }
+	}
+	type kind struct {
+		Check
+		of func(plan.Op) bool
+	}
+	kinds := []kind{
+		{Check{ID: "mounts", Severity: Critical, What: "every mount is there, as planned"}, nil}, // all others
+		{Check{ID: "workdir", Severity: High, What: "the working folder is mounted as declared"}, func(o plan.Op) bool { return o.Dest == c.canon(c.Config.Workdir) }},
+		{
+			Check{ID: "home-own", Severity: Critical, What: "the home is the box's own: nothing in it is yours, but what is listed"},
+			func(o plan.Op) bool { return c.Facts.OwnHome != nil && o.Dest == c.canon(c.Facts.Home) },
+		},
+		{Check{ID: "inner-home", Severity: Critical, What: "inner's own folder is empty and read-only"}, because("hidden: inner's own state")},
+		{
+			Check{ID: "inner-protected", Severity: Critical, What: "profiles of the project cannot be changed"},
+			because("profiles cannot be changed from inside", "the profile cannot be changed from inside"),
+		},
+		{
+			Check{ID: "agent-config", Severity: High, What: "what editors and agents on the host obey in a project cannot be changed", Key: configKey},
+			func(o plan.Op) bool { return o.Key == configKey },
+		},
+		{Check{ID: "startup-files", Severity: High, What: "what your shell reads at its start cannot be changed"}, because("it runs on the host later")},
+		{Check{ID: "pinned", Severity: High, What: "what is protected cannot be moved out of its protection"}, because("what is in it cannot be moved away")},
+		{Check{ID: "masks", Severity: High, What: "what is hidden is a mount of its own"}, func(o plan.Op) bool { return strings.HasPrefix(o.Reason, "hidden:") }},
 	}
 	for i, o := range c.Plan.Ops {
 		if (o.Mounts() || o.Kind == plan.OpSeal) && !c.coveredLater(i) {
-			k := slices.IndexFunc(list, func(ch Check) bool { return ch.ID == c.kind(o) })
-			list[k].Places = append(list[k].Places, c.mountOf(o))
+			k := 1 + slices.IndexFunc(kinds[1:], func(k kind) bool { return k.of(o) })
+			kinds[k].Places = append(kinds[k].Places, c.mountOf(o))
 		}
 	}
-	for i := range list {
-		list[i].Probe = "mounts"
+	for _, k := range kinds {
+		if k.Probe = "mounts"; len(k.Places) > 0 {
+			list = append(list, k.Check)
+		}
 	}
-	return slices.DeleteFunc(list, func(ch Check) bool { return len(ch.Places) == 0 })
+	return list
 }
 
 // coveredLater reports whether something that is mounted later lies over an operation.
@@ -50,31 +68,6 @@ func (c *checker) coveredLater(i int) bool {
 		}
 	}
 	return false
-}
-
-// kind is the check that an operation belongs to.
-func (c *checker) kind(o plan.Op) string {
-	switch {
-	case o.Dest == c.canon(c.Config.Workdir):
-		return "workdir"
-	case c.Facts.OwnHome != nil && o.Dest == c.canon(c.Facts.Home):
-		return "home-own"
-	case o.Key == configKey:
-		return "agent-config"
-	}
-	for reason, id := range map[string]string{
-		"hidden: inner's own state": "inner-home", "profiles cannot be changed from inside": "inner-protected",
-		"the profile cannot be changed from inside": "inner-protected", "it runs on the host later": "startup-files",
-		"what is in it cannot be moved away": "pinned",
-	} {
-		if o.Reason == reason {
-			return id
-		}
-	}
-	if strings.HasPrefix(o.Reason, "hidden:") {
-		return "masks"
-	}
-	return "mounts"
 }
 
 // mountOf is what an operation mounts, as it must look from inside.

@@ -266,7 +266,7 @@ func markerIs(want string) (Result, string) {
 	case string(data) != want:
 		return Fail, marker + " says something else"
 	}
-	if w, _ := canWrite(marker); w {
+	if canWrite(marker) {
 		return Fail, marker + " can be written"
 	}
 	if err := os.Remove(marker); err == nil {

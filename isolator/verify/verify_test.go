@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		{"twice", one + one + two + three, "pass unknown unknown: not"},
 		{"another key", `{"id":"one","result":"pass","detail":"","more":1}` + "\n" + two + three, "unknown unknown unknown: not"},
 		{"another result", `{"id":"one","result":"fine","detail":""}` + "\n" + two + three, "unknown unknown unknown: not"},
-		{"two values", `{"id":"one","result":"pass","detail":""}{}` + "\n" + two + three, "unknown unknown unknown: not"},
+		{"two values", `{"id":"one","result":"pass","detail":""}{}` + "\n" + two + three, "pass unknown unknown: not"},
 		{"no JSON", "one pass\n" + two + three, "unknown unknown unknown: not"},
 	} {
 		r := newReport("p", judge(q, []byte(c.said)))
