@@ -179,7 +179,6 @@ func (b *bench) run() {
 		{"shim regenerate", b.regenerate},
 		{"memory", b.memory},
 		{"bytes through the terminal", b.throughput},
-		{"caches", b.caches},
 		{"calls of tools", b.calls},
 		{"calls in containers", b.containers},
 	}
