@@ -160,15 +160,13 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 	if res.Signal != 0 {
 		end.Signal = unix.SignalName(res.Signal)
 	}
-	roots, ours, files := rc.WritableRoots(), features.Placeholders(b.Run), []string(nil)
 	if r.log == nil {
 		WarnRewound(b.Caller, o.Rewound)
 	}
-	if rc.Output.Summary {
-		changes := runlog.Changed(roots, ours, r.clock)
-		end.Changes, files = &changes, changes.Files
+	changes, later := runlog.Changed(rc.WritableRoots(), features.Placeholders(b.Run), r.clock, rc.Output.Summary)
+	if end.Later = later; rc.Output.Summary {
+		end.Changes = &changes
 	}
-	end.Later = runlog.RunsLater(roots, ours, files, r.clock)
 	if r.capture != nil {
 		var err error
 		if end.Output, err = r.capture.Close(); err != nil {

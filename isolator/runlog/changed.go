@@ -43,9 +43,11 @@ func Moment() time.Time {
 	return time.Unix(ts.Unix())
 }
 
-// Changed looks through folders for what changed since a Moment, less what inner itself put there.
-// It does not look into .git and node_modules, and follows no link.
-func Changed(roots, ours []string, since time.Time) (found Changes) {
+// Changed looks through folders for what changed since a Moment, less what inner itself put there, and says which of it
+// the host runs or obeys the next time somebody builds, tests or opens a folder: what the table of package sensitive
+// lists, and shell scripts. It does not look into .git and node_modules, and follows no link. Unless all is wanted it
+// looks for what is obeyed at the top of the folders alone, and one level below in those that such names begin with.
+func Changed(roots, ours []string, since time.Time, all bool) (found Changes, later []string) {
 	add := func(p string) {
 		if len(found.Files) == maxListed {
 			found.More++
@@ -55,23 +57,36 @@ func Changed(roots, ours []string, since time.Time) (found Changes) {
 	}
 	seen, end := 0, time.Now().Add(maxSearch)
 	folders := map[string]bool{} // that changed, and nothing in them shows why
-	entry := func(p string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // nothing of it is the box's: it could not read it either
-		}
+	entry := func(root, p string, e fs.DirEntry) error {
 		if seen++; seen > maxEntries || seen%256 == 0 && time.Now().After(end) {
 			found.Partly = true
 			return fs.SkipAll
 		}
-		fi, err := e.Info()
-		if err != nil {
+		name := e.Name()
+		dir := strings.TrimSuffix(p, "/"+name)
+		hit, obeyed := sensitive.Match(dir, name, sensitive.KindOf(e))
+		obeyed = obeyed && p != root && hit.Row.Tool != "inner"
+		skip := e.IsDir() && (name == ".git" || name == "node_modules" || !all && p != root && (obeyed || dir != root || !sensitive.Leads(name)))
+		if !all && !obeyed && p != root {
+			if skip {
+				return fs.SkipDir
+			}
 			return nil
 		}
-		p = filepath.Clean(p)
-		name, mine, recent := fi.Name(), slices.Contains(ours, p), changedSince(fi, since)
-		skip := fi.IsDir() && (mine || name == ".git" || name == "node_modules")
-		if recent || mine {
-			delete(folders, filepath.Dir(p))
+		fi, err := e.Info()
+		switch {
+		case err != nil:
+			return nil
+		case slices.Contains(ours, p):
+			delete(folders, dir)
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		recent := changedSince(fi, since)
+		if recent {
+			delete(folders, dir)
 		}
 		if skip && name == ".git" { // only what happened to the repository counts
 			recent = slices.ContainsFunc([]string{"HEAD", "logs/HEAD", "index", "packed-refs", "config"}, func(name string) bool {
@@ -79,11 +94,14 @@ func Changed(roots, ours []string, since time.Time) (found Changes) {
 				return err == nil && changedSince(fi, since)
 			})
 		}
+		if obeyed && (recent || e.IsDir() && changedIn(p, since)) || all && recent && !e.IsDir() && strings.HasSuffix(name, ".sh") {
+			later = append(later, p)
+		}
 		switch {
-		case mine || !recent:
+		case !recent:
 		case skip:
 			add(p + "/")
-		case fi.IsDir():
+		case e.IsDir():
 			folders[p] = true
 		default:
 			add(p)
@@ -94,7 +112,12 @@ func Changed(roots, ours []string, since time.Time) (found Changes) {
 		return nil
 	}
 	for _, root := range topmost(roots) {
-		_ = filepath.WalkDir(root+"/", entry) // it never fails
+		_ = filepath.WalkDir(root+"/", func(p string, e fs.DirEntry, err error) error { // it never fails
+			if err != nil {
+				return nil // nothing of it is the box's: it could not read it either
+			}
+			return entry(root, strings.TrimSuffix(p, "/"), e)
+		})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		if isNew(dir, since) {
@@ -103,7 +126,7 @@ func Changed(roots, ours []string, since time.Time) (found Changes) {
 			found.Gone = append(found.Gone, dir)
 		}
 	}
-	return found
+	return found, later
 }
 
 // topmost drops the folders that lie in another one.
@@ -125,43 +148,6 @@ func isNew(dir string, since time.Time) bool {
 func changedSince(fi fs.FileInfo, since time.Time) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && !time.Unix(st.Ctim.Unix()).Before(since)
-}
-
-// RunsLater returns what changed since a Moment at the top of the folders, or is in files, and that the
-// host runs or obeys the next time somebody builds, tests or opens a folder: what the table of package
-// sensitive lists, and shell scripts.
-func RunsLater(roots, ours, files []string, since time.Time) []string {
-	var out []string
-	for _, root := range topmost(roots) {
-		out = append(out, slices.DeleteFunc(obeyedIn(root, true), func(p string) bool {
-			fi, err := os.Lstat(p)
-			return err != nil || !changedSince(fi, since) && !(fi.IsDir() && changedIn(p, since))
-		})...)
-	}
-	for _, p := range files {
-		_, obeyed := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
-		if (strings.HasSuffix(p, ".sh") || obeyed) && !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return slices.DeleteFunc(out, func(p string) bool { return slices.Contains(ours, p) })
-}
-
-// obeyedIn returns what tools obey in a folder, and one level below in the folders
-// that such names begin with.
-func obeyedIn(dir string, deeper bool) []string {
-	var out []string
-	entries, _ := os.ReadDir(dir) // what could be read counts
-	for _, e := range entries {
-		hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
-		switch {
-		case ok && hit.Row.Tool != "inner":
-			out = append(out, filepath.Join(dir, e.Name()))
-		case deeper && e.IsDir() && sensitive.Leads(e.Name()):
-			out = append(out, obeyedIn(filepath.Join(dir, e.Name()), false)...)
-		}
-	}
-	return out
 }
 
 // changedIn looks one level down.

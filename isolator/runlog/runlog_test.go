@@ -256,11 +256,8 @@ func TestChanged(t *testing.T) {
 	time.Sleep(30 * time.Millisecond) // a tick of the files' clock
 	since := Moment()
 	time.Sleep(30 * time.Millisecond)
-	if c := Changed([]string{root}, nil, since); len(c.Files)+len(c.Gone) != 0 || c.Partly {
-		t.Errorf("nothing changed: %+v", c)
-	}
-	if l := RunsLater([]string{root}, nil, nil, since); l != nil {
-		t.Errorf("nothing changed: %q", l)
+	if c, later := Changed([]string{root}, nil, since, true); len(c.Files)+len(c.Gone)+len(later) != 0 || c.Partly {
+		t.Errorf("nothing changed: %+v, %q", c, later)
 	}
 	for _, name := range []string{"new", "both/g", "sub/Makefile", "node_modules/x/y", ".git/HEAD", ".git/objects/z", "ours/x", "run.sh", ".github/workflows/a.yml", "package.json"} {
 		file(name)
@@ -269,7 +266,7 @@ func TestChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Changed([]string{root, filepath.Join(root, "sub")}, []string{filepath.Join(root, "ours")}, since)
+	c, later := Changed([]string{root, filepath.Join(root, "sub")}, []string{filepath.Join(root, "ours")}, since, true)
 	short := func(list []string) string {
 		var out []string
 		for _, p := range list {
@@ -284,11 +281,12 @@ func TestChanged(t *testing.T) {
 	if got := short(c.Gone); got != "gone" {
 		t.Errorf("removed in %q", got)
 	}
-	if got, want := short(RunsLater([]string{root}, nil, nil, since)), ".github/workflows package.json"; got != want {
+	if got, want := short(later), ".github/workflows package.json run.sh sub/Makefile"; got != want {
 		t.Errorf("runs later %q, want %q", got, want)
 	}
-	if got, want := short(RunsLater([]string{root}, nil, c.Files, since)), ".github/workflows package.json run.sh sub/Makefile"; got != want {
-		t.Errorf("runs later %q, want %q", got, want)
+	_, later = Changed([]string{root}, nil, since, false)
+	if got, want := short(later), ".github/workflows package.json"; got != want {
+		t.Errorf("at the top runs later %q, want %q", got, want)
 	}
 }
 
@@ -374,7 +372,7 @@ func BenchmarkRecord(b *testing.B) {
 			b.Fatal(err)
 		}
 		c := r.Output(Header{}, nil)
-		_ = RunsLater([]string{dir}, nil, nil, time.Now())
+		_, _ = Changed([]string{dir}, nil, time.Now(), false)
 		if _, err := c.Close(); err != nil {
 			b.Fatal(err)
 		}
