@@ -93,38 +93,6 @@ func plainTables(text string) string {
 	return out.String()
 }
 
-// The part of CycloneDX 1.5 that a Go binary can fill.
-type (
-	document struct {
-		Format     string      `json:"bomFormat"`
-		Spec       string      `json:"specVersion"`
-		Version    int         `json:"version"`
-		Metadata   metadata    `json:"metadata"`
-		Components []component `json:"components"`
-	}
-	metadata struct {
-		Time      string     `json:"timestamp"`
-		Component component  `json:"component"`
-		Settings  []property `json:"properties"`
-	}
-	component struct {
-		Type       string     `json:"type"`
-		Name       string     `json:"name"`
-		Version    string     `json:"version,omitempty"`
-		PURL       string     `json:"purl,omitempty"`
-		Hashes     []hash     `json:"hashes,omitempty"`
-		Properties []property `json:"properties,omitempty"`
-	}
-	hash struct {
-		Alg     string `json:"alg"`
-		Content string `json:"content"`
-	}
-	property struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	}
-)
-
 // sbom lists what the build recorded in the binary (go version -m).
 func sbom(file string) ([]byte, error) {
 	date, err := epoch()
@@ -139,25 +107,28 @@ func sbom(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := document{Format: "CycloneDX", Spec: "1.5", Version: 1}
-	doc.Metadata.Time = date.Format(time.RFC3339)
-	doc.Metadata.Component = component{
-		Type: "application", Name: info.Path,
-		Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(data))}},
-	}
+	settings, components := []node{}, []node{}
 	for _, s := range info.Settings {
-		doc.Metadata.Settings = append(doc.Metadata.Settings, property{"go:build:" + s.Key, s.Value})
+		settings = append(settings, node{"name": "go:build:" + s.Key, "value": s.Value})
 	}
-	goVersion := strings.TrimPrefix(info.GoVersion, "go")
-	doc.Components = append(doc.Components, component{Type: "library", Name: "std", Version: goVersion, PURL: "pkg:golang/std@" + goVersion})
+	library := func(name, version string) node {
+		return node{"type": "library", "name": name, "version": version, "purl": "pkg:golang/" + name + "@" + version}
+	}
+	components = append(components, library("std", strings.TrimPrefix(info.GoVersion, "go")))
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		doc.Components = append(doc.Components, component{
-			Type: "library", Name: m.Path, Version: m.Version, PURL: "pkg:golang/" + m.Path + "@" + m.Version,
-			Properties: []property{{"go:sum", m.Sum}},
-		})
+		one := library(m.Path, m.Version)
+		one["properties"] = []node{{"name": "go:sum", "value": m.Sum}}
+		components = append(components, one)
+	}
+	doc := node{ // the part of CycloneDX 1.5 that a Go binary can fill
+		"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components,
+		"metadata": node{
+			"timestamp": date.Format(time.RFC3339), "properties": settings,
+			"component": node{"type": "application", "name": info.Path, "hashes": []node{{"alg": "SHA-256", "content": fmt.Sprintf("%x", sha256.Sum256(data))}}},
+		},
 	}
 	out, err := json.MarshalIndent(doc, "", "  ")
 	return append(out, '\n'), err
