@@ -17,6 +17,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -118,14 +119,11 @@ func mutate(tests string, names []string) (int, error) {
 		return 0, err
 	}
 	s := &suite{dir: tests, unbroken: map[string]result{}}
-	whole := filepath.Join(tests, "unbroken")
 	// All on the unbroken tree first: each package is built once.
-	for _, g := range sortByPkg(guards) {
-		key := g.Pkg + " " + g.Run
-		if _, done := s.unbroken[key]; done {
-			continue
+	for _, g := range guards {
+		if _, done := s.unbroken[g.test()]; !done {
+			s.unbroken[g.test()] = s.try(filepath.Join(tests, "unbroken"), g, 0)
 		}
-		s.unbroken[key] = s.try(whole, g, 0)
 	}
 	count := map[string]int{}
 	for _, g := range guards {
@@ -162,9 +160,8 @@ func choose(all []guard, names []string) ([]guard, error) {
 	return some, nil
 }
 
-func sortByPkg(guards []guard) []guard {
-	return slices.SortedStableFunc(slices.Values(guards), func(a, b guard) int { return strings.Compare(a.Pkg, b.Pkg) })
-}
+// test names the test of a guard.
+func (g guard) test() string { return g.Pkg + " -run " + g.Run }
 
 // A result is what one test said of one tree.
 type result struct {
@@ -181,7 +178,7 @@ type suite struct {
 
 // judge breaks one guard, tries its test and mends the guard again.
 func (s *suite) judge(g guard) (verdict, note string) {
-	was := s.unbroken[g.Pkg+" "+g.Run]
+	was := s.unbroken[g.test()]
 	if was.err != nil {
 		return wrong, was.err.Error()
 	}
@@ -205,20 +202,19 @@ func (s *suite) judge(g guard) (verdict, note string) {
 	case now.err != nil:
 		return wrong, "with the guard taken out: " + now.err.Error()
 	case !now.failed:
-		return survived, fmt.Sprintf("%s -run %s passes without it: %s", g.Pkg, g.Run, g.Why)
+		return survived, fmt.Sprintf("%s passes without it: %s", g.test(), g.Why)
 	}
-	return caught, fmt.Sprintf("%s -run %s (%.1fs)", g.Pkg, g.Run, now.took.Seconds())
+	return caught, fmt.Sprintf("%s (%.1fs)", g.test(), now.took.Seconds())
 }
 
 // try builds what the guard's test needs into dir, unless it is there, and runs
 // the test. Unbroken is how long it took on the tree as it is.
 func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
 	binary := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(g.Pkg, "./"), "/", "-")+".test")
-	product := filepath.Join(dir, "inner")
-	if err := buildTest(binary, product, g.Pkg); err != nil {
+	if err := buildTest(binary, g.Pkg); err != nil {
 		return result{err: err}
 	}
-	plain, err := filepath.Abs("contrib/as-plain-user.sh")
+	root, err := os.Getwd()
 	if err != nil {
 		return result{err: err}
 	}
@@ -227,9 +223,9 @@ func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
 	if unbroken == 0 {
 		limit = 10 * time.Minute
 	}
-	cmd := exec.Command(plain, binary, "-test.v", "-test.run", g.Run, "-test.timeout", limit.String())
+	cmd := exec.Command(root+"/contrib/as-plain-user.sh", binary, "-test.v", "-test.run", g.Run, "-test.timeout", limit.String())
 	cmd.Dir = g.Pkg
-	cmd.Env = append(os.Environ(), "INNER_TEST_BIN="+product)
+	cmd.Env = append(os.Environ(), "INNER_TEST_BIN="+root+"/bin/inner")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	start := time.Now()
@@ -237,18 +233,17 @@ func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
 	return g.result(err, out.String(), time.Since(start))
 }
 
-// buildTest builds the test binary of a package, and the product when the tests run that, unless
-// they are there.
-func buildTest(binary, product, pkg string) error {
+// buildTest builds the test binary of a package, and the product in bin when the tests run that, unless it is there.
+func buildTest(binary, pkg string) error {
 	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
 		return err
 	}
 	if _, err := os.Stat(binary); err == nil {
 		return nil
 	}
-	err := build("go", "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, pkg)
+	err := build(cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, pkg)
 	if err == nil && usesProduct(pkg) {
-		err = buildProduct(product)
+		err = build("make", "--no-print-directory", "build") // as people do
 	}
 	return err
 }
@@ -279,27 +274,7 @@ func usesProduct(pkg string) bool {
 	})
 }
 
-// buildProduct builds as people do, and puts the result at path.
-func buildProduct(path string) error {
-	if err := build("make", "--no-print-directory", "build"); err != nil {
-		return err
-	}
-	beside, err := filepath.Glob("bin/inner-*")
-	if err != nil {
-		return err
-	}
-	for _, program := range beside {
-		if err := os.Rename(program, filepath.Join(filepath.Dir(path), filepath.Base(program))); err != nil {
-			return err
-		}
-	}
-	return os.Rename("bin/inner", path)
-}
-
 func build(name string, args ...string) error {
-	if name == "go" && os.Getenv("GO") != "" {
-		name = os.Getenv("GO")
-	}
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "MAKEFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
