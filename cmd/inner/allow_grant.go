@@ -12,13 +12,11 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/strict"
 )
 
 // grantFlags are the flags of inner allow that are about one grant.
@@ -107,47 +105,52 @@ func (a *app) profileToWiden(name string) (found, error) {
 	return found{place: t.place, loader: a.Loader(t.place), path: t.files[0], scope: profile.Local}, nil
 }
 
-// withGrant is the profile with one grant more, and d its text. It is p itself where that has the grant.
+// withGrant is the profile with one grant more, and d its text: with what inner why proposes, until it says that the
+// box has it. It is p itself where that has the grant.
 func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (*profile.Profile, error) {
-	t, err := a.tableOf(f.place, p)
-	if err != nil {
-		return nil, a.Unusable(err, p.Name)
-	}
-	has, err := a.hasGrant(t, w)
-	switch {
-	case err != nil:
-		return nil, err
-	case has.Granted(write):
-		a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
-		return p, nil
-	case has.Refused:
-		return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
-	}
-	reason := fmt.Errorf("%s (%s)", has.How, has.From)
-	for _, edit := range a.editsFor(w, has, t, write) {
-		text, err := edit(string(d.text))
+	text, now := string(d.text), p
+	for tries := 0; ; tries++ {
+		t, err := a.tableOf(f.place, now)
 		if err != nil {
-			return nil, err
+			return nil, a.Unusable(err, p.Name)
 		}
-		q, err := f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope)
-		if err == nil && w.kind != "host" { // whose addresses may change
-			if t, err = a.tableOf(f.place, q); err == nil {
-				if has, err = a.hasGrant(t, w); err == nil && !has.Granted(write) {
-					continue
-				}
+		t.Write = write
+		has, err := a.hasGrant(t, w)
+		switch {
+		case err != nil:
+			return nil, err
+		case has.Granted(write) && now == p:
+			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
+			return p, nil
+		case has.Granted(write), w.kind == "host" && now != p: // whose addresses may change
+			d.text = []byte(text)
+			return now, nil
+		case has.Refused:
+			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
+		case len(has.Lines) == 0 || tries == 3:
+			return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: %s (%s)", p.Name, w.word, has.How, has.From)
+		}
+		for _, l := range has.Lines {
+			if text, err = l.Add(text); err != nil {
+				return nil, err
 			}
 		}
-		if err == nil {
-			d.text = []byte(text)
-			return q, nil
+		if now, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope); err != nil {
+			return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: %v", p.Name, w.word, err)
 		}
-		reason = err
 	}
-	ask := w.what
-	if w.kind == "host" {
-		ask = w.word
+}
+
+// askAgain is the command that says more of what was wanted.
+func askAgain(w wanted, write bool) string {
+	ask := w.word
+	if kind, what, _ := strings.Cut(w.word, ":"); kind == "file" || kind == "folder" {
+		ask = what
 	}
-	return nil, fault.Refuse(1, "inner why "+cli.Quoted(ask), "no line of profile %q grants %s: %v", p.Name, w.word, reason)
+	if write {
+		return "inner why --write " + cli.Quoted(ask)
+	}
+	return "inner why " + cli.Quoted(ask)
 }
 
 // hasGrant answers whether a box has what is wanted.
@@ -155,12 +158,14 @@ func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
 	switch w.kind {
 	case "host":
 		if strings.ContainsAny(w.what, "/*@") {
-			return why.Answer{How: "it is not listed"}, nil // many hosts
+			return why.Answer{How: "it is not listed", Lines: t.Hosts(w.what)}, nil // many hosts
 		}
 		return a.why(t, w.word)
 	case "port":
 		port, _, _ := strings.Cut(w.what, ":") // of the box
-		return a.why(t, "host:localhost:"+port)
+		answer, err := a.why(t, "host:localhost:"+port)
+		answer.Lines = why.Port(w.what)
+		return answer, err
 	}
 	path := w.what
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") {
@@ -171,57 +176,6 @@ func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
 		err = cli.Usagef("%q does not exist", w.what)
 	}
 	return answer, err
-}
-
-// edit makes a text of a profile wider.
-type edit func(text string) (string, error)
-
-func appended(item string, key ...string) edit {
-	return func(text string) (string, error) { return strict.Append(text, key, strict.Quote(item)) }
-}
-
-func set(value string, key ...string) edit {
-	return func(text string) (string, error) { return strict.Edit(text, key, strict.Quote(value)) }
-}
-
-// editsFor are the lines that may grant what is wanted, the narrowest first.
-func (a *app) editsFor(w wanted, has why.Answer, t *why.Table, write bool) (list []edit) {
-	switch w.kind {
-	case "host":
-		listed := appended(w.what, "sandbox", "network_allow")
-		if t.Network() != profile.NetOff {
-			return []edit{listed}
-		}
-		return []edit{func(text string) (string, error) {
-			if without, err := strict.Remove(text, []string{"sandbox", "network"}); err == nil {
-				text = without
-			}
-			text, err := set("allowlist", "sandbox", "network_mode")(text)
-			if err != nil {
-				return "", err
-			}
-			return listed(text)
-		}}
-	case "port":
-		return []edit{appended(w.what, "sandbox", "host_ports")}
-	}
-	if slices.Contains(profile.AllowKeys(), has.Key) {
-		list = append(list, appended(has.Key, "sandbox", "allow"))
-	}
-	if rest, below := paths.Rest(t.Workdir(), has.Real); below && rest != "" && write {
-		list = append(list, appended(rest, "sandbox", "writable"))
-	}
-	path, mode := has.Real, "ro"
-	if write {
-		mode = "rw"
-	}
-	if rest, below := paths.Rest(a.Home, path); below && rest != "" {
-		path = "~/" + rest
-		if !write {
-			list = append(list, appended(path, "sandbox", "home_allow"))
-		}
-	}
-	return append(list, set(mode, "mounts", path))
 }
 
 // confirmWider shows what a profile becomes, and asks.

@@ -39,13 +39,14 @@ func (a *app) cmdWhy() *cobra.Command {
 		if err != nil {
 			return cli.Answer{}, a.Unusable(err, name)
 		}
+		t.Write = write
 		w, err := a.why(t, args[0])
 		return cli.Answer{Value: w, Code: cli.OneIf(!w.Granted(write) && !(write && w.Makes)), Words: func() {
 			edit := t.Profile()
 			if strings.Contains(name, "/") { // it is changed where that file is
 				edit = ""
 			}
-			a.printWhy(w, edit)
+			a.printWhy(w, edit, write)
 			if w.Access == why.Absent && likeHost(args[0]) {
 				a.Hint("inner why host:%s, for the host of that name", args[0])
 			}
@@ -154,7 +155,7 @@ func (a *app) whyPath(t *why.Table, asked string) (why.Answer, error) {
 }
 
 // printWhy prints an answer, and which profile to edit to widen it; "" for none.
-func (a *app) printWhy(w why.Answer, edit string) {
+func (a *app) printWhy(w why.Answer, edit string, write bool) {
 	row := func(k, v string) {
 		if v != "" {
 			fmt.Fprintf(a.Out, "%-6s %s\n", k, cli.Printable(v))
@@ -174,17 +175,19 @@ func (a *app) printWhy(w why.Answer, edit string) {
 	}
 	row("widen", widen)
 	if w.Widen != "" && edit != "" {
-		row("type", widenWith(w, edit))
+		row("type", widenWith(w, edit, write))
 	}
 }
 
 // widenWith is the command that widens a profile to what was asked.
-func widenWith(w why.Answer, name string) string {
-	switch kind, _, _ := strings.Cut(w.Asked, ":"); kind {
-	case "env", "cmd":
+func widenWith(w why.Answer, name string, write bool) string {
+	switch kind, _, _ := strings.Cut(w.Asked, ":"); {
+	case len(w.Lines) == 0: // it takes more than to add lines
 		return "inner profile edit " + name
-	case "host":
+	case kind == "host":
 		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
+	case write:
+		return "inner allow --write " + cli.Quoted("file:"+w.Asked) + " -p " + name
 	}
 	return "inner allow " + cli.Quoted("file:"+w.Asked) + " -p " + name
 }

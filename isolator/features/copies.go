@@ -59,6 +59,9 @@ func copies() Feature {
 	}
 }
 
+// CopyOf begins the name of a copy of a mount in a preview; the path that it is of follows.
+const CopyOf = "copy of "
+
 // makeCopies makes the copies of the safe-rw mounts. With a review to come
 // they are kept from here on: a crash loses nothing of what the box wrote. It returns where.
 func makeCopies(run *Run) (kept string, err error) {
@@ -71,7 +74,7 @@ func makeCopies(run *Run) (kept string, err error) {
 	}
 	if !run.Mode.Made() {
 		for _, m := range mounts {
-			run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: run.Folder.At("copy of " + m.Source)})
+			run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: run.Folder.At(CopyOf + m.Source)})
 		}
 		return "", nil
 	}

@@ -48,6 +48,16 @@ func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
 	return out
 }
 
+// Unwritten says why a box of this run cannot write a path, whatever its profile says; "" where it can.
+func Unwritten(rc profile.RunConfig, f host.Facts, path string) string {
+	for _, h := range newBuilder(rc, f, Staged{}).held() {
+		if h.key == "" && paths.Below(h.path, path) {
+			return h.reason
+		}
+	}
+	return ""
+}
+
 // protect makes all that unwritable wherever the box could write it.
 func (b *builder) protect() error {
 	// The next run reads them again, and nobody is asked about a file that was named

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
@@ -14,35 +15,31 @@ import (
 // and not where it has one of its own, as in a copy or in its home. A path at which there is
 // nothing is judged like the nearest folder above it.
 func (t *Table) Direct(asked string) Answer {
-	host, there := real(asked)
-	a := t.same(host)
-	if there.kind == '-' {
-		if key := t.new(host); key != "" {
-			return Answer{Asked: asked, Real: host, Access: Hidden, How: "nothing may be made there", Key: key}
-		}
-		dir := host
-		for there.kind == '-' && dir != "/" {
-			dir = filepath.Dir(dir)
-			_, there = real(dir)
-		}
-		a = t.same(dir)
+	path, there := real(asked)
+	if key := t.new(path); there.kind == '-' && key != "" {
+		return Answer{Asked: asked, Real: path, Access: Hidden, How: "nothing may be made there", Key: key}
 	}
-	a.Asked, a.Real = asked, host
+	dir := path
+	for there.kind == '-' && dir != "/" {
+		dir = filepath.Dir(dir)
+		_, there = real(dir)
+	}
+	a := t.same(dir)
+	a.Asked, a.Real = asked, path
 	return a
 }
 
 // same answers like Path for a path of the host without links, but Outside where the box has
 // another file there.
-func (t *Table) same(host string) Answer {
-	a := t.Path(host)
+func (t *Table) same(path string) Answer {
+	a := t.Path(path)
 	if !a.Granted(false) {
 		return a
 	}
-	_, r := over(t.rules, a.Box)
-	if r != nil && r.kind == shown && r.source != "" {
-		_, staged := t.staged(r.source)
-		rest, _ := paths.Rest(r.At, a.Box)
-		if real, _ := real(filepath.Join(r.source, rest)); !staged && real == host {
+	if o := t.ops[t.over(a.Box)]; o.Bind() {
+		rest, _ := paths.Rest(o.Dest, a.Box)
+		original, copied := t.original(o)
+		if shown, _ := real(filepath.Join(original, rest)); !copied && shown == path {
 			return a
 		}
 	}
@@ -52,23 +49,23 @@ func (t *Table) same(host string) Answer {
 
 // new returns the key that forbids making a file at a path where there is nothing: a file of that
 // name would be hidden, or obeyed by tools outside.
-func (t *Table) new(host string) string {
-	if key := t.hidden(host); key != "" {
+func (t *Table) new(path string) string {
+	if key := t.hidden(path); key != "" {
 		return key
 	}
-	if _, text := t.pattern(host); text != "" && !strings.HasPrefix(text, "!") {
+	if _, text := t.pattern(path); text != "" && !strings.HasPrefix(text, "!") {
 		return "sandbox.hide"
 	}
 	if slices.Contains(t.box.Spec.Allow, "project-config") {
 		return ""
 	}
-	return t.obeyed(host)
+	return t.obeyed(path)
 }
 
 // obeyed returns the key that forbids making a file at a path because of its name or that of a
 // folder above it: a repository or a project would begin there, or tools outside would obey it.
-func (t *Table) obeyed(host string) string {
-	for p, kind := host, sensitive.File; p != "/" && p != t.box.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
+func (t *Table) obeyed(path string) string {
+	for p, kind := path, sensitive.File; p != "/" && p != t.box.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
 		if name := filepath.Base(p); strings.EqualFold(name, ".git") || strings.EqualFold(name, ".inner") {
 			return "sandbox.git_dir" // a repository or a project of inner would begin there
 		}
@@ -83,11 +80,12 @@ func (t *Table) obeyed(host string) string {
 // box does not show what is there, and who reads the folder outside of the box would. That one
 // reads what reads says: of a place below the path, which may be a folder.
 func (t *Table) HidesBelow(asked string, reads func(rest string, folder bool) bool) (place string, found bool) {
-	host, _ := real(asked)
-	for _, r := range t.rules {
-		rest, below := paths.Rest(host, r.At)
-		if (r.Hides || r.kind == file) && below && reads(rest, disk(r.At).kind != 'f') {
-			return r.At, true
+	path, _ := real(asked)
+	for _, o := range t.ops {
+		file := o.Kind == plan.OpData || o.Kind == plan.OpFile
+		rest, below := paths.Rest(path, o.Dest)
+		if (hides(o) || file) && below && reads(rest, disk(o.Dest).kind != 'f') {
+			return o.Dest, true
 		}
 	}
 	return "", false

@@ -1,7 +1,6 @@
 package why
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,7 +12,7 @@ import (
 type entry struct {
 	kind  byte   // 'd' folder, 'f' file, 'l' link, 's' special; '-' nothing there, '?' it cannot be looked at
 	text  string // of a link
-	rule  int    // which decides about it
+	op    int    // which decides about it
 	host  string // its path on the host; "" for what is made for the box
 	perms fs.FileMode
 	read  bool
@@ -23,53 +22,35 @@ type entry struct {
 // disk looks at the host as the program of a box would, which has no capabilities: lstat, and what access(2)
 // says, or for root, whom that lets do everything, the permissions.
 func disk(p string) entry {
-	fi, err := os.Lstat(p)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENAMETOOLONG):
+	var st unix.Stat_t
+	switch err := unix.Lstat(p, &st); err {
+	case nil:
+	case unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG:
 		return entry{kind: '-'}
-	case err != nil:
+	default:
 		return entry{kind: '?'}
 	}
-	e := entry{kind: kindOf(fi.Mode()), perms: fi.Mode().Perm(), host: p}
-	switch {
+	e := entry{kind: 's', perms: fs.FileMode(st.Mode & 0o777), host: p}
+	if kind, ok := map[uint32]byte{unix.S_IFDIR: 'd', unix.S_IFREG: 'f', unix.S_IFLNK: 'l'}[st.Mode&unix.S_IFMT]; ok {
+		e.kind = kind
+	}
+	switch groups, _ := os.Getgroups(); {
 	case e.kind == 'l':
-		if e.text, err = os.Readlink(p); err != nil {
+		text, err := os.Readlink(p)
+		if e.text = text; err != nil {
 			e.kind = '?'
 		}
-	case os.Geteuid() == 0:
-		e.read, e.write = byPermissions(p)
-	default:
+	case os.Geteuid() != 0:
 		e.read = unix.Faccessat(unix.AT_FDCWD, p, unix.R_OK, unix.AT_EACCESS) == nil
 		e.write = unix.Faccessat(unix.AT_FDCWD, p, unix.W_OK, unix.AT_EACCESS) == nil
+	default:
+		bits := st.Mode
+		if st.Uid == 0 {
+			bits >>= 6
+		} else if st.Gid == 0 || slices.Contains(groups, int(st.Gid)) {
+			bits >>= 3
+		}
+		e.read, e.write = bits&4 != 0, bits&2 != 0
 	}
 	return e
-}
-
-func kindOf(m fs.FileMode) byte {
-	switch {
-	case m.IsDir():
-		return 'd'
-	case m.IsRegular():
-		return 'f'
-	case m&fs.ModeSymlink != 0:
-		return 'l'
-	}
-	return 's'
-}
-
-// byPermissions returns what a process without capabilities may do with a file.
-func byPermissions(p string) (r, w bool) {
-	var st unix.Stat_t
-	if unix.Lstat(p, &st) != nil {
-		return false, false
-	}
-	bits := st.Mode & 7
-	groups, _ := os.Getgroups()
-	switch {
-	case int(st.Uid) == os.Geteuid():
-		bits = st.Mode >> 6 & 7
-	case int(st.Gid) == os.Getegid() || slices.Contains(groups, int(st.Gid)):
-		bits = st.Mode >> 3 & 7
-	}
-	return bits&4 != 0, bits&2 != 0
 }

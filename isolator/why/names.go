@@ -19,7 +19,7 @@ import (
 // at returns where the first of the keys that is set was set.
 func (t *Table) at(keys ...string) string {
 	for _, key := range keys {
-		if at := t.origin(key, ""); at != "" {
+		if at := t.written(key, nil); at != "" {
 			return at
 		}
 	}
@@ -42,7 +42,8 @@ func (t *Table) Host(asked string) (Answer, error) {
 		t.localPort(&a, name, addr, port)
 		return a, nil
 	case t.Network() == profile.NetOff:
-		a.How, a.Widen = "no network", "network_mode = \"allowlist\" and network_allow = ["+strconv.Quote(asked)+"]"
+		a.How = "no network"
+		a.propose(t.Hosts(asked)...)
 		return a, nil
 	}
 	t.listedHost(&a, name, addr, port)
@@ -69,11 +70,12 @@ func target(asked string) (name string, addr netip.Addr, port uint16, err error)
 func (t *Table) localPort(a *Answer, name string, addr netip.Addr, port uint16) {
 	a.Key, a.From = "sandbox.host_ports", t.at("sandbox.host_ports")
 	if allow, _ := t.policy().Listed(name, addr, port); allow != nil {
-		a.Key, a.From = "sandbox.network_allow", t.allowedAt(*allow)
+		a.Key, a.From = "sandbox.network_allow", t.listed(*allow)
 	}
 	i := slices.IndexFunc(t.box.Spec.HostPorts, func(p profile.Port) bool { return p.Host == port })
 	if i < 0 {
-		a.How, a.Widen = "a box has a loopback of its own", fmt.Sprintf("host_ports = [%q]", profile.BoxPort(port).String())
+		a.How = "a box has a loopback of its own"
+		a.propose(Port(profile.BoxPort(port).String())...)
 		return
 	}
 	a.Access, a.Box, a.How = ReadWrite, fmt.Sprintf("127.0.0.1:%d", t.box.Spec.HostPorts[i].Box), "a port of this computer that the box has"
@@ -83,40 +85,32 @@ func (t *Table) localPort(a *Answer, name string, addr netip.Addr, port uint16) 
 func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16) {
 	asked := a.Real
 	allow, deny := t.policy().Listed(name, addr, port)
+	if deny != nil || allow != nil {
+		a.Key = "sandbox.network_allow"
+	}
 	switch {
 	case deny != nil:
-		item := strconv.Quote("!" + deny.String())
-		a.Key, a.From, a.How = "sandbox.network_allow", cmp.Or(t.refusedAt(item), "the default"), deny.String()+" is refused"
+		a.How = deny.String() + " is refused"
+		refused := is("!" + deny.String())
+		a.From = cmp.Or(written(t.box.Spec.Organisation, a.Key, refused), t.written(a.Key, refused), "the default")
 		if !strings.HasPrefix(a.From, profile.OrganisationFile) { // what that takes, nothing of the user's gives
-			a.Widen = "network_allow without " + item
+			a.Widen = "network_allow without " + strconv.Quote("!"+deny.String())
 		}
 		a.Refused = true
 	case allow != nil:
 		a.Access, a.Box, a.How = ReadWrite, asked, allow.String()+" is allowed, by name"
-		a.Key, a.From = "sandbox.network_allow", t.allowedAt(*allow)
+		a.From = t.listed(*allow)
 		if name != "" {
 			t.resolved(a, name, port)
 		}
 	case t.Network() == profile.NetAsk:
-		a.How, a.Widen = "you are asked, at a terminal", "network_allow = ["+strconv.Quote(asked)+"]"
+		a.How = "you are asked, at a terminal"
+		a.propose(t.Hosts(asked)...)
 	default:
 		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow", "sandbox.network_mode")
-		a.How, a.Widen = "not listed", "network_allow = ["+strconv.Quote(asked)+"]"
+		a.How = "not listed"
+		a.propose(t.Hosts(asked)...)
 	}
-}
-
-// allowedAt returns where an entry of network_allow was written, and refusedAt where its exception was.
-func (t *Table) allowedAt(entry netproxy.Rule) string {
-	return cmp.Or(t.listed(entry), t.at("sandbox.network_allow"))
-}
-
-func (t *Table) refusedAt(item string) string {
-	for _, o := range slices.Concat(t.box.Spec.Organisation, t.origins) {
-		if o.Key == "sandbox.network_allow" && o.Value == item {
-			return o.Place()
-		}
-	}
-	return ""
 }
 
 // resolved corrects the answer about a listed host that a run would refuse for its addresses.
@@ -129,7 +123,7 @@ func (t *Table) resolved(a *Answer, name string, port uint16) {
 	}
 	a.Access, a.Box, a.How = Outside, "", why
 	if around != "" {
-		a.Widen = fmt.Sprintf("network_allow = [%q]", around)
+		a.propose(t.Hosts(around)...)
 	}
 }
 
@@ -157,11 +151,11 @@ func (t *Table) setBy(name, value string) (how, key, from string) {
 	mine, inherited := t.box.Facts.Env[name]
 	switch {
 	case slices.ContainsFunc(t.box.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
-		return "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
+		return "the profile sets it", "env.set", cmp.Or(t.written("env.set."+name, nil), "--env")
 	case !inherited || mine != value:
 		return "inner sets it", "", always
 	}
-	return "the caller's own", "env.inherit", cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.clearenv", ""), always)
+	return "the caller's own", "env.inherit", cmp.Or(t.written("env.inherit", is(name)), t.written("env.inherit", nil), t.written("env.clearenv", nil), always)
 }
 
 // withheld completes the answer for a variable that the box does not have.
@@ -170,11 +164,8 @@ func (t *Table) withheld(a *Answer, name string) {
 	switch {
 	case t.box.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
-		for _, o := range t.box.Spec.Organisation {
-			pattern, _ := strconv.Unquote(o.Value)
-			if o.Key == "hide.env" && profile.VariableLike(pattern, name) {
-				a.From, a.Widen = o.Place(), ""
-			}
+		if at := written(t.box.Spec.Organisation, "hide.env", func(pattern string) bool { return profile.VariableLike(pattern, name) }); at != "" {
+			a.From, a.Widen = at, ""
 		}
 	case !outside:
 		a.Access, a.How, a.Widen = Absent, "the caller has none", "set = { "+name+" = \"…\" } under [env]"

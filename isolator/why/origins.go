@@ -17,78 +17,68 @@ import (
 
 // Where what decides about something was written.
 
+// builtIn is where a resource is hidden that inner itself hides.
+const builtIn = "built in: inner profile resources"
+
 // from returns where the key that decides about an operation was written.
 func (t *Table) from(o plan.Op) string {
 	switch {
 	case o.Key == "":
 		return "every box has it"
 	case slices.Contains(t.keys, o.Key):
-		return cmp.Or(t.origin("sandbox.allow", o.Key), t.origin("sandbox.allow", ""), builtIn)
+		return cmp.Or(t.written("sandbox.allow", is(o.Key)), t.written("sandbox.allow", nil), builtIn)
 	case o.Key == "sandbox.hide":
 		at, _ := t.pattern(o.Dest)
 		return at
 	case strings.HasPrefix(o.Key, "--mount "):
 		return "the command line"
 	}
-	return cmp.Or(t.item(o), t.origin(o.Key, ""), "the default")
+	shows := func(item string) bool { // the item of a list that shows a place is a folder that it lies in
+		dir := t.box.Spec.Workdir
+		if rest, ok := paths.Rest("~", item); ok {
+			dir, item = t.box.Spec.HomeDir, rest
+		}
+		if !filepath.IsAbs(item) {
+			item = filepath.Join(dir, item)
+		}
+		return paths.Below(item, o.Dest) || paths.Below(item, o.Source)
+	}
+	group := func(item string) bool { return strings.HasPrefix(item, "@") } // such as @toolchains
+	return cmp.Or(t.written(o.Key, shows), t.written(o.Key, group), t.written(o.Key, nil), "the default")
 }
 
-// builtIn is where a resource is hidden that inner itself hides.
-const builtIn = "built in: inner profile resources"
+// written returns where the first value of a key, or of one below it, was written that is meant, be it any; "" for nowhere.
+func (t *Table) written(key string, meant func(value string) bool) string {
+	return written(t.origins, key, meant)
+}
 
-// item returns where the item of a list that shows a place was written: its path, or else the
-// first group, such as @toolchains.
-func (t *Table) item(op plan.Op) (at string) {
-	for _, o := range t.origins {
-		text, err := strconv.Unquote(o.Value)
-		if o.Key != op.Key || err != nil {
-			continue
+func written(origins []profile.Origin, key string, meant func(value string) bool) string {
+	for _, o := range origins {
+		value, err := strconv.Unquote(o.Value)
+		if err != nil {
+			value = o.Value
 		}
-		if strings.HasPrefix(text, "@") {
-			at = cmp.Or(at, o.Place())
-			continue
-		}
-		dir := t.box.Spec.Workdir
-		if rest, ok := paths.Rest("~", text); ok {
-			dir, text = t.box.Spec.HomeDir, rest
-		}
-		if !filepath.IsAbs(text) {
-			text = filepath.Join(dir, text)
-		}
-		if paths.Below(text, op.Dest) || paths.Below(text, op.Source) {
+		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (meant == nil || meant(value)) {
 			return o.Place()
 		}
 	}
-	return at
+	return ""
 }
+
+func is(value string) func(string) bool { return func(v string) bool { return v == value } }
 
 // listed returns where the item of network_allow that an entry comes from was written, or the
-// capability that brings it; "" for an entry from elsewhere.
+// capability that brings it.
 func (t *Table) listed(r netproxy.Rule) string {
-	for _, o := range t.origins {
-		text, err := strconv.Unquote(o.Value)
-		if o.Key != "sandbox.network_allow" || err != nil {
-			continue
-		}
-		if e, err := hosts.ParseAllow(text); err == nil && (e.String() == r.String() && r.Origin == "network_allow" || text == r.Origin) {
-			return o.Place()
-		}
+	name, brought := strings.CutPrefix(r.Origin, "capability ")
+	at := t.written("sandbox.network_allow", func(item string) bool {
+		e, err := hosts.ParseAllow(item)
+		return err == nil && (e.String() == r.String() && r.Origin == "network_allow" || item == r.Origin)
+	})
+	if at == "" && brought {
+		at = cmp.Or(t.written("capabilities", is(name)), t.written("capabilities", nil))
 	}
-	if name, ok := strings.CutPrefix(r.Origin, "capability "); ok {
-		return cmp.Or(t.origin("capabilities", name), t.origin("capabilities", ""))
-	}
-	return ""
-}
-
-// origin returns FILE:LINE of the first value of a key, or of that value in its list; "" when
-// there is none.
-func (t *Table) origin(key, value string) string {
-	for _, o := range t.origins {
-		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (value == "" || o.Value == strconv.Quote(value)) {
-			return o.Place()
-		}
-	}
-	return ""
+	return cmp.Or(at, t.at("sandbox.network_allow"))
 }
 
 // pattern returns where the last pattern of hide that matches a path was written, and what it

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // maxLinks is how many links are followed in resolving one path (path_resolution(7)).
@@ -15,42 +17,50 @@ const maxLinks = 40
 // own name, and if the box shows that part of the host at another place, also there.
 func (t *Table) Path(asked string) Answer {
 	box, e := t.follow(asked)
-	a := Answer{Asked: asked, Box: box}
-	var onHost entry
-	a.Real, onHost = real(asked)
-	if e.kind == '-' && onHost.kind != '-' {
+	real, onHost := real(asked)
+	a, there := Answer{Asked: asked, Real: real, Box: box}, onHost.kind != '-'
+	if e.kind == '-' && there {
 		a.own = asked // be it a link to what the box has
-		if at, there, ok := t.elsewhere(asked); ok {
-			a.Box, e = at, there
+		if at, shown, ok := t.elsewhere(asked); ok {
+			a.Box, e = at, shown
 		}
 	}
-	if onHost.kind == '-' && e.host != "" { // a path of the box alone
+	if !there && e.host != "" { // a path of the box alone
 		a.Real = e.host
 	}
-	t.judge(&a, e, onHost)
+	t.judge(&a, e, there)
 	return a
 }
 
-// judge fills in the answer that follows from the entry in the box and the one on the host.
-func (t *Table) judge(a *Answer, e, onHost entry) {
-	r := &t.rules[e.rule]
-	a.How, a.Key, a.From = r.How, r.Key, r.From
+// judge fills in the answer that follows from the entry in the box, and whether the host has something.
+func (t *Table) judge(a *Answer, e entry, there bool) {
+	o := t.ops[e.op]
+	a.How, a.Key, a.From = how(o), o.Key, t.from(o)
 	switch {
 	case e.kind == '-':
-		t.nothing(a, r, onHost)
-	case e.kind != '?' && r.Hides && e.host == "":
+		t.nothing(a, o, there)
+	case e.kind != '?' && hides(o) && e.host == "":
 		a.Access = Hidden
+	case there && t.point(e, a.Real):
+		a.own, a.Access, a.How = a.Asked, Outside, "the home of the box has an empty folder there, where other boxes mount something"
 	default:
-		if access, how := e.barred(r.Write); how != "" { // no profile gives more
+		if access, how := e.barred(t.writable(o)); how != "" { // no profile gives more
 			a.Access, a.How, a.Key, a.From = access, how, "", "the host's permissions"
 			return
 		}
 		a.Access = ReadOnly
-		if e.write && (r.Write || t.special(e, a.Box)) {
+		if special := e.kind == 's' && !t.confined(a.Box); e.write && (t.writable(o) || special) { // a read-only mount does not keep a box from writing to it
 			a.Access = ReadWrite
 		}
 	}
-	a.Widen = t.widen(*a, *r)
+	t.widen(a, o)
+}
+
+// point reports whether an entry of the box's own home is there for other boxes to mount something on, and not
+// what the host has of that name.
+func (t *Table) point(e entry, real string) bool {
+	home := t.box.Facts.OwnHome
+	return home != nil && e.host != real && slices.ContainsFunc(home.Points, func(p host.HomePoint) bool { return e.host == filepath.Join(home.Path, p.Path) })
 }
 
 // barred says how the permissions of the host keep a program from what its box shows, be it only
@@ -67,19 +77,12 @@ func (e entry) barred(write bool) (access Access, how string) {
 	return "", ""
 }
 
-// special reports whether something is a socket, a FIFO or a device, which a read-only mount does
-// not keep a box from writing to, and whether Landlock does not either.
-func (t *Table) special(e entry, box string) bool {
-	return e.kind == 's' && !t.confined(box)
-}
-
 // nothing fills in the answer for a path at which the box has nothing.
-func (t *Table) nothing(a *Answer, r *rule, onHost entry) {
-	there := onHost.kind != '-'
+func (t *Table) nothing(a *Answer, o plan.Op, there bool) {
 	a.Box = ""
 	switch {
-	case r.Hides && there:
-		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: ")
+	case hides(o) && there:
+		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(a.How, "hidden: ")
 	case !there:
 		a.Access, a.How, a.Key, a.From = Absent, "there is nothing", "", ""
 		t.makeable(a)
@@ -94,16 +97,10 @@ func (t *Table) nothing(a *Answer, r *rule, onHost entry) {
 // makeable completes the answer about what is nowhere, where the box can make something of that name and it stays.
 func (t *Table) makeable(a *Answer) {
 	dir, above := t.follow(filepath.Dir(a.Asked))
-	at, r := filepath.Join(dir, filepath.Base(a.Asked)), &t.rules[above.rule]
-	if above.kind == 'd' && above.write && r.Write && t.entry(at).kind == '-' && t.new(at) == "" {
-		a.Makes, a.How, a.Key, a.From = true, "there is nothing, and the box can make it: "+r.How, r.Key, r.From
+	at, o := filepath.Join(dir, filepath.Base(a.Asked)), t.ops[above.op]
+	if above.kind == 'd' && above.write && t.writable(o) && t.entry(at).kind == '-' && t.new(at) == "" {
+		a.Makes, a.How, a.Key, a.From = true, "there is nothing, and the box can make it: "+how(o), o.Key, t.from(o)
 	}
-}
-
-// confined reports whether Landlock keeps the box from writing at a place.
-func (t *Table) confined(box string) bool {
-	l := t.box.Plan.Landlock
-	return l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, box) })
 }
 
 // follow resolves a path as in the box, through the links that the box has.
@@ -121,21 +118,15 @@ func walk(p string, at func(string) entry) (string, entry) {
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]
-		if name == ".." {
-			cur = filepath.Dir(cur)
-			e = at(cur)
-			continue
-		}
-		if e.kind != 'd' {
-			if e.kind != '?' {
-				e.kind = '-'
+		next, in := filepath.Join(cur, name), e
+		if in.kind != 'd' && name != ".." {
+			if in.kind != '?' {
+				in.kind = '-'
 			}
-			return filepath.Join(append([]string{cur, name}, todo...)...), e
+			return filepath.Join(append([]string{next}, todo...)...), in
 		}
-		next := filepath.Join(cur, name)
-		rule := e.rule
-		if e = at(next); e.kind == '-' && e.rule == 0 {
-			e.rule = max(e.rule, rule)
+		if e = at(next); e.kind == '-' && e.op == 0 {
+			e.op = in.op
 		}
 		if e.kind != 'l' {
 			cur = next
@@ -159,102 +150,44 @@ func names(p string) []string {
 }
 
 // entry returns what is at a path of the box, without following links.
-func (t *Table) entry(p string) entry {
-	i, r := over(t.rules, p)
-	if r == nil {
-		return entry{kind: '-'}
+func (t *Table) entry(p string) (e entry) {
+	at := t.over(p)
+	o := t.ops[at]
+	switch rest, _ := paths.Rest(o.Dest, p); {
+	case o.Bind():
+		e = t.mounted(o, rest)
+	case o.Kind == plan.OpTmpfs, o.Kind == plan.OpProc, o.Kind == plan.OpDev:
+		e = t.made(at, p, rest)
+	case rest == "":
+		e = entry{kind: 'f', read: true, perms: 0o444}
+	default:
+		e.kind = '-'
 	}
-	rest, _ := paths.Rest(r.At, p)
-	e := t.entryOf(i, r, p, rest)
-	e.rule = i
+	e.op = at
 	return e
 }
 
-func (t *Table) entryOf(i int, r *rule, p, rest string) entry {
-	switch r.kind {
-	case file:
-		if rest != "" {
-			return entry{kind: '-'}
-		}
-		return entry{kind: 'f', read: true, perms: 0o444}
-	case folder:
-		return t.inMemory(i, r, p, rest)
-	case kernels:
-		return t.kernels(i, r, p, rest)
-	}
-	return t.mounted(r, rest)
-}
-
-// mounted returns what a mount of something has at a path below it.
-func (t *Table) mounted(r *rule, rest string) entry {
-	source, staged := t.staged(r.source)
-	switch {
-	case !staged:
-		source = r.source
-	case rest != "" && (source == "" || !t.copied(r.At, rest)):
-		return entry{kind: '-'}
-	case source == "": // made for the run, and known by its place alone
-		return entry{kind: 'd', read: true, write: true, perms: 0o700}
-	}
-	e := disk(filepath.Join(source, rest))
-	if e.kind != '-' {
-		return e
-	}
-	if put, ok := t.put(source, rest); ok {
-		return put
-	}
-	if rest == "" { // it is made before the start
-		return entry{kind: 'd', read: true, write: true, perms: 0o755}
-	}
-	return e
-}
-
-// put returns what inner copies to a path of the box's own home at the start.
-func (t *Table) put(source, rest string) (e entry, ok bool) {
-	home := t.box.Facts.OwnHome
-	if home == nil || source != home.Path {
-		return entry{}, false
-	}
-	original, ok := t.copiedHome(rest)
-	if !ok {
-		return entry{}, false
-	}
-	return t.copyOf(original)
-}
-
-// copyOf returns what the box has of a file or folder of the host of which it has a copy of its
-// own.
-func (t *Table) copyOf(original string) (e entry, ok bool) {
-	e = disk(original)
-	e.read, e.write = true, true
-	return e, e.kind == 'd' || e.kind == 'f'
-}
-
-// original returns the host path that is shown for a source; "" for what is made for the run and
-// has none.
-func (t *Table) original(source string) string {
-	if original, staged := t.staged(source); staged {
-		return original
-	}
-	return source
-}
-
-// inMemory returns what a folder in memory has at a path: what inner makes there, or the folders
-// above what is mounted in it.
-func (t *Table) inMemory(i int, r *rule, p, rest string) entry {
-	own := entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
-	if rest == "" {
+// made returns what a folder in memory, or of the kernel's, has at a path: what inner makes there, and the folders above
+// what is mounted in it.
+func (t *Table) made(at int, p, rest string) entry {
+	o := t.ops[at]
+	own := entry{kind: 'd', read: true, write: t.writable(o), perms: 0o755}
+	if rest == "" && o.Kind == plan.OpTmpfs {
 		return own
 	}
-	for _, later := range t.rules[i+1:] {
+	for _, later := range t.ops[at+1:] {
 		switch {
-		case later.At == p && later.kind == link:
+		case later.Dest == p && later.Kind == plan.OpSymlink:
 			return entry{kind: 'l', text: later.Source}
-		case paths.Below(p, later.At):
+		case rest != "" && paths.Below(p, later.Dest):
 			return own
 		}
 	}
-	return entry{kind: '-'}
+	first, _, below := strings.Cut(rest, "/")
+	if o.Kind == plan.OpTmpfs || o.Kind == plan.OpDev && first != "" && (!slices.Contains(deviceNodes(), first) || below && first != "fd") {
+		return entry{kind: '-'}
+	}
+	return disk(p) // roughly what the host's has
 }
 
 // deviceNodes returns the names that bwrap makes in /dev (bubblewrap.c, SETUP_MOUNT_DEV).
@@ -262,33 +195,17 @@ func deviceNodes() []string {
 	return []string{"null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "core", "pts", "ptmx", "shm", "console"}
 }
 
-// kernels returns what /proc or /dev of the box has at a path: roughly what the host's has, and
-// the folders above what is mounted there.
-func (t *Table) kernels(i int, r *rule, p, rest string) entry {
-	if rest != "" && slices.ContainsFunc(t.rules[i+1:], func(later rule) bool { return paths.Inside(p, later.At) }) {
-		return entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
-	}
-	first, _, below := strings.Cut(rest, "/")
-	if r.At == "/dev" && first != "" && (!slices.Contains(deviceNodes(), first) || below && first != "fd") {
-		return entry{kind: '-'}
-	}
-	return disk(p)
-}
-
 // elsewhere looks for another place at which the box shows a path of the host, by the name that is
 // asked: what only a link leads to, which the box lacks, is not there for who asks for the link.
 func (t *Table) elsewhere(asked string) (string, entry, bool) {
-	for i, r := range t.rules {
-		if r.kind != shown {
+	for i, o := range t.ops {
+		if !o.Bind() {
 			continue
 		}
-		for _, source := range t.sources(r) {
+		for _, source := range t.sources(o) {
 			rest, ok := paths.Rest(source, asked)
-			if !ok || source == "" {
-				continue
-			}
-			at := filepath.Join(r.At, rest)
-			if j, _ := over(t.rules, at); j != i {
+			at := filepath.Join(o.Dest, rest)
+			if !ok || source == "" || t.over(at) != i {
 				continue
 			}
 			if box, e := t.follow(at); e.kind != '-' {
@@ -301,10 +218,11 @@ func (t *Table) elsewhere(asked string) (string, entry, bool) {
 
 // sources returns the paths of the host that a place of the box shows: the real one, and that of
 // a mount as its profile writes it.
-func (t *Table) sources(r rule) []string {
-	list := []string{t.original(r.source)}
+func (t *Table) sources(o plan.Op) []string {
+	original, _ := t.original(o)
+	list := []string{original}
 	for _, m := range t.box.Spec.Mounts {
-		if m.Dest == r.At {
+		if m.Dest == o.Dest {
 			list = append(list, m.Source)
 		}
 	}

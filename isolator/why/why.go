@@ -41,8 +41,9 @@ type Answer struct {
 	From   string `json:"from"`   // FILE:LINE, or in words where no file says it
 	Widen  string `json:"widen"`  // what to write; "" when nothing widens it
 
-	Makes   bool `json:"makes,omitempty"` // it is nowhere, and the box can make it
-	Refused bool `json:"-"`               // a line refuses it, and no other one gives it back
+	Makes   bool   `json:"makes,omitempty"` // it is nowhere, and the box can make it
+	Refused bool   `json:"-"`               // a line refuses it, and no other one gives it back
+	Lines   []Line `json:"-"`               // which say what Widen says; none where it takes more than to add lines
 
 	own string // as asked, links not followed; "" where the box has something of that name
 }
@@ -52,70 +53,99 @@ func (a Answer) Granted(write bool) bool {
 	return a.Access == ReadWrite || a.Access == ReadOnly && !write
 }
 
-// rule is what an operation of the plan puts at one place of the box. It overrides earlier ones for
-// that place and everything below it.
-type rule struct {
-	plan.Op
-	At     string // a box path
-	Write  bool
-	Hides  bool // it covers something of the host
-	How    string
-	From   string
-	kind   kind
-	source string // what of the host is shown there, when kind is shown
-}
-
-// kind is what an operation puts at a place.
-type kind int
-
-const (
-	shown  kind = iota // a path of the host
-	folder             // a folder in memory
-	file               // a file made for the box
-	link
-	made    // a folder that is made in one in memory
-	kernels // what the kernel shows: /proc and /dev
-)
-
 // Table is everything there is to say about one box.
 type Table struct {
-	rules   []rule
+	Write bool // what would widen an answer is to let the box write, too
+
+	ops     []plan.Op // what is put at places of the box: a later one overrides earlier ones there and below
+	sealed  map[string]bool
 	box     *run.Prepared
 	origins []profile.Origin
 	keys    []string // of the table of resources
 }
 
-// Of returns the table of a planned run: the operations of its plan in their order, with what comes after them.
+// Of returns the table of a planned run that was not made: the operations of its plan in their order, with what comes after them.
 func Of(b *run.Prepared) *Table {
-	t := &Table{box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
+	t := &Table{sealed: map[string]bool{}, box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
 	root := plan.Op{Kind: plan.OpTmpfs, Dest: "/", Key: "sandbox.base", Reason: "a folder on the way to what the box shows", Perms: 0o755}
 	for _, o := range slices.Concat([]plan.Op{root}, b.Plan.Ops) { // bwrap begins with an empty root
 		switch o.Kind {
 		case plan.OpSeal:
-			for i := range slices.Backward(t.rules) {
-				if r := &t.rules[i]; r.At == o.Dest && r.kind != link && r.kind != made {
-					r.Write = false
-					break
-				}
-			}
+			t.sealed[o.Dest] = true
 		case plan.OpNote, plan.OpSwitch, plan.OpFilter:
 		default:
-			t.add(o)
-		}
-	}
-	if l := b.Plan.Landlock; l != nil && l.Writes {
-		for i := range t.rules {
-			r := &t.rules[i]
-			r.Write = r.Write && slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, r.At) })
+			t.ops = append(t.ops, o)
+			if o.Kind == plan.OpReadOnly && slices.ContainsFunc(b.Assets.Repos, func(p plan.Repo) bool { return p.Dir == o.Dest }) {
+				t.serve(len(t.ops) - 1)
+			}
 		}
 	}
 	return t
 }
 
-// Network is the network of the box, and Profile the name of its profile.
+// serve makes of the bind of a git directory what it is once it is served: a box can write most of it.
+func (t *Table) serve(at int) {
+	t.ops[at].Kind = plan.OpBind
+	for _, of := range []struct {
+		name, how string
+		kind      plan.OpKind
+	}{
+		{"hooks", "your hooks, which run in the box as well", plan.OpReadOnly},
+		{"description", "the repository's own", plan.OpReadOnly},
+		{"branches", "the repository's own", plan.OpReadOnly},
+		{"config", "settings made of yours: what the box changes stays with it", plan.OpBind},
+		{"objects", "what the box adds; it reads the repository's own", plan.OpTmpfs},
+	} {
+		below := t.ops[at]
+		below.Kind, below.Reason, below.Perms = of.kind, of.how, 0o755
+		below.Dest, below.Source = filepath.Join(below.Dest, of.name), filepath.Join(below.Source, of.name)
+		t.ops = append(t.ops, below)
+	}
+}
+
+// over returns which operation decides about a box path.
+func (t *Table) over(p string) int {
+	for i, o := range slices.Backward(t.ops) {
+		if (o.Mounts() || o.Kind == plan.OpFile) && paths.Below(o.Dest, p) {
+			return i
+		}
+	}
+	return 0 // the root
+}
+
+// writable reports whether the box can write what an operation puts at its place.
+func (t *Table) writable(o plan.Op) bool {
+	return o.Writable() && !t.sealed[o.Dest] && !t.confined(o.Dest)
+}
+
+// confined reports whether Landlock keeps the box from writing at a place.
+func (t *Table) confined(box string) bool {
+	l := t.box.Plan.Landlock
+	return l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, box) })
+}
+
+// hides reports whether an operation covers something of the host.
+func hides(o plan.Op) bool {
+	return o.Kind == plan.OpMask || strings.HasPrefix(o.Reason, "hidden:")
+}
+
+// how says how the place of an operation looks in the box.
+func how(o plan.Op) string {
+	switch {
+	case o.Kind == plan.OpMask:
+		return "empty file"
+	case hides(o) && o.Kind == plan.OpTmpfs:
+		return "empty folder"
+	case hides(o) && (o.Kind == plan.OpData || o.Kind == plan.OpFile):
+		return "file that says so"
+	}
+	return o.Reason
+}
+
+// Network is the network of the box.
 func (t *Table) Network() profile.Network { return t.box.Spec.Network }
 
-// Profile is documented at Network.
+// Profile is the name of its profile.
 func (t *Table) Profile() string { return t.box.Spec.Name }
 
 // hidden returns the key of the resource that hides a path of the host; "" for none.
@@ -124,63 +154,6 @@ func (t *Table) hidden(hostPath string) string {
 		return key
 	}
 	return ""
-}
-
-// add adds what an operation puts at a place, and at places below it where that is a git directory that is
-// served: a box can write most of it.
-func (t *Table) add(o plan.Op) {
-	r := rule{Op: o, At: o.Dest, Write: o.Writable(), Hides: strings.HasPrefix(o.Reason, "hidden:"), How: o.Reason, From: t.from(o), source: o.Source}
-	switch o.Kind {
-	case plan.OpMask:
-		r.kind, r.Hides, r.How = file, true, "empty file"
-	case plan.OpData, plan.OpFile:
-		if r.kind = file; r.Hides {
-			r.How = "file that says so"
-		}
-	case plan.OpTmpfs:
-		if r.kind = folder; r.Hides {
-			r.How = "empty folder"
-		}
-	case plan.OpProc, plan.OpDev:
-		r.kind = kernels
-	case plan.OpSymlink:
-		r.kind = link
-	case plan.OpDir:
-		r.kind = made
-	}
-	served := !r.Write && slices.ContainsFunc(t.box.Assets.Repos, func(p plan.Repo) bool { return p.Dir == r.At })
-	r.Write = r.Write || served
-	t.rules = append(t.rules, r)
-	if !served {
-		return
-	}
-	for _, of := range []struct {
-		name, how string
-		write     bool
-		kind      kind
-	}{
-		{name: "hooks", how: "your hooks, which run in the box as well"},
-		{name: "description", how: "the repository's own"},
-		{name: "branches", how: "the repository's own"},
-		{name: "config", how: "settings made of yours: what the box changes stays with it", write: true},
-		{name: "objects", how: "what the box adds; it reads the repository's own", write: true, kind: folder},
-	} {
-		below := r
-		below.At, below.source, below.kind = filepath.Join(r.At, of.name), filepath.Join(r.source, of.name), of.kind
-		below.How, below.Write = of.how, of.write
-		t.rules = append(t.rules, below)
-	}
-}
-
-// over returns the rule that decides about a box path, and its index.
-func over(list []rule, p string) (int, *rule) {
-	for i := range slices.Backward(list) {
-		r := &list[i]
-		if r.kind != link && r.kind != made && paths.Below(r.At, p) {
-			return i, r
-		}
-	}
-	return -1, nil
 }
 
 // Workdir is the working folder of the box, as the host has it.

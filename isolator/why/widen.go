@@ -9,96 +9,145 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
-// allowing returns what to write to see a place that the table of resources hides, and perhaps
-// a pattern of hide, too.
-func (t *Table) allowing(key, place string) string {
-	text := "allow = [" + strconv.Quote(key) + "]"
-	switch unhide, possible := unhiding(t.pattern(place)); {
-	case !possible:
-		return ""
-	case unhide != "":
-		text += " and " + unhide
+// Line is a line of a profile that widens it: an item of a list, or the value of a key.
+type Line struct {
+	Table, Key, Value string
+	Listed            bool
+}
+
+// String is the line as it is written, and below which table where that is not [sandbox].
+func (l Line) String() string {
+	text := l.Key
+	switch {
+	case l.Table == "mounts":
+		text = strconv.Quote(l.Key)
+	case l.Listed:
+		return text + " = [" + strconv.Quote(l.Value) + "]"
+	}
+	text += " = " + strconv.Quote(l.Value)
+	if l.Table != sandbox {
+		text += " under [" + l.Table + "]"
 	}
 	return text
 }
 
-// unhiding returns what to write so that a pattern of hide covers nothing, "" for none;
-// nothing is possible against a pattern of the organisation's.
-func unhiding(from, pattern string) (text string, possible bool) {
+// Add is the text of a profile with the line.
+func (l Line) Add(text string) (string, error) {
+	at := []string{l.Table, l.Key}
+	if l.Listed {
+		return strict.Append(text, at, strict.Quote(l.Value))
+	}
+	if l.Key == networkMode { // which says more than the other key
+		if without, err := strict.Remove(text, []string{l.Table, "network"}); err == nil {
+			text = without
+		}
+	}
+	return strict.Edit(text, at, strict.Quote(l.Value))
+}
+
+const sandbox, networkMode = "sandbox", "network_mode"
+
+// listing is the line that adds an item to a list of [sandbox].
+func listing(key, item string) Line { return Line{sandbox, key, item, true} }
+
+// Hosts are the lines with which a host can be reached.
+func (t *Table) Hosts(host string) []Line {
+	listed := listing("network_allow", host)
+	if t.Network() == profile.NetOff {
+		return []Line{{sandbox, networkMode, "allowlist", false}, listed}
+	}
+	return []Line{listed}
+}
+
+// Port is the line with which a port of this computer can be reached.
+func Port(port string) []Line { return []Line{listing("host_ports", port)} }
+
+// propose notes lines that grant what was asked for.
+func (a *Answer) propose(lines ...Line) {
+	a.Lines = lines
+	var texts []string
+	for _, l := range lines {
+		texts = append(texts, l.String())
+	}
+	a.Widen = strings.Join(texts, " and ")
+}
+
+// allowing proposes what is to be written to see a place that the table of resources hides, and perhaps
+// a pattern of hide, too.
+func (t *Table) allowing(a *Answer, key, place string) {
+	from, pattern := t.pattern(place)
 	switch {
 	case pattern == "":
-		return "", true
-	case strings.HasPrefix(from, profile.OrganisationFile):
-		return "", false
+		a.propose(listing("allow", key))
+	case !strings.HasPrefix(from, profile.OrganisationFile):
+		a.Widen = listing("allow", key).String() + " and " + unhiding(pattern)
 	}
-	return "hide without " + strconv.Quote(pattern), true
 }
 
-// widen returns what to write to get more of a path.
-func (t *Table) widen(a Answer, r rule) string {
-	resource := slices.Contains(t.keys, r.Key)
+func unhiding(pattern string) string { return "hide without " + strconv.Quote(pattern) }
+
+// widen proposes what is to be written to get more of a path.
+func (t *Table) widen(a *Answer, o plan.Op) {
+	resource := slices.Contains(t.keys, o.Key)
 	switch {
 	case a.Access == ReadWrite || a.Access == Absent:
-		return ""
 	case slices.Contains(t.keys, a.Key) && a.Access == Hidden:
-		return t.allowing(a.Key, a.Real)
-	case resource && (r.Hides || r.Key == "project-config"):
-		return t.allowing(r.Key, r.At)
-	case r.Hides && r.Key == "sandbox.hide":
-		text, _ := unhiding(t.pattern(r.At))
-		return text
-	case r.Hides && r.Key != "sandbox.home", r.Key == "" && r.kind == shown: // inner's own: .inner, profiles, start-up files, the program
-		return ""
-	case r.Key == "sandbox.git_dir" && !r.Write:
-		return `git_dir = "rw"`
-	}
-	return t.granting(a, r)
-}
-
-// granting returns what to write to have a path of the host in the box, or to write there; "" when
-// no profile can.
-func (t *Table) granting(a Answer, r rule) string {
-	switch {
+		t.allowing(a, a.Key, a.Real)
+	case resource && (hides(o) || o.Key == "project-config"):
+		t.allowing(a, o.Key, o.Dest)
+	case hides(o) && o.Key == "sandbox.hide":
+		if from, pattern := t.pattern(o.Dest); pattern != "" && !strings.HasPrefix(from, profile.OrganisationFile) {
+			a.Widen = unhiding(pattern)
+		}
+	case hides(o) && o.Key != "sandbox.home", o.Key == "" && o.Bind(): // inner's own: .inner, profiles, start-up files, the program
+	case o.Key == "sandbox.git_dir" && !t.writable(o):
+		a.propose(Line{sandbox, "git_dir", "rw", false})
 	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real): // no mount is made there
-		return profile.DevicesOf(a.Real)
-	case t.refused(a.Real):
-		return ""
+		a.Widen = profile.DevicesOf(a.Real)
+	case !t.refused(a.Real):
+		t.mounting(a, o)
 	}
-	return t.mounting(a, r)
 }
 
-// mounting returns what to write to have a path mounted, or to write in the working folder.
-func (t *Table) mounting(a Answer, r rule) string {
+// mounting proposes what is to be written to have a path mounted, or to write in the working folder.
+func (t *Table) mounting(a *Answer, o plan.Op) {
 	spec, path, mode := t.box.Spec, cmp.Or(a.own, a.Real), "rw"
-	if a.Access == Outside || a.Access == Hidden {
+	if a.Access != ReadOnly && !t.Write {
 		mode = "ro"
+	}
+	if why := plan.Unwritten(spec, t.box.Facts, a.Real); mode == "rw" && why != "" { // whatever the profile says
+		a.How += "; it cannot be written: " + why
+		return
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok && rest != "" {
 		path = "~/" + rest
-		if mode == "ro" && r.Key == "sandbox.home" { // a mount comes after it
-			return "home_allow = [" + strconv.Quote(path) + "]"
+		if mode == "ro" && o.Key == "sandbox.home" { // a mount comes after it
+			a.propose(listing("home_allow", path))
+			return
 		}
 	}
-	if rest, ok := paths.Rest(spec.Workdir, a.Real); ok && r.Key == "sandbox.workdir_mode" {
-		return zone(spec, rest)
+	if rest, ok := paths.Rest(spec.Workdir, a.Real); ok && o.Key == "sandbox.workdir_mode" {
+		a.propose(zone(spec, rest)...)
+		return
 	}
-	return strconv.Quote(path) + " = " + strconv.Quote(mode) + " under [mounts]"
+	a.propose(Line{"mounts", path, mode, false})
 }
 
-// zone returns what to write to write at a path of the working folder.
-func zone(spec profile.RunConfig, rest string) string {
-	writable := "writable = [" + strconv.Quote(rest) + "]"
+// zone are the lines with which the box can write at a path of the working folder.
+func zone(spec profile.RunConfig, rest string) []Line {
+	writable := listing("writable", rest)
 	switch {
 	case rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep:
-		return `workdir_mode = "rw"`
+		return []Line{{sandbox, "workdir_mode", "rw", false}}
 	case slices.ContainsFunc(strings.Split(rest, "/"), func(name string) bool { return name == ".git" || name == ".inner" }):
-		return "" // these are no zones
+		return nil // these are no zones
 	case plan.ObeyedName(spec, rest, true) || plan.ObeyedName(spec, rest, false):
-		return `allow = ["project-config"] and ` + writable
+		return []Line{listing("allow", "project-config"), writable}
 	}
-	return writable
+	return []Line{writable}
 }
 
 // refused reports whether no profile can mount a place of the host.
