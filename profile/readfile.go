@@ -48,8 +48,13 @@ func ReadFile(path string) (File, error) {
 	case err != nil:
 		return File{}, err
 	}
+	return FileOf(path, data), nil
+}
+
+// FileOf is the file that a text is, or is to be.
+func FileOf(path string, data []byte) File {
 	sum := sha256.Sum256(data)
-	return File{Path: path, Digest: hex.EncodeToString(sum[:]), Data: data}, nil
+	return File{Path: path, Digest: hex.EncodeToString(sum[:]), Data: data}
 }
 
 // oddity names what a file is that is not a regular one.

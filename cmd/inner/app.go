@@ -6,11 +6,7 @@ import (
 )
 
 // app is the process of a command.
-type app struct {
-	*cli.App
-
-	interrupts interrupts
-}
+type app struct{ *cli.App }
 
 // newApp finds the folders. On error the app can still report it.
 func newApp() (*app, error) {

@@ -116,12 +116,15 @@ func (a *app) sayLeft(left []changes.Change) {
 // halfway reports an apply that stopped: each file written so far is complete.
 func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
 	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
-	code := 1
-	var s *features.SignalledError
-	if errors.As(context.Cause(ctx), &s) {
-		code = 128 + int(s.Signal)
+	return &fault.Refusal{Code: signalCode(ctx), Msg: msg, Hint: "inner changes apply, for the rest"}
+}
+
+// signalCode is the exit code of a command whose context a signal ended; 1 when none did.
+func signalCode(ctx context.Context) int {
+	if s, is := errors.AsType[*features.SignalledError](context.Cause(ctx)); is {
+		return 128 + int(s.Signal)
 	}
-	return &fault.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
+	return 1
 }
 
 // conflicts refuses to write over originals that changed since the copy.

@@ -216,7 +216,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return err
 	}
-	ctx, end := a.interrupts.context() // ^C leaves nothing there
+	ctx, end := features.Interruptible(nil) // ^C leaves nothing there
 	defer end()
 	left, err := homes.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, name))
 	var brought []string
@@ -226,8 +226,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 	again := "chmod -R u+rX " + cli.Quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
 	switch {
 	case ctx.Err() != nil && len(brought) == 0:
-		a.Say("nothing was copied")
-		return cli.Exit(1)
+		return &fault.Refusal{Code: signalCode(ctx), Msg: "nothing was copied"}
 	case errors.Is(err, fs.ErrExist):
 		return taken(name)
 	case errors.Is(err, fs.ErrPermission):

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,9 +66,7 @@ func (a *app) toInstall(from, pin string) (file profile.File, name, source strin
 	if pin != "" {
 		return file, "", "", cli.Usagef("--sha256 is for a URL: the sample profiles are part of inner")
 	}
-	sum := sha256.Sum256(data)
-	file = profile.File{Path: from + ".toml", Digest: hex.EncodeToString(sum[:]), Data: data}
-	return file, from, "the sample profiles", nil
+	return profile.FileOf(from+".toml", data), from, "the sample profiles", nil
 }
 
 func (a *app) installProfile(from, name, pin string, force bool) error {

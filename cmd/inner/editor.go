@@ -62,11 +62,14 @@ func (a *app) edit(d draft) (written bool, err error) {
 		}
 		a.Fail(err)
 		asks := caller.IsTerminal(a.In)
-		if asks && a.agreed("Edit again? No discards what you wrote.") {
-			continue
+		if asks {
+			a.Hint("your text is in %s", temp) // where ^C leaves it
+			if a.agreed("Edit again? No discards what you wrote.") {
+				continue
+			}
 		}
 		a.Say("%s is as it was", a.Short(d.path))
-		keep = !asks || a.interrupts.got != nil // that is no wish to discard
+		keep = !asks
 		return false, cli.Exit(1)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/config/keys"
 	"github.com/enr/inner/profile/starter"
 	"github.com/enr/inner/profile/trust"
@@ -87,8 +86,7 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 		}
 	}
 	text := starter.Choice{Root: root, Network: f.network, Traits: t}
-	err = a.writeChosen(f, names, text, func() (string, error) { return makeProfiles(root) }, func() error { return a.allow(names, f.yes) })
-	if err != nil {
+	if err := a.setUp(f, names, text); err != nil {
 		return ready, err
 	}
 	for _, name := range names {
@@ -99,30 +97,81 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 	return ready, nil
 }
 
-// writeChosen asks what the profiles are to grant, writes them to a folder, and asks for consent:
-// without it they are removed again.
-func (a *app) writeChosen(f initFlags, names []string, text starter.Choice, folder func() (string, error), consent func() error) error {
+// setUp asks what the profiles of agents are to grant, shows them, asks for consent, and writes them: nothing is written
+// before the yes.
+func (a *app) setUp(f initFlags, names []string, text starter.Choice) error {
 	if err := a.choose(&text, f, names); err != nil {
 		return err
 	}
-	defer a.interrupts.hold()() // the files go again when ^C comes before they are allowed
-	dir, err := folder()
+	page, texts, err := a.drafted(names, text)
 	if err != nil {
 		return err
 	}
-	undo, err := a.writeProfiles(dir, names, text)
-	if err != nil {
-		undo()
+	a.showConsent(page)
+	asked := "Allow this?"
+	if text.Root == "" {
+		a.Say("this holds in every folder, and what is in that folder can be changed; a project's own profile takes precedence")
+		asked = fmt.Sprintf("Sandbox %s in all folders?", strings.Join(names, ", "))
+	}
+	if err := a.confirm(question{text: asked, yes: f.yes, no: "nothing was written"}); err != nil {
 		return err
 	}
-	if err := consent(); err != nil {
-		undo()
-		_ = a.Regenerate()
-		a.Say("the profiles were removed again")
-		a.Hint("inner init")
+	if text.Root != "" {
+		if _, err := makeProfiles(text.Root); err != nil {
+			return err
+		}
+	}
+	for _, file := range texts {
+		if err := cli.CreateFile(file.Path, file.Data, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out, file.Path)
+	}
+	if text.Root == "" {
+		return a.claimEverywhere(names)
+	}
+	if err := a.carryOut(proposal{target: target{place: page.Place}, cfg: page.Config, list: page.List}, false); err != nil {
 		return err
 	}
+	a.sayAllowed(text.Root, page.List)
 	return nil
+}
+
+// drafted are the profiles of agents as they will be, in a project or, without one, in all folders, and the files that are to
+// be written. A profile of the user's own that is there stays as it is.
+func (a *app) drafted(names []string, text starter.Choice) (page consent.Page, texts []profile.File, err error) {
+	if page.Place, err = a.Here(); err != nil {
+		return page, nil, err
+	}
+	dir, scope := a.ProfilesDir(), profile.Global
+	page.Place.Project = nil // a project's profile of the same name is another one
+	if root := text.Root; root != "" {
+		own := filepath.Join(root, ".inner")
+		dir, scope, page.Place = filepath.Join(own, "profiles"), profile.Local, settings.Place{Cwd: root, Project: &profile.Project{Root: root, Dir: own}}
+	}
+	page.Config = a.ProjectConfig(page.Place)
+	for _, name := range names {
+		agent, _ := capability.Of(name)
+		file := profile.FileOf(filepath.Join(dir, name+".toml"), []byte(text.Text(agent)))
+		if there, err := profile.ReadFile(file.Path); errors.Is(err, fs.ErrNotExist) {
+			texts = append(texts, file)
+		} else if err != nil || scope == profile.Local {
+			return page, nil, cmp.Or(err, fmt.Errorf("%q already exists: %w", file.Path, fs.ErrExist))
+		} else {
+			a.Say("%s is there already, and stays as it is", a.Short(file.Path))
+			file = there
+		}
+		p, err := a.Loader(page.Place).LoadBytes(file, scope)
+		if err != nil {
+			return page, nil, err
+		}
+		rc, at, err := a.resolveHere(found{place: page.Place, scope: scope}, p)
+		if err != nil {
+			return page, nil, err
+		}
+		page.List = append(page.List, consent.Candidate{Profile: p, Spec: rc, At: at, Grants: profile.Grants(rc), State: trust.Untrusted})
+	}
+	return page, texts, nil
 }
 
 // unclaimedOf are the agents that no profile of the project claims; those that an allowed one
@@ -165,40 +214,6 @@ func trustWord(s trust.State) string {
 	return string(s)
 }
 
-// writeProfiles writes a profile for each agent. undo removes these files, and the folders
-// when nothing else is in them.
-func (a *app) writeProfiles(dir string, names []string, p starter.Choice) (undo func(), err error) {
-	pl, scope := settings.Place{Cwd: a.Home}, profile.Global
-	if p.Root != "" {
-		pl, scope = settings.Place{Cwd: p.Root, Project: a.ProjectOf(p.Root)}, profile.Local
-	}
-	var written []string
-	undo = func() {
-		for _, path := range append(written, dir, filepath.Dir(dir)) {
-			_ = os.Remove(path) // a folder that holds something stays
-		}
-	}
-	for _, name := range names {
-		path := filepath.Join(dir, name+".toml")
-		agent, _ := capability.Of(name)
-		text := p.Text(agent)
-		if _, err := a.Loader(pl).LoadBytes(profile.File{Path: path, Data: []byte(text)}, scope); err != nil {
-			return undo, err
-		}
-		err := cli.CreateFile(path, []byte(text), 0o644)
-		if scope == profile.Global && errors.Is(err, fs.ErrExist) {
-			a.Say("%s is there already, and stays as it is", a.Short(path))
-			continue
-		}
-		if err != nil {
-			return undo, err
-		}
-		written = append(written, path)
-		fmt.Fprintln(a.Out, path)
-	}
-	return undo, nil
-}
-
 // initEverywhere claims agents in all folders, with profiles of the user's own.
 func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	cfg, err := a.GlobalConfig()
@@ -216,38 +231,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	if len(open) == 0 {
 		return names, nil
 	}
-	text := starter.Choice{Network: f.network}
-	err = a.writeChosen(f, open, text, func() (string, error) { return a.ProfilesDir(), nil }, func() error { return a.allowEverywhere(open, f.yes) })
-	return names, err
-}
-
-// allowEverywhere shows what profiles of the user's own grant in the folder of the call, asks,
-// and claims their agents.
-func (a *app) allowEverywhere(names []string, yes bool) error {
-	pl, err := a.Here()
-	if err != nil {
-		return err
-	}
-	pl.Project = nil // a profile of its own, of the same name, is another one
-	var list []consent.Candidate
-	for _, name := range names {
-		p, err := a.Loader(pl).Load(filepath.Join(a.ProfilesDir(), name+".toml"), profile.Global)
-		if err != nil {
-			return err
-		}
-		rc, at, err := a.resolveHere(found{place: pl}, p)
-		if err != nil {
-			return err
-		}
-		list = append(list, consent.Candidate{Profile: p, Spec: rc, At: at, Grants: profile.Grants(rc), State: trust.Untrusted})
-	}
-	a.showConsent(consent.Page{Place: pl, List: list, Config: settings.ConfigRead{Config: &config.Config{}}})
-	a.Say("this holds in every folder, and what is in that folder can be changed; a project's own profile takes precedence")
-	words := strings.Join(names, ", ")
-	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", words), yes, "inner init --everywhere --yes "+words); err != nil {
-		return err
-	}
-	return a.claimEverywhere(names)
+	return names, a.setUp(f, open, starter.Choice{Network: f.network})
 }
 
 // claimEverywhere writes [shims] of the user's config.toml.

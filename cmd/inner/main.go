@@ -44,7 +44,5 @@ func main() {
 		a.Fail(err)
 		os.Exit(cli.ForHook(os.Args[1:], 125))
 	}
-	code := cli.ForHook(os.Args[1:], a.command(os.Args[1:]))
-	a.interrupts.endAs()
-	os.Exit(code)
+	os.Exit(cli.ForHook(os.Args[1:], a.command(os.Args[1:])))
 }

@@ -3,7 +3,6 @@ package main
 // Questions that are put on the terminal, and programs that have it for a while.
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,69 +18,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 )
-
-// interrupts makes ^C, and the end of the terminal, the answer that a question did not get: the
-// command undoes what it has made, as after a no, and then ends by that signal.
-type interrupts struct {
-	pending chan os.Signal
-	got     os.Signal
-}
-
-// hold keeps signals from ending this process until release: a question that follows, or is open,
-// gets them.
-func (i *interrupts) hold() (release func()) {
-	if i.pending != nil {
-		return func() {}
-	}
-	i.pending = make(chan os.Signal, 1)
-	signal.Notify(i.pending, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
-	return func() {
-		signal.Stop(i.pending)
-		i.take()
-		i.pending = nil
-	}
-}
-
-// context ends when a signal comes; the process ends by it after the command.
-func (i *interrupts) context() (ctx context.Context, end func()) {
-	release := i.hold()
-	ctx, cancel := context.WithCancel(context.Background())
-	looked := make(chan struct{})
-	go func() {
-		defer close(looked)
-		select {
-		case i.got = <-i.pending:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel()
-		<-looked
-		release()
-	}
-}
-
-// take reports whether a signal has come.
-func (i *interrupts) take() bool {
-	select {
-	case i.got = <-i.pending:
-	default:
-	}
-	return i.got != nil
-}
-
-// endAs ends the process by the signal that a question got, if one did: a shell that runs a
-// script ends it when a program died by ^C, and not when one has an exit code.
-func (i *interrupts) endAs() {
-	s, ok := i.got.(syscall.Signal)
-	if !ok {
-		return
-	}
-	signal.Reset(s)
-	_ = syscall.Kill(os.Getpid(), s)
-	os.Exit(128 + int(s))
-}
 
 // runInFront runs a program that has the terminal, such as an editor. ^C there is the program's: caught
 // here, and not ignored, which the program would inherit.
@@ -118,37 +54,22 @@ func isYes(text string) bool {
 	return text == "y" || text == "yes"
 }
 
-// answer reads one line from the terminal, and not a byte of the next. It reports false when
-// there is none: the input has ended, or a signal came.
+// answer reads one line from the terminal, and not a byte of the next. It reports false when the input has ended. ^C
+// ends this process, as it does any other: nothing that is asked about was done before.
 func (a *app) answer(prompt string) (text string, ok bool) {
-	defer a.interrupts.hold()()
-	if a.interrupts.take() {
-		return "", false
-	}
+	signal.Ignore(syscall.SIGQUIT) // at which a Go program prints what it is doing
+	defer signal.Reset(syscall.SIGQUIT)
 	fmt.Fprint(a.Err, prompt)
-	lines := make(chan string, 1)
-	go func() { // it stays behind when a signal comes: no question follows that one
-		defer close(lines)
-		var line []byte
-		for b := make([]byte, 1); ; {
-			if n, err := a.In.Read(b); err != nil || n == 0 {
-				return
-			}
-			if b[0] == '\n' {
-				lines <- string(line)
-				return
-			}
-			line = append(line, b[0])
+	var line []byte
+	for b := make([]byte, 1); ; line = append(line, b[0]) {
+		if n, err := a.In.Read(b); err != nil || n == 0 {
+			fmt.Fprintln(a.Err)
+			return "", false
 		}
-	}()
-	select {
-	case a.interrupts.got = <-a.interrupts.pending:
-	case text, ok = <-lines:
+		if b[0] == '\n' {
+			return strings.TrimSpace(string(line)), true
+		}
 	}
-	if !ok {
-		fmt.Fprintln(a.Err)
-	}
-	return strings.TrimSpace(text), ok
 }
 
 // question is asked before something is done that cannot be undone, or that lets something

@@ -4,8 +4,6 @@ package main
 // one is written to disk unless it is installed.
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/enr/inner/cmd/internal/cli"
@@ -39,8 +37,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	for _, host := range page.Hops {
 		a.Say("%s redirects to %s", url, host)
 	}
-	sum := sha256.Sum256(page.Data)
-	file := profile.File{Path: url, Digest: hex.EncodeToString(sum[:]), Data: page.Data}
+	file := profile.FileOf(url, page.Data)
 	return file, checkPin(file, pin)
 }
 
