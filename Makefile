@@ -23,7 +23,7 @@ export GO GOFUMPT STATICCHECK NFPM
 .PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
 # The names of cmd/inner-beside, each with its commands.
-BESIDE := inner-agent inner-fetch inner-fleet inner-learn inner-verify
+BESIDE := inner-agent inner-attack inner-fetch inner-fleet inner-learn inner-verify
 
 # carry compresses a program that bin/inner carries, and says by which digest and size it is known.
 carry = gzip -6nc <bin/carried/$(1) >$(2).gz && echo "$$(sha256sum <bin/carried/$(1) | cut -c1-16) $$(stat -c %s bin/carried/$(1))" >$(2).sum
@@ -38,7 +38,6 @@ build: ## build bin/inner, which carries inner-box, inner-git and inner-shim, an
 	$(GOBUILD) -tags programs -o bin/carried/inner-shim ./cmd/inner-shim
 	@$(call carry,inner-shim,cmd/inner/shim)
 	$(GOBUILD) -tags programs,carries -o bin/inner ./cmd/inner
-	$(GOBUILD) -tags programs -o bin/inner-attack ./cmd/inner-attack
 	$(GOBUILD) -tags programs -o bin/inner-beside ./cmd/inner-beside
 	@for name in $(BESIDE); do ln -sf inner-beside "bin/$$name"; done
 
@@ -144,8 +143,8 @@ fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner
 COMPLETIONS := bash-completion/completions/inner zsh/site-functions/_inner fish/vendor_completions.d/inner.fish
 
 install: ## install inner and completions in PREFIX (default ~/.local, for root /usr/local), and the programs beside it in PREFIX/libexec/inner
-	@[ -x bin/inner ] && [ -x bin/inner-attack ] && [ -x bin/inner-beside ] || $(MAKE) --no-print-directory build
-	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/libexec/inner" bin/inner-attack bin/inner-beside
+	@[ -x bin/inner ] && [ -x bin/inner-beside ] || $(MAKE) --no-print-directory build
+	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/libexec/inner" bin/inner-beside
 	@for name in $(BESIDE); do ln -sf inner-beside "$(DESTDIR)$(PREFIX)/libexec/inner/$$name"; done
 	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/bin" bin/inner
 	install -D -m 0644 completions/inner.bash "$(DESTDIR)$(PREFIX)/share/$(word 1,$(COMPLETIONS))"

@@ -26,7 +26,7 @@ mkdir -p -- "$out"
 stage=$(mktemp -d)
 trap 'rm -rf -- "$stage"' EXIT
 mkdir -- "$stage/man" "$stage/examples"
-cp -- bin/inner bin/inner-attack bin/inner-beside completions/inner.bash completions/_inner completions/inner.fish contrib/package/apparmor \
+cp -- bin/inner bin/inner-beside completions/inner.bash completions/_inner completions/inner.fish contrib/package/apparmor \
 	contrib/package/*.sh contrib/package/nfpm.yaml README.md LICENSE "$stage"
 cp -- contrib/profiles/*.toml "$stage/examples"
 

@@ -23,8 +23,7 @@ func (a *app) tree(program string) *cobra.Command {
 	}
 	root := a.Root()
 	for _, b := range cli.Besides() {
-		if program == "" || program == b.Program {
-			c := commands[b.Name]
+		if c := commands[b.Name]; program == b.Program || program == "" && !c.HasParent() {
 			c.Short, c.Hidden = b.Short, b.Hidden
 			cli.WrapArgs(c)
 			root.AddCommand(c)

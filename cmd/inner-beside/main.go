@@ -6,8 +6,8 @@
 //go:debug updatemaxprocs=0
 
 // Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
-// five names, each with its commands: inner-agent, inner-fetch, inner-fleet, inner-learn and inner-verify. inner goes on as one of
-// them when a person types such a command, so inner itself holds nothing of them.
+// six names, each with its commands: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and inner-verify. inner
+// goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //
@@ -27,12 +27,16 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/verify"
+	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/remote/fetch"
 	"github.com/enr/inner/shims"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == attack.Word {
+		os.Exit(attack.Do(os.Args[2:]))
+	}
 	// This program is the supervisor of the boxes that it makes, and looks at them from inside.
 	isolator.Main()
 	if verify.IsInside(os.Args) {
@@ -56,6 +60,9 @@ func main() {
 	a.Inner = inner
 	if len(words) >= 3 && words[0] == shim.CallWord {
 		os.Exit(shim.Call(shims.Call{InnerHome: words[1], Name: words[2]}, words[3:], version, false))
+	}
+	if len(words) == 3 && words[0] == attack.BoxWord {
+		os.Exit(a.attacked(words[1], words[2]))
 	}
 	if cli.OfHook(words) {
 		cli.OutliveReaders()

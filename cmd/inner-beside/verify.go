@@ -3,7 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"strconv"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,13 +63,16 @@ func (f *verifyFlags) check(cmd *cobra.Command) error {
 }
 
 func (a *app) verify(f verifyFlags) error {
+	if f.attack && filepath.Base(os.Args[0]) != cli.Attack { // a name of its own for what attacks
+		return a.GoOn(cli.Attack, os.Args[3:]...) // see cli.Asked
+	}
 	call, _, err := a.CallHere(f.profile, f.who, profile.Overrides{})
 	if err != nil {
 		return a.Unusable(err, f.profile)
 	}
 	p, c := call.Profile, call.Context
 	if f.attack {
-		return a.goAttack(p, f)
+		return a.attack(p, c, f)
 	}
 	start := time.Now()
 	report, err := a.examine(p, c)
@@ -90,15 +94,6 @@ func (a *app) verify(f verifyFlags) error {
 		return err
 	}
 	return cli.ExitCode(cli.OneIf(!report.Conformant))
-}
-
-// goAttack goes on as the attack suite, a program of its own: nothing else of inner holds exploits.
-func (a *app) goAttack(p *profile.Profile, f verifyFlags) error {
-	words := []string{"--profile=" + cmp.Or(f.profile, cli.NameOf(p.Path)), "--only=" + f.only, "--jobs=" + strconv.Itoa(f.jobs)}
-	if f.json {
-		words = append(words, "--json")
-	}
-	return a.GoOn(cli.Attack, words...)
 }
 
 // examine prepares a run, puts the checks in the place of the program, and collects the

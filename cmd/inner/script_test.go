@@ -123,13 +123,13 @@ func mkdir(path string) string {
 // built now.
 func putBinaries(dir string) error {
 	mkdir(dir)
-	for _, name := range []string{"inner-agent", "inner-fetch", "inner-fleet", "inner-learn", "inner-verify"} {
+	for _, name := range []string{"inner-agent", "inner-attack", "inner-fetch", "inner-fleet", "inner-learn", "inner-verify"} {
 		if err := os.Symlink("inner-beside", filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
 	if built := os.Getenv("INNER_TEST_BIN"); built != "" {
-		for _, name := range []string{"inner", "inner-attack", "inner-beside"} {
+		for _, name := range []string{"inner", "inner-beside"} {
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(built), name))
 			if err == nil {
 				err = os.WriteFile(filepath.Join(dir, name), data, 0o755)
@@ -140,7 +140,7 @@ func putBinaries(dir string) error {
 		}
 		return nil
 	}
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir+"/", ".", "../inner-attack", "../inner-beside")
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir+"/", ".", "../inner-beside")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s(make test builds it first)", err, out)

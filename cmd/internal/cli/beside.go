@@ -23,7 +23,7 @@ type Beside struct {
 	Hidden               bool // help does not list it
 }
 
-// Attack is the program of the attack suite, which inner verify --attack goes on as.
+// Attack is the program that inner-verify goes on as for inner verify --attack.
 const Attack = "inner-attack"
 
 // Fetch is the program that reads what is at a URL, and FetchWord what inner asks it with: see remote.Get.
@@ -40,6 +40,7 @@ func Besides() []Beside {
 		{Name: "mcp", Program: "inner-agent", Short: "Serve the tools bash, read, write and list in a box, to an agent"},
 		{Name: "learn", Program: "inner-learn", Short: "Run a program in a profile's sandbox and print the minimal profile it needed"},
 		{Name: "verify", Program: "inner-verify", Short: "Check a profile's sandbox from inside"},
+		{Name: "verify", Program: Attack, Short: "Attack it, by inner verify --attack"},
 		{Name: "export", Program: shim.Fleet, Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm"},
 		{Name: "checkout", Program: shim.Fleet, Short: "In a pod: put the repository of a task at its commit", Hidden: true},
 		{Name: "publish", Program: shim.Fleet, Short: "In a pod: check the bundle that a run left, and push it", Hidden: true},
@@ -113,7 +114,7 @@ func (a *App) Command(path string, words ...string) *exec.Cmd {
 
 // Programs are the paths of the programs beside inner that are installed.
 func (a *App) Programs() (paths []string) {
-	names := []string{Attack}
+	var names []string
 	for _, b := range Besides() {
 		names = append(names, b.Program)
 	}

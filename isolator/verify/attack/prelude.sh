@@ -99,7 +99,7 @@ box() {
 		(bare)
 	else
 		body "$1" /run/inner/attack /run/inner/attacked
-		eval "env $extra \"\$SELF\" --build=\"\$BUILD\" --inner=\"\$INNER\" --profile=\"\$P\" --box=\"\$B\""
+		eval "env $extra \"\$SELF\" --build=\"\$BUILD\" --inner=\"\$INNER\" __box \"\$P\" \"\$B\""
 	fi
 }
 go() {

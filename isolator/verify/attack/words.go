@@ -22,8 +22,12 @@ import (
 // The words of the suite: what scripts of attacks do that no word of a shell does, on the host and,
 // where the suite is shown, in the box. What a word returns is printed.
 
-// Word is the first argument of a process of the suite that does one of the words.
-const Word = "__do"
+// Word is the first argument of a process of the suite that does one of the words, and BoxWord of one that
+// runs a script in the box of a profile; both follow.
+const (
+	Word    = "__do"
+	BoxWord = "__box"
+)
 
 // Do does a word and returns the exit code.
 func Do(args []string) int {

@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile"
 )
@@ -23,17 +22,16 @@ import (
 // boxTime is how long an attack in a box may take.
 const boxTime = 10 * time.Second
 
-// inBox is the process that runs the script of an attack in the box of a profile, as inner run would for
+// attacked is the process that runs the script of an attack in the box of a profile, as inner run would for
 // somebody who lives in the fixture; but the box shows the two programs, and has what it would have where
 // every tool is installed. A box that does not start leaves its reason in the fixture.
-func inBox(f flags) int {
-	s := settings.Of(callerOf(f, tell.Teller{To: io.Discard})) // what is refused is the result
-	s.AllTools = true
+func (a *app) attacked(name, script string) int {
+	a.AllTools, a.Exe, a.Teller = true, a.Inner, tell.Teller{To: io.Discard} // what is refused is the result
 	code := 0
-	err := boxed(s, f, func(box *run.Prepared) error {
+	err := a.boxed(name, func(box *run.Prepared) error {
 		o := launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: boxTime, Supervisor: box.Options().Supervisor, Interactive: box.Spec.Entrypoint.Interactive, Made: caller.IsTerminal(os.Stdin)}
 		res := box.Launch(o, func(p plan.Plan) plan.Plan {
-			p.Argv = []string{"/bin/sh", "-c", f.box}
+			p.Argv = []string{"/bin/sh", "-c", script}
 			return p
 		})
 		code = res.Code
@@ -50,16 +48,16 @@ func inBox(f flags) int {
 }
 
 // boxed prepares the run, and does something in the place of its program.
-func boxed(s *settings.Settings, f flags, instead func(*run.Prepared) error) error {
-	pl, err := s.Here()
+func (a *app) boxed(name string, instead func(*run.Prepared) error) error {
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
-	p, err := s.Load(f.name, pl)
+	p, err := a.Load(name, pl)
 	if err != nil {
 		return err
 	}
-	c, err := s.Context(pl, profile.Overrides{Entrypoint: "/bin/sh", Workdir: pl.Cwd}, false)
+	c, err := a.Context(pl, profile.Overrides{Entrypoint: "/bin/sh", Workdir: pl.Cwd}, false)
 	if err != nil {
 		return err
 	}
@@ -67,29 +65,17 @@ func boxed(s *settings.Settings, f flags, instead func(*run.Prepared) error) err
 	if err != nil {
 		return err
 	}
-	_, err = run.Run(s, run.Call{Profile: p, Context: c, Mode: features.Checks, Instead: instead, Shows: []plan.Bind{
+	_, err = run.Run(a.Settings, run.Call{Profile: p, Context: c, Mode: features.Checks, Instead: instead, Shows: []plan.Bind{
 		{Host: self, Box: paths.BoxDir + "/attack", Reason: "the attack suite"},
-		{Host: f.inner, Box: paths.BoxDir + "/attacked", Reason: "inner, for attacks that call it"},
+		{Host: a.Inner, Box: paths.BoxDir + "/attacked", Reason: "inner, for attacks that call it"},
 	}})
 	return err
-}
-
-// callerOf is who this process runs for.
-func callerOf(f flags, say tell.Teller) *caller.Caller {
-	return &caller.Caller{
-		Home: f.home, InnerHome: f.innerHome, Environ: os.Environ(), Version: version, Exe: f.inner,
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: say,
-	}
 }
 
 // furnish makes what the profile mounts of the home and the project in the
 // fixture, and copies the user's profiles there: the one that is attacked may extend another.
 func (s *suite) furnish(fix *attack.Fixture) error {
-	rc, err := s.profile.Resolve(s.context)
-	if err != nil {
-		return err
-	}
-	for _, m := range rc.Mounts {
+	for _, m := range s.config.Mounts {
 		// The nearest folder decides: a project may have the home in it.
 		at, nearest := "", 0
 		for _, place := range [][2]string{{s.context.Cwd, fix.App}, {s.context.Project, fix.App}, {s.context.Home, fix.Home}} {

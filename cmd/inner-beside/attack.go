@@ -1,5 +1,9 @@
 package main
 
+// inner verify --attack: known attempts to get out of a box, each made first without a box and then in the
+// box of a profile. The supervisor of its boxes is the inner binary, as in every run. The scripts of its
+// attacks start this program again: with attack.BoxWord for a box, and with attack.Word for what no word of a shell does.
+
 import (
 	"cmp"
 	"fmt"
@@ -10,11 +14,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify/attack"
+	"github.com/enr/inner/profile"
 )
 
 // row is one attack and how it went.
@@ -39,21 +46,50 @@ type report struct {
 	Attacks []row  `json:"attacks"`
 }
 
-// all tries the escape suite on a profile's sandbox, some attacks at a time, and returns the
-// exit code. A signal ends it between two attacks.
-func (s *suite) all() (int, error) {
+// suite is the attacks on the box of one profile.
+type suite struct {
+	*app
+	verifyFlags
+	attack.Suite
+
+	profile *profile.Profile
+	context profile.Context // of the person, whose home and project no attack sees
+	config  profile.RunConfig
+}
+
+// attack is the whole suite.
+func (a *app) attack(p *profile.Profile, c profile.Context, f verifyFlags) error {
+	rc, err := settings.Resolve(p, c)
+	if err != nil {
+		return err
+	}
+	base, err := attackBase()
+	if err != nil {
+		return err
+	}
+	s := &suite{app: a, verifyFlags: f, profile: p, context: c, config: rc}
+	s.Suite = attack.Suite{
+		Base: base, Build: version, Inner: a.Inner, Profile: p.Path, Furnish: s.furnish,
+		Parts: attack.Parts{Zones: rc.Zones, Keep: rc.Keep},
+	}
+	return s.all()
+}
+
+// all tries the escape suite on a profile's sandbox, some attacks at a time. A signal ends it between
+// two attacks.
+func (s *suite) all() error {
 	attack.Sweep(s.Base)
 	// A suite whose every box would be refused tells nothing.
 	if _, err := s.Try(attack.Attack{Try: ":", Host: `box "$TRY"`}, false); fault.AsRefusal(err) != nil {
 		refused := *fault.AsRefusal(err)
 		refused.Msg = fmt.Sprintf("the profile %q is refused here, so there is nothing to attack: %s", s.profile.Name, refused.Msg)
-		return 0, &refused
+		return &refused
 	}
 	list := attack.List()
 	if s.only != "" {
 		one, ok := attack.Find(s.only)
 		if !ok {
-			return 0, &fault.Refusal{Code: 2, Msg: fmt.Sprintf("no attack is called %q", s.only), Hint: "inner verify --help"}
+			return fault.Refuse(2, "inner verify --help", "no attack is called %q", s.only)
 		}
 		list = []attack.Attack{one}
 	}
@@ -76,14 +112,13 @@ func (s *suite) all() (int, error) {
 				<-one
 			}
 			s.Say("stopped by %v", sig)
-			return 128 + int(sig.(syscall.Signal)), nil
+			return cli.Exit(128 + int(sig.(syscall.Signal)))
 		}
 	}
-	code := 0
-	if r.Leaked > 0 {
-		code = 1
+	if err := s.told(r); err != nil {
+		return err
 	}
-	return code, s.told(r)
+	return cli.ExitCode(cli.OneIf(r.Leaked > 0))
 }
 
 // work tries attacks side by side until the end, and gives their results in order.
@@ -149,9 +184,9 @@ func firstLine(err error) string {
 // told ends the output: with --json it is all of it.
 func (s *suite) told(r report) error {
 	if s.json {
-		return tell.JSON(s.stdout, r)
+		return s.PrintJSON(r)
 	}
-	_, err := fmt.Fprintf(s.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
+	_, err := fmt.Fprintf(s.Out, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
 	return err
 }
 
@@ -184,7 +219,7 @@ func (s *suite) print(r row) {
 	if r.Detail != "" {
 		text += ": " + r.Detail
 	}
-	fmt.Fprintf(s.stdout, "%s %-9s %-26s %s\n", tell.Paint(s.stdout, code, mark), r.Result, visible.Text(r.Name), visible.Text(text))
+	fmt.Fprintf(s.Out, "%s %-9s %-26s %s\n", tell.Paint(s.Out, code, mark), r.Result, visible.Text(r.Name), visible.Text(text))
 }
 
 // attackBase is where fixtures are made: private, and not where a box has a
@@ -199,14 +234,14 @@ func attackBase() (string, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return "", &fault.Refusal{Code: 125, Msg: "there is no place for the attacks: " + err.Error()}
+		return "", fault.Refuse(125, "", "there is no place for the attacks: %v", err)
 	}
 	if len(dir) > attack.MaxBase {
-		return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase), Hint: "set XDG_CACHE_HOME"}
+		return "", fault.Refuse(125, "set XDG_CACHE_HOME", "the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase)
 	}
 	for _, tmp := range []string{"/tmp", "/var/tmp", "/run", "/dev/shm"} {
 		if paths.Below(tmp, dir) {
-			return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q is below %s, of which a box has its own", dir, tmp), Hint: "set XDG_CACHE_HOME"}
+			return "", fault.Refuse(125, "set XDG_CACHE_HOME", "the cache folder %q is below %s, of which a box has its own", dir, tmp)
 		}
 	}
 	return dir, nil
