@@ -115,7 +115,7 @@ type written struct {
 func asWritten(p *Profile) (list []written) {
 	for _, k := range p.Written() {
 		w := written{Key: k.Name()}
-		for _, v := range k.Value.Parts() {
+		for _, v := range k.Parts() {
 			if w.At = v.At; v.Key == "" {
 				w.Values = append(w.Values, v.Text)
 				continue
@@ -125,8 +125,8 @@ func asWritten(p *Profile) (list []written) {
 			}
 			w.Values, w.Pairs = append(w.Values, v.Key), append(w.Pairs, KV{v.Key, v.Text})
 		}
-		if l, ok := k.Value.(*strict.List); ok {
-			w.At = l.At
+		if k.Kind == strict.AList {
+			w.At = k.Value.At
 		}
 		list = append(list, w)
 	}

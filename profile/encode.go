@@ -24,33 +24,20 @@ func (p *Profile) Resolved(c Context) string {
 		fmt.Fprintf(&e.b, "#   %s\n", e.path(f.Path))
 	}
 	src := p.src
-	src.Mounts.Entries = p.lastMounts(c)
+	src.Mounts.Items = p.lastMounts(c)
 	return e.file(&src, []string{"extends"})
 }
 
 // lastMounts leaves out mounts whose place a later file gives to another.
-func (p *Profile) lastMounts(c Context) []strict.Entry[mountSpec] {
+func (p *Profile) lastMounts(c Context) []strict.Item {
 	r := &resolver{c: c, s: &p.src, x: expander{home: c.Home, uid: c.UID, lookup: c.Lookup}}
 	r.workspaces()
 	r.baseFolder(p.Scope)
-	entries := p.src.Mounts.Entries
-	dests := make([]string, len(entries)) // "" where it cannot be told
-	for i, e := range entries {
-		if m, ok := r.mount(e); ok {
-			dests[i] = m.Dest
-		}
-	}
-	var out []strict.Entry[mountSpec]
-	for i, e := range entries {
-		replaced := false
-		for j := i + 1; j < len(entries); j++ {
-			replaced = replaced || dests[i] != "" && dests[j] == dests[i] && entries[j].At.File != e.At.File
-		}
-		if !replaced {
-			out = append(out, e)
-		}
-	}
-	return out
+	r.mounts()
+	return keep(p.src.Mounts.Items, func(e strict.Item) bool {
+		_, ok := r.mount(e) // or else its place cannot be told
+		return !ok || slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Written == e.Key })
+	})
 }
 
 type encoder struct {
@@ -69,9 +56,7 @@ func (e *encoder) file(src *source, without []string) string {
 			continue
 		}
 		table := k.Name()
-		switch k.Value.(type) {
-		case *strict.Table[string], *strict.Table[mountSpec], *strict.Tables[checkRow]:
-		default:
+		if k.Kind < strict.ATable {
 			table = strict.Join(k.Path[:len(k.Path)-1]...)
 		}
 		if !slices.Contains(tables, table) {
@@ -96,32 +81,32 @@ func (e *encoder) table(name string, keys []strict.Key) {
 	}
 	line := func(key, value string, at strict.Pos) { fmt.Fprintf(&e.b, "%s = %s%s\n", key, value, e.origin(at)) }
 	for _, k := range keys {
-		if _, is := k.Value.Written(); !is {
+		if !k.Value.Set {
 			continue
 		}
 		last := k.Path[len(k.Path)-1]
-		switch x := k.Value.(type) {
-		case *strict.Tables[checkRow]:
-			for _, row := range x.Parts() {
+		switch k.Kind {
+		case strict.Rows:
+			for _, row := range k.Parts() {
 				fmt.Fprintf(&e.b, "\n[[%s]]\n", name)
 				header = false
-				for _, of := range row.Rows {
-					for _, v := range of.Value.Parts() {
-						line(of.Name(), v.TOML, v.At)
+				for _, of := range k.Of {
+					if v, ok := row.Get(of.Name()); ok {
+						line(of.Name(), of.TOML(v), v.At)
 					}
 				}
 			}
-		case *strict.List:
+		case strict.AList:
 			open()
-			value, at := e.list(x)
+			value, at := e.list(k.Value)
 			line(last, value, at)
 		default:
 			open() // also a table without entries
-			for _, v := range x.Parts() {
+			for _, v := range k.Parts() {
 				if v.Key != "" {
 					last = key(v.Key)
 				}
-				line(last, v.TOML, v.At)
+				line(last, k.TOML(v), v.At)
 			}
 		}
 	}
@@ -132,7 +117,7 @@ const maxLine = 80
 
 // list writes the items of one file together, else each with the file it comes
 // from. The place returned is that of the whole, when it has one.
-func (e *encoder) list(l *strict.List) (string, strict.Pos) {
+func (e *encoder) list(l *strict.Value) (string, strict.Pos) {
 	at := l.At
 	one := true
 	var items []string

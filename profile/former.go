@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/profile/strict"
@@ -44,22 +45,22 @@ func (v *validator) former(s *source) {
 	v.word(s, &b.Seccomp, "sandbox.seccomp", "off", "no-seccomp")
 	v.word(s, &b.Landlock, "sandbox.landlock", "off", "no-landlock")
 	v.word(s, &b.Proc, "sandbox.proc", "bind", "host-proc")
-	v.takes(strict.Key{Value: &b.Seccomp, Words: []string{"default", "strict"}}, "sandbox.seccomp")
+	v.takes(strict.Key{Words: []string{"default", "strict"}}, "sandbox.seccomp", strict.Key{Value: &b.Seccomp.Value}.Parts()...)
 	v.is(s, &b.Home, "sandbox.home", "host", "host-ro")
 	v.is(s, &b.GitDir, "sandbox.git_dir", "checked", "own", "protected")
 	if all := e.InheritAll; all.Set {
-		v.now(s, all.At, "env.inherit_all", fmt.Sprintf("clearenv = %t", !all.V))
-		if e.Clearenv.Set && e.Clearenv.V == all.V {
-			v.Add(all.At, "env.inherit_all", fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, e.Clearenv.V, e.Clearenv.At.Line), "keep one of them")
+		v.now(s, all.At, "env.inherit_all", fmt.Sprintf("clearenv = %t", !all.On()))
+		if e.Clearenv.Set && e.Clearenv.On() == all.On() {
+			v.Add(all.At, "env.inherit_all", fmt.Sprintf("%s contradicts clearenv = %s (line %d)", all.V, e.Clearenv.V, e.Clearenv.At.Line), "keep one of them")
 		}
-		e.Clearenv = strict.Bool{V: !all.V, Place: all.Place}
+		e.Clearenv.Value = strict.Value{V: strconv.FormatBool(!all.On()), Place: all.Place}
 	}
 	for _, gone := range []struct {
 		at         strict.Pos
 		set, wrong bool
 		key, why   string
 	}{
-		{b.PIDNamespace.At, b.PIDNamespace.Set, !b.PIDNamespace.V, "sandbox.pid_namespace", "every box has processes of its own"},
+		{b.PIDNamespace.At, b.PIDNamespace.Set, !b.PIDNamespace.On(), "sandbox.pid_namespace", "every box has processes of its own"},
 		{b.CgroupManager.At, b.CgroupManager.Set, false, "sandbox.cgroup_manager", ""},
 		{b.HomeName.At, b.HomeName.V != "", true, "sandbox.home_name", "a home belongs to one project"},
 		{b.Seccomp.At, b.Seccomp.Set, b.Seccomp.V == "strict", "sandbox.seccomp", "there is one filter of system calls"},

@@ -35,20 +35,19 @@ func (h *hardener) say(format string, args ...any) {
 }
 
 // each drops the values of a key about which a function says why; what it says nothing about is kept.
-func each(why func(p strict.Part) string) func(*hardener, strict.Key) {
+func each(why func(p strict.Item) string) func(*hardener, strict.Key) {
 	return func(h *hardener, k strict.Key) {
-		_, list := k.Value.(*strict.List)
-		k.Value.Keep(func(p strict.Part) bool {
+		k.Keep(func(p strict.Item) bool {
 			reason := why(p)
 			switch {
 			case reason == "":
 				return true
-			case list:
+			case k.Kind == strict.AList:
 				h.say("%s: %q is dropped: %s", k.Name(), p.Text, reason)
 			case p.Key != "":
 				h.say("%s.%s is dropped: %s", k.Name(), strict.Join(p.Key), reason)
 			default:
-				h.say("%s = %s is ignored: %s", k.Name(), p.TOML, reason)
+				h.say("%s = %s is ignored: %s", k.Name(), k.TOML(p), reason)
 			}
 			return false
 		})
@@ -57,7 +56,7 @@ func each(why func(p strict.Part) string) func(*hardener, strict.Key) {
 
 // dropped drops the values named, or all but an empty text.
 func dropped(why string, bad ...string) func(*hardener, strict.Key) {
-	return each(func(p strict.Part) string {
+	return each(func(p strict.Item) string {
 		if slices.Contains(bad, p.Text) || len(bad) == 0 && p.Text != "" {
 			return why
 		}
@@ -66,7 +65,7 @@ func dropped(why string, bad ...string) func(*hardener, strict.Key) {
 }
 
 // near are entries of network_allow that are what host_ports is, or show the user's own network.
-func near(p strict.Part) string {
+func near(p strict.Item) string {
 	e, err := hosts.ParseAllow(p.Text)
 	ok := err == nil && !e.Loopback() && !e.Range.IsValid()
 	if ok || refuses(p.Text) {
@@ -77,7 +76,7 @@ func near(p strict.Part) string {
 
 // notAllowed keeps the one word of allow that opens nothing of the user's. What is not known
 // here is dropped, so that a new word is not let through.
-func notAllowed(p strict.Part) string {
+func notAllowed(p strict.Item) string {
 	switch {
 	case p.Text == "nested-user-ns":
 		return ""
@@ -88,14 +87,14 @@ func notAllowed(p strict.Part) string {
 }
 
 // revealing are patterns that show what a profile of the user's own that it extends hides.
-func revealing(p strict.Part) string {
+func revealing(p strict.Item) string {
 	if strings.HasPrefix(p.Text, "!") {
 		return "what is hidden stays hidden"
 	}
 	return ""
 }
 
-func secret(p strict.Part) string {
+func secret(p strict.Item) string {
 	if LooksSecret(p.Text) {
 		return "it looks like a secret"
 	}
@@ -110,17 +109,18 @@ func (h *hardener) home(k strict.Key) {
 	}
 }
 
-func (h *hardener) mounts(strict.Key) {
-	t := &h.src.Mounts
-	t.Entries = slices.Clone(t.Entries)
-	for i := range t.Entries {
-		if m := &t.Entries[i]; m.Value.Missing.V == "create" {
+func (h *hardener) mounts(k strict.Key) {
+	k.Value.Items = slices.Clone(k.Value.Items)
+	for i := range k.Value.Items {
+		m := &k.Value.Items[i]
+		if missing, _ := m.Get("missing"); missing.Text == "create" {
 			h.say("%s: missing = \"create\" is ignored: a remote profile makes no folders", strict.Join("mounts", m.Key))
-			m.Value.Missing = strict.String{}
+			m.Parts = keep(m.Parts, func(p strict.Item) bool { return p.Key != "missing" })
 		}
 	}
-	t.Entries = keep(t.Entries, func(e strict.Entry[mountSpec]) bool {
-		why := foreign(e.Key, e.Value.Dest.V)
+	k.Keep(func(e strict.Item) bool {
+		dest, _ := e.Get("dest")
+		why := foreign(e.Key, dest.Text)
 		if why != "" {
 			h.say("%s is dropped: %s", strict.Join("mounts", e.Key), why)
 		}
@@ -129,7 +129,7 @@ func (h *hardener) mounts(strict.Key) {
 }
 
 // variables are values that use more than a remote profile may know of the environment.
-func variables(p strict.Part) string { return foreign(p.Text) }
+func variables(p strict.Item) string { return foreign(p.Text) }
 
 func foreign(values ...string) string {
 	var asked []string

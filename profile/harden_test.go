@@ -111,19 +111,19 @@ func TestHarden(t *testing.T) {
 	if got := s.Env.Inherit.Texts(); !slices.Equal(got, []string{"TERM", "LC_*"}) {
 		t.Errorf("inherit %q", got)
 	}
-	if got := s.Env.Set.Keys(); !slices.Equal(got, []string{"A", "U", "PRICE"}) {
+	if got := keysOf(s.Env.Set.Items); !slices.Equal(got, []string{"A", "U", "PRICE"}) {
 		t.Errorf("set %q", got)
 	}
-	if got := s.Mounts.Keys(); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
+	if got := keysOf(s.Mounts.Items); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
 		t.Errorf("mounts %q", got)
 	}
-	if s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != 5 {
+	if s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != "5" {
 		t.Error("a reset key is there, or a kept one is not")
 	}
 	if len(s.Sandbox.Publish.Items)+len(s.Sandbox.HostPorts.Items) > 0 {
 		t.Error("ports are left")
 	}
-	if len(p.src.Sandbox.Allow.Items) != 6 || len(p.src.Env.Set.Entries) != 4 {
+	if len(p.src.Sandbox.Allow.Items) != 6 || len(p.src.Env.Set.Items) != 4 {
 		t.Error("Harden changed the profile it was given")
 	}
 }
@@ -150,7 +150,7 @@ func TestRemoteExtends(t *testing.T) {
 		t.Error(p.Extends())
 	}
 	hard, lines := p.Harden()
-	if len(lines) != 2 || len(hard.src.Sandbox.Allow.Items) != 0 || len(hard.src.Env.Set.Entries) != 0 {
+	if len(lines) != 2 || len(hard.src.Sandbox.Allow.Items) != 0 || len(hard.src.Env.Set.Items) != 0 {
 		t.Error(lines)
 	}
 	for _, file := range []string{"~/x.toml", "./x.toml", "/etc/x.toml", w.inner + "/profiles/mine.toml", "https://example.com/q.toml"} {
@@ -172,4 +172,8 @@ func TestRemoteExpansion(t *testing.T) {
 	if _, err = hard.Resolve(c); err == nil || !strings.Contains(err.Error(), `p.toml:3: sandbox.hide: variable "GOPATH" is not set`) {
 		t.Error(err)
 	}
+}
+
+func keysOf(items []strict.Item) []string {
+	return eachOf(items, func(it strict.Item) string { return it.Key })
 }

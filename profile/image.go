@@ -16,7 +16,7 @@ func (rc RunConfig) Container() bool { return rc.Backend != "bwrap" && rc.Image 
 var imageForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9][a-z0-9._:/-]*@)?sha256:[0-9a-f]{64}$`) })
 
 // image refuses an image that is not named by its digest: its name could come to mean another one.
-func (v *validator) image(key string, p strict.Part) {
+func (v *validator) image(key string, p strict.Item) {
 	if p.Text != "" && !imageForm().MatchString(p.Text) {
 		v.Add(p.At, key, fmt.Sprintf("%q does not name an image by its digest", p.Text), `write it like "docker.io/library/python@sha256:…" (podman images --digests)`)
 	}

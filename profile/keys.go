@@ -14,8 +14,8 @@ import (
 type keyRule struct {
 	key string
 
-	whole func(v *validator, s *source, key string)     // finds what is wrong with the key in one file, besides its words
-	check func(v *validator, key string, p strict.Part) // and with each value of it
+	whole func(v *validator, k strict.Key)              // finds what is wrong with the key in one file, besides its words
+	check func(v *validator, key string, p strict.Item) // and with each value of it
 	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
 	grants string                          // by its tag: the kinds of Grant that come from the key, see OriginsOf

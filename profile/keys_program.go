@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // The rows of keyRules for [mounts], [env], [git], and for the program and what it leaves.
 
@@ -48,7 +51,7 @@ func programRules() []keyRule {
 
 		{
 			key:  "output.summary",
-			take: func(r *resolver) { r.rc.Output.Summary = r.s.Output.Summary.V },
+			take: func(r *resolver) { r.rc.Output.Summary = r.s.Output.Summary.On() },
 		},
 		{
 			key:    "output.log",
@@ -57,10 +60,10 @@ func programRules() []keyRule {
 		},
 		{
 			key:   "output.timeout_seconds",
-			whole: (*validator).timeout,
+			check: (*validator).timeout,
 			take: func(r *resolver) {
 				out := &r.rc.Output
-				out.Timeout = time.Duration(r.s.Output.Timeout.V) * time.Second
+				out.Timeout = time.Duration(r.s.Output.Timeout.Int()) * time.Second
 				if t := r.c.Overrides.Timeout; t != nil {
 					out.Timeout = *t
 				}
@@ -77,7 +80,7 @@ func programRules() []keyRule {
 		},
 		{
 			key:  "output.review",
-			take: func(r *resolver) { r.rc.Output.Review = r.s.Output.Review.V || r.c.Overrides.Keep },
+			take: func(r *resolver) { r.rc.Output.Review = r.s.Output.Review.On() || r.c.Overrides.Keep },
 		},
 		{ // of calls, which a pod has none of
 			key:   "output.max_output",
@@ -110,8 +113,10 @@ func programRules() []keyRule {
 			key:   "verify.custom.checks",
 			whole: (*validator).checks,
 			take: func(r *resolver) {
-				for _, c := range r.s.Verify.Custom.Checks.Rows {
-					r.rc.Checks = append(r.rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})
+				for _, c := range r.s.Verify.Custom.Checks.Items {
+					cmd, _ := c.Get("cmd")
+					severity, _ := c.Get("severity")
+					r.rc.Checks = append(r.rc.Checks, Check{Name: c.Text, Cmd: cmd.Text, Severity: cmp.Or(severity.Text, "medium")})
 				}
 			},
 		},

@@ -23,7 +23,7 @@ func generalRules() []keyRule {
 		},
 		{
 			key:    "sync_credentials",
-			take:   func(r *resolver) { r.rc.SyncLogin = r.s.SyncCredentials.V },
+			take:   func(r *resolver) { r.rc.SyncLogin = r.s.SyncCredentials.On() },
 			say:    (*granter).login,
 			remote: dropped("a login is not written back", "true"),
 		},
@@ -31,14 +31,14 @@ func generalRules() []keyRule {
 		{ // claims nothing: a URL is typed, and nobody types in a pod
 			key:   "shim.commands",
 			whole: (*validator).commands,
-			check: func(v *validator, key string, p strict.Part) { v.Judge(p.At, key, CheckCommand(p.Text)) },
+			check: func(v *validator, key string, p strict.Item) { v.Judge(p.At, key, CheckCommand(p.Text)) },
 		},
 	}
 }
 
 func networkRules() []keyRule {
 	return []keyRule{
-		{key: "sandbox.network_mode", whole: (*validator).networkMode, say: (*granter).network},
+		{key: "sandbox.network_mode", check: (*validator).networkMode, say: (*granter).network},
 		{key: "sandbox.network_allow", check: (*validator).networkAllow, remote: each(near)},
 		{
 			key:    "sandbox.publish",
@@ -59,7 +59,7 @@ func sandboxRules() []keyRule {
 	return []keyRule{
 		{
 			key:  "sandbox.clipboard",
-			take: func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.V },
+			take: func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.On() },
 			say: func(g *granter, rc *RunConfig) {
 				if rc.Clipboard {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
@@ -98,7 +98,7 @@ func sandboxRules() []keyRule {
 		},
 		{
 			key:    "sandbox.git_dir",
-			take:   func(r *resolver) { r.rc.GitDir = or(r.s.Sandbox.GitDir, "checked") },
+			take:   func(r *resolver) { r.rc.GitDir = r.s.Sandbox.GitDir.Or("checked") },
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},
@@ -109,7 +109,7 @@ func sandboxRules() []keyRule {
 		{key: "sandbox.image", check: (*validator).image},
 		{
 			key:   "sandbox.limits.memory",
-			whole: func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.Problems) }, // of all limits
+			whole: func(v *validator, _ strict.Key) { v.s.Sandbox.Limits.Check("sandbox.limits", &v.Problems) }, // of all limits
 			say:   (*granter).limits,
 		},
 		{

@@ -18,14 +18,14 @@ type Limits struct{ Memory, CPU, Pids, Files, FileSize, Disk string }
 // Any reports whether a limit is asked for.
 func (l Limits) Any() bool { return l != Limits{} }
 
-// limitNames are the keys of the limits, in the order of the manual; each list of fields
-// below has this order.
-func limitNames() []string {
-	return []string{"memory", "cpu", "pids", "files", "file_size", "disk"}
-}
-
 func (l *Limits) fields() []*string {
 	return []*string{&l.Memory, &l.CPU, &l.Pids, &l.Files, &l.FileSize, &l.Disk}
+}
+
+// field is a limit by its name in the language.
+func (l *Limits) field(name string) *string {
+	i := slices.IndexFunc(strict.Keys(&LimitsTable{}), func(k strict.Key) bool { return k.Name() == name })
+	return l.fields()[i]
 }
 
 // Or returns the limits with those that are not set taken from rest.
@@ -38,18 +38,17 @@ func (l Limits) Or(rest Limits) Limits {
 }
 
 // Rows are the limits that are set, by their keys, in the order of the manual.
-func (l Limits) Rows() []KV {
-	var out []KV
-	for i, value := range l.fields() {
-		if *value != "" {
-			out = append(out, KV{limitNames()[i], *value})
+func (l Limits) Rows() (out []KV) {
+	for i, k := range strict.Keys(&LimitsTable{}) {
+		if value := *l.fields()[i]; value != "" {
+			out = append(out, KV{k.Name(), value})
 		}
 	}
 	return out
 }
 
-// LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as
-// written.
+// LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as written, in the order of
+// the fields of Limits.
 type LimitsTable struct {
 	Memory   strict.Number `toml:"memory" grants:"limit" remote:"kept"`
 	CPU      strict.Number `toml:"cpu" grants:"limit" remote:"kept"`
@@ -59,28 +58,12 @@ type LimitsTable struct {
 	Disk     strict.Number `toml:"disk" grants:"limit writes" remote:"kept"`
 }
 
-// LimitField is one limit of a table, by its name in the language.
-type LimitField struct {
-	Name   string
-	Number strict.Number
-}
-
-func (l *LimitsTable) fields() []*strict.Number {
-	return []*strict.Number{&l.Memory, &l.CPU, &l.Pids, &l.Files, &l.FileSize, &l.Disk}
-}
-
-// Fields are all limits of the table, in the order of the manual.
-func (l LimitsTable) Fields() []LimitField {
-	var out []LimitField
-	for i, number := range l.fields() {
-		out = append(out, LimitField{limitNames()[i], *number})
+// Limits returns the limits as plain text.
+func (l LimitsTable) Limits() (out Limits) {
+	for i, k := range strict.Keys(&l) {
+		*out.fields()[i] = k.Value.V
 	}
 	return out
-}
-
-// field is a limit by its name in the language.
-func (l *Limits) field(name string) *string {
-	return l.fields()[slices.Index(limitNames(), name)]
 }
 
 // fewestFiles is what inner's supervisor needs to start a program at all, with
@@ -89,32 +72,43 @@ const fewestFiles = 16
 
 // Check notes the faults of a table of limits; key is the name of the table.
 func (l LimitsTable) Check(key string, problems *strict.Problems) {
-	for _, f := range l.Fields() {
-		if msg, hint := f.fault(); f.Number.Set && msg != "" {
-			problems.Add(f.Number.At, key+"."+f.Name, fmt.Sprintf("%q is ", f.Number.V)+msg, hint)
+	for _, k := range strict.Keys(&l) {
+		for _, p := range k.Parts() {
+			checkLimit(k.Name(), p.Text, p.At, key+"."+k.Name(), problems)
 		}
 	}
 }
 
-// fault says what is wrong with the text of a limit, and what to write instead.
-func (l LimitField) fault() (msg, hint string) {
-	n, ok := l.amount(string(l.Number.V))
-	switch {
-	case ok && l.Name == "files" && n < fewestFiles:
-		return "too few to start a program with", fmt.Sprintf("%d or more", fewestFiles)
-	case ok:
-		return "", ""
-	case l.Name == "cpu":
-		return "not an amount of CPU", `write it like "150%" or "1.5"`
-	case l.Name == "pids", l.Name == "files":
-		return "not a number above 0", ""
+// CheckFlags says what is wrong with limits that are the values of --limit-*.
+func (l Limits) CheckFlags() error { return l.faults().Err() }
+
+func (l Limits) faults() (faults strict.Problems) {
+	for _, kv := range l.Rows() {
+		checkLimit(kv.Key, kv.Value, strict.Pos{}, "--limit-"+strings.ReplaceAll(kv.Key, "_", "-"), &faults)
 	}
-	return "not a size", `write it like "512M" or "2G"`
+	return faults
 }
 
-// amount is the value of a limit as a number.
-func (l LimitField) amount(text string) (uint64, bool) {
-	switch l.Name {
+// checkLimit notes what is wrong with the text of a limit, and what to write instead.
+func checkLimit(name, text string, at strict.Pos, key string, problems *strict.Problems) {
+	n, ok := limitAmount(name, text)
+	msg, hint := "not a size", `write it like "512M" or "2G"`
+	switch {
+	case ok && name == "files" && n < fewestFiles:
+		msg, hint = "too few to start a program with", fmt.Sprintf("%d or more", fewestFiles)
+	case ok:
+		return
+	case name == "cpu":
+		msg, hint = "not an amount of CPU", `write it like "150%" or "1.5"`
+	case name == "pids", name == "files":
+		msg, hint = "not a number above 0", ""
+	}
+	problems.Add(at, key, fmt.Sprintf("%q is ", text)+msg, hint)
+}
+
+// limitAmount is the value of a limit as a number.
+func limitAmount(name, text string) (uint64, bool) {
+	switch name {
 	case "cpu":
 		return Processors(text)
 	case "pids", "files":
@@ -124,34 +118,11 @@ func (l LimitField) amount(text string) (uint64, bool) {
 	return Bytes(text)
 }
 
-// Limits returns the limits as plain text.
-func (l LimitsTable) Limits() Limits {
-	var out Limits
-	for i, number := range l.fields() {
-		*out.fields()[i] = string(number.V)
-	}
-	return out
-}
-
-// CheckFlags says what is wrong with limits that are the values of --limit-*.
-func (l Limits) CheckFlags() error { return l.faults().Err() }
-
-func (l Limits) faults() strict.Problems {
-	var faults strict.Problems
-	l.table().Check("--limit", &faults)
-	for i := range faults {
-		faults[i].Key = strings.NewReplacer(".", "-", "_", "-").Replace(faults[i].Key)
-	}
-	return faults
-}
-
-// table is the inverse of LimitsTable.Limits.
-func (l Limits) table() LimitsTable {
-	var out LimitsTable
-	for i, value := range l.fields() {
-		*out.fields()[i] = strict.Number{V: strict.Scalar(*value), Place: strict.Place{Set: *value != ""}}
-	}
-	return out
+// limitBelow reports whether a maximum is below what was asked for; "" is no limit.
+func limitBelow(name, most, asked string) bool {
+	m, ok := limitAmount(name, most)
+	n, good := limitAmount(name, asked)
+	return ok && (!good || m < n)
 }
 
 // Bytes reads a size: 1024, 512M, 1.5G, 2GiB, 100KB. K is 1024 in each

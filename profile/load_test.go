@@ -298,8 +298,8 @@ func TestMerge(t *testing.T) {
 		get   func(s *source) string
 		want  string
 	}{
-		{"", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.V, s.Entrypoint.TUI.V, s.Experimental.V) }, "true true true"},
-		{"[sandbox]\nnetwork = false\n[entrypoint]\ntui = false", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.V, s.Entrypoint.TUI.V) }, "false false"},
+		{"", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.On(), s.Entrypoint.TUI.On(), s.Experimental.On()) }, "true true true"},
+		{"[sandbox]\nnetwork = false\n[entrypoint]\ntui = false", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.On(), s.Entrypoint.TUI.On()) }, "false false"},
 		{"description = \"\"", func(s *source) string { return fmt.Sprintf("%q %t", s.Description.V, s.Description.Set) }, `"" true`},
 		{"[sandbox]\nnetwork_mode = \"off\"", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.Set, s.Sandbox.NetworkMode.V) }, "falseoff"},
 		{"[sandbox]\nallow = [\"docker-socket\", \"netrc\"]", func(s *source) string { return texts(s.Sandbox.Allow) }, "ssh-keys netrc docker-socket"},
@@ -308,11 +308,11 @@ func TestMerge(t *testing.T) {
 		{"[sandbox]\nhome_allow = [\"-~/a\"]", func(s *source) string { return texts(s.Sandbox.HomeAllow) }, "~/b"},
 		{"capabilities = [\"gemini\", \"gemini\"]", func(s *source) string { return texts(s.Capabilities) }, "claude gemini"},
 		{"[env]\npath_prepend = [\"/q\", \"/r\"]", func(s *source) string { return texts(s.Env.PathPrepend) }, "/q /r /p"},
-		{"[env]\nset = { Y = \"3\", Z = \"4\" }", func(s *source) string { return fmt.Sprint(Pairs(s.Env.Set)) }, "[{X 1} {Y 3} {Z 4}]"},
+		{"[env]\nset = { Y = \"3\", Z = \"4\" }", func(s *source) string { return fmt.Sprint(Pairs(s.Env.Set.Value)) }, "[{X 1} {Y 3} {Z 4}]"},
 		{"[mounts]\n\"~/z\" = \"ro\"\n\"~/x\" = \"ro\"", func(s *source) string {
 			out := ""
-			for _, e := range s.Mounts.Entries {
-				out += e.Key + "=" + e.Value.Mode.V + " "
+			for _, e := range s.Mounts.Items {
+				out += e.Key + "=" + e.Text + " "
 			}
 			return out
 		}, "~/x=ro ~/y= ~/z=ro "},
@@ -322,7 +322,7 @@ func TestMerge(t *testing.T) {
 		{"[shim]\ncommands = []", func(s *source) string { return texts(s.Shim.Commands) + s.Shim.When.V }, "tty"},
 		{"[noop]\nblock = [\"-apt\"]", func(s *source) string { return fmt.Sprint(noopOf(&s.Noop)) }, "{[pip install]}"},
 		{"[[verify.custom.checks]]\nname = \"c\"\ncmd = \"true\"", func(s *source) string {
-			return fmt.Sprint(len(s.Verify.Custom.Checks.Rows)) + s.Verify.Custom.Checks.Rows[0].Name.V
+			return fmt.Sprint(len(s.Verify.Custom.Checks.Items)) + s.Verify.Custom.Checks.Items[0].Text
 		}, "2b"},
 		{"name = \"own\"", func(s *source) string { return s.Name.V }, "own"},
 	} {

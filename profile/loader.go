@@ -173,7 +173,7 @@ func (l *Loader) load(path string, scope Scope, read func(string) (File, error))
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	p.Description, p.Experimental = p.src.Description.V, p.src.Experimental.V
+	p.Description, p.Experimental = p.src.Description.V, p.src.Experimental.On()
 	return p, nil
 }
 
@@ -269,7 +269,7 @@ func parse(file File) (*source, strict.Problems) {
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" || p.Msg == strict.Twice }) {
 		return src, problems // not TOML: nothing else is known
 	}
-	v := validator{Problems: problems}
-	v.source(src)
+	v := validator{Problems: problems, s: src}
+	v.source()
 	return src, v.Sorted()
 }

@@ -15,9 +15,9 @@ func merge(base, child *source) strict.Problems {
 	}
 	if mode := networkOf(&child.Sandbox); mode == NetOff || mode == NetFull {
 		// A list of hosts belongs to the mode that reads it; exceptions stay.
-		base.Sandbox.NetworkAllow.Keep(func(p strict.Part) bool { return refuses(p.Text) })
+		base.Sandbox.NetworkAllow.Keep(func(p strict.Item) bool { return refuses(p.Text) })
 	}
-	base.Sandbox.Allow.Keep(func(p strict.Part) bool { return !slices.Contains(child.without, p.Text) })
+	base.Sandbox.Allow.Keep(func(p strict.Item) bool { return !slices.Contains(child.without, p.Text) })
 	base.former = slices.Concat(base.former, child.former)
 	return strict.Merge(base, child)
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,7 +19,7 @@ import (
 // exception: a mount never comes before one that lies above it.
 func (r *resolver) mounts() {
 	var list []Mount
-	for _, e := range r.s.Mounts.Entries {
+	for _, e := range r.s.Mounts.Items {
 		if e.Key == System {
 			continue // see sandbox
 		}
@@ -54,16 +55,18 @@ func (r *resolver) mounts() {
 	}
 }
 
-func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
-	m := Mount{Mode: Mode(or(e.Value.Mode, string(RO))), Create: e.Value.Missing.V == "create", File: e.At.File, Line: e.At.Line, Key: strict.Join("mounts", e.Key), Written: e.Key}
+func (r *resolver) mount(e strict.Item) (Mount, bool) {
+	missing, _ := e.Get("missing")
+	m := Mount{Mode: Mode(cmp.Or(e.Text, string(RO))), Create: missing.Text == "create", File: e.At.File, Line: e.At.Line, Key: strict.Join("mounts", e.Key), Written: e.Key}
 	dest, at := e.Key, e.At
 	what := tilde | vars | workdir
-	if d := e.Value.Dest; d.Set {
-		dest, at, what = d.V, d.At, tilde|vars|workspaces
-		m.Workspace = strings.Contains(d.V, "${workspaces_path}")
+	d, moved := e.Get("dest")
+	if moved {
+		dest, at, what = d.Text, d.At, tilde|vars|workspaces
+		m.Workspace = strings.Contains(d.Text, "${workspaces_path}")
 	}
 	var err error
-	if m.Mode != Tmpfs || !e.Value.Dest.Set { // a tmpfs has no source: the key only names it
+	if m.Mode != Tmpfs || !moved { // a tmpfs has no source: the key only names it
 		if m.Source, err = r.x.path(e.Key, tilde|vars|workdir); err != nil {
 			hint := ""
 			if !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$") {
@@ -232,8 +235,9 @@ func isDevice(path string) bool {
 
 // writtenDest is the dest as the profile has it, for messages.
 func (r *resolver) writtenDest(m *Mount) string {
-	if spec, ok := r.s.Mounts.Get(m.Written); ok && spec.Dest.Set {
-		return spec.Dest.V
+	entry, _ := r.s.Mounts.Get(m.Written)
+	if dest, ok := entry.Get("dest"); ok {
+		return dest.Text
 	}
 	if m.File == "--mount" {
 		return m.Dest

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/profile/strict"
 )
 
 // Narrower says where a run may do less than another: what from grants and to does not, and
@@ -74,7 +73,7 @@ func coveredLimit(it Item, from, to RunConfig) bool {
 		return now == 0 || before != 0 && now >= before
 	}
 	key, _, _ := strings.Cut(it.ID, " ")
-	return key != "" && !LimitField{key, strict.Number{V: strict.Scalar(*to.Limits.field(key))}}.below(*from.Limits.field(key))
+	return key != "" && !limitBelow(key, *to.Limits.field(key), *from.Limits.field(key))
 }
 
 // shows reports whether a run has a folder of the host at its own place, by its working

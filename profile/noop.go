@@ -50,17 +50,17 @@ func words(rule string) []string {
 // rule is the one spelling of a rule by which rules are compared.
 func rule(text string) string { return strings.Join(words(text), " ") }
 
-func (v *validator) blocked(key string, p strict.Part) {
-	v.rule(key, strict.Part{Key: strings.TrimPrefix(p.Text, "-"), At: p.At})
+func (v *validator) blocked(key string, p strict.Item) {
+	v.rule(key, strict.Item{Key: strings.TrimPrefix(p.Text, "-"), At: p.At})
 }
 
-func (v *validator) rewritten(key string, p strict.Part) {
+func (v *validator) rewritten(key string, p strict.Item) {
 	v.rule(key, p)
 	v.Judge(p.At, key, checkTarget(p.Text))
 }
 
 // rule checks the words that a rule is called by.
-func (v *validator) rule(key string, p strict.Part) {
+func (v *validator) rule(key string, p strict.Item) {
 	list := words(p.Key)
 	if len(list) == 0 {
 		v.Add(p.At, key, "a command name is empty", "")
@@ -100,7 +100,7 @@ func checkTarget(text string) error {
 // child may have taken out the rule of a message it inherits.
 func contradictions(s *source, file string) []strict.Problem {
 	var v validator
-	if n := len(s.Mounts.Entries); n > maxMounts {
+	if n := len(s.Mounts.Items); n > maxMounts {
 		v.Add(s.Mounts.At, "mounts", fmt.Sprintf("%d entries along extends, more than %d", n, maxMounts), "")
 	}
 	for _, it := range []struct {
@@ -108,9 +108,9 @@ func contradictions(s *source, file string) []strict.Problem {
 		key string
 		n   int
 	}{
-		{s.Env.Set.At, "env.set", len(s.Env.Set.Entries)},
+		{s.Env.Set.At, "env.set", len(s.Env.Set.Items)},
 		{s.Noop.Block.At, "noop.block", len(s.Noop.Block.Items)},
-		{s.Noop.Rewrite.At, "noop.rewrite", len(s.Noop.Rewrite.Entries)},
+		{s.Noop.Rewrite.At, "noop.rewrite", len(s.Noop.Rewrite.Items)},
 	} {
 		if it.n > maxEntries {
 			v.Add(it.at, it.key, fmt.Sprintf("%d entries along extends, more than %d", it.n, maxEntries), "")
@@ -142,8 +142,8 @@ func (n *noopTable) rules() []writtenRule {
 	for _, it := range n.Block.Items {
 		out = append(out, writtenRule{NoopRule{Words: words(it.Text)}, it.At, "noop.block"})
 	}
-	for _, e := range n.Rewrite.Entries {
-		out = append(out, writtenRule{NoopRule{Words: words(e.Key), Target: words(e.Value)}, e.At, strict.Join("noop", "rewrite", e.Key)})
+	for _, e := range n.Rewrite.Items {
+		out = append(out, writtenRule{NoopRule{Words: words(e.Key), Target: words(e.Text)}, e.At, strict.Join("noop", "rewrite", e.Key)})
 	}
 	return out
 }
@@ -171,7 +171,7 @@ func (v *validator) noopTogether(n *noopTable, file string) {
 		}
 		rules[r.String()] = true
 	}
-	for _, e := range n.Message.Entries {
+	for _, e := range n.Message.Items {
 		if e.At.File == file && !rules[rule(e.Key)] {
 			v.Add(e.At, strict.Join("noop", "message", e.Key), "no rule of that name is in block or rewrite", "")
 		}
@@ -191,8 +191,8 @@ func place(at, from strict.Pos) string {
 func noopOf(n *noopTable) Noop {
 	var out Noop
 	messages := map[string]string{}
-	for _, e := range n.Message.Entries {
-		messages[rule(e.Key)] = e.Value
+	for _, e := range n.Message.Items {
+		messages[rule(e.Key)] = e.Text
 	}
 	seen := map[string]bool{"": true}
 	for _, r := range n.rules() {

@@ -119,7 +119,7 @@ func (r *resolver) values(key string) (out []KV) {
 		}
 	}
 	for _, w := range (&Profile{src: *r.s}).Written() {
-		for _, v := range w.Value.Parts() {
+		for _, v := range w.Parts() {
 			if w.Name() == key {
 				add(cmp.Or(v.Key, v.Text))
 			}
@@ -238,15 +238,15 @@ func (r *resolver) capped(asked Limits) Limits {
 		return asked
 	}
 	out := asked.Or(o.DefaultLimits.Limits())
-	for _, l := range o.DefaultLimits.Fields() {
-		if l.Number.Set && *asked.field(l.Name) == "" {
-			r.ruled("sandbox.limits."+l.Name, strconv.Quote(string(l.Number.V)), l.Number.At)
+	for _, k := range strict.Keys(&o.DefaultLimits) {
+		if k.Value.Set && *asked.field(k.Name()) == "" {
+			r.ruled("sandbox.limits."+k.Name(), strconv.Quote(k.Value.V), k.Value.At)
 		}
 	}
-	for _, l := range o.MaxLimits.Fields() {
-		if now := out.field(l.Name); l.Number.Set && l.below(*now) {
-			*now = string(l.Number.V)
-			r.ruled("sandbox.limits."+l.Name, strconv.Quote(*now), l.Number.At)
+	for _, k := range strict.Keys(&o.MaxLimits) {
+		if now := out.field(k.Name()); k.Value.Set && limitBelow(k.Name(), k.Value.V, *now) {
+			*now = k.Value.V
+			r.ruled("sandbox.limits."+k.Name(), strconv.Quote(*now), k.Value.At)
 		}
 	}
 	return out
@@ -258,22 +258,15 @@ func (r *resolver) cappedTime(asked time.Duration) time.Duration {
 	if o == nil || !o.MaxTimeout.Set {
 		return asked
 	}
-	most := time.Duration(o.MaxTimeout.V) * time.Second
+	most := time.Duration(o.MaxTimeout.Int()) * time.Second
 	if asked > 0 && asked <= most {
 		return asked
 	}
-	r.ruled("output.timeout_seconds", strconv.FormatInt(o.MaxTimeout.V, 10), o.MaxTimeout.At)
+	r.ruled("output.timeout_seconds", o.MaxTimeout.V, o.MaxTimeout.At)
 	return most
 }
 
 // limits reports whether the organisation limits boxes, which a host then has to hold.
 func (o *Organisation) limits() bool {
 	return o != nil && (o.DefaultLimits.Limits().Any() || o.MaxLimits.Limits().Any())
-}
-
-// below reports whether a maximum is below what was asked for; "" is no limit.
-func (l LimitField) below(asked string) bool {
-	most, ok := l.amount(string(l.Number.V))
-	n, good := l.amount(asked)
-	return ok && (!good || most < n)
 }

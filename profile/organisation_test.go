@@ -80,7 +80,7 @@ func TestForbidden(t *testing.T) {
 // TestOrganisationTime: a run that asks for no time limit, or for a longer one, by its profile or
 // by a flag, has that of the organisation, with its line; a shorter one stays.
 func TestOrganisationTime(t *testing.T) {
-	o := &Organisation{MaxTimeout: strict.Int{V: 60, Place: strict.Place{Set: true, At: strict.Pos{File: OrganisationFile, Line: 3}}}}
+	o := &Organisation{MaxTimeout: strict.Int{Value: strict.Value{V: "60", Place: strict.Place{Set: true, At: strict.Pos{File: OrganisationFile, Line: 3}}}}}
 	for _, c := range []struct {
 		asked string
 		flag  time.Duration
@@ -113,7 +113,7 @@ func TestOrganisationTime(t *testing.T) {
 // is the default, and a limit of the organisation is not left to what the host can hold.
 func TestOrganisationLimits(t *testing.T) {
 	number := func(s string) strict.Number {
-		return strict.Number{V: strict.Scalar(s), Place: strict.Place{Set: true}}
+		return strict.Number{Value: strict.Value{V: s, Place: strict.Place{Set: true}}}
 	}
 	o := &Organisation{DefaultLimits: LimitsTable{Memory: number("1G"), Files: number("100")}, MaxLimits: LimitsTable{Memory: number("2G"), CPU: number("150%"), Pids: number("50")}}
 	for asked, want := range map[string]Limits{

@@ -21,8 +21,8 @@ type Origin struct {
 func (p *Profile) Origins() []Origin {
 	var out []Origin
 	for _, k := range strict.Keys(&p.src) {
-		for _, v := range k.Value.Parts() {
-			o := Origin{Key: k.Name(), Value: v.TOML, File: v.At.File, Line: v.At.Line}
+		for _, v := range k.Parts() {
+			o := Origin{Key: k.Name(), Value: k.TOML(v), File: v.At.File, Line: v.At.Line}
 			if v.Key != "" {
 				o.Key += "." + strict.Join(v.Key)
 			}

@@ -61,7 +61,7 @@ func parsePort(text string) (Port, bool) {
 }
 
 // port checks an entry of publish or host_ports.
-func (v *validator) port(key string, it strict.Part) {
+func (v *validator) port(key string, it strict.Item) {
 	p, ok := parsePort(strings.TrimPrefix(it.Text, "-"))
 	switch {
 	case !ok:
@@ -79,7 +79,7 @@ func networkOf(s *sandboxTable) Network {
 	switch {
 	case s.NetworkMode.Set:
 		return Network(s.NetworkMode.V)
-	case s.Network.Set && s.Network.V:
+	case s.Network.On():
 		return NetFull
 	case s.Network.Set:
 		return NetOff

@@ -20,8 +20,6 @@ package profile
 
 import (
 	"path/filepath"
-
-	"github.com/enr/inner/profile/strict"
 )
 
 // Profile is a loaded profile: merged with everything it extends and valid, but
@@ -60,7 +58,7 @@ func (p *Profile) Program() string { return p.src.Entrypoint.Cmd.V }
 // When says for which calls the profile claims its commands: "always", "tty"
 // (standard input is a terminal) or "pipe" (it is not).
 func (p *Profile) When() string {
-	return or(p.src.Shim.When, "always")
+	return p.src.Shim.When.Or("always")
 }
 
 // Extends returns the paths of the files the profile builds on, nearest first.
@@ -70,12 +68,4 @@ func (p *Profile) Extends() []string {
 		out = append(out, f.Path)
 	}
 	return out
-}
-
-// or returns what was written, or a default.
-func or[T any](v strict.Value[T], otherwise T) T {
-	if v.Set {
-		return v.V
-	}
-	return otherwise
 }

@@ -172,11 +172,11 @@ func (r *resolver) workspaces() {
 
 func (r *resolver) sandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
-	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
-	rc.Etc = or(s.Etc, "host")
-	rc.Home = or(s.Home, "host")
+	rc.WorkdirMode = Mode(s.WorkdirMode.Or(string(RW)))
+	rc.Etc = s.Etc.Or("host")
+	rc.Home = s.Home.Or("host")
 	_, system := r.s.Mounts.Get(System)
-	rc.Base = or(s.Base, "host")
+	rc.Base = s.Base.Or("host")
 	if system {
 		rc.System = systemMore()
 	}
@@ -190,7 +190,7 @@ func (r *resolver) sandbox() {
 			rc.NetworkAllow = append(rc.NetworkAllow, it.Text)
 		}
 	}
-	rc.Backend, rc.Image = or(s.Backend, "bwrap"), s.Image.V
+	rc.Backend, rc.Image = s.Backend.Or("bwrap"), s.Image.V
 	r.backend(s)
 	if rc.Base == "minimal" && rc.Home == "host" && (!system || rc.Container()) {
 		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
@@ -209,7 +209,7 @@ func (r *resolver) sandbox() {
 	}
 
 	rc.Limits = r.limits()
-	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V && !r.c.Organisation.limits()
+	rc.LimitsLoose = s.LimitsRequired.V == "false" && !r.c.Organisation.limits()
 
 	if slices.Contains(s.HomeAllow.Texts(), Toolchains) || rc.Base == "minimal" && rc.HidesHome() {
 		r.addToolchains()
@@ -308,14 +308,14 @@ func (r *resolver) hidePatterns(root string, items []strict.Item) {
 
 func (r *resolver) env() {
 	e := &r.s.Env
-	r.rc.Env.InheritAll = e.Clearenv.Set && !e.Clearenv.V
+	r.rc.Env.InheritAll = e.Clearenv.V == "false"
 	r.rc.Env.Inherit = e.Inherit.Texts()
 	for _, name := range r.toolVariables {
 		if !slices.Contains(r.rc.Env.Inherit, name) {
 			r.rc.Env.Inherit = append(r.rc.Env.Inherit, name)
 		}
 	}
-	for _, s := range e.Set.Entries {
+	for _, s := range e.Set.Items {
 		x := r.x
 		x.lookup = func(name string) (string, bool) {
 			value, ok := r.x.lookup(name)
@@ -324,8 +324,8 @@ func (r *resolver) env() {
 			}
 			return value, ok
 		}
-		value, err := x.expand(s.Value, tilde|vars)
-		r.rc.Env.Written = append(r.rc.Env.Written, KV{s.Key, s.Value})
+		value, err := x.expand(s.Text, tilde|vars)
+		r.rc.Env.Written = append(r.rc.Env.Written, KV{s.Key, s.Text})
 		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})
 		r.settable(s.Key, strict.Join("env", "set", s.Key), s.At)
 	}
@@ -376,7 +376,7 @@ func (r *resolver) entrypoint() {
 	e, o, out := &r.s.Entrypoint, &r.c.Overrides, &r.rc.Entrypoint
 	out.Cmd, out.Args = e.Cmd.V, e.Args.Texts()
 	out.Written = append([]string{out.Cmd}, out.Args...)
-	out.Interactive, out.TUI = or(e.Interactive, true), e.TUI.V
+	out.Interactive, out.TUI = e.Interactive.V != "false", e.TUI.On()
 	out.CursorFix = e.CursorFix.V
 	if o.Interactive != nil {
 		out.Interactive = *o.Interactive
@@ -420,7 +420,7 @@ func (r *resolver) rest() {
 // allow takes the words of [sandbox] allow; those that switch a layer off are not among RunConfig.Allow.
 func (r *resolver) allow() {
 	s, rc := &r.s.Sandbox, &r.rc
-	rc.Seccomp, rc.Landlock, rc.Proc = "default", or(s.Landlock, "auto"), or(s.Proc, "auto")
+	rc.Seccomp, rc.Landlock, rc.Proc = "default", s.Landlock.Or("auto"), s.Proc.Or("auto")
 	for _, it := range s.Allow.Items {
 		switch it.Text {
 		case "no-seccomp":
@@ -446,7 +446,7 @@ func (r *resolver) instead(it strict.Item, field strict.String, key string, asks
 
 func (r *resolver) git() {
 	if g := &r.s.Git; g.StripSections.Set || g.Overrides.Set {
-		r.rc.Git = &Git{StripSections: g.StripSections.Texts(), Overrides: Pairs(g.Overrides)}
+		r.rc.Git = &Git{StripSections: g.StripSections.Texts(), Overrides: Pairs(g.Overrides.Value)}
 	}
 }
 

@@ -167,10 +167,10 @@ func VariableLike(pattern, name string) bool {
 type KV struct{ Key, Value string }
 
 // Pairs are the entries of a table of texts, in file order.
-func Pairs(t strict.Table[string]) []KV {
+func Pairs(t strict.Value) []KV {
 	var out []KV
-	for _, e := range t.Entries {
-		out = append(out, KV{e.Key, e.Value})
+	for _, e := range t.Items {
+		out = append(out, KV{e.Key, e.Text})
 	}
 	return out
 }

@@ -78,17 +78,17 @@ type mountSpec struct {
 }
 
 type envTable struct {
-	Clearenv    strict.Bool          `toml:"clearenv" grants:"passes"`
-	Inherit     strict.List          `toml:"inherit" grants:"secret passes"`
-	Set         strict.Table[string] `toml:"set" grants:"sets"`
-	PathPrepend strict.List          `toml:"path_prepend" merge:"first" grants:"path"`
+	Clearenv    strict.Bool                 `toml:"clearenv" grants:"passes"`
+	Inherit     strict.List                 `toml:"inherit" grants:"secret passes"`
+	Set         strict.Table[strict.String] `toml:"set" grants:"sets"`
+	PathPrepend strict.List                 `toml:"path_prepend" merge:"first" grants:"path"`
 
 	formerEnv
 }
 
 type gitTable struct {
-	StripSections strict.List          `toml:"strip_sections" grants:"git layer" remote:"kept"`
-	Overrides     strict.Table[string] `toml:"overrides" grants:"git layer" remote:"kept"`
+	StripSections strict.List                 `toml:"strip_sections" grants:"git layer" remote:"kept"`
+	Overrides     strict.Table[strict.String] `toml:"overrides" grants:"git layer" remote:"kept"`
 }
 
 type entrypointTable struct {
@@ -112,9 +112,9 @@ type outputTable struct {
 }
 
 type noopTable struct {
-	Block   strict.List          `toml:"block" grants:"blocks" remote:"kept"`
-	Rewrite strict.Table[string] `toml:"rewrite" grants:"replaces" remote:"kept"`
-	Message strict.Table[string] `toml:"message" remote:"kept"`
+	Block   strict.List                 `toml:"block" grants:"blocks" remote:"kept"`
+	Rewrite strict.Table[strict.String] `toml:"rewrite" grants:"replaces" remote:"kept"`
+	Message strict.Table[strict.String] `toml:"message" remote:"kept"`
 
 	formerNoop
 }

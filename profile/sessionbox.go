@@ -15,7 +15,7 @@ func (r *resolver) sessionBox() {
 		{!rc.Output.Audit, "its calls have a line in the audit log each, and no other record", `record = "audit" under [output]`},
 		{rc.Backend != "bwrap", "bwrap alone makes a box that is joined", `backend = "bwrap"`},
 		{rc.WorkdirMode == Keep, `what workdir_mode = "keep" drops is dropped at the end of a box`, `session = "files"`},
-		{r.s.Output.Review.V, "a review follows the end of a box", "review = false under [output]"},
+		{r.s.Output.Review.On(), "a review follows the end of a box", "review = false under [output]"},
 		{slices.Contains(rc.Allow, "nested-user-ns"), "processes of other user ids would outlive their call", `allow without "nested-user-ns"`},
 	} {
 		if no.is {

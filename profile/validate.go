@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,16 +17,19 @@ import (
 
 // validator collects the faults of one file: everything that can be seen
 // without the environment and without the files it extends.
-type validator struct{ strict.Problems }
+type validator struct {
+	strict.Problems
+	s *source
+}
 
 // source looks at each key as a whole, and at each of its values.
-func (v *validator) source(s *source) {
-	v.former(s)
-	keys := strict.Keys(s)
+func (v *validator) source() {
+	v.former(v.s)
+	keys := strict.Keys(v.s)
 	for i, r := range keyRules() {
-		v.takes(keys[i], r.key)
+		v.takes(keys[i], r.key, keys[i].Parts()...)
 		if r.whole != nil {
-			r.whole(v, s, r.key)
+			r.whole(v, keys[i])
 		}
 		if r.check != nil {
 			v.each(keys[i], r.key, r.check)
@@ -35,14 +39,13 @@ func (v *validator) source(s *source) {
 
 // each has the values of a key checked, of a table each entry under its own name. One that removes
 // an entry of the base has no value.
-func (v *validator) each(k strict.Key, key string, check func(v *validator, key string, p strict.Part)) {
-	_, table := k.Value.(*strict.Table[string])
-	for _, p := range k.Value.Parts() {
+func (v *validator) each(k strict.Key, key string, check func(v *validator, key string, p strict.Item)) {
+	for _, p := range k.Parts() {
 		name := key
-		if table {
+		if k.Kind == strict.ATable {
 			name += "." + strict.Join(p.Key)
 		}
-		if !table || !v.removal(p.At, name, p.Key, p.Text) {
+		if k.Kind != strict.ATable || !v.removal(p.At, name, p.Key, p.Text) {
 			check(v, name, p)
 		}
 	}
@@ -61,19 +64,18 @@ func (v *validator) words(k strict.Key) []string {
 	return k.Words
 }
 
-// takes checks the values of a key against the words that it takes. In a list a leading dash
-// removes a word of the base.
-func (v *validator) takes(k strict.Key, key string) {
+// takes checks values of a key against the words that it takes. In a list a leading dash removes a
+// word of the base.
+func (v *validator) takes(k strict.Key, key string, values ...strict.Item) {
 	words := v.words(k)
-	_, list := k.Value.(*strict.List)
-	for _, p := range k.Value.Parts() {
+	for _, p := range values {
 		name := p.Text
-		if list {
+		if k.Kind == strict.AList {
 			name = strings.TrimPrefix(name, "-")
 		}
 		switch {
 		case words == nil || v.Full() || slices.Contains(words, name):
-		case list:
+		case k.Kind == strict.AList:
 			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, words))
 		default:
 			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(words)), strict.Meant("", p.Text, words))
@@ -81,19 +83,19 @@ func (v *validator) takes(k strict.Key, key string) {
 	}
 }
 
-func (v *validator) commands(s *source, key string) {
-	if n := len(s.Shim.Commands.Items); n > MaxCommands {
-		v.Add(s.Shim.Commands.At, key, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
+func (v *validator) commands(k strict.Key) {
+	if n := len(k.Value.Items); n > MaxCommands {
+		v.Add(k.Value.At, k.Name(), fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
 	}
 }
 
-func (v *validator) timeout(s *source, key string) {
-	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > MaxSeconds) {
-		v.Add(t.At, key, fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
+func (v *validator) timeout(key string, p strict.Item) {
+	if t, _ := strconv.ParseInt(p.Text, 10, 64); t < 0 || t > MaxSeconds {
+		v.Add(p.At, key, fmt.Sprintf("%s is not between 0 (no limit) and %d", p.Text, int64(MaxSeconds)), "")
 	}
 }
 
-func (v *validator) maxOutput(key string, p strict.Part) {
+func (v *validator) maxOutput(key string, p strict.Item) {
 	if n, ok := Bytes(p.Text); !ok || n > MostOutput {
 		v.Add(p.At, key, fmt.Sprintf("%q is not a size of at most 64M", p.Text), `write it like "256K"`)
 	}
@@ -102,36 +104,35 @@ func (v *validator) maxOutput(key string, p strict.Part) {
 // MaxSeconds is ten years: far from overflowing a time.Duration.
 const MaxSeconds = 10 * 365 * 24 * 3600
 
-func (v *validator) version(s *source, key string) {
-	switch sv := s.SchemaVersion; {
-	case !sv.Set && slices.ContainsFunc(v.Problems, func(p strict.Problem) bool { return p.Key == key }):
+func (v *validator) version(k strict.Key) {
+	switch sv := k.Value; {
+	case !sv.Set && slices.ContainsFunc(v.Problems, func(p strict.Problem) bool { return p.Key == k.Name() }):
 	case !sv.Set:
-		v.Add(strict.Pos{File: sv.At.File, Line: 1}, key, "is missing", `add schema_version = "1" at the top`)
+		v.Add(strict.Pos{File: sv.At.File, Line: 1}, k.Name(), "is missing", `add schema_version = "1" at the top`)
 	case sv.V != "1":
-		v.Add(sv.At, key, fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
+		v.Add(sv.At, k.Name(), fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
 	}
 }
 
-func (v *validator) name(key string, p strict.Part) {
+func (v *validator) name(key string, p strict.Item) {
 	if p.Text != "" {
 		v.Judge(p.At, key, CheckName(p.Text))
 	}
 }
 
-func (v *validator) networkMode(s *source, key string) {
-	on, mode := s.Sandbox.Network, s.Sandbox.NetworkMode
-	if on.Set && mode.Set && on.V == (mode.V == "off") {
-		v.Add(mode.At, key, fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
+func (v *validator) networkMode(key string, mode strict.Item) {
+	if on := v.s.Sandbox.Network; on.Set && on.On() == (mode.Text == "off") {
+		v.Add(mode.At, key, fmt.Sprintf("%q contradicts network = %s (line %d)", mode.Text, on.V, on.At.Line), "keep one of them")
 	}
 }
 
-func (v *validator) homeAllow(key string, p strict.Part) {
+func (v *validator) homeAllow(key string, p strict.Item) {
 	if v.filled(key, p); strings.HasPrefix(p.Text, "@") && p.Text != Toolchains {
 		v.Add(p.At, key, fmt.Sprintf("%q is not a group", p.Text), `the only one is "`+Toolchains+`"`)
 	}
 }
 
-func (v *validator) hide(key string, p strict.Part) {
+func (v *validator) hide(key string, p strict.Item) {
 	v.filled(key, p)
 	if name, ok := strict.Removal(p.Text); ok && name != "" {
 		return // what the base has was looked at there
@@ -152,37 +153,38 @@ const MaxCommands = 256
 // they do.
 const maxEntries = 1024
 
-func (v *validator) mounts(s *source, _ string) {
-	t := s.Mounts
-	if len(t.Entries) > maxMounts {
-		v.Add(t.At, "mounts", fmt.Sprintf("has %d entries, more than %d", len(t.Entries), maxMounts), "")
+func (v *validator) mounts(k strict.Key) {
+	if n := len(k.Value.Items); n > maxMounts {
+		v.Add(k.Value.At, "mounts", fmt.Sprintf("has %d entries, more than %d", n, maxMounts), "")
 	}
-	for _, e := range t.Entries {
+	for _, e := range k.Value.Items {
 		key := strict.Join("mounts", e.Key)
-		if v.removal(e.At, key, e.Key, e.Value.Mode.V+e.Value.Dest.V+e.Value.Missing.V) {
+		dest, moved := e.Get("dest")
+		missing, any := e.Get("missing")
+		if v.removal(e.At, key, e.Key, e.Text+dest.Text+missing.Text) {
 			continue
 		}
 		switch {
-		case e.Key == System && (or(e.Value.Mode, string(RO)) != string(RO) || e.Value.Dest.Set || e.Value.Missing.Set):
+		case e.Key == System && (cmp.Or(e.Text, string(RO)) != string(RO) || moved || any):
 			v.Add(e.At, key, "is read-only, and has no other place", strconv.Quote(System)+` = "ro"`)
 		case e.Key == "":
 			v.Add(e.At, key, "the path is empty", "")
 		case control(e.Key):
 			v.Add(e.At, key, "the path contains a control character", "")
 		}
-		for _, k := range strict.Keys(&e.Value) {
+		for _, of := range k.Of {
 			name := key
-			if !k.Short {
-				name += "." + k.Name()
+			if !of.Short {
+				name += "." + of.Name()
 			}
-			v.takes(k, name)
+			if p, ok := e.Get(of.Name()); ok {
+				v.takes(of, name, p)
+			}
 		}
-		if d := e.Value.Dest; d.Set && d.V == "" {
-			v.Add(d.At, key, "dest is empty", "leave it out to mount at the same path")
+		if moved && dest.Text == "" {
+			v.Add(dest.At, key, "dest is empty", "leave it out to mount at the same path")
 		}
-		for _, p := range e.Value.Dest.Parts() {
-			v.text(key, p)
-		}
+		v.text(key, dest)
 	}
 }
 
@@ -200,7 +202,7 @@ func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	return true
 }
 
-func (v *validator) inherit(key string, p strict.Part) {
+func (v *validator) inherit(key string, p strict.Item) {
 	name := strings.TrimPrefix(p.Text, "-")
 	switch {
 	case name == "*":
@@ -210,13 +212,13 @@ func (v *validator) inherit(key string, p strict.Part) {
 	}
 }
 
-func (v *validator) set(key string, p strict.Part) {
+func (v *validator) set(key string, p strict.Item) {
 	if why := badVariable(p.Key); why != "" {
 		v.Add(p.At, key, why, "")
 	}
 }
 
-func (v *validator) pathPrepend(key string, p strict.Part) {
+func (v *validator) pathPrepend(key string, p strict.Item) {
 	if v.filled(key, p); strings.Contains(p.Text, ":") {
 		v.Add(p.At, key, fmt.Sprintf("%q contains a colon", p.Text), "one folder for each item")
 	}
@@ -242,7 +244,7 @@ func badVariable(name string) string {
 	return ""
 }
 
-func (v *validator) gitOverride(key string, p strict.Part) {
+func (v *validator) gitOverride(key string, p strict.Item) {
 	if _, err := gitconfig.Canonical(p.Key); err != nil {
 		v.Add(p.At, key, err.Error(), `write it like "push.default"`)
 	} else if control(p.Key) || strings.ContainsRune(p.Text, 0) {
@@ -250,7 +252,7 @@ func (v *validator) gitOverride(key string, p strict.Part) {
 	}
 }
 
-func (v *validator) program(key string, p strict.Part) {
+func (v *validator) program(key string, p strict.Item) {
 	if why := badProgram(p.Text); why != "" {
 		v.Add(p.At, key, why, "")
 	}
@@ -259,7 +261,7 @@ func (v *validator) program(key string, p strict.Part) {
 	}
 }
 
-func (v *validator) history(key string, p strict.Part) {
+func (v *validator) history(key string, p strict.Item) {
 	if strings.TrimSpace(p.Text) == "" || control(strings.ReplaceAll(p.Text, "\t", "")) {
 		v.filled(key, p)
 	}
@@ -282,32 +284,29 @@ func badProgram(cmd string) string {
 	return ""
 }
 
-func (v *validator) checks(s *source, key string) {
-	for _, c := range s.Verify.Custom.Checks.Rows {
-		v.check(c, key, s.Verify.Custom.Checks.At)
-	}
-}
-
-func (v *validator) check(c checkRow, key string, at strict.Pos) {
-	for _, s := range []strict.String{c.Name, c.Cmd, c.Severity} {
-		if s.Set {
-			at = s.At
-			break
+func (v *validator) checks(k strict.Key) {
+	for _, c := range k.Value.Items {
+		at := k.Value.At
+		if first := keep(k.Of, func(of strict.Key) bool { _, ok := c.Get(of.Name()); return ok }); first != nil {
+			p, _ := c.Get(first[0].Name())
+			at = p.At
 		}
-	}
-	if c.Name.V == "" {
-		v.Add(at, key, "a check needs a name", "")
-	}
-	if c.Cmd.V == "" {
-		v.Add(at, key, fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
-	}
-	for _, k := range strict.Keys(&c) {
-		v.takes(k, key+"."+k.Name())
+		if c.Text == "" {
+			v.Add(at, k.Name(), "a check needs a name", "")
+		}
+		if cmd, _ := c.Get("cmd"); cmd.Text == "" {
+			v.Add(at, k.Name(), fmt.Sprintf("check %q needs a cmd", c.Text), "")
+		}
+		for _, of := range k.Of {
+			if p, ok := c.Get(of.Name()); ok {
+				v.takes(of, k.Name()+"."+of.Name(), p)
+			}
+		}
 	}
 }
 
 // filled refuses empty items and control characters.
-func (v *validator) filled(key string, p strict.Part) {
+func (v *validator) filled(key string, p strict.Item) {
 	if strings.TrimSpace(p.Text) == "" {
 		v.Add(p.At, key, "contains an empty item", "")
 	} else {
@@ -316,7 +315,7 @@ func (v *validator) filled(key string, p strict.Part) {
 }
 
 // text refuses control characters.
-func (v *validator) text(key string, p strict.Part) {
+func (v *validator) text(key string, p strict.Item) {
 	if control(p.Text) {
 		v.Add(p.At, key, fmt.Sprintf("%q contains a control character", p.Text), "")
 	}
@@ -324,7 +323,7 @@ func (v *validator) text(key string, p strict.Part) {
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-func (v *validator) networkAllow(key string, p strict.Part) {
+func (v *validator) networkAllow(key string, p strict.Item) {
 	parse := hosts.ParseAllow
 	text, refuses := strings.CutPrefix(strings.TrimPrefix(p.Text, "-"), "!")
 	if refuses {

@@ -11,7 +11,7 @@ func Keys() []string { return eachOf(strict.Keys(&source{}), strict.Key.Name) }
 
 // Written returns the keys that the profile and what it extends set, in the order of the schema.
 func (p *Profile) Written() []strict.Key {
-	return keep(strict.Keys(&p.src), func(k strict.Key) bool { return k.Value.Parts() != nil })
+	return keep(strict.Keys(&p.src), func(k strict.Key) bool { return k.Parts() != nil })
 }
 
 // Portable returns the profile merged with everything it extends, as the text of one

@@ -22,7 +22,7 @@ import (
 )
 
 // inside checks a path of writable: relative, and in the folder.
-func (v *validator) inside(key string, p strict.Part) {
+func (v *validator) inside(key string, p strict.Item) {
 	v.filled(key, p)
 	text := strings.TrimPrefix(p.Text, "-") // a removal
 	clean := filepath.Clean(text)
@@ -134,8 +134,8 @@ func (r *resolver) lookAt(name string) (fi fs.FileInfo, kind, why string) {
 // skipped reports whether a mount is left out because its source is not there, and that is
 // what the profile says then.
 func (r *resolver) skipped(m Mount) bool {
-	spec, ok := r.s.Mounts.Get(m.Written)
-	if !ok || m.File == "--mount" || spec.Missing.V != "skip" || m.Mode == Tmpfs {
+	entry, _ := r.s.Mounts.Get(m.Written)
+	if missing, _ := entry.Get("missing"); m.File == "--mount" || missing.Text != "skip" || m.Mode == Tmpfs {
 		return false
 	}
 	kind, err := stat(m.Source)

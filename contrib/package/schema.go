@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 
 	"github.com/enr/inner/profile"
@@ -35,7 +34,7 @@ func table(prefix string, keys []strict.Key) node {
 			}
 			properties = properties[part].(node)["properties"].(node)
 		}
-		of := refined(prefix+k.Name(), k.Value, k.Words)
+		of := refined(prefix+k.Name(), k)
 		if properties[k.Path[len(k.Path)-1]] = of; k.Short {
 			whole = node{"anyOf": []node{of, root}}
 		}
@@ -43,9 +42,9 @@ func table(prefix string, keys []strict.Key) node {
 	return whole
 }
 
-// refined is the schema of what v points to, with what is known of a key besides its type.
-func refined(key string, v any, words []string) node {
-	n := plain(key, v)
+// refined is the schema of a key, with what is known of it besides its type.
+func refined(key string, k strict.Key) node {
+	n, words := plain(key, k), k.Words
 	switch {
 	case key == "capabilities": // a user may declare others
 		n["items"] = node{"type": "string", "examples": words}
@@ -68,28 +67,26 @@ func refined(key string, v any, words []string) node {
 	return n
 }
 
-func plain(key string, v any) node {
-	switch v.(type) {
-	case *strict.String, *string:
-		return node{"type": "string"}
-	case *strict.Bool:
+func plain(key string, k strict.Key) node {
+	switch k.Kind {
+	case strict.ABool:
 		return node{"type": "boolean"}
-	case *strict.Int:
+	case strict.AnInt:
 		return node{"type": "integer"}
-	case *strict.Number:
+	case strict.ANumber:
 		return node{"type": []string{"string", "number"}}
-	case *strict.Switch:
+	case strict.ASwitch:
 		return node{"type": []string{"string", "boolean"}}
-	case *strict.List:
+	case strict.AList:
 		return node{"type": "array", "items": node{"type": "string"}}
+	case strict.ATable:
+		entry := node{"type": "string"}
+		if k.Of != nil {
+			entry = table(key+"."+strict.Join("*")+".", k.Of)
+		}
+		return node{"type": "object", "additionalProperties": entry}
+	case strict.Rows:
+		return node{"type": "array", "items": table(key+".", k.Of)}
 	}
-	of := func(t reflect.Type) any { return reflect.New(t).Interface() }
-	if entries, ok := reflect.TypeOf(v).Elem().FieldByName("Entries"); ok { // a Table
-		value, _ := entries.Type.Elem().FieldByName("Value")
-		return node{"type": "object", "additionalProperties": refined(key+"."+strict.Join("*"), of(value.Type), nil)}
-	}
-	if rows, ok := reflect.TypeOf(v).Elem().FieldByName("Rows"); ok { // Tables
-		return node{"type": "array", "items": table(key+".", strict.Keys(of(rows.Type.Elem())))}
-	}
-	return table(key+".", strict.Keys(v))
+	return node{"type": "string"}
 }

@@ -49,7 +49,7 @@ func Judge(r *Request) (refused, said []Finding) {
 
 func judge(row Export, r *Request, w strict.Key) []Finding {
 	var out []Finding
-	parts := w.Value.Parts()
+	parts := w.Parts()
 	for _, p := range parts {
 		item, value := cmp.Or(p.Key, p.Text), p.Text
 		if row.Key == "mounts" {

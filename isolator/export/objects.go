@@ -188,7 +188,7 @@ func (r *Request) value(key string) string { return strings.Join(r.written(key),
 // written returns the values of a key as the profile has it, of a table its keys.
 func (r *Request) written(key string) (list []string) {
 	for _, w := range r.Profile.Written() {
-		for _, p := range w.Value.Parts() {
+		for _, p := range w.Parts() {
 			if w.Name() == key {
 				list = append(list, cmp.Or(p.Key, p.Text))
 			}

@@ -30,8 +30,11 @@ func ReadTasks(path string, data []byte) ([]Task, error) {
 		return fault.Refuse(2, "", "--tasks %q: not a list of tasks: %s", path, fmt.Sprintf(format, args...))
 	}
 	var out []Task
-	for _, row := range f.Task.Rows {
-		out = append(out, Task{Repo: row.Repo.V, Commit: row.Commit.V, Prompt: row.Prompt.V})
+	for _, row := range f.Task.Items {
+		commit, _ := row.Get("commit")
+		prompt, _ := row.Get("prompt")
+		repo, _ := row.Get("repo")
+		out = append(out, Task{Repo: repo.Text, Commit: commit.Text, Prompt: prompt.Text})
 	}
 	if len(out) == 0 {
 		return nil, refuse("there is no [[task]]")

@@ -30,30 +30,30 @@ func commands(t strict.Table[strict.Switch]) *Commands {
 		return nil
 	}
 	c := &Commands{}
-	for _, e := range t.Entries {
+	for _, e := range t.Items {
 		if e.Key == only {
-			c.Only = e.Value.V == "true"
+			c.Only = e.Text == "true"
 			continue
 		}
-		c.Profiles = append(c.Profiles, profile.KV{Key: strings.Join(strings.Fields(e.Key), " "), Value: string(e.Value.V)})
+		c.Profiles = append(c.Profiles, profile.KV{Key: strings.Join(strings.Fields(e.Key), " "), Value: e.Text})
 	}
 	return c
 }
 
 func checkCommands(t strict.Table[strict.Switch], problems *strict.Problems) {
-	checkCount(t.At, "commands", len(t.Entries), problems)
-	for _, e := range t.Entries {
+	checkCount(t.At, "commands", len(t.Items), problems)
+	for _, e := range t.Items {
 		key := strict.Join("commands", e.Key)
 		words, simple := Simple(e.Key)
 		switch {
 		case e.Key == only:
-			if e.Value.V != "true" && e.Value.V != "false" {
+			if e.Text != "true" && e.Text != "false" {
 				problems.Add(e.At, key, "wants true or false", "")
 			}
 		case !simple || strings.Contains(words[0], "/"):
 			problems.Add(e.At, key, "is not a command and its first arguments, in plain words", `write it like "npm install"`)
 		default:
-			problems.Judge(e.At, key, profile.CheckName(string(e.Value.V)))
+			problems.Judge(e.At, key, profile.CheckName(e.Text))
 		}
 	}
 }

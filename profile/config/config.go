@@ -53,8 +53,8 @@ type file struct {
 	WorkspacesPath strict.String               `toml:"workspaces_path"`
 	Log            strict.String               `toml:"log"`
 	SetuidBwrap    strict.Bool                 `toml:"setuid_bwrap" user:"decide which bwrap is used"`
-	Aliases        strict.Table[string]        `toml:"aliases"`
-	Shims          strict.Table[string]        `toml:"shims"`
+	Aliases        strict.Table[strict.String] `toml:"aliases"`
+	Shims          strict.Table[strict.String] `toml:"shims"`
 	Roles          strict.Table[strict.Words]  `toml:"roles"`
 	Commands       strict.Table[strict.Switch] `toml:"commands"`
 	SessionIdle    strict.String               `toml:"session_idle" former:"a session that nobody uses is kept for 12 hours"`
@@ -69,8 +69,8 @@ type file struct {
 func (f *file) tagged(tag string, do func(at strict.Pos, key, text string)) {
 	for _, k := range strict.Keys(f) {
 		if text := k.Tag.Get(tag); text != "" {
-			if at, is := k.Value.Written(); is {
-				do(at, k.Name(), text)
+			if k.Value.Set {
+				do(k.Value.At, k.Name(), text)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (f *file) settings() (out []Setting) {
 			continue
 		}
 		var list []string
-		for _, p := range k.Value.Parts() {
+		for _, p := range k.Parts() {
 			switch {
 			case p.Text == "" || p.Text == "false" || k.Name() == "roles" && p.Key == order:
 			case p.Key != "":
@@ -170,8 +170,8 @@ func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, erro
 		return nil, err
 	}
 	return &Config{
-		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
-		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
+		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.On(),
+		Aliases: profile.Pairs(f.Aliases.Value), Shims: profile.Pairs(f.Shims.Value), Roles: roles(f.Roles), Commands: commands(f.Commands), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Groups: groups(f.Groups), Keep: f.Output.Keep.V,
 		TrustPrefixes: f.Trust.Prefixes.Texts(), Settings: f.settings(), Former: f.former(),
 	}, nil
@@ -199,14 +199,14 @@ func check(f *file, problems *strict.Problems) {
 	f.Output.check(problems)
 	f.Trust.check(problems)
 	checkCommands(f.Commands, problems)
-	checkCount(f.Shims.At, "shims", len(f.Shims.Entries), problems)
-	for _, e := range f.Shims.Entries {
+	checkCount(f.Shims.At, "shims", len(f.Shims.Items), problems)
+	for _, e := range f.Shims.Items {
 		key := strict.Join("shims", e.Key)
 		problems.Judge(e.At, key, profile.CheckCommand(e.Key))
-		problems.Judge(e.At, key, profile.CheckName(e.Value))
+		problems.Judge(e.At, key, profile.CheckName(e.Text))
 	}
-	for _, e := range f.Aliases.Entries {
-		problems.Judge(e.At, strict.Join("aliases", e.Key), checkAlias(e.Key, e.Value))
+	for _, e := range f.Aliases.Items {
+		problems.Judge(e.At, strict.Join("aliases", e.Key), checkAlias(e.Key, e.Text))
 	}
 }
 

@@ -19,15 +19,15 @@ func groups(t strict.Table[strict.Words]) map[string][]string {
 		return nil
 	}
 	out := map[string][]string{}
-	for _, e := range t.Entries {
-		out[e.Key] = strings.Fields(strings.Join(e.Value.Texts(), " "))
+	for _, e := range t.Items {
+		out[e.Key] = strings.Fields(e.Text)
 	}
 	return out
 }
 
 func checkGroups(t strict.Table[strict.Words], problems *strict.Problems) {
 	members := groups(t)
-	for _, e := range t.Entries {
+	for _, e := range t.Items {
 		key := strict.Join("groups", e.Key)
 		if _, err := hosts.Parse("@" + e.Key); err != nil {
 			problems.Judge(e.At, key, err)

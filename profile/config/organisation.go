@@ -122,7 +122,7 @@ func (f *organisation) lines(o *profile.Organisation) (out []profile.Origin) {
 	}
 	for prefix, keys := range map[string][]strict.Key{"": strict.Keys(f), "max_limits.": strict.Keys(&f.MaxLimits.LimitsTable)} {
 		for _, k := range keys {
-			for _, p := range k.Value.Parts() {
+			for _, p := range k.Parts() {
 				if k.Path[0] != "forbid" && k.Path[0] != "schema_version" {
 					add(prefix+k.Name(), p.Text, p.At)
 				}
@@ -184,8 +184,8 @@ func (f *organisation) check(problems *strict.Problems) {
 	f.DefaultLimits.Check("default_limits", problems)
 	f.MaxLimits.Check("max_limits", problems)
 	f.Hide.check(problems)
-	if t := f.MaxLimits.Timeout; t.Set && (t.V < 1 || t.V > profile.MaxSeconds) {
-		problems.Add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.V, int64(profile.MaxSeconds)), "")
+	if t := f.MaxLimits.Timeout; t.Set && (t.Int() < 1 || t.Int() > profile.MaxSeconds) {
+		problems.Add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.Int(), int64(profile.MaxSeconds)), "")
 	}
 	checkVersion(f.SchemaVersion, problems)
 	for _, it := range f.Profiles.Publishers.Items {

@@ -45,9 +45,9 @@ func roles(t strict.Table[strict.Words]) *Roles {
 		return nil
 	}
 	r := &Roles{}
-	for _, e := range t.Entries {
-		if list := e.Value.Texts(); len(list) == 1 && e.Key != order {
-			r.Profiles = append(r.Profiles, profile.KV{Key: e.Key, Value: list[0]})
+	for _, e := range t.Items {
+		if e.Key != order {
+			r.Profiles = append(r.Profiles, profile.KV{Key: e.Key, Value: e.Text})
 		}
 	}
 	if first, ok := t.Get(order); ok {
@@ -61,21 +61,21 @@ func checkRoles(t strict.Table[strict.Words], problems *strict.Problems) {
 	if !t.Set {
 		return
 	}
-	checkCount(t.At, "roles", len(t.Entries), problems)
+	checkCount(t.At, "roles", len(t.Items), problems)
 	named := []string{}
-	for _, e := range t.Entries {
+	for _, e := range t.Items {
 		key := strict.Join("roles", e.Key)
 		switch {
 		case e.Key == order:
 			continue
 		case e.Key == "" || control(e.Key) || len(e.Key) > 64:
 			problems.Add(e.At, key, "a role has a name of at most 64 characters, none of them a control character", "")
-		case e.Value.Listed:
+		case e.List:
 			named = append(named, e.Key)
 			problems.Add(e.At, key, "wants the name of a profile", "")
 		default:
 			named = append(named, e.Key)
-			problems.Judge(e.At, key, profile.CheckName(e.Value.Items[0].Text))
+			problems.Judge(e.At, key, profile.CheckName(e.Text))
 		}
 	}
 	if !slices.Contains(named, AnyRole) {

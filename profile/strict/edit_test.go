@@ -8,7 +8,7 @@ import (
 type editable struct {
 	Name   String        `toml:"name"`
 	Path   String        `toml:"path"`
-	Words  Table[string] `toml:"words"`
+	Words  Table[String] `toml:"words"`
 	Limits struct {
 		Memory Number `toml:"memory"`
 		CPU    Number `toml:"cpu"`
@@ -84,12 +84,12 @@ func FuzzEdit(f *testing.F) {
 		if problems := Decode("f", []byte(got), &after); len(problems) > 0 {
 			return // and is then not written
 		}
-		if v, ok := after.Words.Get(word); !ok || v != "new" {
-			t.Fatalf("%q became %q: %q is %q", text, got, word, v)
+		if v, ok := after.Words.Get(word); !ok || v.Text != "new" {
+			t.Fatalf("%q became %q: %q is %q", text, got, word, v.Text)
 		}
-		for _, e := range before.Words.Entries {
-			if v, _ := after.Words.Get(e.Key); e.Key != word && v != e.Value {
-				t.Fatalf("%q became %q: %q is %q", text, got, e.Key, v)
+		for _, e := range before.Words.Items {
+			if v, _ := after.Words.Get(e.Key); e.Key != word && v.Text != e.Text {
+				t.Fatalf("%q became %q: %q is %q", text, got, e.Key, v.Text)
 			}
 		}
 		if before.Name.V != after.Name.V || before.Path.V != after.Path.V || before.Limits.CPU.V != after.Limits.CPU.V || before.Limits.Memory.V != after.Limits.Memory.V {

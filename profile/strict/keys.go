@@ -3,8 +3,8 @@ package strict
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/internal/visible"
 )
@@ -13,36 +13,39 @@ import (
 // decoded, merged and listed without knowing what it means.
 type Key struct {
 	Path  []string
-	Value Field
+	Kind  Kind
+	Value *Value   // nil of a key of an entry
+	Entry Kind     // of a Table: what its entries are, unless they have keys
+	Of    []Key    // of a Table and of Tables: the keys of an entry that is a table itself
 	Short bool     // of an entry of a Table: what a plain string is
 	Words []string // of the tag words:"a,b": all that it takes; nil for any
 	Tag   reflect.StructTag
+
+	index []int // in its struct, as reflect.Value.FieldByIndex has it
 }
 
 // Name is the key as it is written.
 func (k Key) Name() string { return Join(k.Path...) }
 
-// Field is a pointer to one of the types that a schema is made of.
-type Field interface {
-	// Parts are the values that are written: of a list its items, of a table its entries, of a
-	// list of tables these.
-	Parts() []Part
-	// Written reports whether the key is, and where.
-	Written() (at Pos, ok bool)
-	// Keep takes out the parts that ok is not true of. A list that has none left is not written.
-	Keep(ok func(Part) bool)
-
-	decode(d *decoder, n *node, path []string)
-	merge(child Field, how, key string, problems *Problems)
+// Parts are the values that are written: of a list its items, of a table its entries, of a list of
+// tables these.
+func (k Key) Parts() []Item {
+	switch {
+	case k.Kind >= AList:
+		return k.Value.Items
+	case !k.Value.Set:
+		return nil
+	}
+	return []Item{{Text: k.Value.V, At: k.Value.At}}
 }
 
-// Part is one value of a key.
-type Part struct {
-	Key  string // of an entry of a table
-	Text string // of an entry that is a table itself, what a plain string would be
-	TOML string // as it would be written
-	Rows []Key  // of one of a list of tables
-	At   Pos
+// Keep is that of the value; of one value, which is left out if ok is not true of it.
+func (k Key) Keep(ok func(Item) bool) {
+	if k.Kind >= AList {
+		k.Value.Keep(ok)
+	} else if k.Value.Set && !ok(k.Parts()[0]) {
+		*k.Value = Value{}
+	}
 }
 
 // Keys are the keys of a schema, of which v points to a value, in its order. Those of an embedded
@@ -50,17 +53,53 @@ type Part struct {
 func Keys(v any) []Key { return keysOf(reflect.ValueOf(v).Elem(), nil) }
 
 func keysOf(v reflect.Value, path []string) (out []Key) {
-	for _, f := range fields(v.Type()) {
-		if len(f.index) > 1 {
+	for _, k := range fields(v.Type()) {
+		if len(k.index) > 1 {
 			continue
 		}
-		at, sub := v.FieldByIndex(f.index), append(path[:len(path):len(path)], f.name)
+		at, sub := v.FieldByIndex(k.index), append(path[:len(path):len(path)], k.Path...)
 		if x, ok := at.Addr().Interface().(Field); ok {
-			out = append(out, Key{Path: sub, Value: x, Short: f.short, Words: f.words, Tag: f.tag})
+			k.Path, k.Value = sub, x.value()
+			out = append(out, k)
 		} else {
 			out = append(out, keysOf(at, sub)...)
 		}
 	}
+	return out
+}
+
+// known are the fields of each type, which are asked for at each merge.
+var known sync.Map
+
+// fields are the keys of a struct, without their values; those of an embedded one are its own.
+func fields(t reflect.Type) (out []Key) {
+	if list, ok := known.Load(t); ok {
+		return list.([]Key)
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		tag, ok := f.Tag.Lookup("toml")
+		if !ok {
+			continue
+		}
+		name, opt, _ := strings.Cut(tag, ",")
+		k := Key{Path: []string{name}, Short: opt == "short", Tag: f.Tag, index: f.Index}
+		if words, ok := f.Tag.Lookup("words"); ok {
+			k.Words = strings.Split(words, ",")
+		}
+		v := reflect.New(f.Type).Interface()
+		if x, ok := v.(Field); ok {
+			k.Kind = x.kind()
+		}
+		if with, ok := v.(interface{ entry() any }); ok {
+			if one, ok := with.entry().(Field); ok {
+				k.Entry = one.kind()
+			} else {
+				k.Of = Keys(with.entry())
+			}
+		}
+		out = append(out, k)
+	}
+	known.Store(t, out)
 	return out
 }
 
@@ -77,7 +116,7 @@ func keysOf(v reflect.Value, path []string) (out []Key) {
 func Merge(base, child any) (problems Problems) {
 	children := Keys(child)
 	for i, k := range Keys(base) {
-		k.Value.merge(children[i].Value, k.Tag.Get("merge"), k.Name(), &problems)
+		k.merge(children[i].Value, k.Tag.Get("merge"), &problems)
 	}
 	return problems
 }
@@ -85,48 +124,6 @@ func Merge(base, child any) (problems Problems) {
 // Removal returns NAME of "-NAME". No item or key that means something begins with a dash, except
 // in lists that are not united.
 func Removal(text string) (name string, ok bool) { return strings.CutPrefix(text, "-") }
-
-// removals are the names that a list, or the keys of a table, removes from what its base has. One
-// that no base has is a problem, also for the profile at the root of a chain, whose base is empty.
-func removals(key string, have, names []string, at func(i int) Pos, problems *Problems) map[string]bool {
-	gone := map[string]bool{}
-	for i, text := range names {
-		name, ok := Removal(text)
-		if !ok {
-			continue
-		}
-		if gone[name] = true; !problems.Full() && !slices.Contains(have, name) {
-			problems.Add(at(i), key, quote(text)+" removes nothing: no profile this one extends lists "+quote(name), Meant("-", name, have))
-		}
-	}
-	return gone
-}
-
-// inline writes a value, a table as {}.
-func inline(v any) (text, toml string) {
-	switch v := v.(type) {
-	case *string:
-		return *v, Quote(*v)
-	case Field:
-		var texts, list []string
-		for _, p := range v.Parts() {
-			texts, list = append(texts, p.Text), append(list, p.TOML)
-		}
-		return strings.Join(texts, " "), strings.Join(list, ", ")
-	}
-	var parts []string
-	for _, k := range Keys(v) {
-		for _, p := range k.Value.Parts() {
-			if parts = append(parts, k.Name()+" = "+p.TOML); k.Short {
-				text = p.Text
-			}
-		}
-	}
-	if parts == nil {
-		return "", "{}"
-	}
-	return text, "{ " + strings.Join(parts, ", ") + " }"
-}
 
 // Quote writes a string as a basic string of TOML, whose escapes are not quite Go's. What does not
 // print is escaped.

@@ -33,7 +33,7 @@ type schema struct {
 	} `toml:"sandbox"`
 	Mounts Table[mountLike] `toml:"mounts"`
 	Env    struct {
-		Set Table[string] `toml:"set"`
+		Set Table[String] `toml:"set"`
 	} `toml:"env"`
 	Output struct {
 		Timeout Int `toml:"timeout_seconds"`
@@ -143,22 +143,24 @@ func TestDecodeKeepsOrderAndLines(t *testing.T) {
 		t.Fatal(problems)
 	}
 	at := func(line int) Pos { return Pos{File: "web.toml", Line: line} }
-	str := func(s string, line int) String { return String{V: s, Place: Place{true, at(line)}} }
+	str := func(s string, line int) Value { return Value{V: s, Place: Place{true, at(line)}} }
+	part := func(key, text string, line int) Item { return Item{Key: key, Text: text, At: at(line)} }
 	var want schema
-	want.Version = str("1", 2)
-	want.Name = str("multi \"quoted\" line\n", 3)
-	want.Sandbox.Home = str("isolated", 7)
-	want.Sandbox.Limits.Memory = Number{V: "512", Place: Place{true, at(9)}}
-	want.Mounts = Table[mountLike]{Place: Place{true, at(11)}, Entries: []Entry[mountLike]{
-		{"~/z", mountLike{Mode: str("rw", 12)}, at(12)},
-		{"~/a", mountLike{Dest: str("/a#b", 13), Mode: str("ro", 13)}, at(13)},
-		{`~/lit\eral`, mountLike{Dest: str("/x", 15), Mode: str("tmpfs", 14)}, at(14)},
-		{"tab\there", mountLike{Mode: str("ro", 16)}, at(16)},
-		{"~/sub", mountLike{Mode: str("rw", 19)}, at(18)},
+	want.Version.Value = str("1", 2)
+	want.Name.Value = str("multi \"quoted\" line\n", 3)
+	want.Sandbox.Home.Value = str("isolated", 7)
+	want.Sandbox.Limits.Memory.Value = str("512", 9)
+	want.Mounts.Value = Value{Place: Place{true, at(11)}, Items: []Item{
+		{Key: "~/z", Text: "rw", Parts: []Item{part("mode", "rw", 12)}, At: at(12)},
+		{Key: "~/a", Text: "ro", Parts: []Item{part("dest", "/a#b", 13), part("mode", "ro", 13)}, At: at(13)},
+		{Key: `~/lit\eral`, Text: "tmpfs", Parts: []Item{part("mode", "tmpfs", 14), part("dest", "/x", 15)}, At: at(14)},
+		{Key: "tab\there", Text: "ro", Parts: []Item{part("mode", "ro", 16)}, At: at(16)},
+		{Key: "~/sub", Text: "rw", Parts: []Item{part("mode", "rw", 19)}, At: at(18)},
 	}}
-	want.Env.Set = Table[string]{Place: Place{true, at(22)}, Entries: []Entry[string]{{"B", "2", at(22)}, {"A", "1", at(22)}}}
-	want.Verify.Custom.Checks = Tables[checkLike]{Place: Place{true, at(24)}, Rows: []checkLike{
-		{Name: str("one", 25)}, {Name: str("two", 27), Cmd: str("'quotes'", 28)},
+	want.Env.Set.Value = Value{Place: Place{true, at(22)}, Items: []Item{part("B", "2", 22), part("A", "1", 22)}}
+	want.Verify.Custom.Checks.Value = Value{Place: Place{true, at(24)}, Items: []Item{
+		{Text: "one", At: at(25), Parts: []Item{part("name", "one", 25)}},
+		{Text: "two", At: at(27), Parts: []Item{part("name", "two", 27), part("cmd", "'quotes'", 28)}},
 	}}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Error(diff)
