@@ -298,7 +298,9 @@ func TestMerge(t *testing.T) {
 		get   func(s *source) string
 		want  string
 	}{
-		{"", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.On(), s.Entrypoint.TUI.On(), s.Experimental.On()) }, "true true true"},
+		{"", func(s *source) string {
+			return fmt.Sprint(s.Sandbox.Network.On(), s.Entrypoint.TUI.On(), s.Experimental.On())
+		}, "true true true"},
 		{"[sandbox]\nnetwork = false\n[entrypoint]\ntui = false", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.On(), s.Entrypoint.TUI.On()) }, "false false"},
 		{"description = \"\"", func(s *source) string { return fmt.Sprintf("%q %t", s.Description.V, s.Description.Set) }, `"" true`},
 		{"[sandbox]\nnetwork_mode = \"off\"", func(s *source) string { return fmt.Sprint(s.Sandbox.Network.Set, s.Sandbox.NetworkMode.V) }, "falseoff"},

@@ -60,6 +60,10 @@ func (r *resolver) workdir(base string) error {
 		if m := r.mountOver(dir); m != nil && (m.Dest == dir || m.Mode != Tmpfs && m.Source != m.Dest) {
 			return r.insideMount(dir, m)
 		}
+		if slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Workspace && paths.Below(dir, m.Dest) }) {
+			r.rc.Workdir, r.rc.Cwd, r.rc.WorkdirMode = dir, dir, None // on the way to a workspace: it is made for the run
+			return nil
+		}
 		return r.hostFolder(dir, true)
 	}
 	return r.hostFolder(base, r.c.Overrides.Workdir != "")

@@ -146,7 +146,11 @@ func (a *app) keep(f found, name string, file profile.File, k kept) error {
 	for _, w := range v.Warnings {
 		a.Warn("%s", w)
 	}
-	a.Hint("inner profile show %s --explain, then inner run -p %s", name, name)
+	if v.OK {
+		a.Hint("inner profile show %s --explain, then inner run -p %s", name, name)
+	} else {
+		a.Hint("inner profile show %s --explain", name)
+	}
 	return a.saved(f)
 }
 

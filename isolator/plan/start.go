@@ -50,7 +50,8 @@ func (b *builder) started() error {
 	made := slices.ContainsFunc(b.plan.Ops, func(o Op) bool { // for what is mounted there
 		return o.Mounts() && paths.Below(cwd, o.Dest)
 	})
-	if l.bound() || made && !covered {
+	workspace := slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return m.Workspace && paths.Below(cwd, b.canon(m.Dest)) })
+	if l.bound() || made && (workspace || !covered) {
 		return nil
 	}
 	return fault.Refuse(126, otherFolder+`, or mount it; entrypoint.workdir = "~" starts at home`,

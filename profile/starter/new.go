@@ -25,7 +25,7 @@ network = false
 [mounts]
 # The working folder is writable without being listed.
 # "~/projects/other" = "ro"
-# "~/projects/third" = { dest = "/srv/third", mode = "safe-rw" }
+# "~/projects/third" = { dest = "/tmp/third", mode = "safe-rw" }
 
 [env]
 inherit = ["TERM", "COLORTERM", "LANG", "LC_*", "HOME", "USER", "LOGNAME", "SHELL", "PATH"]
