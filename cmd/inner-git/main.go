@@ -17,7 +17,7 @@ import (
 
 func main() {
 	if server.Is(os.Args) {
-		os.Exit(share.Run(os.Args))
+		os.Exit(share.Run())
 	}
 	os.Stderr.WriteString("inner-git: is for inner itself\n")
 	os.Exit(2)

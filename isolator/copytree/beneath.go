@@ -17,9 +17,15 @@ import (
 
 // Open opens rel below the folder dir without following any link, not even
 // one that appears while it looks. flags are those of openat(2).
-func Open(dir int, rel string, flags int) (int, error) {
+func Open(dir int, rel string, flags int) (int, error) { return Make(dir, rel, flags, 0) }
+
+// Make is Open for what is made, with this mode, where the flags say so.
+func Make(dir int, rel string, flags int, mode uint32) (int, error) {
 	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
-	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	if flags&unix.O_CREAT == 0 {
+		mode = 0 // openat2 refuses it
+	}
+	how := unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	for {
 		fd, err := unix.Openat2(dir, rel, &how)
 		switch {
@@ -27,7 +33,7 @@ func Open(dir int, rel string, flags int) (int, error) {
 			continue // something was renamed meanwhile
 		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
 			// Linux before 5.6, or a seccomp filter that does not know the call.
-			return step(dir, rel, flags)
+			return step(dir, rel, flags, mode)
 		}
 		return fd, err
 	}
@@ -50,7 +56,7 @@ func Lstat(dir int, rel string) (st unix.Stat_t, err error) {
 }
 
 // step is Open, one part of the path at a time.
-func step(dir int, rel string, flags int) (int, error) {
+func step(dir int, rel string, flags int, mode uint32) (int, error) {
 	at := dir
 	for {
 		name, rest, more := strings.Cut(rel, "/")
@@ -61,7 +67,7 @@ func step(dir int, rel string, flags int) (int, error) {
 		if !more {
 			how = flags
 		}
-		fd, err := unix.Openat(at, name, how, 0)
+		fd, err := unix.Openat(at, name, how, mode)
 		if at != dir {
 			unix.Close(at)
 		}

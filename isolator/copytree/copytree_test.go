@@ -246,7 +246,7 @@ func TestOpen(t *testing.T) {
 	must(t, err)
 	for how, open := range map[string]func(int, string, int) (int, error){
 		"openat2": Open,
-		"step":    func(d int, p string, f int) (int, error) { return step(d, p, f|unix.O_NOFOLLOW|unix.O_CLOEXEC) },
+		"step":    func(d int, p string, f int) (int, error) { return step(d, p, f|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) },
 	} {
 		for path, want := range map[string]bool{
 			".": true, "a": true, "a/b/file": true, "a/b/link": false, "l/b/file": false, "abs/out": false, "../out": false, "a/../../out": false, "missing": false, dir + "/out": false,

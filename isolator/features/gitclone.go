@@ -161,7 +161,7 @@ func settle(c *caller.Caller, dir, again string) {
 	defer s.lock.Close()
 	top, _ := os.ReadFile(filepath.Join(dir, gitTop))
 	if r, err := git.FindAt(strings.TrimSpace(string(top))); err == nil && repositoryFolder(c, r.Common) == filepath.Dir(dir) {
-		_ = server.Sweep(serverProgram(c), r.Common, dir) // else the next run there does
+		_ = server.Sweep(r.Common, dir) // else the next run there does
 	}
 	for _, state := range clone.States(dir) {
 		if state.Lines == nil || state.Run == again {

@@ -134,7 +134,7 @@ func SayGitSettings(c *caller.Caller, folder string) {
 		if _, in := paths.Rest(top, folder); top == "" || !in {
 			continue
 		}
-		for _, name := range server.Stay(serverProgram(c), dir) {
+		for _, name := range server.Stay(dir) {
 			c.Say("git: a setting that a sandbox changed in %s stays with it: %s", c.Short(top), name)
 		}
 	}

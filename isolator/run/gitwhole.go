@@ -5,4 +5,4 @@ package run
 import "github.com/enr/inner/isolator/git/share"
 
 // serveGit serves git directories: a build by `go build` alone carries no inner-git (isolator/innerbox).
-func serveGit(args []string) int { return share.Run(args) }
+func serveGit() int { return share.Run() }

@@ -22,7 +22,7 @@ func Main(by func() features.Feature) {
 	case box.Is(os.Args):
 		os.Exit(box.Run())
 	case server.Is(os.Args):
-		os.Exit(serveGit(os.Args))
+		os.Exit(serveGit())
 	case procfs.IsPart(os.Args):
 		os.Exit(procfs.Part(os.Args))
 	case connect.Is(os.Args):

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/objects"
 	"github.com/enr/inner/isolator/git/program"
@@ -143,13 +144,8 @@ func (g *Gate) treeOf(name string) *os.File {
 }
 
 // open opens something in the work tree, through no link.
-func (g *Gate) open(name string, flags uint64) (*os.File, error) {
-	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW}
-	how.Resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
-	if flags&unix.O_CREAT != 0 {
-		how.Mode = 0o666
-	}
-	fd, err := unix.Openat2(int(g.tree.Fd()), name, &how)
+func (g *Gate) open(name string, flags int) (*os.File, error) {
+	fd, err := copytree.Make(int(g.tree.Fd()), name, flags, 0o666)
 	if err != nil {
 		return nil, err
 	}

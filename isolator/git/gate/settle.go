@@ -89,7 +89,7 @@ const maxSettled = 16 << 20
 // openTree opens a file of the work tree. A fresh one is made, with its folders: what cannot be made
 // is seen when the file is.
 func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
-	flags := uint64(unix.O_RDWR | unix.O_NONBLOCK)
+	flags := unix.O_RDWR | unix.O_NONBLOCK
 	for i := 0; fresh && i < len(name); i++ {
 		if name[i] != '/' {
 			continue

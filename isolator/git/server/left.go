@@ -1,13 +1,14 @@
 package server
 
 import (
-	"bytes"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // Locks reports whether a server that was killed may have left lock files, by the private folder of its repository.
@@ -38,30 +39,49 @@ func Left(at string) (map[string]string, error) {
 	return left, nil
 }
 
-// Sweep has a binary of inner remove the lock files that a server has left which was killed. Another server may not have
-// the private folder.
-func Sweep(program, dir, private string) error {
-	_, err := ask(program, WordSweep, dir, private)
-	return err
-}
-
-// Stay names the settings in the private folder of a box that it changed and that stay with it.
-func Stay(program, private string) (names []string) {
-	out, _ := ask(program, WordStay, private)
-	for line := range bytes.Lines(out) {
-		if name, err := strconv.Unquote(string(bytes.TrimSpace(line))); err == nil {
-			names = append(names, name)
+// Sweep removes what servers that are gone have left: lock files that are still theirs, but for the log of a branch that was being
+// renamed, and what they were about to rename. Another server may not have the private folder.
+func Sweep(dir, private string) error {
+	notes := filepath.Join(private, "locks")
+	left, err := Left(notes)
+	if err != nil {
+		return err
+	}
+	for _, at := range []string{dir, filepath.Join(private, "own")} {
+		in, err := os.Open(at)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		for name, of := range left {
+			_ = copytree.In(int(in.Fd()), name, func(parent int, last string) error {
+				if last == ".tmp-renamed-log" || Mark(parent, last) != of {
+					return nil
+				}
+				return unix.Unlinkat(parent, last, 0)
+			})
+		}
+		names, _ := in.Readdirnames(-1)
+		for _, name := range names {
+			var pid, n int
+			if _, err := fmt.Sscanf(name, Ours+"%d-%d", &pid, &n); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+				_ = unix.Unlinkat(int(in.Fd()), name, 0)
+			}
 		}
 	}
-	return names
+	return os.RemoveAll(notes)
 }
 
-func ask(program string, words ...string) ([]byte, error) {
-	cmd := &exec.Cmd{
-		Path: program, Args: append([]string{exe}, words...), Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+// Ours begins the names of what a server writes before it is renamed into place; the number of its process follows.
+const Ours = ".inner-"
+
+// Mark tells a file from another one that gets its inode when it is gone; without a name it is that of an open one.
+func Mark(dir int, last string) string {
+	var st unix.Statx_t
+	if unix.Statx(dir, last, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
+		return ""
 	}
-	return cmd.Output()
+	return fmt.Sprintf("%d-%d.%d", st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
 // HalfDone says what a box has left unfinished in its private folder, "" for nothing.

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,9 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
-	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -51,17 +48,11 @@ type Repository struct {
 	Away    []string // names of the git directory that the box does not see
 }
 
-// exe is the name that a binary of inner is started under for the work of this package, with one of these words.
-const (
-	exe = "inner: git"
-
-	wordServe = "__git"
-	WordSweep = "__sweep" // the git directory, the private folder: see Sweep
-	WordStay  = "__stay"  // the private folder: see Stay
-)
+// serve is what a binary of inner is started as to serve.
+var serve = []string{"inner: git", "__git"}
 
 // Is reports whether this process was started for that.
-func Is(args []string) bool { return len(args) >= 2 && args[0] == exe }
+func Is(args []string) bool { return slices.Equal(args, serve) }
 
 // Message is what a server tells.
 type Message struct {
@@ -75,14 +66,13 @@ type Moved struct{ Repo, Ref, Old, New string }
 
 // Server is a process that serves.
 type Server struct {
-	program string
-	socket  int
-	spec    *os.File // a pipe: the repositories, as JSON
-	word    *os.File // a pipe: what mounts waits for a byte of it, and ends with it
-	pid     int
-	over    chan struct{} // closed when the process is gone
-	heard   chan struct{} // closed when all that it told was taken; nil before it serves
-	repos   []Repository
+	socket int
+	spec   *os.File // a pipe: the repositories, as JSON
+	word   *os.File // a pipe: what mounts waits for a byte of it, and ends with it
+	pid    int
+	over   chan struct{} // closed when the process is gone
+	heard  chan struct{} // closed when all that it told was taken; nil before it serves
+	repos  []Repository
 
 	mu    sync.Mutex
 	lines []string
@@ -128,13 +118,13 @@ func Start(program string) (*Server, error) {
 		return nil, err
 	}
 	defer theirWord.Close()
-	s := &Server{program: program, socket: pair[0], spec: spec, word: give, over: make(chan struct{})}
+	s := &Server{socket: pair[0], spec: spec, word: give, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 		cmd := &exec.Cmd{
-			Path: program, Args: []string{exe, wordServe}, Env: []string{"PATH=/usr/bin:/bin", threads}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
+			Path: program, Args: serve, Env: []string{"PATH=/usr/bin:/bin", threads}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
 		}
 		err := cmd.Start()
@@ -264,8 +254,8 @@ func (s *Server) End() {
 	}
 	for _, r := range s.repos {
 		if Locks(r.Private) {
-			<-s.over                               // the kernel takes some 15 ms to end a process that has an inotify
-			_ = Sweep(s.program, r.Dir, r.Private) // else the next run does
+			<-s.over                    // the kernel takes some 15 ms to end a process that has an inotify
+			_ = Sweep(r.Dir, r.Private) // else the next run does
 		}
 	}
 }
@@ -274,48 +264,4 @@ func (s *Server) End() {
 func (s *Server) Close() {
 	s.spec.Close()
 	unix.Close(s.socket)
-}
-
-// Visible are the settings of the repository that the box sees.
-func (r Repository) Visible() (list []gitconfig.Entry, err error) {
-	places := []string{filepath.Join(r.Dir, "config"), filepath.Join(r.Dir, "config.worktree")}
-	if r.Tree != "" {
-		places[1] = filepath.Join(r.Dir, "worktrees", r.Tree, "config.worktree")
-	}
-	for i, p := range places {
-		if e, _ := gitconfig.Last(list, "extensions.worktreeconfig"); i == 1 && !gitconfig.True(e) {
-			break
-		}
-		data, err := os.ReadFile(p)
-		if err != nil && !os.IsNotExist(err) {
-			return nil, err
-		}
-		more, err := gitconfig.Parse(data)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
-	}
-	if r.Policy != nil {
-		clean := gitconfig.Clean(list, *r.Policy)
-		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool {
-			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) && (e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
-		})
-	}
-	if !r.Logins {
-		list = gitconfig.WithoutLogins(list)
-	}
-	return list, nil
-}
-
-// Branch sets, or with nil removes, a setting of a branch in the host's file.
-func (r Repository) Branch(key string, value *string) error {
-	args := []string{"config", "--file", filepath.Join(r.Dir, "config"), "--unset-all", key}
-	if value != nil {
-		args = []string{"config", "--file", filepath.Join(r.Dir, "config"), "--replace-all", "--", key, *value}
-	}
-	if out, err := program.Command(r.Git, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
 }

@@ -1,15 +1,16 @@
 package share
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // maxFile is how large a file may be that is looked at as a whole: an index of some three million files.
@@ -29,22 +30,13 @@ func (r *repository) folder(name string) (dir int, last string, err error) {
 	if base == r.private && at != "." && mixed(at) { // the host's lies elsewhere
 		_, _ = unix.Mkdirat(base, path.Dir(at), 0o700), unix.Mkdirat(base, at, 0o700)
 	}
-	dir, err = openBeneath(base, at, unix.O_PATH|unix.O_DIRECTORY, 0)
+	dir, err = copytree.Open(base, at, unix.O_PATH|unix.O_DIRECTORY)
 	return dir, path.Base(name), err
 }
 
 // open opens a name for reading or writing, not for making it.
 func (r *repository) open(name string, flags int) (int, error) {
-	return openBeneath(r.base(name), name, flags|unix.O_NONBLOCK, 0)
-}
-
-func openBeneath(dir int, name string, flags int, mode uint64) (int, error) {
-	for {
-		fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW), Mode: mode, Resolve: beneath})
-		if err != unix.EINTR && err != unix.EAGAIN { // the second when something is renamed on the way
-			return fd, err
-		}
-	}
+	return copytree.Open(r.base(name), name, flags|unix.O_NONBLOCK)
 }
 
 // stat looks at a name, and follows no link.
@@ -64,34 +56,10 @@ func (r *repository) stat(name string, st *unix.Stat_t) error {
 }
 
 // readAt reads a plain file in a folder.
-func readAt(dir int, name string) ([]byte, error) {
-	fd, err := openBeneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	return readAll(f)
-}
+func readAt(dir int, name string) ([]byte, error) { return copytree.Read(dir, name, maxFile) }
 
-func readAll(f *os.File) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, errors.New("not a plain file, or too large")
-	}
-	data := make([]byte, info.Size())
-	n, err := f.ReadAt(data, 0)
-	if err == io.EOF { // it is shorter by now
-		err = nil
-	}
-	return data[:n], err
-}
-
-// ours begins the names of what the server writes before it is renamed into place. They are not served.
-const ours = ".inner-"
+// ours begins the names of what is not served.
+const ours = server.Ours
 
 var written atomic.Int64
 
@@ -100,7 +68,7 @@ func tempName() string { return fmt.Sprintf("%s%d-%d", ours, os.Getpid(), writte
 // place writes a file in a folder above, or in that of the name, and renames it there.
 func place(above, dir int, name string, mode uint32, flags uint, fill func(*os.File) error) error {
 	temp := tempName()
-	fd, err := openBeneath(above, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+	fd, err := copytree.Make(above, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, mode&0o755)
 	if err != nil {
 		return err
 	}

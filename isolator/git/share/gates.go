@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/lazy"
+	"github.com/enr/inner/isolator/git/gate"
 )
 
 // enter decides about what is to take a place that git outside trusts. It returns what is written
@@ -15,7 +16,7 @@ import (
 func (r *repository) enter(name string, data, old []byte) (entered []byte, done func(), err error) {
 	switch {
 	case isIndex(name):
-		return r.Index.Enter(name, data, old)
+		return r.Enter(name, data, old)
 	case name == "packed-refs":
 		return r.packedRefs(string(data), string(old))
 	case isLog(name):
@@ -32,11 +33,11 @@ var idLine = lazy.Regexp(`^[0-9a-f]{40}\n$`)
 // ref decides about the text of a ref: the id of a commit, or the name of another ref.
 func (r *repository) ref(data string) error {
 	if idLine().MatchString(data) {
-		return r.Objects.Bring(data[:40])
+		return r.Bring(data[:40])
 	}
 	name, isLink := strings.CutPrefix(data, "ref: ")
 	name, whole := strings.CutSuffix(name, "\n")
-	if !isLink || !whole || !strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, "refs/replace/") || !goodRef(name) {
+	if !isLink || !whole || strings.HasPrefix(name, "refs/replace/") || !gate.GoodRef(name) {
 		return errors.New("neither an id nor the name of a ref")
 	}
 	return nil
@@ -62,7 +63,7 @@ func (r *repository) logLines(data, old string) error {
 		}
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return strings.Trim(id, "0") == "" })
-	return r.Objects.Bring(ids...)
+	return r.Bring(ids...)
 }
 
 // packedRef is a line of packed-refs, with the line after it that says what a tag is of.
@@ -112,7 +113,7 @@ func (r *repository) packedRefs(data, old string) (entered []byte, done func(), 
 			}
 		}
 	}
-	return []byte(head + "\n" + out.String()), done, r.Objects.Bring(ids...)
+	return []byte(head + "\n" + out.String()), done, r.Bring(ids...)
 }
 
 // inPlace decides about what is written in place, by git worktree add: where the folders of a new
@@ -132,7 +133,7 @@ func (r *repository) inPlace(name, data string, offset int64) error {
 	case "gitdir":
 		tree, _ := inTree(name)
 		top := r.topOf(tree, line)
-		if path.Base(line) == ".git" && path.Clean(line) == line && strings.HasPrefix(top, r.Project+"/") && !strings.HasPrefix(top, r.Dir+"/") {
+		if path.Base(line) == ".git" && path.Clean(line) == line && strings.HasPrefix(top, r.Top+"/") && !strings.HasPrefix(top, r.Dir+"/") {
 			return nil
 		}
 	}

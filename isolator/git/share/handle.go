@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // handle is an open file.
@@ -84,7 +87,7 @@ func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh 
 	defer unix.Close(dir)
 	fd, err = r.makeFile(name, dir, last, how, mode)
 	if err == unix.EEXIST && flags&unix.O_EXCL == 0 {
-		fd, err = openBeneath(dir, last, how|unix.O_NONBLOCK, 0)
+		fd, err = copytree.Open(dir, last, how|unix.O_NONBLOCK)
 		return fd, false, err
 	}
 	return fd, err == nil, err
@@ -93,13 +96,13 @@ func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh 
 // makeFile makes a file. One that is passing is noted before it has its name.
 func (r *repository) makeFile(name string, dir int, last string, how int, mode uint32) (fd int, err error) {
 	if !passing().MatchString(name) {
-		return openBeneath(dir, last, how|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755))
+		return copytree.Make(dir, last, how|unix.O_CREAT|unix.O_EXCL, mode&0o755)
 	}
 	if unix.Faccessat(dir, last, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		return -1, unix.EEXIST
 	}
 	base, temp := r.base(name), tempName()
-	if fd, err = openBeneath(base, temp, how|unix.O_CREAT|unix.O_EXCL, uint64(mode&0o755)); err != nil {
+	if fd, err = copytree.Make(base, temp, how|unix.O_CREAT|unix.O_EXCL, mode&0o755); err != nil {
 		return -1, err
 	}
 	r.locks.made(name, fd, "")
@@ -238,10 +241,7 @@ func (h *handle) Release(context.Context) syscall.Errno {
 
 // list returns what is in a folder, without what the server is about to rename.
 func (r *repository) list(base int, name string, want func(string) bool) ([]fuse.DirEntry, error) {
-	if name == "" {
-		name = "."
-	}
-	fd, err := openBeneath(base, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := copytree.Open(base, cmp.Or(name, "."), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}

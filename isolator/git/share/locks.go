@@ -6,8 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/server"
 )
 
@@ -24,63 +23,6 @@ type locks struct {
 // maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
 const maxNotes = 1000
 
-// mark tells a file from another one that gets its inode when it is gone; without a name it is that of an open one.
-func mark(dir int, last string) string {
-	var st unix.Statx_t
-	if unix.Statx(dir, last, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d-%d.%d", st.Ino, st.Btime.Sec, st.Btime.Nsec)
-}
-
-// openLocks removes what a killed server has left, and begins anew.
-func (r *repository) openLocks(at string) (*locks, error) {
-	left, err := server.Left(at)
-	if err != nil {
-		return nil, err
-	}
-	r.removeLocks(left)
-	r.removeTemps()
-	l := &locks{at: at, ours: map[string]string{}}
-	return l, l.begin()
-}
-
-// removeTemps removes what servers that are gone were about to rename.
-func (r *repository) removeTemps() {
-	for _, in := range []int{r.root, r.private} {
-		fd, err := openBeneath(in, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if err != nil {
-			continue
-		}
-		f := os.NewFile(uintptr(fd), ".")
-		names, _ := f.Readdirnames(-1)
-		f.Close()
-		for _, name := range names {
-			var pid, n int
-			if _, err := fmt.Sscanf(name, ours+"%d-%d", &pid, &n); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
-				_ = unix.Unlinkat(in, name, 0)
-			}
-		}
-	}
-}
-
-// removeLocks removes passing files that are still the same, but for the log of a branch that is being renamed.
-func (r *repository) removeLocks(left map[string]string) {
-	for name, of := range left {
-		if strings.HasSuffix(name, "/.tmp-renamed-log") {
-			continue
-		}
-		dir, last, err := r.folder(name)
-		if err != nil {
-			continue
-		}
-		if mark(dir, last) == of {
-			_ = unix.Unlinkat(dir, last, 0)
-		}
-		unix.Close(dir)
-	}
-}
-
 // foreign reports whether a file with this name, in a folder or open, is a passing one that somebody else made.
 func (l *locks) foreign(name string, dir int, last string) bool {
 	if !passing().MatchString(name) {
@@ -89,7 +31,7 @@ func (l *locks) foreign(name string, dir int, last string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.ours[name]
-	return of == "" || of != mark(dir, last)
+	return of == "" || of != server.Mark(dir, last)
 }
 
 // made notes a passing file of this box's before anybody is told that it is there.
@@ -99,7 +41,7 @@ func (l *locks) made(name string, dir int, last string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ours[name] = mark(dir, last)
+	l.ours[name] = server.Mark(dir, last)
 	l.note(l.ours[name], name)
 }
 
@@ -125,24 +67,15 @@ func (l *locks) note(of, name string) {
 
 // begin writes the file anew.
 func (l *locks) begin() error {
-	f, err := os.OpenFile(l.at+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
 	var text strings.Builder
 	for name, of := range l.ours {
 		text.WriteString(of + " " + name + "\n")
 	}
-	if _, err = f.WriteString(text.String()); err == nil {
-		err = os.Rename(l.at+".new", l.at)
-	}
-	if err != nil {
-		f.Close()
-		return err
-	}
-	if l.notes != nil {
+	err := files.Replace(l.at, []byte(text.String()), 0o600)
+	if err == nil {
 		l.notes.Close()
+		l.notes, err = os.OpenFile(l.at, os.O_WRONLY|os.O_APPEND, 0)
+		l.lines = len(l.ours)
 	}
-	l.notes, l.lines = f, len(l.ours)
-	return nil
+	return err
 }

@@ -30,7 +30,7 @@ func (r *repository) value(ref string) string {
 func (r *repository) watchRefs(names ...string) (changed func()) {
 	was := map[string]string{}
 	for _, name := range names {
-		if r.Moved != nil && strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
+		if strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
 			was[name] = r.value(name)
 		}
 	}
@@ -46,7 +46,7 @@ func (r *repository) tellMoved(ref, old string) {
 	now := r.value(ref)
 	made, own := r.made[ref]
 	switch {
-	case r.Moved == nil || now == old:
+	case now == old:
 	case old == "" || own && made == old:
 		r.made[ref] = now
 		if now == "" {

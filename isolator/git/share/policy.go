@@ -7,6 +7,7 @@ import (
 
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/git/gate"
 )
 
 // access is what a box may do with a name.
@@ -36,7 +37,7 @@ func (r *repository) isOwn(name string) bool {
 	tree, rest := inTree(name)
 	top := firstPart(rest)
 	switch {
-	case name == "info/exclude" && r.exclude, slices.ContainsFunc(r.Hidden, func(at string) bool { return paths.Below(at, name) }):
+	case name == "info/exclude" && r.exclude, slices.ContainsFunc(r.Away, func(at string) bool { return paths.Below(at, name) }):
 		return true
 	case rest == "" || hosts().MatchString(rest) || r.worktrees[tree]:
 		return false
@@ -183,9 +184,6 @@ func (r *repository) stays(name string) bool {
 	return false
 }
 
-// badRef is what git would not take as the name of a ref (git-check-ref-format(1)).
-var badRef = lazy.Regexp(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^\.|/\.|//|\.$|\./|^-|/-|^@$`)
-
 // goodRef reports whether a name in refs or logs is that of a ref, or of its lock.
 func goodRef(name string) bool {
 	_, name = inTree(name)
@@ -196,8 +194,7 @@ func goodRef(name string) bool {
 	if ref == ".tmp-renamed-log" && strings.HasPrefix(name, "logs/") { // git branch -m has a log there meanwhile
 		return true
 	}
-	ref = strings.TrimSuffix(ref, ".lock")
-	return !badRef().MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
+	return ref == "" || gate.GoodRef("refs/"+strings.TrimSuffix(ref, ".lock"))
 }
 
 // isFolder reports whether a name of the host can be that of a folder. A lock that is one, or a message, nobody gets rid of

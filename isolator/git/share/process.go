@@ -5,41 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
-	"github.com/enr/inner/profile/gitconfig"
 )
 
 // maxMemory bounds the server: a box can have it remember, and hold, as much as it likes. It ends there, and with it git in the box.
 const maxMemory = 4 << 30
 
-// Run is the life of a process that server.Is: it returns its exit code.
-func Run(args []string) int {
-	switch {
-	case args[1] == server.WordSweep && len(args) == 4:
-		if sweep(args[2], args[3]) != nil {
-			return 1
-		}
-		return 0
-	case args[1] == server.WordStay && len(args) == 3:
-		for _, name := range stay(args[2]) {
-			_, _ = os.Stdout.WriteString(strconv.Quote(name) + "\n")
-		}
-		return 0
-	}
-	return run()
-}
-
-// run is the server. It returns when the launcher is gone, or with what it could not do.
-func run() int {
+// Run is the life of a process that server.Is: it returns its exit code when the launcher is gone, or with what it could not do.
+func Run() int {
 	unix.CloseOnExec(server.SocketFD)
 	unix.CloseOnExec(server.SpecFD)
 	unix.CloseOnExec(server.WordFD)
@@ -66,8 +46,7 @@ func serveAll(told *teller) error {
 		return err
 	}
 	var places []Place
-	for i := range repos {
-		r := &repos[i]
+	for _, r := range repos {
 		s, err := open(r, told)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Dir, err)
@@ -109,35 +88,31 @@ func serveAll(told *teller) error {
 }
 
 // open opens a repository and its gate.
-func open(r *server.Repository, told *teller) (*Server, error) {
-	g, err := gate.Open(r.Repository, told.say)
+func open(r server.Repository, told *teller) (*Server, error) {
+	tell := person{told, r.Dir}
+	g, err := gate.Open(r.Repository, tell.Say)
 	if err != nil {
 		return nil, err
 	}
-	filled := sync.OnceValue(func() error {
-		r.Leave()
-		return r.Fill(filepath.Join(r.Private, "own"))
-	})
-	settings := func() (list, ours []gitconfig.Entry, err error) {
-		if err = filled(); err == nil {
-			list, err = r.Visible()
-		}
-		return list, r.Ours, err
-	}
-	return Open(Options{
-		Dir: r.Dir, Project: r.Top, Tree: r.Tree, Private: r.Private, Hidden: r.Away, Objects: g, Index: g, Settings: settings, Branch: r.Branch, Say: told.say,
-		Moved: func(ref, old, now string) {
-			told.send(server.Message{Moved: &server.Moved{Repo: r.Dir, Ref: ref, Old: old, New: now}})
-		},
-	})
+	return Open(r, g, tell)
+}
+
+// person is told by way of the launcher.
+type person struct {
+	*teller
+	repo string
+}
+
+func (p person) Say(format string, args ...any) {
+	p.send(server.Message{Line: fmt.Sprintf(format, args...)})
+}
+
+func (p person) Moved(ref, old, now string) {
+	p.send(server.Message{Moved: &server.Moved{Repo: p.repo, Ref: ref, Old: old, New: now}})
 }
 
 // teller tells the launcher.
 type teller struct{ mu sync.Mutex }
-
-func (t *teller) say(format string, args ...any) {
-	t.send(server.Message{Line: fmt.Sprintf(format, args...)})
-}
 
 // maxLine is the longest line that is told: a box chooses some of its words.
 const maxLine = 2000

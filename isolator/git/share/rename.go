@@ -14,6 +14,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // Mkdir makes a folder, of refs, of logs, or of the box's own.
@@ -179,11 +181,10 @@ func (r *repository) replace(m move) error {
 
 // add writes an object of git-lfs anew, which may be larger than what is looked at as a whole.
 func (r *repository) add(m move) error {
-	fd, err := openBeneath(m.fromDir, m.fromLast, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	from, _, err := copytree.Regular(m.fromDir, m.fromLast)
 	if err != nil {
 		return err
 	}
-	from := os.NewFile(uintptr(fd), m.from)
 	defer from.Close()
 	var disk unix.Statfs_t
 	if unix.Fstatfs(m.toDir, &disk) != nil || uint64(m.st.Size) > disk.Bavail*uint64(disk.Bsize) {

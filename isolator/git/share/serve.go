@@ -7,11 +7,14 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // Server serves one repository to one box.
@@ -20,13 +23,17 @@ type Server struct {
 	mounts []*fuse.Server
 }
 
-// Open opens the repository. What a killed server has left of lock files goes.
-func Open(o Options) (*Server, error) {
-	r := &repository{Options: o, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}}
-	own := filepath.Join(o.Private, "own")
+// Open opens a repository. What a killed server has left of lock files goes.
+func Open(of server.Repository, gate Gate, person Person) (*Server, error) {
+	r := &repository{Repository: of, Gate: gate, Person: person, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}}
+	own := filepath.Join(r.Private, "own")
+	r.fill = sync.OnceValue(func() error {
+		r.Leave()
+		return r.Fill(own)
+	})
 	err := os.MkdirAll(filepath.Join(own, "info"), 0o700)
 	if err == nil {
-		r.root, err = unix.Open(o.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		r.root, err = unix.Open(r.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
 		r.private, err = unix.Open(own, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -34,11 +41,15 @@ func Open(o Options) (*Server, error) {
 	if err == nil {
 		r.worktrees, err = r.hostsWorktrees()
 	}
-	if _, there := r.worktrees[o.Tree]; err == nil && o.Tree != "" && !there {
-		err = fmt.Errorf("%s: no worktree %s", o.Dir, o.Tree)
+	if _, there := r.worktrees[r.Tree]; err == nil && r.Tree != "" && !there {
+		err = fmt.Errorf("%s: no worktree %s", r.Dir, r.Tree)
 	}
 	if err == nil {
-		r.locks, err = r.openLocks(filepath.Join(o.Private, "locks"))
+		err = server.Sweep(r.Dir, r.Private)
+	}
+	if err == nil {
+		r.locks = &locks{at: filepath.Join(r.Private, "locks"), ours: map[string]string{}}
+		err = r.locks.begin()
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +60,7 @@ func Open(o Options) (*Server, error) {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	r.watch = newWatch(o.Dir, path.Join("worktrees", o.Tree), r.refreshSettings)
+	r.watch = newWatch(r.Dir, path.Join("worktrees", r.Tree), r.refreshSettings)
 	return &Server{r: r}, nil
 }
 
@@ -72,7 +83,7 @@ func (r *repository) hostsWorktrees() (map[string]bool, error) {
 	for _, e := range entries {
 		at, _ := os.ReadFile(filepath.Join(r.Dir, "worktrees", e.Name(), "gitdir")) // without one it is far
 		top := r.topOf(e.Name(), strings.TrimSuffix(string(at), "\n"))
-		found[e.Name()] = e.Name() != r.Tree && !strings.HasPrefix(top, r.Project+"/")
+		found[e.Name()] = e.Name() != r.Tree && !strings.HasPrefix(top, r.Top+"/")
 	}
 	return found, err
 }

@@ -15,56 +15,32 @@ package share
 import (
 	"sync"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/enr/inner/profile/gitconfig"
+	"github.com/enr/inner/isolator/git/server"
 )
 
-// Options are what is shared, and how.
-type Options struct {
-	Dir     string // the git directory
-	Project string // the work tree that the box works in
-	Tree    string // of a linked one its name in worktrees, "" for the main one
-	Private string // a folder of what is the box's own, kept between runs
-	// Hidden are the names of the host's that the box does not see, with all that is below them.
-	Hidden []string
-
-	Objects Objects
-	Index   Index
-
-	// Settings are those of the host's that the box sees, of the work tree's config.worktree as well, and
-	// inner's, which come after them. It is called when the box looks at the repository for the first time, and when
-	// the host's have changed.
-	Settings func() (host, ours []gitconfig.Entry, err error)
-	// Branch sets, or with value nil removes, a setting of a branch in the host's file.
-	Branch func(key string, value *string) error
-
-	// Moved is told of a ref in refs that the box has moved or, with now "", removed, and has not made itself. The values
-	// are ids in hex, or "ref: " and a name. It may be nil.
-	Moved func(ref, old, now string)
-
-	// Say tells the person what was refused or passed.
-	Say func(format string, args ...any)
-}
-
-// Objects brings over what the box has stored. Ids are in hex.
-type Objects interface {
-	// Bring returns when the host has these, and all that they name, or why it may not.
+// Gate decides what enters.
+type Gate interface {
+	// Bring returns when the host has objects, by their ids in hex, and all that they name, or why it may not.
 	Bring(ids ...string) error
-}
-
-// Index is the gate of an index.
-type Index interface {
-	// Enter makes what a box wrote into what the host's is to be. name is relative to the git
+	// Enter makes an index that a box wrote into what the host's is to be. name is relative to the git
 	// directory, old the host's present one, nil without one. done follows once it is there; it may be nil.
 	Enter(name string, data, old []byte) (entered []byte, done func(), err error)
-	// Served makes the host's into what a box reads.
+	// Served makes the host's index into what a box reads.
 	Served(name string, data []byte) ([]byte, error)
+}
+
+// Person is told what was refused or passed, and of each ref that the box has moved or, with now "", removed, and has not made
+// itself. The values are ids in hex, or "ref: " and a name.
+type Person interface {
+	Say(format string, args ...any)
+	Moved(ref, old, now string)
 }
 
 // repository is what is served.
 type repository struct {
-	Options
+	server.Repository
+	Gate
+	Person
 	root, private int             // folders
 	exclude       bool            // the box has an info/exclude of its own
 	worktrees     map[string]bool // those that were there at the start; true: outside the project
@@ -73,6 +49,7 @@ type repository struct {
 	views         views
 	settings      settings
 	begin         sync.Once         // at the first look of the box
+	fill          func() error      // makes what the box has of its own, once
 	unset         bool              // its settings could not be made then
 	names         sync.Mutex        // one name is made, renamed or removed at a time
 	made          map[string]string // refs that the box has made, and what they were when it last wrote them
@@ -81,6 +58,3 @@ type repository struct {
 		refs map[string]string
 	}
 }
-
-// beneath is how everything is opened: below a folder, through no link.
-const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS

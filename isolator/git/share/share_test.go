@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -39,7 +41,7 @@ type box struct {
 	t       *testing.T
 	project string
 	dir     string   // the git directory, .git in the project unless it is said
-	tree    string   // see Options
+	tree    string   // see gate.Repository
 	modules []string // submodules that are served as well, by the names of their git directories in dir
 	home    string   // of what is kept of it
 	process *os.Process
@@ -47,8 +49,11 @@ type box struct {
 	out     *bufio.Reader
 	said    *said
 	moved   said
-	unset   bool // the host's settings cannot be read
 }
+
+func (b *box) Say(format string, args ...any) { b.said.say(format, args...) }
+
+func (b *box) Moved(ref, old, now string) { b.moved.say("%s %.7s %.7s", ref, old, now) }
 
 // command is a command outside, in the project.
 func (b *box) command(name string, args ...string) *exec.Cmd {
@@ -168,28 +173,14 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 	if err := os.WriteFile(filepath.Join(store, "info/alternates"), []byte(host+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(Options{
-		Dir: dir, Project: project, Tree: tree, Private: filepath.Join(home, "private"), Objects: plain{dir, store}, Index: plain{dir, store},
-		Settings: func() (list, ours []gitconfig.Entry, err error) {
-			data, err := os.ReadFile(dir + "/config")
-			if err == nil {
-				list, err = gitconfig.Parse(data)
-			}
-			if b.unset {
-				err = unix.EIO
-			}
-			return list, []gitconfig.Entry{{Key: "gc.auto", Value: "0"}}, err
-		},
-		Branch: func(key string, value *string) error {
-			args := []string{"config", "--file", dir + "/config", "--unset-all", key}
-			if value != nil {
-				args = []string{"config", "--file", dir + "/config", "--replace-all", key, *value}
-			}
-			return exec.Command("git", args...).Run()
-		},
-		Moved: func(ref, old, now string) { b.moved.say("%s %.7s %.7s", ref, old, now) },
-		Say:   b.said.say,
-	})
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = Open(server.Repository{
+		Repository: gate.Repository{Git: program, Dir: dir, Top: project, Tree: tree, Private: filepath.Join(home, "private")},
+		Ours:       []gitconfig.Entry{{Key: "gc.auto", Value: "0"}},
+	}, plain{dir, store}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +304,7 @@ func TestSettingsOfLastRun(t *testing.T) {
 	b := newBox(t)
 	b.run("git config foo.bar last")
 	b.kill()
-	b.unset = true
+	b.outside("echo [ >.git/config")
 	b.enter()
 	if got := b.run("git config foo.bar; git status 2>&1"); strings.Contains(got, "last\n") || !strings.Contains(got, "code ") {
 		t.Errorf("%q", got)

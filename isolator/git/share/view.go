@@ -1,10 +1,12 @@
 package share
 
 import (
-	"os"
+	"io"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // A view is an index as the box reads it, where that is not what the host has. Who has one open keeps it.
@@ -42,23 +44,22 @@ func (r *repository) view(name string) (*view, error) {
 
 // present makes the view anew when the host's index is another one.
 func (r *repository) present(name string) (*view, error) {
-	fd, err := r.open(name, unix.O_RDONLY)
+	host, _, err := copytree.Regular(r.base(name), name)
 	if err != nil {
 		return nil, err
 	}
-	host := os.NewFile(uintptr(fd), name)
 	defer host.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := unix.Fstat(int(host.Fd()), &st); err != nil {
 		return nil, err
 	}
 	old := r.views.byName[name]
 	if old != nil && old.of == stampOf(&st) {
 		return old, nil
 	}
-	data, err := readAll(host)
+	data, err := io.ReadAll(io.LimitReader(host, maxFile))
 	if err == nil {
-		data, err = r.Index.Served(name, data)
+		data, err = r.Served(name, data)
 	}
 	if err != nil {
 		return nil, err
