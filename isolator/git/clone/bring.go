@@ -130,11 +130,8 @@ func (b *bringing) waits(m server.Moved, err error) {
 	b.waiting[m.Ref] = m.New
 }
 
-// What git writes, and no command takes for an option.
-var (
-	refName  = lazy.Regexp(`^refs/([^-/\x00-\x20~^:?*\[\\][^/\x00-\x20~^:?*\[\\]*/?)+$`)
-	headLine = lazy.Regexp(`^(ref: refs/heads/.+|[0-9a-f]{40})$`)
-)
+// headLine is what git writes to HEAD, and no command takes for an option.
+var headLine = lazy.Regexp(`^(ref: refs/heads/.+|[0-9a-f]{40})$`)
 
 // refs moves refs, or what the box has of them comes aside.
 func (b *bringing) refs(names ...string) {
@@ -147,7 +144,7 @@ func (b *bringing) refs(names ...string) {
 		case name == "refs/stash" || stash && m.New == "": // what it has dropped stays
 		case stash:
 			b.aside(name, "was made", "stash apply")
-		case !refName().MatchString(name) || m.New != "" && !headLine().MatchString(m.New) || m.New == nothing:
+		case !gate.GoodRef(name) || m.New != "" && !headLine().MatchString(m.New) || m.New == nothing:
 			b.waits(m, errors.New("it is not what git writes"))
 		case now != m.Old:
 			b.aside(name, "was moved outside meanwhile", "merge")
@@ -210,7 +207,7 @@ func (b *bringing) head() error {
 	switch {
 	case b.Box.at() == b.Start.at() || b.Box.at() == b.now.at() || b.Box["HEAD"] == "":
 		return nil
-	case !headLine().MatchString(b.Box["HEAD"]) || symbolic && !refName().MatchString(name):
+	case !headLine().MatchString(b.Box["HEAD"]) || symbolic && !gate.GoodRef(name):
 		return errors.New("it is not what git writes")
 	case b.now.at() != b.Start.at():
 		return errors.New("HEAD was moved outside meanwhile")

@@ -17,14 +17,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/lazy"
@@ -163,44 +162,44 @@ func (s side) tip() string {
 
 func (s side) at() string { return s["HEAD"] + " " + s.tip() }
 
-// read reads HEAD, the refs and the stashes of a git directory, beneath it. What cannot be read has a value that is not git's.
+// read reads HEAD, the refs and the stashes of a git directory, beneath it and through no link. What cannot be read has a value that is not git's.
 func read(dir, tree string) (side, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	head, errHead := plain(root, filepath.Join(tree, "HEAD"), maxRef)
-	packed, errPacked := plain(root, "packed-refs", maxFile)
+	plain := func(name string, limit int64) (string, error) {
+		text, err := copytree.Read(int(root.Fd()), name, limit)
+		return strings.TrimSuffix(string(text), "\n"), err
+	}
+	head, errHead := plain(filepath.Join(tree, "HEAD"), maxRef)
+	packed, errPacked := plain("packed-refs", maxFile)
 	if errors.Is(errPacked, fs.ErrNotExist) {
 		errPacked = nil
 	}
 	refs, errRefs := packedRefs(packed)
 	seen := int64(0)
-	err = fs.WalkDir(root.FS(), "refs", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil || strings.HasSuffix(name, ".lock"):
-		case e.IsDir(): // it is read as a whole
-			var info fs.FileInfo
-			if info, err = e.Info(); err == nil {
-				seen += info.Size()
-			}
-		default:
-			text, errRead := plain(root, name, maxRef)
-			if refs[name] = strings.TrimSuffix(text, "\n"); errRead != nil {
-				refs[name] = errRead.Error()
-			}
+	err = copytree.Walk(dir, []string{"refs"}, func(name string, st unix.Stat_t) bool {
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR { // it is read as a whole
+			seen += st.Size
+			return seen <= maxFile
 		}
-		if seen > maxFile {
-			err = errors.New("more refs than inner reads")
+		if text, err := plain(name, maxRef); err != nil {
+			refs[name] = err.Error()
+		} else if !strings.HasSuffix(name, ".lock") {
+			refs[name] = text
 		}
-		return err
+		return false
 	})
-	log, _ := plain(root, "logs/refs/stash", maxFile)
+	if seen > maxFile {
+		err = errors.New("more refs than inner reads")
+	}
+	log, _ := plain("logs/refs/stash", maxFile)
 	for _, m := range stashLine().FindAllStringSubmatch(log, maxTries) {
 		refs["stash/"+m[1]] = m[1]
 	}
-	refs["HEAD"] = strings.TrimSuffix(head, "\n")
+	refs["HEAD"] = head
 	return refs, errors.Join(err, errHead, errPacked, errRefs)
 }
 
@@ -221,17 +220,3 @@ func packedRefs(text string) (refs side, err error) {
 }
 
 var stashLine = lazy.Regexp(`(?m)^[0-9a-f]{40} ([0-9a-f]{40}) .*$`)
-
-// plain reads a plain file. The root keeps a link from leading out.
-func plain(root *os.Root, name string, limit int64) (string, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > limit {
-		return "", errors.Join(err, fmt.Errorf("%q is no plain file, or too large", name))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	return string(text), err
-}
