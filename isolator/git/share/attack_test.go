@@ -162,11 +162,11 @@ func TestViews(t *testing.T) {
 	for i := range 3 * maxViews {
 		name := fmt.Sprintf("worktrees/%d/index", i)
 		b.outside(fmt.Sprintf("mkdir -p .git/worktrees/%d; cp .git/index .git/%s", i, name))
-		if _, err := s.r.view(name); err != nil {
+		if _, err := s.view(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(s.r.views.byName); n > maxViews {
+	if n := len(s.views.byName); n > maxViews {
 		t.Errorf("%d are held", n)
 	}
 }

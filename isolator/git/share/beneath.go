@@ -17,7 +17,7 @@ import (
 const maxFile = 512 << 20
 
 // base is the folder that a name lies in.
-func (r *repository) base(name string) int {
+func (r *Server) base(name string) int {
 	if r.isOwn(name) {
 		return r.private
 	}
@@ -25,7 +25,7 @@ func (r *repository) base(name string) int {
 }
 
 // folder opens the folder that a name is in, and returns its last part. The caller closes it.
-func (r *repository) folder(name string) (dir int, last string, err error) {
+func (r *Server) folder(name string) (dir int, last string, err error) {
 	base, at := r.base(name), path.Dir(name)
 	if base == r.private && at != "." && mixed(at) { // the host's lies elsewhere
 		_, _ = unix.Mkdirat(base, path.Dir(at), 0o700), unix.Mkdirat(base, at, 0o700)
@@ -35,12 +35,12 @@ func (r *repository) folder(name string) (dir int, last string, err error) {
 }
 
 // open opens a name for reading or writing, not for making it.
-func (r *repository) open(name string, flags int) (int, error) {
+func (r *Server) open(name string, flags int) (int, error) {
 	return copytree.Open(r.base(name), name, flags|unix.O_NONBLOCK)
 }
 
 // stat looks at a name, and follows no link.
-func (r *repository) stat(name string, st *unix.Stat_t) error {
+func (r *Server) stat(name string, st *unix.Stat_t) error {
 	if name == "" {
 		return unix.Fstat(r.root, st)
 	}

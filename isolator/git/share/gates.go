@@ -13,7 +13,7 @@ import (
 
 // enter decides about what is to take a place that git outside trusts. It returns what is written
 // there, and what is to be done once it is.
-func (r *repository) enter(name string, data, old []byte) (entered []byte, done func(), err error) {
+func (r *Server) enter(name string, data, old []byte) (entered []byte, done func(), err error) {
 	switch {
 	case isIndex(name):
 		return r.Enter(name, data, old)
@@ -31,7 +31,7 @@ func (r *repository) enter(name string, data, old []byte) (entered []byte, done 
 var idLine = lazy.Regexp(`^[0-9a-f]{40}\n$`)
 
 // ref decides about the text of a ref: the id of a commit, or the name of another ref.
-func (r *repository) ref(data string) error {
+func (r *Server) ref(data string) error {
 	if idLine().MatchString(data) {
 		return r.Bring(data[:40])
 	}
@@ -47,7 +47,7 @@ var logLine = lazy.Regexp(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+
 
 // logLines decides about the lines of a log that an old one has not. Git writes whole ones. What they
 // name is looked for by `git gc` and `git fsck` outside.
-func (r *repository) logLines(data, old string) error {
+func (r *Server) logLines(data, old string) error {
 	had := map[string]bool{}
 	for line := range strings.Lines(old) {
 		had[line] = true
@@ -81,7 +81,7 @@ func packed(text string) map[string]string {
 // packedRefs decides about packed-refs. What a tag is of, or that a ref is of nothing, git would believe:
 // only what the host's own file says stays, of the rest git finds it out. It would believe as well that
 // they are sorted.
-func (r *repository) packedRefs(data, old string) (entered []byte, done func(), err error) {
+func (r *Server) packedRefs(data, old string) (entered []byte, done func(), err error) {
 	was, last, ids := packed(old), "", []string(nil)
 	head, body, fresh := "", data, false
 	if strings.HasPrefix(data, "#") {
@@ -118,7 +118,7 @@ func (r *repository) packedRefs(data, old string) (entered []byte, done func(), 
 
 // inPlace decides about what is written in place, by git worktree add: where the folders of a new
 // worktree are, and its HEAD.
-func (r *repository) inPlace(name, data string, offset int64) error {
+func (r *Server) inPlace(name, data string, offset int64) error {
 	line, whole := strings.CutSuffix(data, "\n")
 	if offset != 0 || !whole || strings.Contains(line, "\n") {
 		return errors.New("not one line")

@@ -16,7 +16,7 @@ import (
 
 // handle is an open file.
 type handle struct {
-	r    *repository
+	r    *Server
 	name string
 	fd   int
 	view *view // nobody writes it
@@ -36,7 +36,7 @@ func writes(flags uint32) bool {
 }
 
 // open opens a plain file, and makes it where the flags say so.
-func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st unix.Stat_t, errno syscall.Errno) {
+func (r *Server) openFile(name string, flags, mode uint32) (h *handle, st unix.Stat_t, errno syscall.Errno) {
 	if writes(flags) && !r.access(name).inPlace() {
 		return nil, st, r.outside(name)
 	}
@@ -71,7 +71,7 @@ func (r *repository) openFile(name string, flags, mode uint32) (h *handle, st un
 }
 
 // openOrMake opens a file, never cutting it, and says whether it made it.
-func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh bool, err error) {
+func (r *Server) openOrMake(name string, flags, mode uint32) (fd int, fresh bool, err error) {
 	how := int(flags &^ (unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_DIRECT | fuse.FMODE_EXEC))
 	if isLog(name) && flags&unix.O_ACCMODE != unix.O_RDONLY {
 		how |= unix.O_APPEND // no line becomes another
@@ -94,7 +94,7 @@ func (r *repository) openOrMake(name string, flags, mode uint32) (fd int, fresh 
 }
 
 // makeFile makes a file. One that is passing is noted before it has its name.
-func (r *repository) makeFile(name string, dir int, last string, how int, mode uint32) (fd int, err error) {
+func (r *Server) makeFile(name string, dir int, last string, how int, mode uint32) (fd int, err error) {
 	if !passing().MatchString(name) {
 		return copytree.Make(dir, last, how|unix.O_CREAT|unix.O_EXCL, mode&0o755)
 	}
@@ -114,11 +114,8 @@ func (r *repository) makeFile(name string, dir int, last string, how int, mode u
 	return fd, nil
 }
 
-// Open opens a file; see node.refs.
+// Open opens a file.
 func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	if n.refs {
-		return nil, 0, syscall.ENOSYS
-	}
 	h, st, errno := n.r.openFile(n.name(), flags&^unix.O_CREAT, 0)
 	if errno != 0 {
 		return nil, 0, errno
@@ -155,44 +152,7 @@ func (n *node) Create(ctx context.Context, last string, flags, mode uint32, out 
 		return nil, nil, 0, errno
 	}
 	child := n.tell(ctx, name, &st, out, n.r.watch.generation.Load()-1) // nothing of a new file is kept
-	if n.refs {                                                         // where no file is released either
-		unix.Close(h.fd)
-		return child, unopened{}, fuse.FOPEN_NOFLUSH, 0
-	}
 	return child, h, h.how(flags|unix.O_CREAT) &^ fuse.FOPEN_KEEP_CACHE, 0
-}
-
-// unopened stands for a file in the mount of the refs.
-type unopened struct{}
-
-// Read reads an open file, or opens the name for the moment.
-func (n *node) Read(ctx context.Context, f fs.FileHandle, into []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
-	if h, opened := f.(*handle); opened {
-		return h.Read(ctx, into, offset)
-	}
-	fd, err := n.r.open(n.name(), unix.O_RDONLY)
-	if err != nil {
-		return nil, fs.ToErrno(err)
-	}
-	defer unix.Close(fd)
-	length, err := unix.Pread(fd, into, offset)
-	if err != nil {
-		return nil, fs.ToErrno(err)
-	}
-	return fuse.ReadResultData(into[:length]), 0
-}
-
-// Write writes an open file, or opens the name for the moment, as that of a lock of a ref.
-func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, offset int64) (uint32, syscall.Errno) {
-	if h, opened := f.(*handle); opened {
-		return h.Write(ctx, data, offset)
-	}
-	h, _, errno := n.r.openFile(n.name(), unix.O_WRONLY, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	defer unix.Close(h.fd)
-	return h.Write(ctx, data, offset)
 }
 
 // Read reads.
@@ -240,7 +200,7 @@ func (h *handle) Release(context.Context) syscall.Errno {
 }
 
 // list returns what is in a folder, without what the server is about to rename.
-func (r *repository) list(base int, name string, want func(string) bool) ([]fuse.DirEntry, error) {
+func (r *Server) list(base int, name string, want func(string) bool) ([]fuse.DirEntry, error) {
 	fd, err := copytree.Open(base, cmp.Or(name, "."), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err

@@ -29,13 +29,12 @@ type Mounting struct {
 
 // mount is one that is to be made.
 type mount struct {
-	fd   int // /dev/fuse of the host, opened by who owns the box's mounts: the box needs none
-	s    *Server
-	root *node
+	fd int // /dev/fuse of the host, opened by who owns the box's mounts: the box needs none
+	s  *Server
 }
 
 // Prepare prepares the mounts of servers. They are made when there is something to read from a pipe, of which we do not have
-// the other end, and never once that has ended. The refs are a mount of their own, where the kernel is told once that nothing is opened.
+// the other end, and never once that has ended.
 func Prepare(word int, places ...Place) (*Mounting, error) {
 	m := &Mounting{}
 	err := unix.Pipe2(m.told[:], unix.O_CLOEXEC)
@@ -50,27 +49,18 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is gone, whose
 	// mount ends with the last of its descriptors.
 	calls := []nsenter.Call{nsenter.New(unix.SYS_UNSHARE, unix.CLONE_FILES), nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
-	add := func(s *Server, refs bool) {
-		fd, at := number(), s.r.Dir
-		if refs {
-			at = filepath.Join(at, "refs")
-		}
-		m.list = append(m.list, mount{fd, s, &node{r: s.r, refs: refs}})
+	for _, p := range places {
+		fd, dir := number(), p.Server.Dir
+		m.list = append(m.list, mount{fd, p.Server})
 		begin = append(begin, nsenter.Opens(fd, unix.SYS_OPENAT, unix.AT_FDCWD, "/dev/fuse", unix.O_RDWR))
 		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, mostly
 			options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, user, group, maxRead)
-			return nsenter.New(unix.SYS_MOUNT, "inner", at, "fuse.inner", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, options)
+			return nsenter.New(unix.SYS_MOUNT, "inner", dir, "fuse.inner", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, options)
 		}
 		first := as(0, 0)
 		first.May, first.Skip = true, 1
-		calls = append(calls, first, as(os.Getuid(), os.Getgid()), nsenter.New(unix.SYS_CLOSE_RANGE, fd, fd, 0), transfer(unix.SYS_WRITE, m.told[1]))
-	}
-	for _, p := range places {
-		add(p.Server, false)
-		if p.Server.r.watch.covers("refs") {
-			add(p.Server, true)
-		}
-		calls = append(calls, nsenter.New(unix.SYS_MOUNT, p.Objects, filepath.Join(p.Server.r.Dir, "objects"), "", unix.MS_BIND, ""))
+		calls = append(calls, first, as(os.Getuid(), os.Getgid()), nsenter.New(unix.SYS_CLOSE_RANGE, fd, fd, 0), transfer(unix.SYS_WRITE, m.told[1]),
+			nsenter.New(unix.SYS_MOUNT, p.Objects, filepath.Join(dir, "objects"), "", unix.MS_BIND, ""))
 	}
 	if err == nil {
 		m.pid, err = nsenter.Start(append(begin, calls...)...)
@@ -108,18 +98,9 @@ func (m *Mounting) Serve() error {
 		if n, err := unix.Read(m.told[0], make([]byte, 1)); n < 1 || err != nil {
 			break // it has ended
 		}
-		server, err := serve(one.fd, one.root)
-		if err != nil {
+		if err := one.s.serve(one.fd); err != nil {
 			return err
 		}
-		w, i := one.s.r.watch, 0
-		if one.root.refs {
-			i = 1
-		}
-		kernel.mu.Lock()
-		w.roots[i] = one.root
-		kernel.mu.Unlock()
-		one.s.mounts = append(one.s.mounts, server)
 		served++
 	}
 	err := <-ended

@@ -7,7 +7,7 @@ import (
 )
 
 // value returns the value of a ref of the host: an id, the name of another ref after "ref: ", or "".
-func (r *repository) value(ref string) string {
+func (r *Server) value(ref string) string {
 	if data, err := readAt(r.root, ref); err == nil {
 		return strings.TrimSuffix(string(data), "\n")
 	}
@@ -27,7 +27,7 @@ func (r *repository) value(ref string) string {
 }
 
 // watchRefs looks at those of some names that are refs. The caller calls back when it has changed them.
-func (r *repository) watchRefs(names ...string) (changed func()) {
+func (r *Server) watchRefs(names ...string) (changed func()) {
 	was := map[string]string{}
 	for _, name := range names {
 		if strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
@@ -42,7 +42,7 @@ func (r *repository) watchRefs(names ...string) (changed func()) {
 }
 
 // tellMoved tells of a ref of the host that has another value now: one that this box has not made, or not as it was.
-func (r *repository) tellMoved(ref, old string) {
+func (r *Server) tellMoved(ref, old string) {
 	now := r.value(ref)
 	made, own := r.made[ref]
 	switch {

@@ -13,24 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// node is a name of the file system. Its place in the tree is the library's to know.
+// node is one file. Its place in the tree is the library's to know.
 type node struct {
 	fs.Inode
-	r *repository
-	// refs says that this is the mount of the refs, where nothing is opened: the kernel is told so once, and
-	// reads from what it keeps. There a node stands for a name; elsewhere for one file.
-	refs bool
-	file uint64 // the inode of the file, 0 for a name
+	r    *Server
+	file uint64 // its inode, 0 for that of the root
 }
 
 // name is the node's, relative to the git directory.
-func (n *node) name() string {
-	p := n.Path(n.Root())
-	if n.refs {
-		return path.Join("refs", p)
-	}
-	return p
-}
+func (n *node) name() string { return n.Path(n.Root()) }
 
 func (n *node) below(name string) string { return path.Join(n.name(), name) }
 
@@ -70,24 +61,20 @@ const lasting = time.Hour
 // the file was looked at.
 func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse.EntryOut, generation uint64) *fs.Inode {
 	kind := st.Mode & unix.S_IFMT
-	child := &node{r: n.r, refs: n.refs, file: st.Ino}
 	inode := number(name, st.Ino)
-	if n.refs {
-		child.file, inode = 0, number(name, uint64(kind))
-	}
 	attributes(ctx, st, inode, &out.Attr)
 	if n.r.keeps(name, generation) {
 		out.SetEntryTimeout(lasting)
 		out.SetAttrTimeout(lasting)
 	}
-	return n.NewInode(ctx, child, fs.StableAttr{Mode: kind, Ino: inode})
+	return n.NewInode(ctx, &node{r: n.r, file: st.Ino}, fs.StableAttr{Mode: kind, Ino: inode})
 }
 
 // Lookup finds a name.
 func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	name := n.below(last)
 	switch name {
-	case "refs", "objects", "modules": // where something is mounted
+	case "objects", "modules": // where something is mounted
 	default:
 		if n.r.begin.Do(n.r.looked); n.r.unset {
 			return nil, syscall.EIO

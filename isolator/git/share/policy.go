@@ -33,7 +33,7 @@ var hosts = lazy.Regexp(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|log
 
 // isOwn reports whether a name lies in the private folder: one of these, or one that is not git's, which is
 // the box's until it is renamed to one that is. What other tools keep there of the host's, as keys, is not served.
-func (r *repository) isOwn(name string) bool {
+func (r *Server) isOwn(name string) bool {
 	tree, rest := inTree(name)
 	top := firstPart(rest)
 	switch {
@@ -55,7 +55,7 @@ const sinkText = "/*\n"
 
 // isSink reports whether a name is that of such a file, or of its folder. git worktree add copies there what the box's own
 // work tree leaves to the host; in the new one nothing is.
-func (r *repository) isSink(name string) bool {
+func (r *Server) isSink(name string) bool {
 	tree, rest := inTree(name)
 	_, theirs := r.worktrees[tree]
 	return tree != "" && !theirs && (rest == "info" || rest == "info/sparse-checkout")
@@ -89,7 +89,7 @@ var text = lazy.Regexp(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD
 var trusted = lazy.Regexp(`^(HEAD|packed-refs|index)$`)
 
 // access returns what the box may do with a name.
-func (r *repository) access(name string) access {
+func (r *Server) access(name string) access {
 	switch {
 	case name == "" || r.isOwn(name):
 		return free
@@ -103,7 +103,7 @@ func (r *repository) access(name string) access {
 var mains = lazy.Regexp(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
 
 // shared is about a name of the host.
-func (r *repository) shared(name string) access {
+func (r *Server) shared(name string) access {
 	top, rest, deep := strings.Cut(name, "/")
 	switch {
 	case top == "refs":
@@ -140,7 +140,7 @@ func refAccess(rest string) access {
 }
 
 // worktreeAccess is about what lies in worktrees: rest begins with the name of one.
-func (r *repository) worktreeAccess(rest string) access {
+func (r *Server) worktreeAccess(rest string) access {
 	tree, rest, _ := strings.Cut(rest, "/")
 	far, theirs := r.worktrees[tree]
 	lower := strings.ToLower(rest)
@@ -169,7 +169,7 @@ func (r *repository) worktreeAccess(rest string) access {
 var kept = lazy.Regexp(`^(HEAD|index|packed-refs|refs|refs/(heads|tags)|logs|objects)$`)
 
 // stays reports whether a name is there for good: git's own, and what makes a worktree of the host.
-func (r *repository) stays(name string) bool {
+func (r *Server) stays(name string) bool {
 	if kept().MatchString(name) {
 		return true
 	}

@@ -92,7 +92,7 @@ func (n *node) Rename(_ context.Context, last string, parent fs.InodeEmbedder, n
 }
 
 // mayMove decides by the names alone.
-func (r *repository) mayMove(m move) bool {
+func (r *Server) mayMove(m move) bool {
 	from, to := r.access(m.from), r.access(m.to)
 	switch {
 	case from == shown || to == shown, from == added, from == once || to == once && path.Base(m.to) != "HEAD":
@@ -103,7 +103,7 @@ func (r *repository) mayMove(m move) bool {
 	return m.flags&^unix.RENAME_NOREPLACE == 0 && goodRef(m.to) && !r.stays(m.from)
 }
 
-func (r *repository) rename(m move) (err error) {
+func (r *Server) rename(m move) (err error) {
 	if m.fromDir, m.fromLast, err = r.folder(m.from); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *repository) rename(m move) (err error) {
 }
 
 // replace reads what is renamed, decides about it, and writes it anew in its place.
-func (r *repository) replace(m move) error {
+func (r *Server) replace(m move) error {
 	data, err := readAt(m.fromDir, m.fromLast)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *repository) replace(m move) error {
 }
 
 // add writes an object of git-lfs anew, which may be larger than what is looked at as a whole.
-func (r *repository) add(m move) error {
+func (r *Server) add(m move) error {
 	from, _, err := copytree.Regular(m.fromDir, m.fromLast)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (r *repository) add(m move) error {
 }
 
 // outside refuses what the box may not write, and says of what git does there where that is done.
-func (r *repository) outside(name string) syscall.Errno {
+func (r *Server) outside(name string) syscall.Errno {
 	switch {
 	case firstPart(name) == "modules":
 		r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
@@ -223,6 +223,6 @@ func (r *repository) outside(name string) syscall.Errno {
 }
 
 // refuse says why something did not enter. In the box git says that it was not permitted.
-func (r *repository) refuse(name string, why error) {
+func (r *Server) refuse(name string, why error) {
 	r.Say("git: %s: %s", name, strings.TrimPrefix(why.Error(), name+": "))
 }

@@ -17,15 +17,9 @@ import (
 	"github.com/enr/inner/isolator/git/server"
 )
 
-// Server serves one repository to one box.
-type Server struct {
-	r      *repository
-	mounts []*fuse.Server
-}
-
 // Open opens a repository. What a killed server has left of lock files goes.
 func Open(of server.Repository, gate Gate, person Person) (*Server, error) {
-	r := &repository{Repository: of, Gate: gate, Person: person, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}}
+	r := &Server{Repository: of, Gate: gate, Person: person, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}}
 	own := filepath.Join(r.Private, "own")
 	r.fill = sync.OnceValue(func() error {
 		r.Leave()
@@ -61,11 +55,11 @@ func Open(of server.Repository, gate Gate, person Person) (*Server, error) {
 		}
 	}
 	r.watch = newWatch(r.Dir, path.Join("worktrees", r.Tree), r.refreshSettings)
-	return &Server{r: r}, nil
+	return r, nil
 }
 
 // looked is called at the first look of the box.
-func (r *repository) looked() {
+func (r *Server) looked() {
 	r.refreshSettings()
 	r.settings.mu.Lock()
 	r.unset = !r.settings.made // else those of the last run would count
@@ -74,7 +68,7 @@ func (r *repository) looked() {
 }
 
 // hostsWorktrees are the linked worktrees that are there.
-func (r *repository) hostsWorktrees() (map[string]bool, error) {
+func (r *Server) hostsWorktrees() (map[string]bool, error) {
 	found := map[string]bool{}
 	entries, err := os.ReadDir(filepath.Join(r.Dir, "worktrees"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -89,7 +83,7 @@ func (r *repository) hostsWorktrees() (map[string]bool, error) {
 }
 
 // topOf is the folder of a worktree by the line of its gitdir, which may be relative.
-func (r *repository) topOf(tree, line string) string {
+func (r *Server) topOf(tree, line string) string {
 	if !filepath.IsAbs(line) {
 		line = filepath.Join(r.Dir, "worktrees", tree, line)
 	}
@@ -102,14 +96,20 @@ const (
 	maxWrite = 128 << 10
 )
 
-func serve(fd int, root *node) (*fuse.Server, error) {
+// serve answers what comes from a mount.
+func (r *Server) serve(fd int) error {
 	var none time.Duration
+	root := &node{r: r}
 	raw := fs.NewNodeFS(root, &fs.Options{EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none})
-	server, err := fuse.NewServer(requests{raw}, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
+	mount, err := fuse.NewServer(requests{raw}, fmt.Sprintf("/dev/fd/%d", fd), &fuse.MountOptions{
 		DisableXAttrs: true, MaxWrite: maxWrite, MaxReadAhead: maxRead, IgnoreSecurityLabels: true,
 	})
-	if err == nil {
-		go server.Serve()
+	if err != nil {
+		return err
 	}
-	return server, err
+	go mount.Serve()
+	kernel.mu.Lock()
+	r.watch.root = root
+	kernel.mu.Unlock()
+	return nil
 }

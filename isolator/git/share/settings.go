@@ -29,7 +29,7 @@ const ownSettings = server.OwnSettings
 
 // refreshSettings makes the box's file anew when the host's is another one: the host's changes come, and
 // the box's own stay.
-func (r *repository) refreshSettings() {
+func (r *Server) refreshSettings() {
 	s := &r.settings
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,9 +73,9 @@ func (r *repository) refreshSettings() {
 	}
 }
 
-func (r *repository) baseFile() string { return filepath.Join(r.Private, server.BaseSettings) }
+func (r *Server) baseFile() string { return filepath.Join(r.Private, server.BaseSettings) }
 
-func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
+func (r *Server) boxSettings() ([]gitconfig.Entry, error) {
 	data, err := readAt(r.private, ownSettings)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (r *repository) boxSettings() ([]gitconfig.Entry, error) {
 
 // startsSparse reports whether a file of settings that a box is about to have begins a sparse checkout. The index outside
 // takes no such bits: each file that git then takes from the work tree would look deleted, in the box as well.
-func (r *repository) startsSparse(to string, dir int, last string) bool {
+func (r *Server) startsSparse(to string, dir int, last string) bool {
 	_, rest := inTree(to)
 	if rest != "config" && rest != "config.worktree" {
 		return false
@@ -103,7 +103,7 @@ func (r *repository) startsSparse(to string, dir int, last string) bool {
 }
 
 // settingsWritten passes what the box has changed of branches to the host's file. The rest stays, and is named.
-func (r *repository) settingsWritten() {
+func (r *Server) settingsWritten() {
 	s := &r.settings
 	s.mu.Lock()
 	present, err := r.boxSettings()
@@ -131,7 +131,7 @@ func (r *repository) settingsWritten() {
 	}
 }
 
-func (r *repository) notPassed(key string, err error) {
+func (r *Server) notPassed(key string, err error) {
 	if err != nil {
 		r.refuse("config", fmt.Errorf("%s stays in the sandbox: %w", key, err))
 	}

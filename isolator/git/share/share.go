@@ -36,8 +36,8 @@ type Person interface {
 	Moved(ref, old, now string)
 }
 
-// repository is what is served.
-type repository struct {
+// Server serves one repository to one box.
+type Server struct {
 	server.Repository
 	Gate
 	Person

@@ -36,14 +36,14 @@ type views struct {
 }
 
 // view returns the view of an index.
-func (r *repository) view(name string) (*view, error) {
+func (r *Server) view(name string) (*view, error) {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()
 	return r.present(name)
 }
 
 // present makes the view anew when the host's index is another one.
-func (r *repository) present(name string) (*view, error) {
+func (r *Server) present(name string) (*view, error) {
 	host, _, err := copytree.Regular(r.base(name), name)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ import (
 // where it cannot come. (FUSE_NOTIFY_INC_EPOCH, of Linux 6.16, takes away what is mounted below.)
 type watch struct {
 	top, tree  string   // the git directory, and in it the folder of the linked worktree, or of all
-	roots      [2]*node // the mount of the git directory, and that of the refs
+	root       *node    // nil before it is mounted
 	watched    sync.Map // the names of the folders that are watched
 	generation atomic.Uint64
 	settings   func() // is called when those of the host have changed
@@ -102,12 +102,12 @@ func (w *watch) addAll(name string) {
 
 // covers reports whether the kernel may keep what it is told of a name. What is the box's own it changes itself, but for its
 // settings.
-func (r *repository) covers(name string) bool {
+func (r *Server) covers(name string) bool {
 	return !passing().MatchString(name) && !r.isSink(name) && (r.isOwn(name) && name != ownSettings || r.watch.covers(name))
 }
 
 // keeps reports whether it may, and nothing has changed since a generation.
-func (r *repository) keeps(name string, generation uint64) bool {
+func (r *Server) keeps(name string, generation uint64) bool {
 	return r.covers(name) && (r.isOwn(name) || generation == r.watch.generation.Load())
 }
 
@@ -132,7 +132,7 @@ func (w *watch) covers(name string) bool {
 }
 
 // missing is how long the kernel may keep that a name is not there.
-func (r *repository) missing(name string) time.Duration {
+func (r *Server) missing(name string) time.Duration {
 	switch name {
 	case "commondir", "gitdir", "refs/HEAD", "refs/remotes/HEAD", "refs/tags/HEAD", "refs/heads/HEAD":
 		return lasting // never there, or never served
@@ -228,15 +228,11 @@ func (w *watch) changed(folder, last string, mask uint32) {
 
 // find returns the node of a folder, nil when the kernel was not told of it.
 func (w *watch) find(folder string) *gofs.Inode {
-	root, rest := w.roots[0], folder
-	if below, ok := strings.CutPrefix(folder+"/", "refs/"); ok && w.roots[1] != nil {
-		root, rest = w.roots[1], strings.TrimSuffix(below, "/")
-	}
-	if root == nil {
+	if w.root == nil {
 		return nil
 	}
-	at := root.EmbeddedInode()
-	for part := range strings.SplitSeq(rest, "/") {
+	at := w.root.EmbeddedInode()
+	for part := range strings.SplitSeq(folder, "/") {
 		if part != "" && at != nil {
 			at = at.GetChild(part)
 		}
