@@ -70,7 +70,6 @@ func (s *session) takeNetwork() {
 	if len(n.Listeners) == 0 && !s.publishes {
 		return
 	}
-	_ = n.refused.watch(s.first) // it only tells
 	if err := s.o.Network(n.Network); err != nil {
 		s.noNetwork(err)
 	}

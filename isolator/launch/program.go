@@ -43,6 +43,8 @@ func (s *session) complete() {
 	}
 	if err := s.mounts.complete(s.first); err != nil {
 		s.fail(err.Error())
+	} else if s.o.Network != nil && (s.publishes || len(s.network.Listeners) > 0) {
+		_ = s.network.refused.watch(s.first) // it only tells; now, since the box is still being prepared
 	}
 }
 
