@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -65,49 +66,50 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 	if wire.Send(sock, wire.Msg{Kind: wire.Terminal}, fd) != nil {
 		return a, errNotLetIn
 	}
-	err = a.stay(sock, lookAt(launcher), fd, signals)
-	return a, err
-}
-
-// stay follows a visit to its end.
-func (a *Attached) stay(sock int, job jobOf, terminal int, signals <-chan os.Signal) error {
-	sid, _ := unix.Getsid(0)
-	_, elsewhere := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
-	ofShell := job.session == sid && elsewhere == nil // it is a job of the shell here, as this process is
-	said := make(chan wire.Msg)
-	go listenTo(sock, said)
-	asked := time.After(joinPatience)
-	for {
-		select {
-		case m, ok := <-said:
-			switch {
-			case !ok && a.Ended:
-				return nil
-			case !ok:
-				return errors.New("its inner has ended without an answer")
-			case m.Kind == wire.Failed:
-				return &RefusedError{m.Text}
-			case m.Kind == wire.Released:
-				a.Words = m.Text
-				return nil
-			case m.Kind == wire.Ended:
-				a.Ended, a.Code = true, int(m.N)
-			case m.Kind == wire.Terminal && ofShell:
-				putFront(terminal, job.group)
-				defer putFront(terminal, unix.Getpgrp())
-				_ = wire.Send(sock, wire.Msg{Kind: wire.Size})
-			}
-			asked = nil
-		case sig := <-signals:
+	var letGo atomic.Bool
+	go func() {
+		for sig := range signals {
 			switch sig {
 			case syscall.SIGWINCH:
 				_ = wire.Send(sock, wire.Msg{Kind: wire.Size})
 			case syscall.SIGHUP, syscall.SIGTERM:
-				a.Words = "this terminal was let go"
-				return nil
+				letGo.Store(true)
+				_ = unix.Shutdown(sock, unix.SHUT_RDWR)
 			}
-		case <-asked:
-			return errSilent
+		}
+	}()
+	if err = a.stay(sock, lookAt(launcher), fd); err == errNotLetIn {
+		switch {
+		case a.Ended:
+			err = nil
+		case letGo.Load():
+			a.Words, err = "this terminal was let go", nil
+		default:
+			err = errors.New("its inner has ended without an answer")
+		}
+	}
+	return a, err
+}
+
+// stay follows a visit to its end. errNotLetIn is that of the connection.
+func (a *Attached) stay(sock int, job jobOf, terminal int) error {
+	sid, _ := unix.Getsid(0)
+	_, elsewhere := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	ofShell := job.session == sid && elsewhere == nil // it is a job of the shell here, as this process is
+	for patience := joinPatience; ; patience = -time.Millisecond {
+		m, err := answerOf(sock, patience)
+		switch {
+		case err != nil:
+			return err
+		case m.Kind == wire.Released:
+			a.Words = m.Text
+			return nil
+		case m.Kind == wire.Ended:
+			a.Ended, a.Code = true, int(m.N)
+		case m.Kind == wire.Terminal && ofShell:
+			putFront(terminal, job.group)
+			defer putFront(terminal, unix.Getpgrp())
+			_ = wire.Send(sock, wire.Msg{Kind: wire.Size})
 		}
 	}
 }
@@ -116,19 +118,6 @@ func (a *Attached) stay(sock int, job jobOf, terminal int, signals <-chan os.Sig
 // background, too.
 func putFront(terminal, group int) {
 	_ = box.Quietly(func() error { return unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, group) })
-}
-
-// listenTo hands on what a launcher says, until it ends.
-func listenTo(sock int, said chan<- wire.Msg) {
-	defer close(said)
-	for {
-		m, fds, err := wire.Await(sock)
-		wire.CloseAll(fds)
-		if err != nil {
-			return
-		}
-		said <- m
-	}
 }
 
 // Detach has the box go on without the terminal that it is in, with a line of words there when it
@@ -145,7 +134,7 @@ func Detach(path string, launcher int, words string) error {
 	if state == launch.Stopped {
 		WakeUp(launcher)
 	}
-	m, err := answerOf(sock)
+	m, err := answerOf(sock, joinPatience)
 	if err == nil && m.Kind == wire.Stopped {
 		goOn(sock, launcher)
 	}
@@ -154,9 +143,6 @@ func Detach(path string, launcher int, words string) error {
 
 // State is where the terminal of a box is.
 func State(path string, launcher int) (string, error) {
-	if lookAt(launcher).stopped && unix.Access(path, unix.F_OK) == nil { // it would only keep the connection waiting
-		return launch.Stopped, nil
-	}
 	sock, state, err := ask(path, launcher)
 	if err == nil {
 		unix.Close(sock)
@@ -186,7 +172,7 @@ func ask(path string, launcher int) (sock int, state string, err error) {
 	}
 	var m wire.Msg
 	if err = errNotLetIn; wire.Send(sock, wire.Msg{Kind: wire.Where}) == nil {
-		m, err = answerOf(sock)
+		m, err = answerOf(sock, joinPatience)
 	}
 	if err == nil && m.Kind != wire.Where {
 		err = fmt.Errorf("its inner is of another version, and can only be ended: kill %d", launcher)
@@ -198,9 +184,9 @@ func ask(path string, launcher int) (sock int, state string, err error) {
 	return sock, m.Text, nil
 }
 
-// answerOf is what a launcher answers.
-func answerOf(sock int) (wire.Msg, error) {
-	if wire.Poll(sock, unix.POLLIN, int(joinPatience/time.Millisecond)) == 0 {
+// answerOf is what a launcher says within so long, or after any time when that is negative.
+func answerOf(sock int, patience time.Duration) (wire.Msg, error) {
+	if wire.Poll(sock, unix.POLLIN, int(patience/time.Millisecond)) == 0 {
 		return wire.Msg{}, errSilent
 	}
 	m, fds, err := wire.Await(sock)
