@@ -198,14 +198,26 @@ func (j *joined) offer(q callRequest) (taken bool, err error) {
 	return err == nil && m.Kind == wire.Started, nil
 }
 
-// follow follows the call to its answer.
-func (j *joined) follow() callAnswer {
-	answers := make(chan callAnswer, 1)
-	go func() { answers <- j.answer() }()
+// follow follows the call to its answer: what the box says at the end, or one of our own when it is gone.
+func (j *joined) follow() (a callAnswer) {
+	over := make(chan struct{})
+	defer close(over)
+	go j.passOn(over)
+	m, fds, err := wire.Await(j.conn)
+	defer wire.CloseAll(fds)
+	if err == nil && m.Kind == wire.Ended && len(fds) == 1 {
+		if text, err := wire.Content(fds[0]); err == nil && json.Unmarshal(text, &a) == nil {
+			return a
+		}
+	}
+	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost()}}
+}
+
+// passOn says to the box what the program is to be told.
+func (j *joined) passOn(over <-chan struct{}) {
 	say := func(kind wire.Kind, sig syscall.Signal) {
 		_ = wire.SendPatiently(j.conn, wire.Msg{Kind: kind, N: uint32(sig)})
 	}
-	done := j.c.Done
 	for {
 		select {
 		case sig := <-j.signals:
@@ -215,11 +227,11 @@ func (j *joined) follow() callAnswer {
 				sig = syscall.SIGCONT
 			}
 			say(wire.Signal, sig.(syscall.Signal))
-		case <-done:
-			done = nil
+		case <-j.c.Done:
 			say(wire.Kill, 0)
-		case a := <-answers:
-			return a
+			return
+		case <-over:
+			return
 		}
 	}
 }
@@ -233,16 +245,4 @@ func (j *joined) catch() {
 			signal.Notify(j.signals, sig)
 		}
 	}
-}
-
-// answer is what the box says at the end; one of our own when it is gone.
-func (j *joined) answer() (a callAnswer) {
-	m, fds, err := wire.Await(j.conn)
-	defer wire.CloseAll(fds)
-	if err == nil && m.Kind == wire.Ended && len(fds) == 1 {
-		if text, err := wire.Content(fds[0]); err == nil && json.Unmarshal(text, &a) == nil {
-			return a
-		}
-	}
-	return callAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Lost()}}
 }

@@ -5,7 +5,6 @@ import "time"
 // alarm is something that the loop does at its time, rather than when a descriptor is ready.
 type alarm int
 
-// Those that are due at the same moment go off in this order.
 const (
 	timeLimit      alarm = iota // Options.Timeout is over
 	killTime                    // the whole box is killed
@@ -19,47 +18,52 @@ const (
 	unreadLine                  // what is typed and unread is for the program, see console.waits
 	lookAtCovers                // is all that is hidden or protected covered? See recover.go
 	callsWanted                 // is a box for calls wanted?
-	alarmCount
 )
 
-// alarms are the times of all of them, zero for one that is not set, and what is done then.
-type alarms [alarmCount]struct {
+// alarms are the times of those that are set, and what is done then. A call has one of its own, by the call itself.
+type alarms map[any]struct {
 	at time.Time
 	do func()
 }
 
-func (a *alarms) in(which alarm, d time.Duration, do func()) {
-	a[which].at, a[which].do = time.Now().Add(d), do
+func (a alarms) in(which any, d time.Duration, do func()) {
+	next := a[which]
+	next.at, next.do = time.Now().Add(d), do
+	a[which] = next
 }
 
-func (a *alarms) off(which ...alarm) {
+func (a alarms) off(which ...any) {
 	for _, w := range which {
-		a[w].at = time.Time{}
+		delete(a, w)
 	}
 }
 
-func (a *alarms) set(which alarm) bool { return !a[which].at.IsZero() }
+func (a alarms) set(which any) bool { return !a[which].at.IsZero() }
 
-// patience returns how long poll may wait until one goes off, in milliseconds.
-func (a *alarms) patience() int {
-	var first time.Time
-	for _, alarm := range a {
-		if !alarm.at.IsZero() && (first.IsZero() || alarm.at.Before(first)) {
-			first = alarm.at
+// first is the one that goes off first, nil for none.
+func (a alarms) first() (which any) {
+	for w, alarm := range a {
+		if which == nil || alarm.at.Before(a[which].at) {
+			which = w
 		}
 	}
-	if first.IsZero() {
+	return which
+}
+
+// patience returns how long poll may wait until one goes off, in milliseconds.
+func (a alarms) patience() int {
+	which := a.first()
+	if which == nil {
 		return -1
 	}
-	return int(max(0, time.Until(first)/time.Millisecond+1))
+	return int(max(0, time.Until(a[which].at)/time.Millisecond+1))
 }
 
 // goOff does what is due, once.
-func (a *alarms) goOff(now time.Time) {
-	for which := range alarmCount {
-		if a.set(which) && !now.Before(a[which].at) {
-			a.off(which)
-			a[which].do()
-		}
+func (a alarms) goOff(now time.Time) {
+	for which := a.first(); which != nil && !now.Before(a[which].at); which = a.first() {
+		do := a[which].do
+		a.off(which)
+		do()
 	}
 }

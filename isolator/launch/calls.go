@@ -49,7 +49,6 @@ type Call struct {
 	// The loop's.
 	id     uint32
 	client int // the connection; -1 when it is gone
-	timer  *time.Timer
 	res    Result
 	ended  bool // the program has, or could not start
 	whole  bool // all processes of the call have to end
@@ -138,7 +137,7 @@ func (s *session) openCall(client int, request []byte, stdio [3]*os.File) {
 		return
 	}
 	if c.Timeout > 0 {
-		s.callAfter(c, c.Timeout, func() {
+		s.alarms.in(c, c.Timeout, func() {
 			c.res.TimedOut = true
 			s.signalCall(c, syscall.SIGTERM)
 			s.signalCall(c, syscall.SIGCONT)
@@ -164,26 +163,12 @@ func (s *session) startCall(c *Call) error {
 	return s.tellJob(wire.Start, c.id, 0, append([]int{text}, stdio...)...)
 }
 
-// callAfter has the loop do something for a call that has not ended by then, in the place of what it was to do before.
-func (s *session) callAfter(c *Call, d time.Duration, f func()) {
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	c.timer = time.AfterFunc(d, func() {
-		s.inbox.do(func() {
-			if !c.over {
-				f()
-			}
-		})
-	})
-}
-
 // signalCall sends a signal to the process group of a call. When that is to end it, it has so long.
 func (s *session) signalCall(c *Call, sig syscall.Signal) {
 	_ = s.tellJob(wire.Signal, c.id, uint32(sig))
 	if (sig == syscall.SIGTERM || sig == syscall.SIGHUP) && !c.whole {
 		c.whole = true
-		s.callAfter(c, killGrace, func() { s.endWhole(c) })
+		s.alarms.in(c, killGrace, func() { s.endWhole(c) })
 	}
 }
 
@@ -220,9 +205,7 @@ func (s *session) callSaid(m wire.Msg) {
 // endCall answers a call.
 func (s *session) endCall(c *Call, lost bool) {
 	c.over = true
-	if c.timer != nil {
-		c.timer.Stop()
-	}
+	s.alarms.off(c)
 	if c.res.TimedOut {
 		c.res.Code = CodeTimeout
 	}

@@ -52,10 +52,9 @@ type joining struct {
 	away bool // it has none now
 }
 
-// maxVisitors is how many connections are kept at a time, or maxCalls with calls, and maxWaiting how many more can wait.
+// maxVisitors is how many connections are kept at a time, and maxWaiting how many more can wait.
 const (
-	maxVisitors = 8
-	maxCalls    = 256
+	maxVisitors = 256
 	maxWaiting  = 128
 )
 
@@ -86,17 +85,6 @@ func (s *session) welcome() {
 	if err == nil {
 		s.join.visitors = append(s.join.visitors, fd)
 	}
-}
-
-// mostVisitors is how many connections may be kept now; others wait.
-func (s *session) mostVisitors() int {
-	switch {
-	case s.o.Calls == nil:
-		return maxVisitors
-	case s.program.started:
-		return maxCalls
-	}
-	return 0
 }
 
 // visit reads what a connection says.

@@ -76,7 +76,7 @@ func (s *session) sources() []source {
 		list = append(list,
 			source{s.child.pidfd, unix.POLLIN, func() { s.reap(false) }},
 			source{s.mounts.covered.table, unix.POLLPRI, s.coverAgain})
-		if len(s.join.visitors) < s.mostVisitors() {
+		if len(s.join.visitors) < maxVisitors && (s.o.Calls == nil || s.program.started) {
 			list = append(list, source{s.join.door, unix.POLLIN, s.welcome})
 		}
 		for _, fd := range s.join.visitors {
@@ -153,7 +153,7 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.hangUpChannel() // one that outlived bwrap ends now
 	s.output.end(true)
-	s.alarms = alarms{} // what is left is to be written
+	clear(s.alarms) // what is left is to be written
 }
 
 // hangUpChannel ends the talk with the first process.

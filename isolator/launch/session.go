@@ -61,7 +61,7 @@ func (s *session) over() bool { return s.program.ended || s.child.reaped }
 func newSession(o Options) *session {
 	return &session{
 		o:     o,
-		inbox: inbox{event: -1},
+		inbox: inbox{event: -1}, alarms: alarms{},
 		child: child{pid: -1, pidfd: -1, errors: -1},
 		sock:  -1, listener: -1,
 		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},

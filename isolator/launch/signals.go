@@ -8,47 +8,46 @@ import (
 	"time"
 )
 
-// catch starts catching signals. That happens on another thread, which says when it has begun: each signal
-// costs some handing over between threads, which this one, being locked, cannot afford while bwrap works. A
-// signal that was ignored when inner started stays ignored, as nohup(1) and background jobs of scripts want it.
+// catch starts catching signals, or where whoever makes several runs does that itself, waits for Options.Done. It is
+// done on another thread, which says when it has begun: each signal costs some handing over between threads, which this
+// one, being locked, cannot afford while bwrap works. A signal that was ignored when inner started stays ignored, as
+// nohup(1) and background jobs of scripts want it.
 func (s *session) catch() {
-	s.await(func(over <-chan struct{}) {
-		// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
-		wanted := slices.DeleteFunc([]os.Signal{
-			syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
-			syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
-		}, signal.Ignored)
-		signal.Notify(caught, wanted...)
-		s.inbox.do(func() {
-			s.caught = true
-			s.release()
-		})
-		for {
-			select {
-			case sig := <-caught:
-				s.inbox.do(func() { s.onSignal(sig.(syscall.Signal)) })
-			case <-over:
-				return
-			}
-		}
-	})
-}
-
-// caught are the signals of this process. What comes when a try of a run is over waits for the next one, if there is one.
-var caught = make(chan os.Signal, 64)
-
-// await has another goroutine wait for something, until the run is over.
-func (s *session) await(wait func(over <-chan struct{})) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	s.stopWaiting = func() {
 		close(over)
 		<-ended
 	}
+	s.caught = s.o.Done != nil
 	go func() {
 		defer close(ended)
-		wait(over)
+		if s.o.Done == nil {
+			// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
+			signal.Notify(caught, slices.DeleteFunc([]os.Signal{
+				syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
+				syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
+			}, signal.Ignored)...)
+			s.inbox.do(func() {
+				s.caught = true
+				s.release()
+			})
+		}
+		for {
+			select {
+			case sig := <-caught:
+				s.inbox.do(func() { s.onSignal(sig.(syscall.Signal)) })
+			case <-s.o.Done:
+				s.inbox.do(s.cancel)
+				return
+			case <-over:
+				return
+			}
+		}
 	}()
 }
+
+// caught are the signals of this process. What comes when a try of a run is over waits for the next one, if there is one.
+var caught = make(chan os.Signal, 64)
 
 func (s *session) onSignal(sig syscall.Signal) {
 	s.program.interrupted = s.program.interrupted || sig == syscall.SIGINT && !s.elsewhere()

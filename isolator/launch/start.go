@@ -58,18 +58,7 @@ func (s *session) start(p plan.Plan) error {
 	if err := fork(p); err != nil {
 		return err
 	}
-	if s.o.Done != nil {
-		s.caught = true // whoever makes several runs catches signals itself
-		s.await(func(over <-chan struct{}) {
-			select {
-			case <-s.o.Done:
-				s.inbox.do(s.cancel)
-			case <-over:
-			}
-		})
-	} else {
-		s.catch()
-	}
+	s.catch()
 	if s.child.pidfd < 0 {
 		go s.awaitChild(s.child.pid)
 	}
