@@ -108,7 +108,7 @@ func Copy(ctx context.Context, src, dst string, o Options) (res Result, err erro
 	case unix.S_IFDIR:
 		err = c.tree(dst)
 	case unix.S_IFREG:
-		err = c.single(src, dst, st)
+		err = c.single(src, dst)
 	default:
 		return res, &fs.PathError{Op: "copy", Path: src, Err: errors.New("neither a folder nor a file")}
 	}
@@ -154,20 +154,8 @@ type dir struct {
 	st  unix.Stat_t
 }
 
-// file is what is not a folder in one.
-type file struct {
-	name string
-	kind uint32 // S_IFREG or S_IFLNK
-}
-
-// job is a folder that is to be made and looked through, or some files of one that was.
-type job struct {
-	rel   string
-	files []file
-}
-
-// tree copies a folder: first folders are made, with the files in them, several at a time, at last come the
-// attributes of the folders, the deepest first.
+// tree copies a folder: first folders with the files in them, several at a time, at last come the attributes of the
+// folders, the deepest first.
 func (c *copier) tree(dst string) error {
 	if err := unix.Mkdir(dst, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdir", Path: dst, Err: err}
@@ -177,13 +165,7 @@ func (c *copier) tree(dst string) error {
 		return &fs.PathError{Op: "open", Path: dst, Err: err}
 	}
 	defer unix.Close(c.dst)
-	err = each(c.ctx, []job{{rel: "."}}, func(j job) ([]job, error) {
-		if j.files != nil {
-			return nil, c.batch(j.rel, j.files)
-		}
-		return c.folder(j.rel)
-	})
-	if err != nil {
+	if err := each(c.ctx, []string{"."}, c.folder); err != nil {
 		return err
 	}
 	return c.finish()

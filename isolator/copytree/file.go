@@ -6,45 +6,60 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// one copies a file or a link from one folder to another. left is a fault of the source: the file is
-// left out, the copy goes on.
-func (c *copier) one(from, to int, f file, buf []byte) (e Entry, left, err error) {
-	if f.kind == unix.S_IFLNK {
-		return link(from, to, f.name)
-	}
-	fd, err := unix.Openat(from, f.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return e, err, nil
-	}
-	defer unix.Close(fd)
+// one copies a file or a link from one folder to another, and reports whether it is a folder instead. A fault of the source leaves it
+// out, and the copy goes on.
+func (c *copier) one(from, to int, name, at string, buf []byte) (isDir bool, err error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return e, err, nil
+	e := Entry{Path: at}
+	if err := unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return false, c.leave(at, err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return e, unix.ELOOP, nil
+	switch kind := st.Mode & unix.S_IFMT; kind {
+	case unix.S_IFDIR:
+		return true, nil
+	case unix.S_IFLNK:
+		target := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(from, name, target)
+		if err != nil {
+			return false, c.leave(at, err)
+		}
+		e.State, e.Link = StateOf(st), string(target[:n])
+		err = unix.Symlinkat(e.Link, to, name)
+		if err = errors.Join(err, unix.UtimesNanoAt(to, name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)); err != nil {
+			return false, c.fault("copy", at, err)
+		}
+	case unix.S_IFREG:
+		return false, c.file(from, to, name, at, buf)
+	default:
+		c.miss(at, kindName(kind))
+		return false, nil
 	}
-	e, err = c.contents(fd, to, f.name, st, buf)
-	return e, nil, err
+	c.record(e)
+	return false, nil
 }
 
-func link(from, to int, name string) (e Entry, left, err error) {
-	var st unix.Stat_t
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(from, name, buf)
-	if err = errors.Join(err, unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW)); err != nil {
-		return e, err, nil
+// file copies what was a file a moment ago.
+func (c *copier) file(from, to int, name, at string, buf []byte) error {
+	f, _, err := Regular(from, name)
+	if err != nil {
+		return c.leave(at, err)
 	}
-	e = Entry{State: StateOf(st)}
-	e.Link = string(buf[:n])
-	if err := unix.Symlinkat(e.Link, to, name); err != nil {
-		return e, nil, err
+	defer f.Close()
+	e, err := c.contents(int(f.Fd()), to, name, buf)
+	if err != nil {
+		return c.fault("copy", at, err)
 	}
-	return e, nil, unix.UtimesNanoAt(to, name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+	e.Path = at
+	c.record(e)
+	return nil
 }
 
 // contents makes a file of the copy from an open one of the source.
-func (c *copier) contents(fd, dir int, name string, st unix.Stat_t, buf []byte) (Entry, error) {
+func (c *copier) contents(fd, dir int, name string, buf []byte) (Entry, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Entry{}, err
+	}
 	to, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return Entry{}, err
