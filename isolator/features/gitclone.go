@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/clone"
-	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/innerbox"
@@ -55,13 +54,10 @@ func bringClone(c *caller.Caller, s clone.State, at string, covered ...string) [
 		_ = s.Write()
 		return nil
 	}
-	store := filepath.Join(s.Private, "store")
+	box := clone.Clone{Run: s.Run, At: at, Repository: server.Repository{Repository: gated(program, r, s.Private, covered)}}
 	if at != "" {
-		store = filepath.Join(at, "objects")
+		box.Store = filepath.Join(at, "objects")
 	}
-	box := clone.Clone{Run: s.Run, At: at, Repository: server.Repository{Repository: gate.Repository{
-		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: store, Private: s.Private, Partial: r.Partial, Covered: covered,
-	}}}
 	moved, err := box.Bring(s, c.Warn)
 	if err != nil {
 		c.Warn("git: %v", err)
@@ -133,16 +129,8 @@ func keptOf(c *caller.Caller, id string) []clone.State {
 
 func boxFolders(innerHome string) string { return filepath.Join(innerHome, "repositories", "*", "*") }
 
-// recoverGit brings what killed runs left. Of those of an inner that had other records it says where they are.
+// recoverGit brings what killed runs left.
 func recoverGit(c *caller.Caller) {
-	for _, name := range []string{"borrowed", "git/*/*/state/copy.json"} {
-		old, _ := filepath.Glob(filepath.Join(c.InnerHome, name))
-		for _, p := range old {
-			if text, _ := os.ReadFile(p); len(text) > 0 {
-				c.Warn("a run of an earlier inner was killed, and %s names what it left: look at that, and remove the file", c.Short(p))
-			}
-		}
-	}
 	list, _ := filepath.Glob(boxFolders(c.InnerHome))
 	for _, dir := range list {
 		if server.Locks(dir) || len(clone.States(dir)) > 0 {

@@ -87,12 +87,18 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 	r := s.repo
 	covered, hidden := run.Plan.Covered(r.Top)
 	_, away := run.Plan.Covered(r.Common)
+	of := gated(gitProgram(run), r, s.dir, covered)
+	of.Nested = s.nested
 	return server.Repository{
-		Repository: gate.Repository{
-			Git: gitProgram(run), Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: s.store(), Private: s.dir, Partial: r.Partial,
-			Covered: covered, Nested: s.nested, Sparse: r.Sparse,
-		},
-		Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials, Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,
+		Repository: of, Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials,
+		Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,
+	}
+}
+
+// gated is a repository as its gate knows it, with what a box has of its own in a private folder.
+func gated(program string, r *git.Repo, private string, covered []string) gate.Repository {
+	return gate.Repository{
+		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(private, "store"), Private: private, Partial: r.Partial, Sparse: r.Sparse, Covered: covered,
 	}
 }
 
