@@ -148,9 +148,9 @@ func copyMount(run *Run, m profile.Mount, hidden []string, to string, record boo
 	c, source := run.Caller, run.Facts.Look(m.Source)
 	o := copytree.Options{Dev: source.ID.Dev, Ino: source.ID.Ino, Record: record}
 	for _, p := range hidden {
-		switch rel, err := filepath.Rel(source.Real, p); {
-		case err != nil || rel == ".." || strings.HasPrefix(rel, "../"):
-		case rel == ".":
+		switch rel, in := paths.Rest(source.Real, p); {
+		case !in:
+		case rel == "":
 			return copytree.Result{}, copyRefusal(m, "it is hidden, and cannot be copied for the box", "")
 		default:
 			o.Exclude = append(o.Exclude, rel)
@@ -221,11 +221,8 @@ func tellLeft(c *caller.Caller, m profile.Mount, left []copytree.Left) {
 // there.
 func mountPointsIn(rc profile.RunConfig, over profile.Mount, tree string) error {
 	for _, m := range rc.Mounts {
-		rel, err := filepath.Rel(files.Real(over.Dest), files.Real(m.Dest))
-		if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") || between(rc, over, m) {
-			continue
-		}
-		if !copytree.Has(tree, rel) {
+		rel, in := paths.Rest(files.Real(over.Dest), files.Real(m.Dest))
+		if in && rel != "" && !between(rc, over, m) && !copytree.Has(tree, rel) {
 			return copyRefusal(m, fmt.Sprintf("dest %q is not in the copy of %q", m.Dest, over.Source), "create it first")
 		}
 	}
@@ -234,12 +231,9 @@ func mountPointsIn(rc profile.RunConfig, over profile.Mount, tree string) error 
 
 // between reports whether another mount lies between a mount and one in it.
 func between(rc profile.RunConfig, over, m profile.Mount) bool {
-	for _, x := range rc.Mounts {
-		if x.Dest != over.Dest && x.Dest != m.Dest && paths.Below(over.Dest, x.Dest) && paths.Below(x.Dest, m.Dest) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rc.Mounts, func(x profile.Mount) bool {
+		return x.Dest != over.Dest && x.Dest != m.Dest && paths.Below(over.Dest, x.Dest) && paths.Below(x.Dest, m.Dest)
+	})
 }
 
 func mountKey(m profile.Mount) string { return fmt.Sprintf("mounts.%q", m.Written) }

@@ -171,15 +171,18 @@ func read(dir, tree string) (side, error) {
 	defer root.Close()
 	plain := func(name string, limit int64) (string, error) {
 		text, err := copytree.Read(int(root.Fd()), name, limit)
-		return strings.TrimSuffix(string(text), "\n"), err
+		return string(text), err
 	}
 	head, errHead := plain(filepath.Join(tree, "HEAD"), maxRef)
 	packed, errPacked := plain("packed-refs", maxFile)
 	if errors.Is(errPacked, fs.ErrNotExist) {
 		errPacked = nil
 	}
-	refs, errRefs := packedRefs(packed)
-	seen := int64(0)
+	refs, seen := side{}, int64(0)
+	lines, errRefs := gate.Packed(packed)
+	for name, line := range lines {
+		refs[name] = line[:len(nothing)]
+	}
 	err = copytree.Walk(dir, []string{"refs"}, func(name string, st unix.Stat_t) bool {
 		if st.Mode&unix.S_IFMT == unix.S_IFDIR { // it is read as a whole
 			seen += st.Size
@@ -188,7 +191,7 @@ func read(dir, tree string) (side, error) {
 		if text, err := plain(name, maxRef); err != nil {
 			refs[name] = err.Error()
 		} else if !strings.HasSuffix(name, ".lock") {
-			refs[name] = text
+			refs[name] = strings.TrimSuffix(text, "\n")
 		}
 		return false
 	})
@@ -199,24 +202,8 @@ func read(dir, tree string) (side, error) {
 	for _, m := range stashLine().FindAllStringSubmatch(log, maxTries) {
 		refs["stash/"+m[1]] = m[1]
 	}
-	refs["HEAD"] = head
+	refs["HEAD"] = strings.TrimSuffix(head, "\n")
 	return refs, errors.Join(err, errHead, errPacked, errRefs)
-}
-
-// packedRefs reads a file of refs.
-func packedRefs(text string) (refs side, err error) {
-	refs = side{}
-	for line := range strings.Lines(text) {
-		id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		switch {
-		case line[0] == '#' || line[0] == '^':
-		case len(id) != len(nothing):
-			err = errors.New("packed-refs is not what git writes")
-		default:
-			refs[name] = id
-		}
-	}
-	return refs, err
 }
 
 var stashLine = lazy.Regexp(`(?m)^[0-9a-f]{40} ([0-9a-f]{40}) .*$`)

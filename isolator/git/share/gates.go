@@ -66,30 +66,19 @@ func (r *Server) logLines(data, old string) error {
 	return r.Bring(ids...)
 }
 
-// packedRef is a line of packed-refs, with the line after it that says what a tag is of.
-var packedRef = lazy.Regexp(`([0-9a-f]{40}) (refs/.+)\n(\^[0-9a-f]{40}\n)?`)
-
-// packed are these lines of a text, by the name of the ref.
-func packed(text string) map[string]string {
-	refs := map[string]string{}
-	for _, m := range packedRef().FindAllStringSubmatch(text, -1) {
-		refs[m[2]] = m[0]
-	}
-	return refs
-}
-
 // packedRefs decides about packed-refs. What a tag is of, or that a ref is of nothing, git would believe:
 // only what the host's own file says stays, of the rest git finds it out. It would believe as well that
 // they are sorted.
 func (r *Server) packedRefs(data, old string) (entered []byte, done func(), err error) {
-	was, last, ids := packed(old), "", []string(nil)
+	was, _ := gate.Packed(old)
+	last, ids := "", []string(nil)
 	head, body, fresh := "", data, false
 	if strings.HasPrefix(data, "#") {
 		head, body, _ = strings.Cut(data, "\n")
 	}
 	var out strings.Builder
 	for body != "" {
-		m := packedRef().FindStringSubmatch(body)
+		m := gate.PackedRef().FindStringSubmatch(body)
 		if m == nil || !strings.HasPrefix(body, m[0]) || m[2] <= last || strings.HasPrefix(m[2], "refs/replace/") || !goodRef(m[2]) {
 			line, _, _ := strings.Cut(body, "\n")
 			return nil, nil, fmt.Errorf("not a line of packed-refs, or not in its place: %q", line)

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/gate"
 )
 
 // value returns the value of a ref of the host: an id, the name of another ref after "ref: ", or "".
@@ -20,7 +22,8 @@ func (r *Server) value(ref string) string {
 		if err != nil {
 			return ""
 		}
-		r.packed.of, r.packed.refs = now, packed(string(data))
+		r.packed.of = now
+		r.packed.refs, _ = gate.Packed(string(data))
 	}
 	id, _, _ := strings.Cut(r.packed.refs[ref], " ")
 	return id
