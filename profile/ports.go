@@ -47,8 +47,8 @@ func (p Port) words() string {
 	return fmt.Sprintf("%d (%d in the box)", p.Host, p.Box)
 }
 
-// parsePort reads "3000" and "8080:3000", which is host:box.
-func parsePort(text string) (Port, bool) {
+// ParsePort reads "3000" and "8080:3000", which is host:box.
+func ParsePort(text string) (Port, bool) {
 	host, box, two := strings.Cut(text, ":")
 	if !two {
 		box = host
@@ -62,7 +62,7 @@ func parsePort(text string) (Port, bool) {
 
 // port checks an entry of publish or host_ports.
 func (v *validator) port(key string, it strict.Item) {
-	p, ok := parsePort(strings.TrimPrefix(it.Text, "-"))
+	p, ok := ParsePort(strings.TrimPrefix(it.Text, "-"))
 	switch {
 	case !ok:
 		v.Add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
@@ -132,7 +132,7 @@ func (r *resolver) ports(l strict.List, key string) []Port {
 	var out []Port
 	taken := map[uint16]bool{} // ports that are listened on: the host's for publish, the box's for host_ports
 	for _, it := range l.Items {
-		p, _ := parsePort(it.Text)
+		p, _ := ParsePort(it.Text)
 		p.File, p.Line = it.At.File, it.At.Line
 		listens := p.Host
 		if key == "sandbox.host_ports" {

@@ -162,10 +162,7 @@ func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
 		}
 		return a.why(t, w.word)
 	case "port":
-		port, _, _ := strings.Cut(w.what, ":") // of the box
-		answer, err := a.why(t, "host:localhost:"+port)
-		answer.Lines = why.Port(w.what)
-		return answer, err
+		return a.why(t, w.word)
 	}
 	path := w.what
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") {

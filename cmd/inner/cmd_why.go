@@ -24,12 +24,12 @@ func (a *app) cmdWhy() *cobra.Command {
 	var who cli.WhoFlags
 	var write bool
 	c := a.AnswersOnHost(&cobra.Command{
-		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
+		Use: "why PATH|host:NAME|port:N|env:NAME|cmd:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
 		Args: cobra.ExactArgs(1),
-		Long: "Say whether the sandbox of a profile has a path, a host, a variable or a command here, how it\n" +
-			"looks there, which line of which file says so, and what would widen it. Nothing is run.\n" +
-			"Without -p it answers for the profile of this project, else for the default one.\n\n" +
-			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, env: or cmd:\n" +
+		Long: "Say whether the sandbox of a profile has a path, a host, a port of this computer, a variable or a\n" +
+			"command here, how it looks there, which line of which file says so, and what would widen it. Nothing\n" +
+			"is run. Without -p it answers for the profile of this project, else for the default one.\n\n" +
+			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, port:, env: or cmd:\n" +
 			"as ./host:….",
 	}, func(cmd *cobra.Command, args []string) (cli.Answer, error) {
 		if err := cmp.Or(cli.Filled(cmd, "profile"), who.Check(cmd)); err != nil {
@@ -116,6 +116,17 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 			}
 			return answer, nil
 		},
+		"port": func(text string) (why.Answer, error) {
+			p, ok := profile.ParsePort(text)
+			if !ok {
+				return why.Answer{}, cli.Usagef("%q is not a port from 1 to 65535, nor two as port:8080:3000, of this computer and of the box", asked)
+			}
+			answer, err := t.Host(fmt.Sprint("localhost:", p.Host))
+			if answer.Asked = asked; strings.Contains(text, ":") {
+				answer.Lines = why.Port(text)
+			}
+			return answer, err
+		},
 		"env": func(name string) (why.Answer, error) {
 			if strings.ContainsAny(name, "=\x00") {
 				return why.Answer{}, cli.Usagef("%q is not the name of a variable", name)
@@ -184,7 +195,7 @@ func widenWith(w why.Answer, name string, write bool) string {
 	switch kind, _, _ := strings.Cut(w.Asked, ":"); {
 	case len(w.Lines) == 0: // it takes more than to add lines
 		return "inner profile edit " + name
-	case kind == "host":
+	case kind == "host", kind == "port":
 		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
 	case write:
 		return "inner allow --write " + cli.Quoted("file:"+w.Asked) + " -p " + name
@@ -197,7 +208,7 @@ func accessWords(w why.Answer) string {
 	kind, _, _ := strings.Cut(w.Asked, ":")
 	granted, refused := "", ""
 	switch kind {
-	case "host":
+	case "host", "port":
 		granted, refused = "can be reached", "cannot be reached"
 	case "env":
 		granted, refused = "is in the box", "is not in the box"

@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +37,11 @@ func EventText(e runlog.Event, short func(string) string) string {
 	}
 	add(len(e.Allow) > 0, "allow %s", strings.Join(e.Allow, ", "))
 	add(e.Count > 1, "%d times", e.Count)
-	add(e.Asked != "", "role %s, asked for as %q", e.Role, e.Asked)
+	asked := e.Asked
+	if asked != `""` { // as --as '' stands in the log
+		asked = strconv.Quote(asked)
+	}
+	add(e.Asked != "", "role %s, asked for as %s", e.Role, asked)
 	add(e.Asked == "" && e.Role != "", "role %s", e.Role)
 	add(e.Actor != "", "for %s", e.Actor)
 	add(e.Reason != "", "%s", e.Reason)
