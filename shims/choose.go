@@ -111,17 +111,16 @@ func pick(good []*ProfileView, name string) (*ProfileView, string) {
 
 // askConfig lets the project's config.toml answer.
 func (d *Decision) askConfig(e Env, v *View) bool {
-	for _, c := range v.ConfigWords {
+	for _, c := range v.Conf.Claims {
 		if c.Command != e.Name {
 			continue
 		}
-		if v.ConfigState != trust.Allowed {
+		if v.Conf.State != trust.Allowed {
 			if !c.Guarded {
 				d.Why = fmt.Sprintf("config.toml of %q maps it, and is not allowed; everyday tools are not guarded for it", v.Root)
 				continue
 			}
-			d.State, d.Project = v.ConfigState, v.Project
-			return d.refuse(v.configRefusal())
+			return d.refuseProfile(v, &v.Conf)
 		}
 		why := fmt.Sprintf("[shims] in config.toml of %q maps it to profile %q", v.Root, c.Target)
 		// A local profile, also one that is gone or not allowed, never gives way to

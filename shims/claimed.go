@@ -1,10 +1,6 @@
 package shims
 
-import (
-	"slices"
-
-	"github.com/enr/inner/profile/trust"
-)
+import "slices"
 
 // Claimed returns the commands that do not simply run in the folder e.Cwd: those that
 // a project around it, or the user's own config.toml, claims, sorted. Where a claim
@@ -35,16 +31,11 @@ func Claimed(e Env) []string {
 
 // claimed are the commands that do not simply run because of a project.
 func (v *View) claimed() (words []string) {
-	for _, p := range v.Profiles {
+	for _, p := range v.all() {
 		for _, c := range p.Claims {
 			if c.Guarded && !p.Unread {
 				words = append(words, c.Command)
 			}
-		}
-	}
-	for _, c := range v.ConfigWords {
-		if c.Guarded || v.ConfigState == trust.Allowed {
-			words = append(words, c.Command)
 		}
 	}
 	return words

@@ -1,6 +1,7 @@
 package shims
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,11 +32,9 @@ type View struct {
 	// RecordErr says why the record cannot be read; then nothing else is known.
 	RecordErr error
 
-	Config      *config.Config // nil when there is none, or it is not valid
-	ConfigFile  *profile.File  // nil when there is none
-	ConfigErr   error
-	ConfigState trust.State // Allowed also when there is none and never was
-	ConfigWords []Claim
+	Config     *config.Config // nil when there is none, or it is not valid
+	ConfigFile *profile.File  // nil when there is none
+	Conf       ProfileView    // of the config.toml, without a Name; Allowed also when there is none and never was
 
 	Profiles []ProfileView // by path
 
@@ -43,18 +42,23 @@ type View struct {
 	Uncertain []error
 }
 
-// ProfileView is one profile of a project.
+// ProfileView is one profile of a project, or its config.toml.
 type ProfileView struct {
 	Name, Path string
 	State      trust.State
 	File       string           // the file that makes it not Allowed
 	Detail     string           // what is the matter with that file
 	Of         string           // the project of the main worktree whose permission it has, or ""
-	Err        error            // what is wrong with a Broken or Foreign one
+	Err        error            // what is wrong with a Broken or Foreign profile, or with a config.toml that is not valid
 	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
 	Claims     []Claim
+
+	rec *trust.ProfileRecord // nil when there is none
 }
+
+// all are the profiles, and after them the config.toml.
+func (v *View) all() []ProfileView { return append(slices.Clip(v.Profiles), v.Conf) }
 
 // Claim is one word that a profile, or [shims] of a config.toml, claims.
 type Claim struct {
@@ -117,10 +121,9 @@ func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *
 
 // lookGone is the view of a project of which only the record is left.
 func lookGone(rec *trust.ProjectRecord) *View {
-	v := &View{Root: rec.Root, Record: rec, ConfigState: trust.Allowed}
+	v := &View{Root: rec.Root, Record: rec, Conf: ProfileView{State: trust.Allowed, rec: rec.Config}}
 	if c := rec.Config; c != nil && c.WasApproved() {
-		v.ConfigState = trust.Deleted
-		v.ConfigWords = recorded(c, nil)
+		v.Conf.State, v.Conf.Claims = trust.Deleted, recorded(c, nil)
 	}
 	v.addDeleted(nil, nil)
 	return v
@@ -128,36 +131,37 @@ func lookGone(rec *trust.ProjectRecord) *View {
 
 // lookConfig reads the project's config.toml.
 func (h Home) lookConfig(v *View) {
-	cfg, file, err := config.LoadProject(filepath.Join(v.Project.Dir, "config.toml"))
+	pv := &v.Conf
+	pv.Path, pv.rec = filepath.Join(v.Project.Dir, "config.toml"), v.Record.ConfigRecord()
+	cfg, file, err := config.LoadProject(pv.Path)
 	if file.Path != "" {
 		v.ConfigFile = &file
 	}
-	rec := v.Record.ConfigRecord()
 	switch verdict := v.Record.CheckConfig(v.ConfigFile); {
 	case err != nil:
-		v.ConfigErr, v.ConfigState = err, Broken
+		pv.Err, pv.State = err, Broken
 		v.Uncertain = append(v.Uncertain, err)
 	case v.Project.Problem != nil && v.ConfigFile != nil:
-		v.ConfigState = Foreign
+		pv.State = Foreign
 	default:
-		v.Config, v.ConfigState = cfg, verdict.State
+		v.Config, pv.State = cfg, verdict.State
 	}
 	if cfg != nil && err == nil {
 		for _, kv := range cfg.Shims {
-			if profile.CheckCommand(kv.Key) == nil {
-				guarded := v.ConfigState == trust.Allowed || !Everyday(kv.Key)
-				v.ConfigWords = append(v.ConfigWords, Claim{kv.Key, "always", kv.Value, guarded})
+			for _, c := range claims([]string{kv.Key}, "always", pv.State == trust.Allowed) {
+				c.Target = kv.Value
+				pv.Claims = append(pv.Claims, c)
 			}
 		}
 	}
-	if v.ConfigState != trust.Allowed {
-		v.ConfigWords = recorded(rec, v.ConfigWords)
+	if pv.State != trust.Allowed {
+		pv.Claims = recorded(pv.rec, pv.Claims)
 	}
 }
 
 func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView {
 	rec := v.Record.Profile(path)
-	pv := ProfileView{Name: strings.TrimSuffix(filepath.Base(path), ".toml"), Path: path}
+	pv := ProfileView{Name: strings.TrimSuffix(filepath.Base(path), ".toml"), Path: path, rec: rec}
 	loader := h.loader(v.Project)
 	if rec == nil || !rec.WasApproved() {
 		loader.Read = unapproved.reader(path, h.globalDir())
@@ -199,8 +203,8 @@ func (pv *ProfileView) overrule(v *View) {
 	case v.Project.Problem != nil:
 		// Read only to know what to refuse.
 		pv.Profile, pv.State, pv.Err, pv.File = nil, Foreign, v.Project.Problem, v.Project.Dir
-	case v.ConfigErr != nil && pv.State != trust.Untrusted && pv.State != trust.Denied:
-		pv.State, pv.Err, pv.File = Broken, v.ConfigErr, filepath.Join(v.Project.Dir, "config.toml")
+	case v.Conf.Err != nil && pv.State != trust.Untrusted && pv.State != trust.Denied:
+		pv.State, pv.Err, pv.File = Broken, v.Conf.Err, v.Conf.Path
 	}
 }
 
@@ -253,7 +257,7 @@ func (v *View) addDeleted(files []string, err error) {
 		}
 		p := ProfileView{
 			Name: rec.Name, Path: rec.Path, State: trust.Deleted, File: rec.Path, Detail: "it is gone",
-			Claims: recorded(rec, nil),
+			Claims: recorded(rec, nil), rec: rec,
 		}
 		switch {
 		case rec.Decision == trust.Denied:
@@ -280,61 +284,50 @@ func (v *View) Trusted() bool {
 	if v.RecordErr != nil || v.Project == nil || v.Project.Problem != nil {
 		return false
 	}
-	if v.ConfigFile != nil && v.ConfigState == trust.Allowed {
+	if v.ConfigFile != nil && v.Conf.State == trust.Allowed {
 		return true
 	}
 	return slices.ContainsFunc(v.Profiles, func(p ProfileView) bool { return p.State == trust.Allowed })
 }
 
-// refusal says why a profile cannot be used, and the one thing to type.
+// refusal says why a profile or the config.toml cannot be used, and the one thing to type.
 func (v *View) refusal(p *ProfileView) (reason, hint string) {
+	what, look := fmt.Sprintf("profile %q of %q", p.Name, v.Root), "inner profile validate "+quotePath(p.Name)
+	if p.Name == "" {
+		what, look = fmt.Sprintf("config.toml of %q", v.Root), "inner config edit --local"
+	}
 	switch p.State {
 	case trust.Untrusted:
-		return fmt.Sprintf("profile %q of %q is not allowed", p.Name, v.Root), "inner allow"
+		return what + " is not allowed", "inner allow"
 	case trust.Changed:
-		what := fmt.Sprintf("%q", v.short(p.File))
-		if p.Detail != trust.OtherContent {
-			what += ": " + p.Detail
+		reason = what + " changed since it was allowed"
+		if p.Detail != "" && p.Detail != trust.OtherContent {
+			return fmt.Sprintf("%s (%q: %s)", reason, v.short(p.File), p.Detail), "inner allow"
+		} else if p.File != "" {
+			reason += fmt.Sprintf(" (%q)", v.short(p.File))
 		}
-		return fmt.Sprintf("profile %q of %q changed since it was allowed (%s)", p.Name, v.Root, what), "inner allow"
+		return reason, "inner allow"
 	case trust.Denied:
 		if p.File != p.Path && p.File != "" {
-			return fmt.Sprintf("profile %q of %q is not used: %q was denied", p.Name, v.Root, v.short(p.File)), "inner allow"
+			return fmt.Sprintf("%s is not used: %q was denied", what, v.short(p.File)), "inner allow"
 		}
-		return fmt.Sprintf("profile %q of %q was denied", p.Name, v.Root), "inner allow"
+		return what + " was denied", "inner allow"
 	case trust.Deleted:
-		return fmt.Sprintf("profile %q of %q was allowed and its file is gone", p.Name, v.Root), trust.PutBack(v.Root, p.Path)
+		return what + " was allowed and its file is gone", trust.PutBack(v.Root, cmp.Or(p.Path, filepath.Join(v.Root, ".inner/config.toml")))
 	case Foreign:
-		return fmt.Sprintf("profile %q of %q is not used: %s", p.Name, v.Root, firstLine(p.Err)), "inner status"
+		return what + " is not used: " + firstLine(v.Project.Problem), "inner status"
 	case Broken:
 		if v.ByConfig(p) {
-			return v.configRefusal()
+			return v.refusal(&v.Conf)
 		}
-		return fmt.Sprintf("profile %q of %q is not valid: %s", p.Name, v.Root, firstLine(p.Err)), "inner profile validate " + quotePath(p.Name)
+		return what + " is not valid: " + firstLine(p.Err), look
 	}
-	return fmt.Sprintf("profile %q of %q is %s", p.Name, v.Root, p.State), "inner status"
+	return what + " is " + string(p.State), "inner status"
 }
 
 // ByConfig reports whether a profile is only broken because the project's config.toml is.
 func (v *View) ByConfig(p *ProfileView) bool {
-	return v.ConfigErr != nil && v.ConfigFile != nil && p.State == Broken && p.File == v.ConfigFile.Path
-}
-
-// configRefusal says why config.toml cannot be used.
-func (v *View) configRefusal() (reason, hint string) {
-	switch v.ConfigState {
-	case trust.Untrusted:
-		return fmt.Sprintf("config.toml of %q is not allowed", v.Root), "inner allow"
-	case trust.Changed:
-		return fmt.Sprintf("config.toml of %q changed since it was allowed", v.Root), "inner allow"
-	case trust.Denied:
-		return fmt.Sprintf("config.toml of %q was denied", v.Root), "inner allow"
-	case trust.Deleted:
-		return fmt.Sprintf("config.toml of %q was allowed and is gone", v.Root), trust.PutBack(v.Root, filepath.Join(v.Root, ".inner/config.toml"))
-	case Foreign:
-		return fmt.Sprintf("config.toml of %q is not used: %s", v.Root, firstLine(v.Project.Problem)), "inner status"
-	}
-	return fmt.Sprintf("config.toml of %q is not valid: %s", v.Root, firstLine(v.ConfigErr)), "inner config edit --local"
+	return p.Name != "" && p.State == Broken && v.Conf.Err != nil && p.File == v.Conf.Path
 }
 
 // short is a path as seen from the project.

@@ -214,14 +214,10 @@ func (b *builder) project(v *View) {
 		}
 		put(b.names, c.Command, why)
 	}
-	for _, p := range v.Profiles {
-		rec := v.Record.Profile(p.Path)
+	for _, p := range v.all() {
 		for _, c := range p.Claims {
-			claim(c, p.Name, p.State, p.State == trust.Allowed || wasApproved(rec, c.Command))
+			claim(c, cmp.Or(p.Name, c.Target), p.State, p.State == trust.Allowed || wasApproved(p.rec, c.Command))
 		}
-	}
-	for _, c := range v.ConfigWords {
-		claim(c, c.Target, v.ConfigState, v.ConfigState == trust.Allowed || wasApproved(v.Record.ConfigRecord(), c.Command))
 	}
 }
 

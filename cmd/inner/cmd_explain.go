@@ -132,8 +132,8 @@ func claimed(v *shims.View) (name, chosen string) {
 	switch {
 	case name == "" && len(names) > 0:
 		name, chosen = names[0], "this project's"
-	case name == "" && v.ConfigState == trust.Allowed && len(v.ConfigWords) > 0 && v.ConfigWords[0].Target != "":
-		return v.ConfigWords[0].Target, "this project's config.toml gives it " + v.ConfigWords[0].Command
+	case name == "" && v.Conf.State == trust.Allowed && len(v.Conf.Claims) > 0 && v.Conf.Claims[0].Target != "":
+		return v.Conf.Claims[0].Target, "this project's config.toml gives it " + v.Conf.Claims[0].Command
 	}
 	if others := slices.DeleteFunc(names, func(n string) bool { return n == name }); len(others) > 0 {
 		chosen += "; here, too: " + strings.Join(others, ", ") + " (-p)"

@@ -110,11 +110,11 @@ func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
 	a.Visit(pl)
 	v := a.Look(pl)
 	s.Project, s.Of = v.Root, v.Project.Of
-	if err := cmp.Or(v.RecordErr, v.Project.Problem, v.ConfigErr); err != nil {
+	if err := cmp.Or(v.RecordErr, v.Project.Problem, v.Conf.Err); err != nil {
 		s.Problem = err.Error()
 	}
 	if v.ConfigFile != nil {
-		s.Config = string(v.ConfigState)
+		s.Config = string(v.Conf.State)
 	}
 	for _, p := range v.Profiles {
 		row := a.profileStatus(pl, v, p)
@@ -133,7 +133,7 @@ func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
 		}
 		s.Profiles = append(s.Profiles, row)
 	}
-	for _, c := range v.ConfigWords {
+	for _, c := range v.Conf.Claims {
 		words = append(words, c.Command)
 	}
 	return words

@@ -181,8 +181,8 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 		return names, nil, nil
 	}
 	v := a.Look(pl)
-	if v.ConfigFile != nil && v.ConfigState != trust.Allowed {
-		return nil, nil, fault.Refuse(126, "inner allow, and then inner init", "the project has a config.toml that is %s", trustWord(v.ConfigState))
+	if v.ConfigFile != nil && v.Conf.State != trust.Allowed {
+		return nil, nil, fault.Refuse(126, "inner allow, and then inner init", "the project has a config.toml that is %s", trustWord(v.Conf.State))
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(v.Profiles, func(p shims.ProfileView) bool {

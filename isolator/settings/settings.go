@@ -63,7 +63,7 @@ func (s *Settings) readConfig(path string, load func(string) (*config.Config, pr
 // Know keeps what the decision of a shim has read of a project.
 func (s *Settings) Know(v *shims.View) {
 	s.records[recordKey(v.Root, v.Project)] = RecordRead{v.Record, v.RecordErr}
-	r := ConfigRead{v.Config, v.ConfigFile, v.ConfigErr}
+	r := ConfigRead{v.Config, v.ConfigFile, v.Conf.Err}
 	if r == (ConfigRead{}) {
 		r.Config = &config.Config{} // there is none
 	}

@@ -243,8 +243,8 @@ func (p *Process) notice(v *shims.View) (text string, needsUser bool) {
 			refuse = append(refuse, words...)
 		}
 	}
-	if len(troubles) == 0 && v.ConfigFile != nil && v.ConfigState != trust.Allowed && v.ConfigState != trust.Denied {
-		troubles = append(troubles, "config.toml is "+string(v.ConfigState))
+	if len(troubles) == 0 && v.ConfigFile != nil && v.Conf.State != trust.Allowed && v.Conf.State != trust.Denied {
+		troubles = append(troubles, "config.toml is "+string(v.Conf.State))
 	}
 	if len(troubles) == 0 {
 		return root + ": " + strings.Join(active, ","), false
