@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/profile/config"
 )
 
 // A Shadow is something in a running shell that the shell takes before it looks at
@@ -33,7 +35,7 @@ const ShellVar = "__INNER_SHELL"
 func (s Shadow) Around() bool {
 	start, hops := true, false // at the start of a command; behind words that pass it on
 	reached := false
-	for _, w := range Words(s.Text) {
+	for _, w := range wordsOf(s.Text) {
 		switch {
 		case w == ";":
 			start, hops = true, false
@@ -66,62 +68,15 @@ func isAssignment(word string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "/$-.")
 }
 
-// Words splits text as shells do, roughly: quotes are taken off, and whatever
-// ends a command is ";".
-func Words(text string) []string {
-	var w splitter
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' && w.quote != '\'' && i+1 < len(text):
-			if i++; text[i] != '\n' {
-				w.put(text[i])
-			}
-		case c == '#' && !w.have && w.quote == 0:
-			for i+1 < len(text) && text[i+1] != '\n' {
-				i++
-			}
-		default:
-			w.next(c)
-		}
+// wordsOf splits text as shells do, roughly: quotes are taken off, and whatever ends a command is ";". Text whose quotes
+// are not closed has none.
+func wordsOf(text string) []string {
+	var pairs []string
+	for _, end := range []string{";", "&", "|", "(", ")", "`", "\n"} {
+		pairs = append(pairs, end, "\n; ") // the line break ends a comment
 	}
-	w.end()
-	return w.words
-}
-
-// splitter collects the words of a text.
-type splitter struct {
-	words []string
-	word  []byte
-	have  bool // a word has begun, perhaps an empty one in quotes
-	quote byte // the one that is open, or 0
-}
-
-func (w *splitter) put(c byte) { w.word, w.have = append(w.word, c), true }
-
-func (w *splitter) end() {
-	if w.have {
-		w.words = append(w.words, string(w.word))
-	}
-	w.word, w.have = nil, false
-}
-
-// next takes a character that is not escaped.
-func (w *splitter) next(c byte) {
-	switch {
-	case w.quote != 0 && c == w.quote:
-		w.quote = 0
-	case w.quote != 0:
-		w.put(c)
-	case c == '\'' || c == '"':
-		w.quote, w.have = c, true
-	case c == ' ' || c == '\t':
-		w.end()
-	case strings.IndexByte(";&|()`\n", c) >= 0:
-		w.end()
-		w.words = append(w.words, ";")
-	default:
-		w.put(c)
-	}
+	list, _ := config.Words(strings.NewReplacer(pairs...).Replace(text))
+	return list
 }
 
 // Cure is what to type against a shadow in the named shell.

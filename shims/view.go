@@ -292,9 +292,9 @@ func (v *View) Trusted() bool {
 
 // refusal says why a profile or the config.toml cannot be used, and the one thing to type.
 func (v *View) refusal(p *ProfileView) (reason, hint string) {
-	what, look := fmt.Sprintf("profile %q of %q", p.Name, v.Root), "inner profile validate "+quotePath(p.Name)
+	what, gone, look := fmt.Sprintf("profile %q of %q", p.Name, v.Root), "its file is gone", "inner profile validate "+quotePath(p.Name)
 	if p.Name == "" {
-		what, look = fmt.Sprintf("config.toml of %q", v.Root), "inner config edit --local"
+		what, gone, look = fmt.Sprintf("config.toml of %q", v.Root), "is gone", "inner config edit --local"
 	}
 	switch p.State {
 	case trust.Untrusted:
@@ -313,7 +313,7 @@ func (v *View) refusal(p *ProfileView) (reason, hint string) {
 		}
 		return what + " was denied", "inner allow"
 	case trust.Deleted:
-		return what + " was allowed and its file is gone", trust.PutBack(v.Root, cmp.Or(p.Path, filepath.Join(v.Root, ".inner/config.toml")))
+		return what + " was allowed and " + gone, trust.PutBack(v.Root, cmp.Or(p.Path, filepath.Join(v.Root, ".inner/config.toml")))
 	case Foreign:
 		return what + " is not used: " + firstLine(v.Project.Problem), "inner status"
 	case Broken:
