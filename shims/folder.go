@@ -1,7 +1,6 @@
 package shims
 
 import (
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -140,8 +137,8 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 		}
 	}
 	slices.Sort(r.Added)
-	_, r.BinaryUpdated, err = f.binary(s, state)
-	r.BinaryUpdated = r.BinaryUpdated || f.leadsElsewhere(s)
+	_, text, err := f.renewal(s, state)
+	r.BinaryUpdated = text != nil || f.leadsElsewhere(s)
 	return r, err
 }
 
@@ -206,7 +203,7 @@ func (f Folder) link(r Report) error {
 }
 
 // note writes the state after what the report says was done.
-func (f Folder) note(r Report, state State, version stamp, start time.Time) error {
+func (f Folder) note(r Report, state State, version string, start time.Time) error {
 	next := State{Generation: state.Generation, binary: version, agents: r.Set.agents}
 	checked := start
 	switch {
@@ -225,44 +222,30 @@ func (f Folder) note(r Report, state State, version stamp, start time.Time) erro
 	return f.writeState(next, checked)
 }
 
-// binary compares the program behind the shims with the one that belongs there, and reports whether
-// it has to be written again. src is the version of that one.
-func (f Folder) binary(s Site, state State) (src stamp, stale bool, err error) {
-	info, err := os.Stat(s.binary())
-	if err != nil {
-		return stamp{}, false, err
-	}
-	src = s.Program.stamp()
-	if s.Program.Zip == "" {
-		src = stampOf(info)
-	}
+// renewal is what has to be put behind the shims: how it is told from another, and its text; nil where it is there.
+func (f Folder) renewal(s Site, state State) (version string, text func() (io.ReadCloser, error), err error) {
 	have, err := os.Lstat(f.Binary())
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return src, true, err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, err
 	}
+	version, text, err = s.source(have)
 	switch {
-	case !have.Mode().IsRegular():
-		return src, true, nil
-	case os.SameFile(info, have):
-		return state.binary, false, nil // this is the program behind the shims
-	case deleted(info):
-		// A process that outlived an upgrade must not bring the old version back.
-		return state.binary, false, nil
+	case err != nil || version == "":
+		return "", nil, err
+	case have == nil, !have.Mode().IsRegular(), have.Mode().Perm() != binaryMode, state.binary != sized(version, have.Size()),
+		s.Program.Lacks != nil && s.Program.Lacks(filepath.Dir(f.Binary())):
+		return version, text, nil
 	}
-	if s.Program.Lacks != nil && s.Program.Lacks(filepath.Dir(f.Binary())) {
-		return src, true, nil
-	}
-	return src, src != state.binary || have.Size() != src.size || have.Mode().Perm() != binaryMode, nil
+	return "", nil, nil
 }
+
+func sized(version string, size int64) string { return fmt.Sprint(version, " ", size) }
 
 // Outdated reports whether the program behind the shims is not the one that belongs there, or cannot
 // be executed.
 func (f Folder) Outdated(s Site) bool {
-	_, stale, err := f.binary(s, f.ReadState())
-	return err != nil || stale || f.leadsElsewhere(s) || unix.Access(f.Binary(), unix.X_OK) != nil
+	_, text, err := f.renewal(s, f.ReadState())
+	return err != nil || text != nil || f.leadsElsewhere(s) || unix.Access(f.Binary(), unix.X_OK) != nil
 }
 
 // leadsElsewhere reports whether the link to inner-fleet is not one to the program that belongs there.
@@ -285,49 +268,33 @@ func (f Folder) fleet() string { return filepath.Join(f.Home, "shims", "inner-fl
 
 const binaryMode = 0o700
 
-func deleted(info os.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 0
-}
-
 // writeBinary brings the program behind the shims up to date and returns its version.
-func (f Folder) writeBinary(s Site, state State) (stamp, error) {
-	version, stale, err := f.binary(s, state)
-	if err != nil || !stale {
-		return version, err
+func (f Folder) writeBinary(s Site, state State) (string, error) {
+	version, text, err := f.renewal(s, state)
+	if err != nil || text == nil {
+		return state.binary, err
 	}
-	var src io.Reader
-	if s.Program.Zip != "" {
-		if src, err = gzip.NewReader(strings.NewReader(s.Program.Zip)); err != nil {
-			return stamp{}, err
-		}
-	} else {
-		file, err := os.Open(s.binary())
-		if err != nil {
-			return stamp{}, err
-		}
-		defer file.Close()
-		info, err := file.Stat()
-		if err != nil {
-			return stamp{}, err
-		}
-		src, version = file, stampOf(info)
+	src, err := text()
+	if err != nil {
+		return "", err
 	}
+	defer src.Close()
 	dst, temp, err := files.Temp(f.Binary(), binaryMode)
 	if err != nil {
-		return stamp{}, err
+		return "", err
 	}
-	if _, err = io.Copy(dst, src); err == nil { // copy_file_range: a reflink where the file system has them
+	size, err := io.Copy(dst, src) // copy_file_range: a reflink where the file system has them
+	if err == nil {
 		err = dst.Chmod(binaryMode)
 	}
 	if err != nil {
 		_ = dst.Close()
 		_ = os.Remove(temp)
-		return stamp{}, err
+		return "", err
 	}
 	if s.Program.Write != nil {
 		s.Program.Write(filepath.Dir(f.Binary()))
 		defer s.Program.RemoveOld(filepath.Dir(f.Binary()))
 	}
-	return version, files.Commit(dst, temp, f.Binary())
+	return sized(version, size), files.Commit(dst, temp, f.Binary())
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/enr/inner/internal/files"
@@ -28,22 +27,8 @@ import (
 // The time of the file is when things were last checked (see Touch).
 type State struct {
 	Generation string
-	binary     stamp
+	binary     string            // the version of the program, and its size
 	agents     map[string]string // installed agent: where it was found
-}
-
-// stamp identifies one version of a file.
-type stamp struct {
-	dev, ino            uint64
-	size, mtime, change int64
-}
-
-func stampOf(info os.FileInfo) stamp {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return stamp{}
-	}
-	return stamp{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }
 
 // ReadState reads the state of a shim folder. One that is missing or damaged is the
@@ -63,11 +48,7 @@ func parseState(data []byte) State {
 		word, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		switch word {
 		case "binary":
-			var b stamp
-			_, err := fmt.Sscanf(value, "%d %d %d %d %d", &b.dev, &b.ino, &b.size, &b.mtime, &b.change)
-			if err == nil {
-				s.binary = b
-			}
+			s.binary = value
 		case "agent":
 			name, quoted, _ := strings.Cut(value, " ")
 			if path, err := strconv.Unquote(quoted); err == nil {
@@ -81,7 +62,7 @@ func parseState(data []byte) State {
 func (s State) bytes() []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, s.Generation)
-	fmt.Fprintln(&b, "binary", s.binary.dev, s.binary.ino, s.binary.size, s.binary.mtime, s.binary.change)
+	fmt.Fprintln(&b, "binary", s.binary)
 	names := make([]string, 0, len(s.agents))
 	for name := range s.agents {
 		names = append(names, name)

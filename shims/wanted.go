@@ -2,11 +2,14 @@ package shims
 
 import (
 	"cmp"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/profile"
@@ -27,7 +30,24 @@ type Site struct {
 	Binary    string  // the file of this process; "" is /proc/self/exe
 }
 
-func (s Site) binary() string { return cmp.Or(s.Binary, "/proc/self/exe") }
+// source is the program that belongs behind the shims: how it is told from another, and its text. The version is "" where
+// what is there stays: it is this process, or this process has outlived an upgrade, which must not bring the old one back.
+func (s Site) source(there os.FileInfo) (version string, text func() (io.ReadCloser, error), err error) {
+	if s.Program.Zip != "" {
+		return strings.TrimSpace(s.Program.Sum), func() (io.ReadCloser, error) { return gzip.NewReader(strings.NewReader(s.Program.Zip)) }, nil
+	}
+	path := cmp.Or(s.Binary, "/proc/self/exe")
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", nil, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || there != nil && (os.SameFile(info, there) || st.Nlink == 0) {
+		return "", nil, nil
+	}
+	version = fmt.Sprint(st.Dev, st.Ino, st.Mtim.Nano(), st.Ctim.Nano())
+	return version, func() (io.ReadCloser, error) { return os.Open(path) }, nil
+}
 
 // Program is the program behind the shims, which cmd/inner carries. Without one the shims run a copy of the
 // file of this process.
@@ -40,12 +60,6 @@ type Program struct {
 	// RemoveOld removes what programs of earlier builds needed.
 	Lacks            func(folder string) bool
 	Write, RemoveOld func(folder string)
-}
-
-// stamp identifies the program in the place of a file.
-func (p Program) stamp() (s stamp) {
-	_, _ = fmt.Sscanf(p.Sum, "%x %d", &s.ino, &s.size)
-	return s
 }
 
 // Name is one shim that should exist, with every reason for it.
