@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/profile"
 )
 
 // Folder is the shim folder of one INNER_HOME:
@@ -117,21 +116,14 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{Foreign: foreign, Set: wanted(s, state)}
-	names := make(map[string]bool, len(r.Set.Names))
-	for _, n := range r.Set.Names {
-		if profile.CheckCommand(n.Name) == nil {
-			names[n.Name] = true
-		}
-	}
 	for _, name := range own {
-		switch {
-		case names[name], r.Set.Incomplete():
+		if r.Set.Names[name] != nil || r.Set.Incomplete() {
 			r.Kept = append(r.Kept, name)
-		default:
+		} else {
 			r.Removed = append(r.Removed, name)
 		}
 	}
-	for name := range names {
+	for name := range r.Set.Names {
 		if !slices.Contains(own, name) && !slices.Contains(foreign, name) {
 			r.Added = append(r.Added, name)
 		}
@@ -144,9 +136,9 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 
 func (r Report) blocked() error {
 	var errs []error
-	for _, n := range r.Set.Names {
-		if slices.Contains(r.Foreign, n.Name) {
-			errs = append(errs, fmt.Errorf("shim folder: %q is in the way: inner did not make it and leaves it alone", n.Name))
+	for _, name := range r.Foreign {
+		if r.Set.Names[name] != nil {
+			errs = append(errs, fmt.Errorf("shim folder: %q is in the way: inner did not make it and leaves it alone", name))
 		}
 	}
 	return errors.Join(errs...)

@@ -62,26 +62,17 @@ type Program struct {
 	Write, RemoveOld func(folder string)
 }
 
-// Name is one shim that should exist, with every reason for it.
-type Name struct {
-	Name string
-	Why  []Why
-}
-
 // Why is one reason for a shim.
 type Why struct {
-	Project string      // root of the project, or ""
-	Profile string      // name of the profile, or ""
-	State   trust.State // of that profile, or ""
-	Text    string      // the reason in words
+	Project string      `json:"project,omitempty"` // its root
+	Profile string      `json:"profile,omitempty"` // its name
+	State   trust.State `json:"state,omitempty"`   // of that profile
+	Text    string      `json:"text"`              // the reason in words
 }
 
-// Set is all the shims that should exist, sorted by name.
+// Set is all the shims that should exist, with every reason for each.
 type Set struct {
-	Names []Name
-	// Unguarded are the claims of untrusted profiles that get no shim, because they
-	// are on everyday tools or too many.
-	Unguarded []Name
+	Names map[string][]Why
 	// Problems are records or files that could not be read. A name they would have
 	// asked for may be missing, so none must be removed.
 	Problems []error
@@ -102,41 +93,29 @@ func (s Set) Incomplete() bool { return len(s.Problems) > 0 }
 func Wanted(s Site) Set { return wanted(s, Folder{s.InnerHome}.ReadState()) }
 
 func wanted(s Site, state State) Set {
-	b := builder{names: map[string]*Name{}, unguarded: map[string]*Name{}}
-	b.set.agents = map[string]string{}
-	b.agents(s, state)
+	set := Set{Names: map[string][]Why{}, agents: map[string]string{}}
+	set.installed(s, state)
 	home := Home{Inner: s.InnerHome, User: s.Home}
-	b.global(home)
+	set.global(home)
 	records, err := home.Trust().Projects()
 	if err != nil {
-		b.set.Problems = append(b.set.Problems, err)
+		set.Problems = append(set.Problems, err)
 	}
 	for _, views := range home.lookAll(records) {
 		for _, v := range views {
-			b.project(v)
+			set.project(v)
 		}
 	}
-	b.set.Names = sorted(b.names)
-	b.set.Unguarded = sorted(b.unguarded)
-	return b.set
+	return set
 }
 
-type builder struct {
-	set       Set
-	names     map[string]*Name
-	unguarded map[string]*Name
-}
-
-func put(to map[string]*Name, name string, why Why) {
-	if to[name] == nil {
-		to[name] = &Name{Name: name}
-	}
-	if !slices.Contains(to[name].Why, why) {
-		to[name].Why = append(to[name].Why, why)
+func (s *Set) put(name string, why Why) {
+	if profile.CheckCommand(name) == nil && !slices.Contains(s.Names[name], why) {
+		s.Names[name] = append(s.Names[name], why)
 	}
 }
 
-func (b *builder) agents(s Site, state State) {
+func (set *Set) installed(s Site, state State) {
 	bin := Folder{s.InnerHome}.Bin()
 	var self []os.FileInfo
 	if info, err := os.Stat("/proc/self/exe"); err == nil {
@@ -150,22 +129,20 @@ func (b *builder) agents(s Site, state State) {
 				continue
 			}
 		}
-		b.set.agents[agent] = path
-		put(b.names, agent, Why{Text: fmt.Sprintf("installed agent (%q)", path)})
+		set.agents[agent] = path
+		set.put(agent, Why{Text: fmt.Sprintf("installed agent (%q)", path)})
 	}
 }
 
-func (b *builder) global(home Home) {
+func (s *Set) global(home Home) {
 	path := filepath.Join(home.Inner, "config.toml")
 	cfg, _, err := config.Load(path)
 	if err != nil {
-		b.set.Problems = append(b.set.Problems, err)
+		s.Problems = append(s.Problems, err)
 		return
 	}
 	for _, kv := range cfg.Shims {
-		if profile.CheckCommand(kv.Key) == nil {
-			put(b.names, kv.Key, Why{Profile: kv.Value, Text: fmt.Sprintf("[shims] in %q", path)})
-		}
+		s.put(kv.Key, Why{Profile: kv.Value, Text: fmt.Sprintf("[shims] in %q", path)})
 	}
 }
 
@@ -198,39 +175,29 @@ func (h Home) lookFor(rec *trust.ProjectRecord) (views []*View) {
 	return views
 }
 
-// project adds what one project claims.
-func (b *builder) project(v *View) {
+// project adds what one project claims. What is not guarded, and more names than one project may have guarded before
+// it is allowed, get no shim.
+func (s *Set) project(v *View) {
 	var unapproved []string // in order, at most maxUnapproved
-	claim := func(c Claim, profileName string, state trust.State, approved bool) {
-		why := Why{Project: v.Root, Profile: profileName, State: state}
-		who := fmt.Sprintf("profile %q", profileName)
-		if profileName == "" { // a mapping that is gone
-			who = "config.toml"
-		}
-		switch {
-		case approved:
-			why.Text = fmt.Sprintf("claimed by %s of %q (%s)", who, v.Root, state)
-		case !c.Guarded:
-			why.Text = fmt.Sprintf("%s of %q claims it, and is not allowed (%s); everyday tools are not guarded for it", who, v.Root, state)
-			put(b.unguarded, c.Command, why)
-			return
-		default:
-			if !slices.Contains(unapproved, c.Command) {
-				if len(unapproved) == maxUnapproved {
-					why.Text = fmt.Sprintf("%s of %q claims it, and is not allowed (%s); more than %d names are not guarded for it",
-						who, v.Root, state, maxUnapproved)
-					put(b.unguarded, c.Command, why)
-					return
-				}
-				unapproved = append(unapproved, c.Command)
-			}
-			why.Text = fmt.Sprintf("claimed by %s of %q, to be refused (%s)", who, v.Root, state)
-		}
-		put(b.names, c.Command, why)
-	}
 	for _, p := range v.all() {
 		for _, c := range p.Claims {
-			claim(c, cmp.Or(p.Name, c.Target), p.State, p.State == trust.Allowed || wasApproved(p.rec, c.Command))
+			why := Why{Project: v.Root, Profile: cmp.Or(p.Name, c.Target), State: p.State}
+			who := "config.toml" // of a mapping that is gone
+			if why.Profile != "" {
+				who = fmt.Sprintf("profile %q", why.Profile)
+			}
+			why.Text = fmt.Sprintf("claimed by %s of %q (%s)", who, v.Root, p.State)
+			if p.State != trust.Allowed && !wasApproved(p.rec, c.Command) {
+				known := slices.Contains(unapproved, c.Command)
+				if !c.Guarded || !known && len(unapproved) == maxUnapproved {
+					continue
+				}
+				if !known {
+					unapproved = append(unapproved, c.Command)
+				}
+				why.Text = fmt.Sprintf("claimed by %s of %q, to be refused (%s)", who, v.Root, p.State)
+			}
+			s.put(c.Command, why)
 		}
 	}
 }
@@ -238,13 +205,4 @@ func (b *builder) project(v *View) {
 // wasApproved reports whether the user once allowed this very claim.
 func wasApproved(rec *trust.ProfileRecord, word string) bool {
 	return rec != nil && rec.Decision == trust.Allowed && slices.Contains(rec.Commands, word)
-}
-
-func sorted(names map[string]*Name) []Name {
-	list := make([]Name, 0, len(names))
-	for _, n := range names {
-		list = append(list, *n)
-	}
-	slices.SortFunc(list, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
-	return list
 }

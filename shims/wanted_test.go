@@ -2,8 +2,10 @@ package shims
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,20 +19,14 @@ func (w *world) site() Site {
 	return Site{InnerHome: w.home.Inner, Home: w.home.User, Path: w.path("bin"), Binary: self(w)}
 }
 
-// set writes what Wanted returns: one line per name and reason, those that get no shim
-// with a dash.
+// set writes what Wanted returns: one line per name and reason.
 func (w *world) set() []string {
 	w.Helper()
 	set := Wanted(w.site())
 	var lines []string
-	for _, n := range set.Names {
-		for _, why := range n.Why {
-			lines = append(lines, n.Name+": "+strings.ReplaceAll(why.Text, w.dir, "~"))
-		}
-	}
-	for _, n := range set.Unguarded {
-		for _, why := range n.Why {
-			lines = append(lines, "-"+n.Name+": "+strings.ReplaceAll(why.Text, w.dir, "~"))
+	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
+		for _, why := range set.Names[name] {
+			lines = append(lines, name+": "+strings.ReplaceAll(why.Text, w.dir, "~"))
 		}
 	}
 	for _, err := range set.Problems {
@@ -61,24 +57,21 @@ func TestWanted(t *testing.T) {
 	w.profile("app", "tools", shim("always", "make", "ls", "sudo-x"))
 	w.wantSet("a project nobody has entered", claude, codex)
 	must(t, w.home.Trust().Enter(w.path("app")))
-	unguarded := func(name, state string) string {
-		return fmt.Sprintf(`-%s: profile "tools" of "~/app" claims it, and is not allowed (%s); everyday tools are not guarded for it`, name, state)
-	}
 	refused := func(name, state string) string {
 		return fmt.Sprintf(`%s: claimed by profile "tools" of "~/app", to be refused (%s)`, name, state)
 	}
 	claimed := func(name, state string) string {
 		return fmt.Sprintf(`%s: claimed by profile "tools" of "~/app" (%s)`, name, state)
 	}
-	w.wantSet("entered", claude, codex, refused("make", "untrusted"), refused("sudo-x", "untrusted"), unguarded("ls", "untrusted"))
+	w.wantSet("entered", claude, codex, refused("make", "untrusted"), refused("sudo-x", "untrusted"))
 	w.allow("app")
 	w.wantSet("approved", claude, codex, claimed("ls", "allowed"), claimed("make", "allowed"), claimed("sudo-x", "allowed"))
 	w.profile("app", "tools", shim("always", "make", "cat", "go"))
 	w.wantSet("changed", claude, codex, refused("go", "changed"), claimed("ls", "changed"), claimed("make", "changed"),
-		claimed("sudo-x", "changed"), unguarded("cat", "changed"))
+		claimed("sudo-x", "changed"))
 	w.profile("app", "tools", "commands = [\"go\", \"cat\"\n")
 	w.wantSet("broken", claude, codex, refused("go", "broken"), claimed("ls", "broken"), claimed("make", "broken"), claimed("sudo-x", "broken"),
-		refused("tools", "broken"), unguarded("cat", "broken"))
+		refused("tools", "broken"))
 	must(t, os.Remove(w.path("app/.inner/profiles/tools.toml")))
 	gone := []string{claude, codex, claimed("ls", "deleted"), claimed("make", "deleted"), claimed("sudo-x", "deleted")}
 	w.wantSet("deleted", gone...)
@@ -89,7 +82,7 @@ func TestWanted(t *testing.T) {
 	must(t, os.Mkdir(w.path("app"), 0o700))
 	w.wantSet("and back, empty", gone...)
 	must(t, w.home.Trust().Deny(w.path("app"), w.path("app/.inner/profiles/tools.toml")))
-	w.wantSet("denied", claude, codex, refused("make", "denied"), refused("sudo-x", "denied"), unguarded("ls", "denied"))
+	w.wantSet("denied", claude, codex, refused("make", "denied"), refused("sudo-x", "denied"))
 	must(t, w.home.Trust().Revoke(w.path("app")))
 	w.wantSet("revoked", claude, codex)
 
@@ -113,8 +106,7 @@ func TestWantedConfig(t *testing.T) {
 	must(t, w.home.Trust().Enter(w.path("app/in/none")))
 	must(t, os.Mkdir(w.path("app/in/none"), 0o700))
 	const in = `web: claimed by profile "web" of "~/app/in", to be refused (untrusted)`
-	w.wantSet("entered", `web: claimed by profile "box" of "~/app", to be refused (untrusted)`, in,
-		`-ls: profile "box" of "~/app" claims it, and is not allowed (untrusted); everyday tools are not guarded for it`)
+	w.wantSet("entered", `web: claimed by profile "box" of "~/app", to be refused (untrusted)`, in)
 	w.allow("app")
 	w.wantSet("approved", `ls: claimed by profile "box" of "~/app" (allowed)`, `web: claimed by profile "box" of "~/app" (allowed)`, in)
 	must(t, os.Remove(w.path("app/.inner/config.toml")))
@@ -133,23 +125,14 @@ func TestWantedLimit(t *testing.T) {
 	w.profile("other", "a", shim("always", "zzz"))
 	must(t, w.home.Trust().Enter(w.path("app")))
 	must(t, w.home.Trust().Enter(w.path("other")))
-	names := func(list []Name) (s []string) {
-		for _, n := range list {
-			s = append(s, n.Name)
-		}
-		return s
-	}
-	set := Wanted(w.site())
-	if diff := cmp.Diff(append(commands[:maxUnapproved:maxUnapproved], "zzz"), names(set.Names)); diff != "" {
+	names := func() []string { return slices.Sorted(maps.Keys(Wanted(w.site()).Names)) }
+	if diff := cmp.Diff(append(commands[:maxUnapproved:maxUnapproved], "zzz"), names()); diff != "" {
 		t.Errorf("not allowed (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(commands[maxUnapproved:], names(set.Unguarded)); diff != "" {
-		t.Errorf("not guarded (-want +got):\n%s", diff)
 	}
 	// Whether it has a shim or not, the decision refuses it.
 	w.want("beyond the limit", [3]string{"app", "tool29", `126: profile "b" of "~/app" is not allowed [inner allow]`})
 	w.allow("app")
-	if diff := cmp.Diff(append(commands, "zzz"), names(Wanted(w.site()).Names)); diff != "" {
+	if diff := cmp.Diff(append(commands, "zzz"), names()); diff != "" {
 		t.Errorf("allowed (-want +got):\n%s", diff)
 	}
 }
@@ -168,9 +151,9 @@ func TestWantedReserved(t *testing.T) {
 	// A record that somebody wrote by hand.
 	f := profile.File{Path: w.path("app/.inner/profiles/gone.toml"), Digest: strings.Repeat("0", 64)}
 	must(t, w.home.Trust().Allow(w.path("app"), trust.Approval{Config: &f, ConfigCommands: reserved}))
-	for _, n := range Wanted(w.site()).Names {
-		if contains(reserved, n.Name) {
-			t.Errorf("%q is wanted: %v", n.Name, n.Why)
+	for name, why := range Wanted(w.site()).Names {
+		if contains(reserved, name) {
+			t.Errorf("%q is wanted: %v", name, why)
 		}
 	}
 	regenerate(t, w.site())

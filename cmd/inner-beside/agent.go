@@ -266,11 +266,7 @@ func (a *app) toolBox(f toolFlags, dir string) (*toolBox, error) {
 	if b.prof, err = a.Choose(name, b.place); err != nil {
 		return nil, err
 	}
-	c, err := a.Context(b.place, profile.Overrides{Entrypoint: "/bin/sh", Interactive: new(bool)}, false)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := settings.Resolve(b.prof, c)
+	spec, c, err := a.Spec(b.prof, b.place, profile.Overrides{Entrypoint: "/bin/sh", Interactive: new(bool)}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -116,15 +116,7 @@ func (a *app) sayLeft(left []changes.Change) {
 // halfway reports an apply that stopped: each file written so far is complete.
 func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
 	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
-	return &fault.Refusal{Code: signalCode(ctx), Msg: msg, Hint: "inner changes apply, for the rest"}
-}
-
-// signalCode is the exit code of a command whose context a signal ended; 1 when none did.
-func signalCode(ctx context.Context) int {
-	if s, is := errors.AsType[*features.SignalledError](context.Cause(ctx)); is {
-		return 128 + int(s.Signal)
-	}
-	return 1
+	return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: "inner changes apply, for the rest"}
 }
 
 // conflicts refuses to write over originals that changed since the copy.

@@ -226,7 +226,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 	again := "chmod -R u+rX " + cli.Quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
 	switch {
 	case ctx.Err() != nil && len(brought) == 0:
-		return &fault.Refusal{Code: signalCode(ctx), Msg: "nothing was copied"}
+		return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: "nothing was copied"}
 	case errors.Is(err, fs.ErrExist):
 		return taken(name)
 	case errors.Is(err, fs.ErrPermission):

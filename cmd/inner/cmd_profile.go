@@ -67,12 +67,8 @@ func (a *app) ownProfile(pl settings.Place, name string) found {
 // resolveHere resolves a profile as a run from here would. A working folder
 // that cannot be used is not the profile's fault, and not an error.
 func (a *app) resolveHere(f found, p *profile.Profile) (profile.RunConfig, profile.Context, error) {
-	c, err := a.Context(f.place, profile.Overrides{}, f.scope == profile.Local)
-	if err != nil {
-		return profile.RunConfig{}, c, err
-	}
-	rc, err := settings.Resolve(p, c)
-	if fault.AsRefusal(err) != nil {
+	rc, c, err := a.Spec(p, f.place, profile.Overrides{}, f.scope == profile.Local)
+	if r := fault.AsRefusal(err); r != nil && r.Kind == fault.KindWorkdir {
 		err = nil
 	}
 	return rc, c, err

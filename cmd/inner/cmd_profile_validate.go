@@ -10,7 +10,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/strict"
@@ -76,17 +75,12 @@ func (a *app) validate(f found) validated {
 // validateLoaded goes on where the file itself is in order: does it fit this
 // host, and this version of inner?
 func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated {
-	c, err := a.Context(f.place, profile.Overrides{}, f.scope == profile.Local)
-	if err != nil {
-		v.Errors = []string{err.Error()}
-		return v
-	}
-	rc, err := settings.Resolve(p, c)
-	switch {
-	case err != nil && fault.AsRefusal(err) == nil:
-		v.Errors = strings.Split(err.Error(), "\n")
-	case err != nil: // the caller's affair, not the profile's: a project root always serves
+	rc, _, err := a.Spec(p, f.place, profile.Overrides{}, f.scope == profile.Local)
+	switch r := fault.AsRefusal(err); {
+	case r != nil && r.Kind == fault.KindWorkdir: // the caller's affair, not the profile's: a project root always serves
 		v.Warnings = append(v.Warnings, err.Error())
+	case err != nil:
+		v.Errors = strings.Split(err.Error(), "\n")
 	}
 	for _, w := range rc.Warnings() {
 		v.Warnings = append(v.Warnings, w.Error())

@@ -71,16 +71,9 @@ func (a *app) printReport(r shims.Report, check bool) {
 }
 
 type shimRow struct {
-	Name string    `json:"name"`
-	Path string    `json:"path"`
-	Why  []shimWhy `json:"why"`
-}
-
-type shimWhy struct {
-	Project string `json:"project,omitempty"`
-	Profile string `json:"profile,omitempty"`
-	State   string `json:"state,omitempty"`
-	Text    string `json:"text"`
+	Name string      `json:"name"`
+	Path string      `json:"path"`
+	Why  []shims.Why `json:"why"`
 }
 
 func (a *app) cmdShimList() *cobra.Command {
@@ -91,13 +84,7 @@ func (a *app) cmdShimList() *cobra.Command {
 		set := shims.Wanted(a.Site())
 		rows := []shimRow{}
 		for _, n := range names {
-			row := shimRow{Name: n, Path: filepath.Join(a.ShimDir(), n), Why: []shimWhy{}}
-			if i := slices.IndexFunc(set.Names, func(x shims.Name) bool { return x.Name == n }); i >= 0 {
-				for _, w := range set.Names[i].Why {
-					row.Why = append(row.Why, shimWhy{w.Project, w.Profile, string(w.State), w.Text})
-				}
-			}
-			rows = append(rows, row)
+			rows = append(rows, shimRow{Name: n, Path: filepath.Join(a.ShimDir(), n), Why: append([]shims.Why{}, set.Names[n]...)})
 		}
 		return cli.Answer{Value: rows, Words: func() {
 			for _, r := range rows {

@@ -120,11 +120,7 @@ func (a *app) wouldStart(d shims.Decision, name string) error {
 	if filepath.Base(d.Profile.Program()) != name {
 		o.Entrypoint = name
 	}
-	c, err := a.Context(pl, o, true)
-	if err != nil {
-		return err
-	}
-	rc, err := settings.Resolve(d.Profile, c)
+	rc, c, err := a.Spec(d.Profile, pl, o, true)
 	if err != nil {
 		return err
 	}

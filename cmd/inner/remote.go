@@ -80,11 +80,7 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 		p.Name = "remote"
 	}
 	p, changes := p.Harden()
-	c, err := a.Context(pl, o, false)
-	if err != nil {
-		return nil, err
-	}
-	rc, err := settings.Resolve(p, c)
+	rc, _, err := a.Spec(p, pl, o, false)
 	if err != nil {
 		return nil, err
 	}

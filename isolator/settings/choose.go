@@ -110,6 +110,16 @@ func (s *Settings) AtRoot(p *profile.Profile, pl Place) (profile.RunConfig, prof
 	return rc, c, err
 }
 
+// Spec is what a profile comes to at a place, and what it was resolved against.
+func (s *Settings) Spec(p *profile.Profile, pl Place, o profile.Overrides, forShim bool) (profile.RunConfig, profile.Context, error) {
+	c, err := s.Context(pl, o, forShim)
+	if err != nil {
+		return profile.RunConfig{}, c, err
+	}
+	rc, err := Resolve(p, c)
+	return rc, c, err
+}
+
 // Resolve is p.Resolve, with a working folder that cannot be used refused as
 // the place it is.
 func Resolve(p *profile.Profile, c profile.Context) (profile.RunConfig, error) {

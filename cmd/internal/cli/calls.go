@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/calls"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/session"
 )
 
@@ -67,24 +68,23 @@ func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
 
 // UntilSignal runs a server, and ends it at a signal.
 func UntilSignal(serve func(context.Context) error) error {
-	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	ctx, stop := features.Interruptible(nil)
+	defer stop()
 	OutliveReaders()
-	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
 	err := serve(ctx)
-	var died signalled
 	switch {
-	case errors.As(context.Cause(ctx), &died):
-		return Exit(128 + int(died.Signal))
+	case ctx.Err() != nil:
+		return Exit(SignalCode(ctx))
 	case errors.Is(err, unix.EPIPE):
 		return Exit(128 + int(unix.SIGPIPE))
 	}
 	return err
 }
 
-// signalled is the end of a server by a signal.
-type signalled struct{ unix.Signal }
-
-func (s signalled) Error() string { return s.String() }
+// SignalCode is the exit code of a command whose context a signal ended (features.Interruptible); 1 when none did.
+func SignalCode(ctx context.Context) int {
+	if s, is := errors.AsType[*features.SignalledError](context.Cause(ctx)); is {
+		return 128 + int(s.Signal)
+	}
+	return 1
+}

@@ -13,16 +13,9 @@ func (p *Process) Commanded(pl settings.Place, given *profile.Profile, o profile
 	if err != nil || len(table.Profiles) == 0 && !table.Only {
 		return given, o, err
 	}
-	resolve := func(of *profile.Profile) (profile.RunConfig, error) {
-		c, err := p.Context(pl, o, forShim)
-		if err != nil {
-			return profile.RunConfig{}, err
-		}
-		return settings.Resolve(of, c)
-	}
 	var rc profile.RunConfig
 	if argv == nil {
-		if rc, err = resolve(given); err != nil {
+		if rc, _, err = p.Spec(given, pl, o, forShim); err != nil {
 			return given, o, err
 		}
 		argv = append([]string{rc.Entrypoint.Cmd}, rc.Entrypoint.Args...)
@@ -36,7 +29,7 @@ func (p *Process) Commanded(pl settings.Place, given *profile.Profile, o profile
 		return nil, o, err
 	}
 	if role != "" {
-		other, err := resolve(chosen)
+		other, _, err := p.Spec(chosen, pl, o, forShim)
 		if err != nil {
 			return nil, o, err
 		}
