@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
@@ -146,6 +147,7 @@ type Outcome struct {
 
 	Limits  []string       // that were reached, in words
 	Aside   []string       // what was moved aside
+	Left    repos.Found    `json:"-"` // what the look at the end found
 	Rewound []runlog.Ref   // refs of git that were deleted or forced
 	Blocked map[string]int // noop: calls per command
 	Hosts   []runlog.Host  // what became of them

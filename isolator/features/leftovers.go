@@ -86,7 +86,8 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 		s.Before = append(s.Before, run.Facts.Named...)
 	}
 	s, lost := l.roots.Follow(s)
-	o.Aside = Hold(run.Caller, s)
+	s.Summary = run.Spec.Output.Summary
+	o.Aside, o.Left = Hold(run.Caller, s)
 	if len(lost) > 0 {
 		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))
 	}
@@ -154,20 +155,20 @@ func Sweep(c *caller.Caller) (stuck []error, err error) {
 	return stuck, err
 }
 
-// Hold looks, and says what it did. It returns what was moved aside. Inner's own folders are covered in every box, and
+// Hold looks, and says what it did. It returns what was moved aside, and all that was found. Inner's own folders are covered in every box, and
 // what other boxes have there now is theirs.
-func Hold(c *caller.Caller, s repos.Search) []string {
+func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) {
 	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)
 	found, err := s.Hold()
-	aside := sayFound(c, found)
+	aside = sayFound(c, found)
 	if n := len(found.Unseen); n > 0 {
 		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s", someFolders(c, found.Unseen))
 	}
 	if err != nil {
 		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)
 	}
-	return aside
+	return aside, found
 }
 
 // someFolders names a few of many folders, the nearest first.

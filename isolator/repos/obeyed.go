@@ -51,10 +51,14 @@ func (w *sweep) judge(p, tool string, fresh, dir bool, depth int) bool {
 	return true
 }
 
+// isRoot reports whether a folder is a root.
+func (w *sweep) isRoot(dir string) bool {
+	return slices.ContainsFunc(w.roots, func(r *os.File) bool { return r.Name() == dir })
+}
+
 // spared reports whether a row of the table does not count at this place.
 func (w *sweep) spared(hit sensitive.Hit) bool {
-	root := slices.ContainsFunc(w.roots, func(r *os.File) bool { return r.Name() == hit.Base })
-	deeper := !root && !files.Exists(hit.Base+"/.git")
+	deeper := !w.isRoot(hit.Base) && !files.Exists(hit.Base+"/.git")
 	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && deeper
 }
 

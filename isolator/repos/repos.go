@@ -28,6 +28,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -42,6 +43,7 @@ type Search struct {
 	Hooks   []string      // where the user's own settings have the hooks of every repository
 	Limit   time.Duration // how long folders are looked through; at least some of them are
 	NoGit   bool          // repositories are the box's to change
+	Summary bool          // what changed is listed
 	Homes   []string      // the user's homes
 
 	// Tracked is what git outside has at a place of a work tree, see git.TrackedAt; nil asks nobody.
@@ -63,6 +65,9 @@ type Moved struct {
 type Found struct {
 	Moved  []Moved  // in the order of renaming: what is in a folder may follow it
 	Unseen []string // folders that could not be read, whose path is too long, or that there was no time for, the nearest of these first
+
+	Changes runlog.Changes // with Summary
+	Later   []string       // what changed at the top of the roots, or is listed, and runs on the host, or is obeyed there, later
 }
 
 // Folders that are looked through however long it takes.
@@ -110,6 +115,7 @@ func (w *sweep) hold() (Found, error) {
 			w.single(p, "inner")
 		}
 	}
+	w.sort()
 	return w.Found, errors.Join(w.errs...)
 }
 
@@ -151,8 +157,9 @@ func (w *sweep) folders() {
 
 // folder looks at what lies in one folder. The folders in it are still to be looked through.
 func (w *sweep) folder(dir string) {
+	fi, _ := w.lstat(dir)
 	entries, _ := w.readDir(dir) // what could be read counts
-	obeyed := w.looksFor(dir)
+	obeyed, shown := w.looksFor(dir), false
 	has := map[string]bool{}
 	var below queue
 	for _, e := range entries {
@@ -161,6 +168,7 @@ func (w *sweep) folder(dir string) {
 			continue
 		}
 		has[e.Name()] = true
+		shown = w.entry(dir, e) || shown
 		switch {
 		case e.Name() == ".git":
 			w.top(p)
@@ -172,6 +180,9 @@ func (w *sweep) folder(dir string) {
 		default:
 			below[1] = append(below[1], p)
 		}
+	}
+	if !shown {
+		w.unexplained(dir, fi)
 	}
 	// What git takes for a repository (setup.c, is_git_directory).
 	if !w.NoGit && has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"]) {

@@ -152,7 +152,7 @@ func (w *sweep) enter(p string) error {
 // since the run began. On the file systems of Linux a program cannot set that time; on
 // others everything is recent.
 func (w *sweep) recent(p string, fi fs.FileInfo) bool {
-	old := time.Unix(stat(fi).Ctim.Unix()).Before(w.Since) && w.keeps(p, fi)
+	old := !w.since(fi) && w.keeps(p, fi)
 	return !old && !lies(p, w.Before)
 }
 

@@ -163,10 +163,10 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 	if r.log == nil {
 		WarnRewound(b.Caller, o.Rewound)
 	}
-	changes, later := runlog.Changed(rc.WritableRoots(), features.Placeholders(b.Run), r.clock, rc.Output.Summary)
-	if end.Later = later; rc.Output.Summary {
-		end.Changes = &changes
+	if rc.Output.Summary {
+		end.Changes = &o.Left.Changes
 	}
+	end.Later = o.Left.Later
 	if r.capture != nil {
 		var err error
 		if end.Output, err = r.capture.Close(); err != nil {

@@ -242,54 +242,6 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestChanged(t *testing.T) {
-	root := t.TempDir()
-	file := func(name string) {
-		p := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"old", "gone/f", "gone/keep", "both/f", "sub/Makefile", "node_modules/x/y", ".git/HEAD", ".git/objects/x", "ours/x", ".github/workflows/a.yml"} {
-		file(name)
-	}
-	time.Sleep(30 * time.Millisecond) // a tick of the files' clock
-	since := Moment()
-	time.Sleep(30 * time.Millisecond)
-	if c, later := Changed([]string{root}, nil, since, true); len(c.Files)+len(c.Gone)+len(later) != 0 || c.Partly {
-		t.Errorf("nothing changed: %+v, %q", c, later)
-	}
-	for _, name := range []string{"new", "both/g", "sub/Makefile", "node_modules/x/y", ".git/HEAD", ".git/objects/z", "ours/x", "run.sh", ".github/workflows/a.yml", "package.json"} {
-		file(name)
-	}
-	err := errors.Join(os.Remove(filepath.Join(root, "gone/f")), os.Remove(filepath.Join(root, "both/f")), os.Mkdir(filepath.Join(root, "empty"), 0o700), os.Symlink("/etc", filepath.Join(root, "link")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, later := Changed([]string{root, filepath.Join(root, "sub")}, []string{filepath.Join(root, "ours")}, since, true)
-	short := func(list []string) string {
-		var out []string
-		for _, p := range list {
-			out = append(out, strings.TrimPrefix(strings.TrimPrefix(p, root), "/"))
-		}
-		slices.Sort(out)
-		return strings.Join(out, " ")
-	}
-	if got, want := short(c.Files), ".git/ .github/workflows/a.yml both/g empty/ link new package.json run.sh sub/Makefile"; got != want {
-		t.Errorf("changed %q, want %q", got, want)
-	}
-	if got := short(c.Gone); got != "gone" {
-		t.Errorf("removed in %q", got)
-	}
-	if got, want := short(later), ".github/workflows package.json run.sh sub/Makefile"; got != want {
-		t.Errorf("runs later %q, want %q", got, want)
-	}
-	_, later = Changed([]string{root}, nil, since, false)
-	if got, want := short(later), ".github/workflows package.json"; got != want {
-		t.Errorf("at the top runs later %q, want %q", got, want)
-	}
-}
-
 // The lines are those of encoding/json.
 func TestLines(t *testing.T) {
 	now := time.Now()
@@ -372,7 +324,6 @@ func BenchmarkRecord(b *testing.B) {
 			b.Fatal(err)
 		}
 		c := r.Output(Header{}, nil)
-		_, _ = Changed([]string{dir}, nil, time.Now(), false)
 		if _, err := c.Close(); err != nil {
 			b.Fatal(err)
 		}
