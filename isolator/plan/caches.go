@@ -43,13 +43,9 @@ type cache struct {
 	dir      string   // below the home
 	parts    []string // what of dir it is, when it is not all
 	variable string   // moves it
-	value    string   // of the variable, before its path
 	tools    []string // who keeps it; none for everybody
 	fetched  bool     // it holds downloads: without a network the host's own is of more use
 }
-
-// mavenLocal is how Maven is told where its repository is: 3.8 knows no other way.
-const mavenLocal = "-Dmaven.repo.local="
 
 func cacheTable() []cache {
 	return []cache{
@@ -61,7 +57,7 @@ func cacheTable() []cache {
 		{dir: ".gradle", variable: "GRADLE_USER_HOME", tools: []string{"gradle"}},
 		{dir: goModules, variable: "GOMODCACHE", tools: []string{"go"}, fetched: true},
 		{dir: ".cargo", parts: []string{"registry", "git"}, variable: "CARGO_HOME", tools: []string{"cargo"}, fetched: true},
-		{dir: ".m2/repository", variable: "MAVEN_OPTS", value: mavenLocal, tools: []string{"mvn"}, fetched: true},
+		{dir: ".m2/repository", fetched: true}, // Maven 3.8 knows no variable
 		{dir: ".nuget/packages", variable: "NUGET_PACKAGES", tools: []string{"dotnet"}, fetched: true},
 		// These are in the first one unless their variables move them.
 		{dir: ".cache/go-build", variable: "GOCACHE"},
@@ -110,13 +106,13 @@ func (b *builder) caches() error {
 	elsewhere := false
 	for _, c := range cacheTable() {
 		v := env[c.variable]
-		switch usual := c.usual(v, b.f.Home); {
+		switch usual := v == "" || filepath.Clean(v) == filepath.Join(b.f.Home, c.dir); {
 		case c.fetched && b.rc.Network == profile.NetOff, usual && c.inAny():
 		case usual && b.cacheFits(c):
 			b.cacheFolders(c)
-		case usual && !b.cacheWanted(c), !usual && (c.value != "" || b.canWrite(v)), b.profileSets(c.variable):
+		case usual && !b.cacheWanted(c), !usual && b.canWrite(v), b.profileSets(c.variable):
 		default:
-			b.cacheVariable(c.variable, c.elsewhere(v))
+			b.cacheVariable(c.variable, filepath.Join(paths.BoxCaches, c.dir))
 			elsewhere = true
 		}
 	}
@@ -135,26 +131,8 @@ func (b *builder) cacheEnv() map[string]string {
 	return env
 }
 
-// elsewhere is what the variable of a cache says, of which v is the value, when the cache is not
-// at its usual place.
-func (c cache) elsewhere(v string) string {
-	value := c.value + filepath.Join(paths.BoxCaches, c.dir)
-	if c.value != "" && v != "" {
-		return v + " " + value
-	}
-	return value
-}
-
 // cachesElsewhere is the folder, below Caches.Dir, of what variables lead to.
 const cachesElsewhere = ".elsewhere"
-
-// usual reports whether a cache is at its usual place, as the value of its variable says.
-func (c cache) usual(v, home string) bool {
-	if c.value != "" {
-		return !strings.Contains(v, c.value)
-	}
-	return v == "" || filepath.Clean(v) == filepath.Join(home, c.dir)
-}
 
 // inAny reports whether a cache is a part of ~/.cache, and goes where that goes. What boxes
 // write around it is no place to mount.

@@ -38,7 +38,6 @@ type pattern struct {
 type index struct {
 	exact  map[string][]pattern
 	starry []pattern
-	leads  map[string]bool // folders that names of several parts begin with
 	trees  []string        // folders of work trees, "/.claude/worktrees/"
 }
 
@@ -46,7 +45,7 @@ type index struct {
 // the same.
 var lookup = sync.OnceValue(func() *index { // allowed: written once
 	rows := Rows()
-	x := &index{exact: map[string][]pattern{}, leads: map[string]bool{}}
+	x := &index{exact: map[string][]pattern{}}
 	for i := range rows {
 		if rows[i].Where == Home {
 			continue
@@ -66,8 +65,6 @@ func (x *index) add(row *Row, name string, place int) {
 		x.trees = append(x.trees, "/"+p.last+"/"+row.Trees+"/")
 	}
 	if cut := strings.LastIndexByte(p.last, '/'); cut >= 0 {
-		first, _, _ := strings.Cut(p.last, "/")
-		x.leads[first] = true
 		p.lead, p.last = "/"+p.last[:cut], p.last[cut+1:]
 	}
 	if begin, tail, star := strings.Cut(p.last, "*"); star {
@@ -140,9 +137,6 @@ func (p pattern) fits(dir string, kind Kind) (base string, ok bool) {
 	cut := len(dir) - len(p.lead)
 	return dir[:cut], strings.EqualFold(dir[cut:], p.lead)
 }
-
-// Leads reports whether names of several parts begin with a folder of that name.
-func Leads(name string) bool { return lookup().leads[strings.ToLower(name)] }
 
 // Below returns the hit for a path or for a folder that it lies in: what is in a folder
 // that a tool obeys is obeyed. kind is that of the path. top says what a folder that a
