@@ -53,8 +53,8 @@ func makeNoop(run *Run) (count *shims.Blocked, err error) {
 	if run.Assets.Startup, err = run.Folder.Dir("start"); err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		if _, err := run.Folder.File(filepath.Join("start", f.Name), f.Text, 0o644); err != nil {
+	for name, text := range files {
+		if _, err := run.Folder.File(filepath.Join("start", name), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 )
@@ -43,17 +44,12 @@ type hider struct {
 	until time.Time // and until when
 }
 
-// fault ends a search that cannot be finished.
-type fault struct{ why, hint string }
-
-func (f *fault) Error() string { return f.why }
-
-// find fills in what the patterns match.
+// find looks for what the patterns match.
 func (h *hider) find(patterns []string) error {
 	for _, text := range patterns {
 		p, err := gitignore.Parse(text)
 		if err != nil {
-			return &fault{why: err.Error()}
+			return err
 		}
 		h.list = append(h.list, p)
 	}
@@ -63,30 +59,22 @@ func (h *hider) find(patterns []string) error {
 // folder looks at what a folder holds. dir is its real path.
 func (h *hider) folder(dir string, s gitignore.State) error {
 	names, known := h.list.Names(s)
-	if known {
-		for _, name := range names {
-			if err := h.entry(dir, name, s); err != nil {
-				return err
-			}
+	var list []fs.DirEntry
+	if !known && !systemMade(dir) {
+		var err error
+		if list, err = os.ReadDir(dir); err != nil {
+			return h.unread(dir, err)
 		}
-		return nil
 	}
-	if systemMade(dir) {
-		return nil // a box has its own
-	}
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return h.unread(dir, err)
-	}
-	for _, e := range list {
-		if !e.Type().IsRegular() {
-			err = h.entry(dir, e.Name(), s)
-		} else if _, _, matched := h.list.Step(s, e.Name(), false); matched {
-			err = h.entry(dir, e.Name(), s) // which sees whether it can be looked at
-		} else {
-			err = h.count(dir)
+	for _, e := range list { // whether a file that matches can be looked at, entry sees
+		if _, _, matched := h.list.Step(s, e.Name(), false); matched || !e.Type().IsRegular() {
+			names = append(names, e.Name())
+		} else if err := h.count(dir); err != nil {
+			return err
 		}
-		if err != nil {
+	}
+	for _, name := range names {
+		if err := h.entry(dir, name, s); err != nil {
 			return err
 		}
 	}
@@ -123,7 +111,7 @@ func (h *hider) entry(dir, name string, s gitignore.State) error {
 func (h *hider) add(p string) error {
 	h.found[p] = true
 	if len(h.found) > hideMost {
-		return &fault{fmt.Sprintf("the patterns match more than %d files, %s among them", hideMost, p), "name their folders in hide, with a slash at the end"}
+		return fault.Refuse(125, "name their folders in hide, with a slash at the end", "the patterns match more than %d files, %s among them", hideMost, p)
 	}
 	return nil
 }
@@ -135,7 +123,7 @@ func (h *hider) unread(dir string, err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
 	case !errors.Is(err, fs.ErrPermission):
-		return &fault{fmt.Sprintf("%s cannot be looked into: %v", dir, err), ""}
+		return fmt.Errorf("%s cannot be looked into: %w", dir, err)
 	}
 	return h.add(dir)
 }
@@ -145,13 +133,10 @@ func (h *hider) count(at string) error {
 	if h.left--; h.left >= 0 && (h.left%256 != 0 || time.Now().Before(h.until)) {
 		return nil
 	}
-	return &fault{
-		fmt.Sprintf("the search for it was not finished after %d files, at %s", hideEntries-max(h.left, 0), at),
-		"name a folder nearer to what is to be hidden",
-	}
+	return fault.Refuse(125, "name a folder nearer to what is to be hidden", "the search for it was not finished after %d files, at %s", hideEntries-max(h.left, 0), at)
 }
 
-// systemMade reports whether the kernel makes up what is in a folder.
+// systemMade reports whether the kernel makes up what is in a folder: a box has its own.
 func systemMade(dir string) bool { return dir == "/proc" || dir == "/sys" || dir == "/dev" }
 
 // hide looks for what the patterns match.
@@ -163,8 +148,8 @@ func (l *looker) hide(patterns []string) *Hide {
 	out := &Hide{}
 	if err := h.find(patterns); err != nil {
 		out.Why = err.Error()
-		if f, ok := errors.AsType[*fault](err); ok {
-			out.Hint = f.hint
+		if r := fault.AsRefusal(err); r != nil {
+			out.Hint = r.Hint
 		}
 	}
 	out.Paths = slices.Sorted(maps.Keys(h.found))

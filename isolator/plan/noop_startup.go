@@ -61,30 +61,10 @@ func (f shellFile) at(home string) string {
 //go:embed startup
 var startupTexts embed.FS
 
-// StartupText is one file of the folder Staged.Startup.
-type StartupText struct {
-	Name string
-	Text []byte
-}
-
-// NoopStartup returns the folder that [noop] needs for the shells of the box.
-func NoopStartup() ([]StartupText, error) {
-	var out []StartupText
-	add := func(as, from, name, original string) error {
-		text, err := startupTexts.ReadFile("startup/" + from)
-		if err != nil {
-			return err
-		}
-		filled := strings.NewReplacer("@noop@", paths.BoxNoop, "@start@", paths.BoxStart, "@name@", name, "@original@", original).Replace(string(text))
-		out = append(out, StartupText{Name: as, Text: []byte(filled)})
-		return nil
-	}
-	for _, f := range shellFiles() {
-		if err := add(f.staged(), f.text, f.name, paths.BoxOriginal+"/"+f.staged()); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range []struct{ as, from, name string }{
+// NoopStartup returns the files of the folder Staged.Startup, which [noop] needs for the shells of the box.
+func NoopStartup() (map[string]string, error) {
+	out := map[string]string{}
+	for _, f := range append(shellFiles(), []shellFile{
 		{"path", "path.sh", ""},
 		{".bash_profile", "bash_profile.sh", ""},
 		{".profile", "home.sh", ".profile"},
@@ -95,10 +75,13 @@ func NoopStartup() ([]StartupText, error) {
 		{".zprofile", "user.zsh", ".zprofile"},
 		{".zshrc", "user.zsh", ".zshrc"},
 		{".zlogin", "user.zsh", ".zlogin"},
-	} {
-		if err := add(f.as, f.from, f.name, ""); err != nil {
+	}...) {
+		text, err := startupTexts.ReadFile("startup/" + f.text)
+		if err != nil {
 			return nil, err
 		}
+		fill := strings.NewReplacer("@noop@", paths.BoxNoop, "@start@", paths.BoxStart, "@name@", f.name, "@original@", paths.BoxOriginal+"/"+f.staged())
+		out[f.staged()] = fill.Replace(string(text))
 	}
 	return out, nil
 }
