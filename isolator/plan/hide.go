@@ -132,18 +132,6 @@ func (b *builder) startup() []string {
 	})
 }
 
-// fixed are the host paths that are made unwritable or hidden.
-func (b *builder) fixed() []string {
-	out := b.f.InnerHomes()
-	for _, h := range b.held() {
-		out = append(out, h.path)
-	}
-	for _, h := range b.hidden() {
-		out = append(out, h.path)
-	}
-	return out
-}
-
 // looseFiles are the files of the profile that no .inner folder protects already:
 // each pin costs bwrap a look through all mounts.
 func (b *builder) looseFiles() []string {

@@ -56,8 +56,7 @@ func (b *builder) orderedMounts() []mount {
 }
 
 func (b *builder) mounts() error {
-	ms := b.orderedMounts()
-	for i, m := range ms {
+	for _, m := range b.orderedMounts() {
 		// What inner puts into /run later would be made in the source.
 		if paths.Below(m.dest, paths.BoxDir) {
 			return fault.Refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
@@ -72,20 +71,15 @@ func (b *builder) mounts() error {
 			b.tmpfs(m.reason, 0o755, m.dest)
 			continue
 		}
-		var later []string
-		for _, l := range ms[i+1:] {
-			later = append(later, l.dest)
-		}
-		if err := b.oneMount(m, later); err != nil {
+		if err := b.oneMount(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// oneMount shows a folder or a file of the host. later are the places of the mounts that
-// come after it.
-func (b *builder) oneMount(m mount, later []string) error {
+// oneMount shows a folder or a file of the host.
+func (b *builder) oneMount(m mount) error {
 	if err := b.notSecret(m.real, m.reason); err != nil {
 		return err
 	}
@@ -112,7 +106,6 @@ func (b *builder) oneMount(m mount, later []string) error {
 	b.op(shown)
 	b.placesIn(shown)
 	if shown.Writable() {
-		b.pinBelow(shown, later)
 		b.originals(shown)
 	}
 	return nil

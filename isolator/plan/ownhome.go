@@ -22,16 +22,12 @@ func (b *builder) ownHome(reason string) error {
 	return nil
 }
 
-// homePoints lists where the plan mounts something in the box's own home, and binds onto
-// itself every folder on the way there and every place where other boxes with this home mount
-// something. What is mounted on cannot be renamed or removed, so no box changes where another
-// one mounts that is just starting.
+// homePoints lists where the plan mounts something in the box's own home.
 func (b *builder) homePoints() error {
 	if b.rc.Home != "own" {
 		return nil
 	}
 	seen := map[string]bool{}
-	var need []HomePoint
 	for _, o := range b.plan.Ops[b.homeAt+1:] {
 		rest, _ := paths.Rest(b.home, o.Dest)
 		if rest == "" || o.Kind == OpSeal {
@@ -48,37 +44,23 @@ func (b *builder) homePoints() error {
 		if o.Bind() {
 			p.Source = o.Source
 		}
-		need = append(need, p)
+		b.plan.HomePoints = append(b.plan.HomePoints, p)
 	}
-	b.plan.HomePoints = need
-	b.plan.Ops = slices.Insert(b.plan.Ops, b.homeAt+1, b.homePins(need)...)
 	return nil
 }
 
-// homePins are the operations of homePoints, parents first.
-func (b *builder) homePins(need []HomePoint) []Op {
-	var places []string
-	parents := func(rel string) {
-		for dir := filepath.Dir(rel); dir != "."; dir = filepath.Dir(dir) {
-			places = append(places, dir)
-		}
-	}
-	for _, p := range need {
-		parents(p.Path)
-	}
+// otherPoints are the places in the home where other boxes with it mount something, and the folders on the way
+// there. They are bound onto themselves: what is mounted on cannot be renamed or removed, so no box changes
+// where another one mounts that is just starting.
+func (b *builder) otherPoints() (out []string) {
 	for _, p := range b.f.OwnHome.Points {
-		parents(p.Path)
-		if !slices.ContainsFunc(need, func(n HomePoint) bool { return n.Path == p.Path }) {
-			places = append(places, p.Path)
+		place := p.Path
+		if slices.ContainsFunc(b.plan.HomePoints, func(n HomePoint) bool { return n.Path == p.Path }) {
+			place = filepath.Dir(place)
 		}
-	}
-	slices.Sort(places)
-	var out []Op
-	for _, rel := range slices.Compact(places) {
-		out = append(out, Op{
-			Kind: OpBind, Source: filepath.Join(b.f.OwnHome.Path, rel), Dest: filepath.Join(b.home, rel),
-			Key: "sandbox.home", Reason: "a place of the home where boxes mount something stays where it is", own: true,
-		})
+		for ; place != "."; place = filepath.Dir(place) {
+			out = append(out, filepath.Join(b.home, place))
+		}
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func TestOwnHome(t *testing.T) {
 	b.bind("the working folder", "/home/u/src/app", "/home/u/src/app", true)
 	b.tmpfs("below it", 0o700, "/home/u/src/app/.git")
 	b.dataFile("a file", nil, "/home/u/.config/git/ignore")
-	if err := b.homePoints(); err != nil {
+	if err := b.pins(); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

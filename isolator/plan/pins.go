@@ -8,7 +8,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/profile"
 )
 
 // What is protected may be reached through a link: a .claude that is one, a .git, a
@@ -62,59 +61,48 @@ func (b *builder) pinLinks() error {
 	return nil
 }
 
-// pinBelow binds every folder between a writable mount and something below it
-// that is protected, hidden or mounted over onto itself: a mount point cannot
-// be renamed, so nothing is moved out from under its protection. It comes right
-// after the mount, so that later ones go on top. dests are those.
-func (b *builder) pinBelow(m Op, dests []string) {
-	var pins []string
-	for _, p := range append(b.fixedIn(m), dests...) {
-		if !paths.Inside(m.Dest, p) {
-			continue
-		}
-		for dir := filepath.Dir(p); dir != m.Dest; dir = filepath.Dir(dir) {
-			pins = append(pins, dir)
-		}
+// pins binds every folder between something writable and what is mounted, or pinned, below it onto
+// itself: a mount point cannot be renamed, so nothing is moved out from under what covers or
+// protects it. Each comes right after the mount that it is in, so that what is mounted goes on top.
+func (b *builder) pins() error {
+	if err := b.homePoints(); err != nil {
+		return err
 	}
-	slices.Sort(pins) // parents first
-	for _, p := range slices.Compact(pins) {
-		rest, _ := paths.Rest(m.Dest, p)
-		pinned := Op{Kind: OpBind, Source: filepath.Join(m.Source, rest), Dest: p, Reason: "what is in it cannot be moved away"}
-		if m.original != "" {
-			pinned.original = filepath.Join(m.original, rest)
-		}
-		b.op(pinned)
-	}
-}
-
-// fixedIn are the places of what is protected or hidden in a writable mount, and of links on
-// the way to it.
-func (b *builder) fixedIn(m Op) (places []string) {
-	inside := func(hostPath string) {
-		if b.inHidden(hostPath) {
+	under, pins := map[string]int{}, make([][]string, len(b.plan.Ops))
+	way := func(place string) {
+		i := last(filepath.Dir(place), under)
+		if i < 0 || b.plan.Ops[i].Kind != OpBind {
 			return
 		}
-		if rest, ok := paths.Rest(m.Source, hostPath); ok {
-			places = append(places, filepath.Join(m.Dest, rest))
+		for dir := filepath.Dir(place); dir != b.plan.Ops[i].Dest; dir = filepath.Dir(dir) {
+			pins[i] = append(pins[i], dir)
 		}
 	}
-	for _, h := range b.hops() {
-		inside(h.Path)
-	}
-	for _, r := range b.s.Repos {
-		for _, g := range r.Binds {
-			inside(g.Box)
+	for i, o := range b.plan.Ops {
+		if o.Mounts() {
+			way(o.Dest)
+			under[o.Dest] = i
 		}
 	}
-	for _, c := range b.rc.Mounts {
-		if c.Mode == profile.SafeRW && b.kind(c.Source).Seen() { // see originals
-			inside(b.canon(c.Source))
+	for _, p := range b.plan.Pins {
+		way(p.Path)
+	}
+	if b.rc.Home == "own" {
+		pins[b.homeAt] = append(pins[b.homeAt], b.otherPoints()...)
+	}
+	var ops []Op
+	for i, m := range b.plan.Ops {
+		ops = append(ops, m)
+		slices.Sort(pins[i]) // parents first
+		for _, p := range slices.Compact(pins[i]) {
+			rest, _ := paths.Rest(m.Dest, p)
+			pinned := Op{Kind: OpBind, Key: m.Key, Source: filepath.Join(m.Source, rest), Dest: p, own: m.own, Reason: "what is in it cannot be moved away"}
+			if m.original != "" {
+				pinned.original = filepath.Join(m.original, rest)
+			}
+			ops = append(ops, pinned)
 		}
 	}
-	for _, t := range b.fixed() {
-		if b.kind(t).Seen() || b.made(t) {
-			inside(b.canon(t))
-		}
-	}
-	return places
+	b.plan.Ops = ops
+	return nil
 }

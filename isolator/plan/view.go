@@ -110,11 +110,14 @@ type mounted struct {
 // visible are the operations that mount something and that nothing later covers, in their order.
 func (b *builder) visible() []mounted {
 	var all []mounted
-	under := map[string]Op{}
-	for _, o := range b.plan.Ops {
+	under := map[string]int{}
+	for i, o := range b.plan.Ops {
 		if o.Mounts() {
-			over, _ := above(o.Dest, under)
-			under[o.Dest] = o
+			over := b.root
+			if at := last(o.Dest, under); at >= 0 {
+				over = b.plan.Ops[at]
+			}
+			under[o.Dest] = i
 			all = append(all, mounted{o, over})
 		}
 	}
@@ -126,6 +129,20 @@ func (b *builder) visible() []mounted {
 		later[o.Dest] = true
 	}
 	return slices.DeleteFunc(all, func(o mounted) bool { return !o.Mounts() })
+}
+
+// last returns the index of the operation that decides about a place, of those with indices: the last one at it or a
+// folder it is in; -1 for none.
+func last(p string, under map[string]int) int {
+	at := -1
+	for ; ; p = filepath.Dir(p) {
+		if i, ok := under[p]; ok {
+			at = max(at, i)
+		}
+		if p == "/" {
+			return at
+		}
+	}
 }
 
 // above returns what is kept for p or the nearest folder it is in.

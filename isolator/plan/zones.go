@@ -19,7 +19,9 @@ func (b *builder) zoneCovered(real string) bool {
 	if rest, ok := paths.Rest(b.canon(b.rc.Workdir), real); ok && ObeyedName(b.rc, rest, b.kind(real) == host.Dir) {
 		return true
 	}
-	return slices.ContainsFunc(b.fixed(), func(p string) bool { return b.kind(p) != host.Missing && paths.Below(b.canon(p), real) })
+	in := func(p string) bool { return b.kind(p) != host.Missing && paths.Below(b.canon(p), real) }
+	return slices.ContainsFunc(b.f.InnerHomes(), in) || slices.ContainsFunc(b.held(), func(h held) bool { return in(h.path) }) ||
+		slices.ContainsFunc(b.hidden(), func(h hid) bool { return in(h.path) })
 }
 
 // Fitting is a run without the zones of the working folder that are hidden or protected.
