@@ -38,7 +38,7 @@ type pattern struct {
 type index struct {
 	exact  map[string][]pattern
 	starry []pattern
-	trees  []string        // folders of work trees, "/.claude/worktrees/"
+	trees  []string // folders of work trees, "/.claude/worktrees/"
 }
 
 // lookup makes the index once. Names are compared in lower case: a file system may do
