@@ -173,7 +173,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 		pv.Claims = recorded(rec, v.scan(path, loader.Read))
 		return pv
 	}
-	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
+	verdict := h.Trust().Judge(v.Record, p, v.ConfigFile)
 	pv.Profile, pv.State, pv.File, pv.Detail, pv.Of = p, verdict.State, verdict.File, verdict.Detail, verdict.Of
 	pv.overrule(v)
 	pv.Claims = claims(p.Commands(), p.When(), pv.State == trust.Allowed)

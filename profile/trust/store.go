@@ -180,16 +180,15 @@ func (s Store) locked(root string, do func() error) error {
 	return do()
 }
 
-// set puts a profile's record in its place.
+// set puts the record of a profile, or of the config.toml, in its place.
 func (r *ProjectRecord) set(p ProfileRecord) {
-	i, found := slices.BinarySearchFunc(r.Profiles, p.Path, func(q ProfileRecord, path string) int {
-		return strings.Compare(q.Path, path)
-	})
-	if found {
-		r.Profiles[i] = p
-	} else {
-		r.Profiles = slices.Insert(r.Profiles, i, p)
+	if p.Path == filepath.Join(r.Root, ".inner", "config.toml") {
+		r.Config = &p
+		return
 	}
+	r.Profiles = slices.DeleteFunc(r.Profiles, func(q ProfileRecord) bool { return q.Path == p.Path })
+	r.Profiles = append(r.Profiles, p)
+	slices.SortFunc(r.Profiles, func(a, b ProfileRecord) int { return strings.Compare(a.Path, b.Path) })
 }
 
 func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".toml") }

@@ -120,10 +120,13 @@ func (r *ProjectRecord) Profile(path string) *ProfileRecord {
 	return r.Of.own(path)
 }
 
-// own is Profile without the main worktree.
+// own is the record's own decision about a file, be it a profile or the config.toml.
 func (r *ProjectRecord) own(path string) *ProfileRecord {
-	if r == nil {
+	switch {
+	case r == nil:
 		return nil
+	case r.Config != nil && r.Config.Path == path:
+		return r.Config
 	}
 	i := slices.IndexFunc(r.Profiles, func(p ProfileRecord) bool { return p.Path == path })
 	if i < 0 {
@@ -200,27 +203,38 @@ func (r *ProjectRecord) seenFrom(root string) *ProjectRecord {
 	return out
 }
 
-// Check judges a profile against the record, which may be nil. Only local
-// profiles must be allowed: the others are the user's own. globalDir is the folder
-// of global profiles; files in it are the user's own too.
-func (r *ProjectRecord) Check(p *profile.Profile, config *profile.File, globalDir string) Verdict {
+// Judge judges a profile of the project that a record, which may be nil, is of. Only local profiles
+// must be allowed: the others, and files in the folder of global profiles, are the user's own.
+func (s Store) Judge(r *ProjectRecord, p *profile.Profile, config *profile.File) Verdict {
 	if p.Scope != profile.Local {
 		return Verdict{State: Allowed}
 	}
-	return r.check(p.Path, config, bound(p.Files, config, globalDir))
+	return r.check(p.Path, config, s.Bound(p, config))
 }
 
+// CheckConfig judges the project's config.toml by itself, for words it maps to
+// profiles that need not be allowed. config is nil when the project has none.
+func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
+	switch {
+	case config != nil:
+		return r.check(config.Path, nil, []FileRecord{{config.Path, config.Digest}})
+	case r == nil:
+	case r.Config != nil && r.Config.WasApproved():
+		return Verdict{State: Deleted, File: r.Config.Path, Detail: "it is gone"}
+	case r.FromMain: // else that of the main worktree is judged there
+		return r.Of.CheckConfig(nil)
+	}
+	return Verdict{State: Allowed}
+}
+
+// check judges a file by what is recorded about it here and, in a worktree, about the main one: what was said about
+// the worktree itself counts, unless nothing was, or the bytes are allowed in the main one.
 func (r *ProjectRecord) check(path string, config *profile.File, now []FileRecord) Verdict {
 	own := r.checkOwn(path, config, now)
 	if r == nil || r.Of == nil || own.State == Allowed || own.State == Denied {
 		return own
 	}
-	return r.fromMain(own, r.Of.checkOwn(path, config, now))
-}
-
-// fromMain is what counts of the two answers of a worktree and of the main one: what was
-// said about the worktree itself, unless nothing was, or the bytes are allowed there.
-func (r *ProjectRecord) fromMain(own, main Verdict) Verdict {
+	main := r.Of.checkOwn(path, config, now)
 	if own.State != Untrusted && main.State != Allowed {
 		return own
 	}
@@ -239,43 +253,6 @@ func (r *ProjectRecord) checkOwn(path string, config *profile.File, now []FileRe
 		return Verdict{State: Denied, File: config.Path, Detail: "it was denied"}
 	}
 	return rec.compare(now)
-}
-
-// CheckConfig judges the project's config.toml by itself, for words it maps to
-// profiles that need not be allowed. config is nil when the project has none.
-func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
-	own := r.checkOwnConfig(config)
-	switch {
-	case r == nil || r.Of == nil || own.State == Denied, config != nil && own.State == Allowed:
-		return own
-	case config == nil && !r.FromMain: // that of the main worktree is judged there
-		return own
-	case config == nil && own.State != Allowed:
-		return own
-	case config == nil:
-		return r.Of.checkOwnConfig(nil)
-	}
-	return r.fromMain(own, r.Of.checkOwnConfig(config))
-}
-
-func (r *ProjectRecord) checkOwnConfig(config *profile.File) Verdict {
-	var rec *ProfileRecord
-	if r != nil {
-		rec = r.Config
-	}
-	switch {
-	case rec == nil && config == nil:
-		return Verdict{State: Allowed}
-	case rec == nil:
-		return Verdict{State: Untrusted, File: config.Path, Detail: "it was never allowed"}
-	case config == nil && rec.WasApproved():
-		return Verdict{State: Deleted, File: rec.Path, Detail: "it is gone"}
-	case config == nil:
-		return Verdict{State: Allowed}
-	case rec.Decision == Denied:
-		return Verdict{State: Denied, File: config.Path, Detail: "it was denied"}
-	}
-	return rec.compare([]FileRecord{{config.Path, config.Digest}})
 }
 
 // OtherContent is the Detail of a file of which the content changed.
@@ -302,15 +279,10 @@ func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 
 // Bound lists the files that are allowed together with a profile: its own, those it extends
 // outside the folder of global profiles, and the project's config.toml, nil when it has none.
-func (s Store) Bound(p *profile.Profile, config *profile.File) []FileRecord {
-	return bound(p.Files, config, s.globalDir())
-}
-
-// bound lists the files that are allowed together.
-func bound(files []profile.File, config *profile.File, globalDir string) []FileRecord {
-	var list []FileRecord
-	for _, f := range files {
-		if !sameFolder(filepath.Dir(filepath.Clean(f.Path)), globalDir) {
+func (s Store) Bound(p *profile.Profile, config *profile.File) (list []FileRecord) {
+	global := filepath.Join(filepath.Dir(filepath.Clean(s.Dir)), "profiles")
+	for _, f := range p.Files {
+		if !sameFolder(filepath.Dir(filepath.Clean(f.Path)), global) {
 			list = append(list, FileRecord{f.Path, f.Digest})
 		}
 	}
@@ -337,11 +309,6 @@ func sameFolder(a, b string) bool {
 // Store is the folder of records, INNER_HOME/trust.
 type Store struct{ Dir string }
 
-// globalDir is the folder of global profiles that belongs to the store.
-func (s Store) globalDir() string {
-	return filepath.Join(filepath.Dir(filepath.Clean(s.Dir)), "profiles")
-}
-
 // For returns what is recorded about a project. Where it is a linked worktree, the record of
 // the main one stands behind its own; nil when there is neither.
 func (s Store) For(p *profile.Project) (*ProjectRecord, error) {
@@ -360,11 +327,6 @@ func (s Store) For(p *profile.Project) (*ProjectRecord, error) {
 		own.Of = main.seenFrom(p.Root)
 	}
 	return own, nil
-}
-
-// Judge judges a profile of the project that a record is of.
-func (s Store) Judge(rec *ProjectRecord, p *profile.Profile, config *profile.File) Verdict {
-	return rec.Check(p, config, s.globalDir())
 }
 
 // Allow records the user's yes. It replaces what was recorded for the profile,
@@ -386,7 +348,7 @@ func (s Store) Allow(root string, a Approval) error {
 		if p.Scope != profile.Local {
 			return fmt.Errorf("profile %q: only a profile of a project is allowed", p.Path)
 		}
-		files := bound(p.Files, a.Config, s.globalDir())
+		files := s.Bound(p, a.Config)
 		if len(files) == 0 || files[0].Path != p.Path {
 			return fmt.Errorf("profile %q: its own file is not among those that were read", p.Path)
 		}
@@ -417,13 +379,6 @@ func (s Store) Deny(root string, paths ...string) error {
 	return s.change(root, func(r *ProjectRecord) error {
 		for _, path := range paths {
 			rec := ProfileRecord{Path: path, Name: nameOf(path)}
-			if path == filepath.Join(root, ".inner", "config.toml") {
-				if r.Config == nil {
-					r.Config = &rec
-				}
-				r.Config.Decision, r.Config.When = Denied, now
-				continue
-			}
 			if old := r.Profile(path); old != nil {
 				rec = *old
 			}
