@@ -12,6 +12,7 @@ package main
 //     nor leaves the sandbox, nor changes what is the user's.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 )
@@ -109,24 +111,16 @@ func (a *app) beyondProject(words []string) string {
 // aliases are those that hold here, the first of them the project's, and the
 // expanded workspaces_path.
 func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err error) {
-	cfg, err := a.GlobalConfig()
+	pl, err := a.Here()
+	if err != nil {
+		pl = settings.Place{}
+	}
+	own, users, err := a.InForce(pl)
 	if err != nil {
 		return nil, 0, "", err
 	}
-	list, workspaces = slices.Clone(cfg.Aliases), cfg.WorkspacesPath
-	if pl, err := a.Here(); err == nil && pl.Project != nil {
-		own, err := a.ApprovedConfig(pl.Root(), pl.Project)
-		if err != nil {
-			return nil, 0, "", err
-		}
-		if own != nil {
-			theirs = len(own.Aliases)
-			list = append(slices.Clone(own.Aliases), list...) // the first of a name is found
-			if own.WorkspacesPath != "" {
-				workspaces = own.WorkspacesPath
-			}
-		}
-	}
+	list = slices.Concat(own.Aliases, users.Aliases) // the first of a name is found
+	theirs, workspaces = len(own.Aliases), cmp.Or(own.WorkspacesPath, users.WorkspacesPath)
 	return list, theirs, a.Absolute(workspaces, ""), nil
 }
 

@@ -70,7 +70,7 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 		}
 	}
 	put(cfg, a.ConfigFile())
-	if own, ok := a.TrustedProjectConfig(pl); ok {
+	if own, _, err := a.InForce(pl); err == nil && pl.Project != nil {
 		put(own, filepath.Join(pl.Project.Dir, "config.toml"))
 	}
 	if !slices.ContainsFunc(out, func(s setting) bool { return s.Key == "default_profile" }) {

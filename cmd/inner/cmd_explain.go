@@ -102,8 +102,8 @@ func (a *app) explain(f explainFlags) error {
 // allowed or not, else the default.
 func (a *app) nameHere(pl settings.Place) (name, chosen string, err error) {
 	if pl.Project != nil && pl.Project.Problem == nil {
-		if cfg, ok := a.TrustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
-			return cfg.DefaultProfile, "default_profile of " + a.Short(filepath.Join(pl.Project.Dir, "config.toml")), nil
+		if own, _, err := a.InForce(pl); err == nil && own.DefaultProfile != "" {
+			return own.DefaultProfile, "default_profile of " + a.Short(filepath.Join(pl.Project.Dir, "config.toml")), nil
 		}
 		if name, chosen := claimed(a.Look(pl)); name != "" {
 			return name, chosen, nil

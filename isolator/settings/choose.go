@@ -73,15 +73,8 @@ func (s *Settings) Load(name string, pl Place) (*profile.Profile, error) {
 // DefaultProfile is the project's, when its config is approved with one of
 // its profiles, else the user's, else "default".
 func (s *Settings) DefaultProfile(pl Place) (string, error) {
-	own, err := s.configInForce(pl)
-	if err != nil || own.DefaultProfile != "" {
-		return own.DefaultProfile, err
-	}
-	cfg, err := s.GlobalConfig()
-	if err != nil {
-		return "", err
-	}
-	return cmp.Or(cfg.DefaultProfile, "default"), nil
+	own, users, err := s.InForce(pl)
+	return cmp.Or(own.DefaultProfile, users.DefaultProfile, "default"), err
 }
 
 // NoURL refuses a URL where only a profile of this disk will do.

@@ -15,15 +15,11 @@ import (
 // allowed, on top of the user's. Either can say that no other command is run.
 func (s *Settings) Commands(pl Place) (config.Commands, error) {
 	var all config.Commands
-	own, err := s.configInForce(pl)
+	own, users, err := s.InForce(pl)
 	if err != nil {
 		return all, err
 	}
-	cfg, err := s.GlobalConfig()
-	if err != nil {
-		return all, err
-	}
-	for _, c := range []*config.Commands{own.Commands, cfg.Commands} {
+	for _, c := range []*config.Commands{own.Commands, users.Commands} {
 		if c == nil {
 			continue
 		}

@@ -1,13 +1,13 @@
 package settings
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 )
 
 // Context is what a profile is resolved against here.
@@ -33,6 +33,7 @@ func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool
 	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
 	c.HideEnv = cfg.HideEnv
 	c.Hide, c.Written = cfg.Hide, s.Trust().Written
+	var layers []Layer
 	dirs := []string{pl.Cwd}
 	if o.Workdir != "" {
 		dirs = append(dirs, files.Real(s.Absolute(o.Workdir, pl.Cwd)))
@@ -42,31 +43,21 @@ func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool
 		if own.Err != nil {
 			return c, own.Err
 		}
-		ownSettings(&c, own.Config)
-		c.ProjectHide, c.ProjectLimits = own.Config.Hide, own.Config.DefaultLimits
-		c.HideEnv = append(slices.Clip(c.HideEnv), own.Config.HideEnv...)
+		layers = []Layer{{pl.Root(), own.Config}}
 		dirs = []string{filepath.Dir(pl.Root())}
 	}
-	layers, err := s.Layers(dirs...)
+	more, err := s.Layers(dirs...)
 	if err != nil {
 		return c, err
 	}
-	for _, l := range layers {
-		if l.Root == pl.Root() {
-			ownSettings(&c, l.Config)
+	for _, l := range append(layers, more...) {
+		if l.Root == pl.Root() { // the project in force says before what the user says
+			c.WorkspacesPath = cmp.Or(l.Config.WorkspacesPath, c.WorkspacesPath)
+			c.ProjectLog = l.Config.Log
 		}
 		c.ProjectHide = append(slices.Clip(c.ProjectHide), l.Config.Hide...)
 		c.HideEnv = append(slices.Clip(c.HideEnv), l.Config.HideEnv...)
 		c.ProjectLimits = c.ProjectLimits.Or(l.Config.DefaultLimits)
 	}
 	return c, nil
-}
-
-// ownSettings puts what the config.toml of the project in force says before what the
-// user's says.
-func ownSettings(c *profile.Context, cfg *config.Config) {
-	if cfg.WorkspacesPath != "" {
-		c.WorkspacesPath = cfg.WorkspacesPath
-	}
-	c.ProjectLog = cfg.Log
 }

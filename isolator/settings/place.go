@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,18 @@ func (s *Settings) Here() (Place, error) {
 	return Place{Cwd: cwd, Project: s.ProjectOf(cwd)}, nil
 }
 
+// At is Here for another folder, an absolute path.
+func (s *Settings) At(dir string) (Place, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Place{}, &fault.Refusal{Code: 126, Kind: fault.KindWorkdir, Msg: fmt.Sprintf("the folder %q cannot be used: %v", dir, err), Hint: "name a folder that exists"}
+	}
+	if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
+		return Place{}, &fault.Refusal{Code: 126, Kind: fault.KindWorkdir, Msg: fmt.Sprintf("%q is not a folder", dir), Hint: "name a folder that exists"}
+	}
+	return Place{Cwd: real, Project: s.ProjectOf(real)}, nil
+}
+
 // ProjectOf is the project that a folder lies in, or nil.
 func (s *Settings) ProjectOf(dir string) *profile.Project {
 	return profile.FindProject(dir, s.InnerHome, filepath.Join(s.Home, ".inner"))
@@ -47,9 +60,6 @@ func (s *Settings) ProjectOf(dir string) *profile.Project {
 
 // Behind is the main worktree's project behind the .inner of a linked one, or nil.
 func (s *Settings) Behind(p *profile.Project) *profile.Project {
-	if p == nil {
-		return nil
-	}
 	return p.Behind(s.InnerHome, filepath.Join(s.Home, ".inner"))
 }
 

@@ -24,18 +24,14 @@ type Role struct {
 // Roles is [roles] of the project's config.toml when that is allowed and has one, else the
 // user's; its Roles are nil when neither has.
 func (s *Settings) Roles(pl Place) (RoleTable, error) {
-	own, err := s.configInForce(pl)
-	if err != nil {
+	own, users, err := s.InForce(pl)
+	switch {
+	case err != nil:
 		return RoleTable{}, err
-	}
-	if own.Roles != nil {
+	case own.Roles != nil:
 		return RoleTable{own.Roles, filepath.Join(pl.Project.Dir, "config.toml")}, nil
 	}
-	cfg, err := s.GlobalConfig()
-	if err != nil {
-		return RoleTable{}, err
-	}
-	return RoleTable{cfg.Roles, s.ConfigFile()}, nil
+	return RoleTable{users.Roles, s.ConfigFile()}, nil
 }
 
 // RoleOf finds the role of whoever says to be name. Without a table it is refused: there is

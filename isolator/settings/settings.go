@@ -11,6 +11,7 @@ package settings
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -161,15 +162,19 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 	return nil, nil
 }
 
-// configInForce is the approved config.toml of the project of a place, and an empty one where
-// none is in force. A project with a Problem has none here; Layers refuses a run where it had one.
-func (s *Settings) configInForce(pl Place) (*config.Config, error) {
-	none := &config.Config{}
-	if pl.Project == nil || pl.Project.Problem != nil {
-		return none, nil
+// InForce is what is set at a place: in the approved config.toml of its project, an empty one where none is in
+// force, and in the user's, which it goes before. A project with a Problem has none here; Layers refuses a run where it had one.
+func (s *Settings) InForce(pl Place) (own, users *config.Config, err error) {
+	own = &config.Config{}
+	if pl.Project != nil && pl.Project.Problem == nil {
+		approved, err := s.ApprovedConfig(pl.Root(), pl.Project)
+		if err != nil {
+			return own, own, err
+		}
+		own = cmp.Or(approved, own)
 	}
-	own, err := s.ApprovedConfig(pl.Root(), pl.Project)
-	return cmp.Or(own, none), err
+	users, err = s.GlobalConfig()
+	return own, users, err
 }
 
 // unreadable refuses what depends on a record of the trust store that cannot be read.
@@ -203,37 +208,35 @@ func (s *Settings) Layers(dirs ...string) ([]Layer, error) {
 		p := s.ProjectOf(dir)
 		for ; filepath.IsAbs(dir) && !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
-			var here *profile.Project
+			here := []*profile.Project{nil}
 			if p != nil && p.Root == dir {
-				here, p = p, nil
-				if dir != "/" {
+				here = []*profile.Project{p}
+				if behind := s.Behind(p); behind != nil {
+					here = append(here, behind)
+				}
+				if p = nil; dir != "/" {
 					p = s.ProjectOf(filepath.Dir(dir))
 				}
 			}
-			cfg, err := s.ApprovedConfig(dir, here)
-			if err != nil {
-				return nil, err
-			}
-			if behind := s.Behind(here); cfg == nil && behind != nil {
-				if cfg, err = s.ApprovedConfig(dir, behind); err != nil {
+			for _, of := range here {
+				cfg, err := s.ApprovedConfig(dir, of)
+				if err != nil {
 					return nil, err
 				}
-			}
-			if cfg != nil {
-				out = append(out, Layer{dir, cfg})
+				if cfg != nil {
+					out = append(out, Layer{dir, cfg})
+					break
+				}
 			}
 		}
 	}
 	return out, nil
 }
 
-// TrustedProjectConfig is the project's config.toml when it is in force.
-func (s *Settings) TrustedProjectConfig(pl Place) (*config.Config, bool) {
-	if pl.Project == nil {
-		return nil, false
-	}
-	cfg, err := s.ApprovedConfig(pl.Root(), pl.Project)
-	return cfg, err == nil && cfg != nil
+// With are settings of another caller of the same user and folders, who knows what was read
+// for s. The two may be used side by side.
+func (s *Settings) With(c *caller.Caller) *Settings {
+	return &Settings{Caller: c, configs: maps.Clone(s.configs), records: maps.Clone(s.records), organisation: s.organisation}
 }
 
 // ForgetConfigs has each config.toml read again: one of them may be another now.
