@@ -83,7 +83,7 @@ func (a *app) boxes() ([]box, error) {
 	out := []box{}
 	for _, l := range live {
 		b := box{Run: l.ID, PID: stage.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
-		b.Terminal, _ = visit.State(stage.Door(a.StageBase(), l.ID), b.PID) // most have none
+		b.Terminal = visit.State(stage.Door(a.StageBase(), l.ID), b.PID)
 		out = append(out, b)
 	}
 	return out, err

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,8 @@ import (
 //	inner detach: Detach(words) ───────────► lets go of its terminal, with these words there
 //	                 ◄─────────────── Stopped          stops itself, to be continued: see letgo.go
 //	                 ◄─────────────── Detach           it has
-//	inner ps: Where ───────────────────────► Where(state)
+//
+// Where the terminal is stands in a file beside the socket, for inner ps.
 //
 // The terminal itself crosses over, so that no byte passes through a third process. When
 // inner attach ends, however it does, its end of the socket closes and the box goes on
@@ -105,22 +107,26 @@ func (s *session) visit(fd int) {
 		s.resize()
 	case m.Kind == wire.Detach:
 		s.letGo(fd, m.Text)
-	case m.Kind == wire.Where:
-		_ = wire.Send(fd, wire.Msg{Kind: wire.Where, Text: s.where()})
 	}
 	wire.CloseAll(fds)
 }
 
-func (s *session) where() string {
+// WhereSuffix ends the name of the file that says where the terminal is, once the program runs: it begins with that of
+// the socket.
+const WhereSuffix = ".at"
+
+// noteWhere writes that file.
+func (s *session) noteWhere() {
+	where := InItsTerminal
 	switch {
-	case !s.program.started && !s.program.ended:
-		return Starting
+	case s.join.door < 0 || s.o.Calls != nil:
+		return
 	case s.join.guest >= 0:
-		return Joined
+		where = Joined
 	case s.join.away:
-		return Detached
+		where = Detached
 	}
-	return InItsTerminal
+	_ = os.WriteFile(s.o.Join+WhereSuffix, []byte(where), 0o600)
 }
 
 // admit puts the box into a terminal, which is ours to close.

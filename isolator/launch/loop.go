@@ -76,7 +76,7 @@ func (s *session) sources() []source {
 		list = append(list,
 			source{s.child.pidfd, unix.POLLIN, func() { s.reap(false) }},
 			source{s.mounts.covered.table, unix.POLLPRI, s.coverAgain})
-		if len(s.join.visitors) < maxVisitors && (s.o.Calls == nil || s.program.started) {
+		if len(s.join.visitors) < maxVisitors && s.program.started {
 			list = append(list, source{s.join.door, unix.POLLIN, s.welcome})
 		}
 		for _, fd := range s.join.visitors {

@@ -39,6 +39,7 @@ func (s *session) moveTo(terminal, guest int, words string) {
 		r.say(last)
 	}
 	s.join.guest, s.join.away = guest, terminal < 0
+	s.noteWhere()
 	s.alarms.off(tryTerminal)
 	put(terminal, s.console.everywhere()...)
 	closeFds(&terminal)

@@ -79,6 +79,7 @@ func (s *session) begin() {
 		s.lastCall(s.program.early)
 	}
 	s.letGoOfPipes()
+	s.noteWhere()
 	s.job.Argv, s.job.Env = nil, nil
 	if s.o.Calls != nil {
 		s.alarms.in(callsWanted, wantedEvery, s.lookAtCalls)

@@ -44,12 +44,12 @@ type Attached struct {
 // when the program has ended and the launcher with it, or the box goes on without this terminal. The
 // terminal has its modes back then.
 func Attach(path string, launcher int, terminal *os.File) (a Attached, err error) {
-	sock, state, err := enter(path, launcher)
+	sock, err := enter(path)
 	if err != nil {
 		return a, err
 	}
 	defer unix.Close(sock)
-	if state == launch.Stopped {
+	if lookAt(launcher).stopped {
 		return a, &RefusedError{"it is stopped in the terminal it was started in, and not detached"}
 	}
 	fd := int(terminal.Fd())
@@ -123,7 +123,7 @@ func putFront(terminal, group int) {
 // Detach has the box go on without the terminal that it is in, with a line of words there when it
 // is the one that it was started in: the shell there has its prompt again when Detach returns.
 func Detach(path string, launcher int, words string) error {
-	sock, state, err := enter(path, launcher)
+	sock, err := enter(path)
 	if err != nil {
 		return err
 	}
@@ -131,9 +131,7 @@ func Detach(path string, launcher int, words string) error {
 	if wire.Send(sock, wire.Msg{Kind: wire.Detach, Text: words}) != nil {
 		return errNotLetIn
 	}
-	if state == launch.Stopped {
-		WakeUp(launcher)
-	}
+	WakeUp(launcher)
 	m, err := answerOf(sock, joinPatience)
 	if err == nil && m.Kind == wire.Stopped {
 		goOn(sock, launcher)
@@ -141,47 +139,29 @@ func Detach(path string, launcher int, words string) error {
 	return err
 }
 
-// State is where the terminal of a box is.
-func State(path string, launcher int) (string, error) {
-	sock, state, err := ask(path, launcher)
-	if err == nil {
-		unix.Close(sock)
-	}
-	return state, err
-}
-
-// enter connects to a launcher whose program runs, or is being started for too long.
-func enter(path string, launcher int) (sock int, state string, err error) {
-	for end := time.Now().Add(joinPatience); ; time.Sleep(10 * time.Millisecond) {
-		if sock, state, err = ask(path, launcher); err != nil || state != launch.Starting || time.Now().After(end) {
-			return sock, state, err
-		}
-		unix.Close(sock)
-	}
-}
-
-// ask connects to a launcher, and asks it where the terminal of its box is, unless it is stopped.
-func ask(path string, launcher int) (sock int, state string, err error) {
-	switch sock, err = wire.Dial(path); {
-	case err == unix.ENOENT, err == unix.ECONNREFUSED:
-		return -1, "", &RefusedError{"its program has no terminal of its own to be joined by"}
-	case err != nil:
-		return -1, "", fmt.Errorf("socket %s: %w", path, err)
+// State is where the terminal of a box is; "" when it has none of its own.
+func State(path string, launcher int) string {
+	text, err := os.ReadFile(path + launch.WhereSuffix)
+	switch {
+	case unix.Access(path, unix.F_OK) != nil:
+		return ""
 	case lookAt(launcher).stopped:
-		return sock, launch.Stopped, nil
+		return launch.Stopped
+	case err != nil:
+		return launch.Starting
 	}
-	var m wire.Msg
-	if err = errNotLetIn; wire.Send(sock, wire.Msg{Kind: wire.Where}) == nil {
-		m, err = answerOf(sock, joinPatience)
+	return string(text)
+}
+
+// enter connects to a launcher, which answers once its program runs.
+func enter(path string) (sock int, err error) {
+	switch sock, err = wire.Dial(path); err {
+	case nil:
+		return sock, nil
+	case unix.ENOENT, unix.ECONNREFUSED:
+		return -1, &RefusedError{"its program has no terminal of its own to be joined by"}
 	}
-	if err == nil && m.Kind != wire.Where {
-		err = fmt.Errorf("its inner is of another version, and can only be ended: kill %d", launcher)
-	}
-	if err != nil {
-		unix.Close(sock)
-		return -1, "", err
-	}
-	return sock, m.Text, nil
+	return -1, fmt.Errorf("socket %s: %w", path, err)
 }
 
 // answerOf is what a launcher says within so long, or after any time when that is negative.

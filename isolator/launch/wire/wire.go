@@ -76,12 +76,11 @@ const (
 	End  Kind = 'X' // client: end the box
 )
 
-// Messages between a launcher and inner attach, detach or ps. A client sends Terminal with its terminal, which the
+// Messages between a launcher and inner attach or detach. A client sends Terminal with its terminal, which the
 // launcher reads and writes from its own Terminal on, until it says Released, or Ended with the exit code N. Failed
 // refuses what was asked for, because of Text; Stopped says that the launcher stops itself, to be continued.
 const (
 	Terminal Kind = 't' // client: here is my terminal; launcher: it is the box's now
-	Where    Kind = 'Q' // client: where is the terminal of the box? launcher: Text
 	Size     Kind = 'W' // client: the size of its terminal has changed
 	Detach   Kind = 'D' // client: go on without your terminal, with Text there; launcher: it does
 	Released Kind = 'L' // launcher: the box goes on without the client's terminal, because of Text
