@@ -25,10 +25,11 @@ func Read(text []byte) (Object, error) {
 	}
 	r := reader{json.NewDecoder(bytes.NewReader(text)), text}
 	r.UseNumber()
-	if t, err := r.Token(); err != nil || t != json.Delim('{') {
+	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte{'{'}) {
 		return nil, errors.New("the request is not a JSON object")
 	}
-	o, err := r.object(0)
+	v, err := r.value(-1)
+	o, _ := v.(Object)
 	if err != nil {
 		return o, err
 	}
@@ -45,6 +46,7 @@ type reader struct {
 
 var errNotJSON = errors.New("the request is not JSON")
 
+// value reads one. With an error comes what was read of an object before.
 func (r reader) value(depth int) (any, error) {
 	from := r.InputOffset()
 	t, err := r.Token()
@@ -54,56 +56,39 @@ func (r reader) value(depth int) (any, error) {
 	if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) && bytes.Contains(bytes.ToLower(r.text[from:r.InputOffset()]), []byte(`\ud`)) {
 		return nil, errors.New("half of a surrogate pair is not text")
 	}
+	begin, is := t.(json.Delim)
 	switch {
-	case t != json.Delim('{') && t != json.Delim('['):
+	case !is:
 		return t, nil
 	case depth > maxDepth:
 		return nil, errors.New("the request is nested too deep")
-	case t == json.Delim('{'):
-		return r.object(depth + 1)
 	}
-	return r.list(depth + 1)
-}
-
-func (r reader) list(depth int) (any, error) {
-	list := []any{}
+	object, list, key := Object{}, []any{}, ""
 	for r.More() {
-		v, err := r.value(depth)
+		if begin == '{' {
+			k, err := r.value(depth)
+			if err != nil {
+				return object, err
+			}
+			key, _ = k.(string) // which the decoder sees to
+			if _, twice := object[key]; twice {
+				return object, fmt.Errorf("%q is written twice", key)
+			}
+		}
+		v, err := r.value(depth + 1)
+		if err != nil && begin == '{' && !errors.Is(err, errNotJSON) {
+			err = fmt.Errorf("%s: %w", key, err)
+		}
 		if err != nil {
-			return nil, err
+			return object, err
 		}
-		list = append(list, v)
+		object[key], list = v, append(list, v)
 	}
-	return list, r.closed()
-}
-
-func (r reader) object(depth int) (Object, error) {
-	o := Object{}
-	for r.More() {
-		k, err := r.value(depth)
-		if err != nil {
-			return o, err
-		}
-		key, _ := k.(string) // which the decoder sees to
-		if _, twice := o[key]; twice {
-			return o, fmt.Errorf("%q is written twice", key)
-		}
-		v, err := r.value(depth)
-		switch {
-		case errors.Is(err, errNotJSON):
-			return o, err
-		case err != nil:
-			return o, fmt.Errorf("%s: %w", key, err)
-		}
-		o[key] = v
-	}
-	return o, r.closed()
-}
-
-// closed reads the end of an object or a list.
-func (r reader) closed() error {
 	if _, err := r.Token(); err != nil {
-		return errNotJSON
+		return object, errNotJSON
 	}
-	return nil
+	if begin == '{' {
+		return object, nil
+	}
+	return list, nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // Files are the standard streams of a program; nil is /dev/null.
@@ -106,12 +107,10 @@ func NewOutput(to io.Writer) (*Output, error) {
 // pipe returns a pipe whose end with that number is ours, and does not block. The program's has to:
 // each end is a description of its own.
 func pipe(ours int) (r, w *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, os.NewSyscallError("pipe2", err)
+	if r, w, err = os.Pipe(); err == nil {
+		[2]*os.File{w, r}[ours].Fd()
 	}
-	_ = unix.SetNonblock(fds[ours], true)
-	return os.NewFile(uintptr(fds[0]), "output"), os.NewFile(uintptr(fds[1]), "input"), nil
+	return r, w, err
 }
 
 func (o *Output) run() {
@@ -169,10 +168,7 @@ func pending(r *os.File) (text []byte) {
 			return
 		}
 		text = make([]byte, there)
-		n, err := unix.Read(int(fd), text)
-		for err == unix.EINTR {
-			n, err = unix.Read(int(fd), text)
-		}
+		n, _ := wire.Read(int(fd), text)
 		text = text[:max(n, 0)]
 	})
 	return text
