@@ -60,7 +60,7 @@ func (b *builder) boxGit() error {
 				continue
 			}
 			places := b.where(g.Box)
-			if !slices.Contains(places, g.Box) && g.Box == r.Dir && b.mountPoint(Op{Dest: g.Box}) == nil {
+			if !slices.Contains(places, g.Box) && g.Box == r.Dir && b.mountPoint(Op{Kind: OpReadOnly, Dest: g.Box}) == nil {
 				places = append(places, g.Box)
 			}
 			for _, at := range places {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -19,33 +18,6 @@ func (b *builder) ownHome(reason string) error {
 	}
 	b.homeAt = len(b.plan.Ops)
 	b.op(Op{Kind: OpBind, Source: b.f.OwnHome.Path, Dest: b.home, Reason: reason, own: true})
-	return nil
-}
-
-// homePoints lists where the plan mounts something in the box's own home.
-func (b *builder) homePoints() error {
-	if b.rc.Home != "own" {
-		return nil
-	}
-	seen := map[string]bool{}
-	for _, o := range b.plan.Ops[b.homeAt+1:] {
-		rest, _ := paths.Rest(b.home, o.Dest)
-		if rest == "" || o.Kind == OpSeal {
-			continue
-		}
-		if _, in := above(o.Dest, seen); in {
-			continue
-		}
-		if !o.Mounts() {
-			return fault.Refuse(125, "", "profile %q: %q cannot be made in the home of the box", b.rc.Name, o.Dest)
-		}
-		seen[o.Dest] = true
-		p := HomePoint{Path: rest, File: o.Kind == OpMask || o.Kind == OpData}
-		if o.Bind() {
-			p.Source = o.Source
-		}
-		b.plan.HomePoints = append(b.plan.HomePoints, p)
-	}
 	return nil
 }
 

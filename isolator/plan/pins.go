@@ -63,26 +63,33 @@ func (b *builder) pinLinks() error {
 
 // pins binds every folder between something writable and what is mounted, or pinned, below it onto
 // itself: a mount point cannot be renamed, so nothing is moved out from under what covers or
-// protects it. Each comes right after the mount that it is in, so that what is mounted goes on top.
+// protects it. Each comes right after the mount that it is in, so that what is mounted goes on top. It lists where
+// something is mounted in the box's own home, too.
 func (b *builder) pins() error {
-	if err := b.homePoints(); err != nil {
-		return err
-	}
 	under, pins := map[string]int{}, make([][]string, len(b.plan.Ops))
-	way := func(place string) {
-		i := last(filepath.Dir(place), under)
-		if i < 0 || b.plan.Ops[i].Kind != OpBind {
-			return
+	way := func(place string) (in int) {
+		in = last(filepath.Dir(place), under)
+		if in < 0 || b.plan.Ops[in].Kind != OpBind {
+			return in
 		}
-		for dir := filepath.Dir(place); dir != b.plan.Ops[i].Dest; dir = filepath.Dir(dir) {
-			pins[i] = append(pins[i], dir)
+		for dir := filepath.Dir(place); dir != b.plan.Ops[in].Dest; dir = filepath.Dir(dir) {
+			pins[in] = append(pins[in], dir)
 		}
+		return in
 	}
 	for i, o := range b.plan.Ops {
-		if o.Mounts() {
-			way(o.Dest)
-			under[o.Dest] = i
+		if !o.Mounts() {
+			continue
 		}
+		known, again := under[o.Dest]
+		if in := way(o.Dest); b.rc.Home == "own" && in == b.homeAt && !(again && known > in) {
+			p := HomePoint{File: o.Kind == OpMask || o.Kind == OpData}
+			if p.Path, _ = paths.Rest(b.home, o.Dest); o.Bind() {
+				p.Source = o.Source
+			}
+			b.plan.HomePoints = append(b.plan.HomePoints, p)
+		}
+		under[o.Dest] = i
 	}
 	for _, p := range b.plan.Pins {
 		way(p.Path)

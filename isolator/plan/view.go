@@ -51,8 +51,10 @@ func (b *builder) mountPoint(o Op) error {
 		return fault.Refuse(125, "", "profile %q: %q cannot be made in a cache of the box", b.rc.Name, o.Dest)
 	case b.s.Tmp != "" && l.Dest == "/tmp": // as there
 		return fault.Refuse(125, "start it without a session", "profile %q puts %q below /tmp, which a session keeps", b.rc.Name, o.Dest)
+	case l.own && l.Dest == b.home && !o.Mounts() && o.Kind != OpSeal:
+		return fault.Refuse(125, "", "profile %q: %q cannot be made in the home of the box", b.rc.Name, o.Dest)
 	case !l.bound():
-		return nil // in memory, or in a home of the box's own, see homePoints
+		return nil // in memory, or in a home of the box's own, see pins
 	case l.original != "":
 		hostPath = l.hostPlace(o.Dest)
 	}
@@ -121,12 +123,12 @@ func (b *builder) visible() []mounted {
 			all = append(all, mounted{o, over})
 		}
 	}
-	later := map[string]bool{}
+	later := map[string]int{}
 	for i, o := range slices.Backward(all) {
-		if _, covered := above(o.Dest, later); covered {
+		if covered := last(o.Dest, later) >= 0; covered {
 			all[i].Kind = OpNote
 		}
-		later[o.Dest] = true
+		later[o.Dest] = i
 	}
 	return slices.DeleteFunc(all, func(o mounted) bool { return !o.Mounts() })
 }
@@ -142,19 +144,5 @@ func last(p string, under map[string]int) int {
 		if p == "/" {
 			return at
 		}
-	}
-}
-
-// above returns what is kept for p or the nearest folder it is in.
-func above[T any](p string, kept map[string]T) (T, bool) {
-	for {
-		if v, ok := kept[p]; ok {
-			return v, true
-		}
-		if p == "/" {
-			var none T
-			return none, false
-		}
-		p = filepath.Dir(p)
 	}
 }
