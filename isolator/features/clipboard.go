@@ -25,8 +25,8 @@ func displaySocket(run *Run) error {
 	}
 	add := func(kind plan.OpKind, source, dest, reason, variable, value string) *plan.Part {
 		run.Assets.Parts = append(run.Assets.Parts, plan.Part{
-			Slot: plan.Inside, Env: []profile.KV{{Key: variable, Value: value}},
-			Op: plan.Op{Kind: kind, Source: source, Dest: dest, Reason: reason, Key: "sandbox.clipboard"},
+			Env: []profile.KV{{Key: variable, Value: value}},
+			Op:  plan.Op{Kind: kind, Source: source, Dest: dest, Reason: reason, Key: "sandbox.clipboard"},
 		})
 		return &run.Assets.Parts[len(run.Assets.Parts)-1]
 	}

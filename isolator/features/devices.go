@@ -23,7 +23,7 @@ func devices() Feature {
 func deviceParts(run *Run) error {
 	add := func(kind plan.OpKind, source, dest, reason string) {
 		op := plan.Op{Kind: kind, Source: source, Dest: dest, Reason: reason, Key: "sandbox.devices"}
-		run.Assets.Parts = append(run.Assets.Parts, plan.Part{Slot: plan.Base, Op: op, Absent: kind == plan.OpReadOnly})
+		run.Assets.Parts = append(run.Assets.Parts, plan.Part{Op: op, Absent: kind == plan.OpReadOnly})
 	}
 	facts := run.Facts
 	for _, name := range run.Spec.Devices {

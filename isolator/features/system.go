@@ -26,7 +26,7 @@ func system() Feature {
 			return err
 		}
 		if run.Facts.UID != 0 {
-			run.Assets.System = append(run.Assets.System, included("/etc/ssh/ssh_config", nil)...)
+			run.Assets.Parts = append(run.Assets.Parts, included("/etc/ssh/ssh_config", nil)...)
 		}
 		return whoIAm(run)
 	}
@@ -57,11 +57,16 @@ func whoIAm(run *Run) error {
 			}
 			text = append(bytes.TrimRight(text, "\n"), '\n')
 		}
-		run.Assets.System = append(run.Assets.System, plan.SystemFile{Path: path, Text: append(text, line...), Reason: reason})
+		run.Assets.Parts = append(run.Assets.Parts, systemFile(path, append(text, line...), reason))
 	}
 	add("/etc/passwd", "who you are", f.UID, fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", f.User, f.UID, f.GID, f.Home))
 	add("/etc/group", "what your group is", f.GID, fmt.Sprintf("%s:x:%d:\n", group, f.GID))
 	return nil
+}
+
+// systemFile is a file of the system that the box has its own text of. It belongs to the user there.
+func systemFile(path string, text []byte, reason string) plan.Part {
+	return plan.Part{System: true, Op: plan.Op{Kind: plan.OpData, Perms: 0o444, Dest: path, Reason: reason}, Data: text}
 }
 
 // listed reports whether a password or group file has a number. Package user does not say so: it
@@ -77,7 +82,7 @@ func listed(text, id string) bool {
 
 // included are the files that settings of ssh include. ssh takes such a file only from root or from
 // the user (readconf.c), and in the box root's files are nobody's.
-func included(settings string, seen []string) (out []plan.SystemFile) {
+func included(settings string, seen []string) (out []plan.Part) {
 	text, err := files.Read(files.Real(settings), files.NoLinks, 1<<20)
 	if err != nil || len(seen) > 16 { // as deep as ssh reads
 		return nil
@@ -99,7 +104,7 @@ func included(settings string, seen []string) (out []plan.SystemFile) {
 				if errors.Join(err, unix.Stat(real, &st)) != nil || st.Uid != 0 || st.Mode&0o022 != 0 || slices.Contains(seen, real) {
 					continue
 				}
-				out = append(out, plan.SystemFile{Path: real, Text: text, Reason: "ssh takes it from nobody but you or root"})
+				out = append(out, systemFile(real, text, "ssh takes it from nobody but you or root"))
 				out = append(out, included(real, append(seen, real))...)
 			}
 		}

@@ -36,8 +36,8 @@ func TestWhoIAm(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 		got := map[string]string{}
-		for _, f := range run.Assets.System {
-			got[f.Path] = string(f.Text)
+		for _, f := range run.Assets.Parts {
+			got[f.Op.Dest] = string(f.Data)
 		}
 		if got["/etc/passwd"] != c.want {
 			t.Errorf("%s, %s: passwd is %q", c.etc, c.name, got["/etc/passwd"])
@@ -70,16 +70,16 @@ func TestIncluded(t *testing.T) {
 	}
 	var got []string
 	for _, f := range included(settings, nil) {
-		got = append(got, f.Path)
-		if text, err := os.ReadFile(f.Path); err != nil || string(text) != string(f.Text) {
-			t.Errorf("%s: %q %v", f.Path, f.Text, err)
+		got = append(got, f.Op.Dest)
+		if text, err := os.ReadFile(f.Op.Dest); err != nil || string(text) != string(f.Data) {
+			t.Errorf("%s: %q %v", f.Op.Dest, f.Data, err)
 		}
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	round := write("round", "Include "+mine+"\n")
-	if found := included(round, []string{mine}); slices.ContainsFunc(found, func(f plan.SystemFile) bool { return f.Path == mine }) {
+	if found := included(round, []string{mine}); slices.ContainsFunc(found, func(f plan.Part) bool { return f.Op.Dest == mine }) {
 		t.Error("a file that includes itself is read again")
 	}
 }

@@ -107,15 +107,14 @@ func (b *builder) possible() error {
 
 // order are the steps of a plan, by the numbers at the top of this file.
 func (b *builder) order() []func() error {
-	of := func(slot Slot) func() error { return func() error { return b.parts(slot) } }
 	return []func() error{
 		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, // what refuses, first
 		b.namespaces, b.kernel, // 1
-		b.base, of(Base), // 2
+		b.base,                        // 2
 		b.emptyPlaces, b.nestedPlaces, // 3
 		b.homeFolder, b.programsOnPath, // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
-		b.staged, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
+		b.staged, b.parts, b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                                      // 7
 		b.hide, b.seal, b.pins, b.followed, b.landlock, // 8
 		b.program, b.pathNames, // what depends on all of that
@@ -207,7 +206,6 @@ func (b *builder) base() error {
 		b.bind("the host, read-only", "/", "/", false)
 	}
 	b.because("")
-	b.system()
 	b.op(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
 	b.sharedMemory()
 	return b.proc()

@@ -8,17 +8,17 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// TestParts: what a feature adds is in its slot, with its key and its variables; what the box
+// TestParts: what a feature adds is there with its key and its variables; what the box
 // has anyway is not added, and hiding comes after all of it.
 func TestParts(t *testing.T) {
 	f := machine()
 	f.Paths["/dev/kvm"] = host.Path{Kind: host.Other, Real: "/dev/kvm"}
 	f.Paths["/sys/devices"] = host.Path{Kind: host.Dir, Real: "/sys/devices"}
 	parts := []Part{
-		{Slot: Inside, Op: Op{Kind: OpData, Perms: 0o444, Dest: "/run/inner/x", Key: "b"}, Data: []byte("x"), Env: []profile.KV{{Key: "X", Value: "1"}}},
-		{Slot: Base, Op: Op{Kind: OpDevice, Source: "/dev/kvm", Dest: "/dev/kvm", Key: "a"}},
-		{Slot: Base, Op: Op{Kind: OpReadOnly, Source: "/sys/devices", Dest: "/sys/devices", Key: "a"}, Absent: true},
-		{Slot: Inside, Op: Op{Kind: OpReadOnly, Source: testHome, Dest: testHome, Key: "c"}},
+		{Op: Op{Kind: OpData, Perms: 0o444, Dest: "/run/inner/x", Key: "b"}, Data: []byte("x"), Env: []profile.KV{{Key: "X", Value: "1"}}},
+		{Op: Op{Kind: OpDevice, Source: "/dev/kvm", Dest: "/dev/kvm", Key: "a"}},
+		{Op: Op{Kind: OpReadOnly, Source: "/sys/devices", Dest: "/sys/devices", Key: "a"}, Absent: true},
+		{Op: Op{Kind: OpReadOnly, Source: testHome, Dest: testHome, Key: "c"}},
 	}
 	for _, base := range []string{"host", "minimal"} {
 		rc, s := config(), staged()
@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 		}
 		at := func(key string) int { return slices.IndexFunc(p.Ops, func(o Op) bool { return o.Key == key }) }
 		tmp := slices.IndexFunc(p.Ops, func(o Op) bool { return o.Dest == "/tmp" })
-		if at("a") < 0 || at("a") > tmp || at("b") < tmp || at("c") < at("b") || !slices.Contains(p.Env, "X=1") {
+		if at("b") < tmp || at("a") < at("b") || at("c") < at("a") || !slices.Contains(p.Env, "X=1") {
 			t.Errorf("%s: %d %d %d %d", base, at("a"), tmp, at("b"), at("c"))
 		}
 		twice := slices.ContainsFunc(p.Ops, func(o Op) bool { return o.Key == "a" && o.Kind == OpReadOnly })
@@ -47,7 +47,7 @@ func TestParts(t *testing.T) {
 	// A socket that somebody listens on is shown by itself, and not with its folder.
 	for source, want := range map[string]bool{"/data/db.sock": true, "/data": false} {
 		s := staged()
-		s.Parts = []Part{{Slot: Inside, Op: Op{Kind: OpReadOnly, Source: source, Dest: "/run/inner/x"}}}
+		s.Parts = []Part{{Op: Op{Kind: OpReadOnly, Source: source, Dest: "/run/inner/x"}}}
 		p, err := build(config(), f, s)
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestParts(t *testing.T) {
 	}
 	for _, kind := range []OpKind{OpBind, OpMask, OpSwitch, OpSeal, OpProc, OpDev, OpFilter} {
 		s := staged()
-		s.Parts = []Part{{Slot: Inside, Op: Op{Kind: kind, Source: "/data", Dest: "/data"}}}
+		s.Parts = []Part{{Op: Op{Kind: kind, Source: "/data", Dest: "/data"}}}
 		if _, err := build(config(), f, s); err == nil {
 			t.Errorf("kind %d is added", kind)
 		}

@@ -24,27 +24,6 @@ type Bind struct {
 	Reason string
 }
 
-// SystemFile is a file of the system in the box. It belongs to the user there.
-type SystemFile struct {
-	Path   string // canonical
-	Text   []byte
-	Reason string
-}
-
-// system puts these files over those of the host, and into a minimal /etc.
-func (b *builder) system() {
-	defer b.because(b.key)()
-	for _, f := range b.s.System {
-		switch l, _ := b.at(f.Path); {
-		case l.bound():
-			b.dataFile(f.Reason, f.Text, f.Path)
-		case l.Dest == "/etc":
-			b.because("sandbox.etc")
-			b.file(f.Reason, f.Text, f.Path)
-		}
-	}
-}
-
 // Staged is what was prepared on disk for one run.
 type Staged struct {
 	RunID   string
@@ -70,9 +49,6 @@ type Staged struct {
 	// folder with a mount point for each entry, and copies of the files KeptFiles.
 	Kept      string
 	KeptFiles []string
-
-	// System are files of the system that the box has its own text of, or its own owner.
-	System []SystemFile
 
 	// OwnFiles are files of folders that are protected, of which the box has a copy of its own.
 	OwnFiles []Bind

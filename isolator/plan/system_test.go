@@ -10,17 +10,21 @@ import (
 
 // The box's own files of the system come over the host's, into a minimal /etc, and nowhere else.
 func TestSystemFiles(t *testing.T) {
-	files := []SystemFile{{Path: "/etc/passwd", Text: []byte("me")}, {Path: "/usr/lib/ssh/x", Text: []byte("y")}, {Path: "/srv/z"}}
+	places := []string{"/etc/passwd", "/usr/lib/ssh/x", "/srv/z"}
+	var files []Part
+	for _, p := range places {
+		files = append(files, Part{System: true, Op: Op{Kind: OpData, Dest: p}})
+	}
 	for etc, want := range map[string][]OpKind{"host": {OpData, OpData}, "minimal": {OpFile, OpData}} {
 		plan := minimal(t, func(rc *profile.RunConfig, f *host.Facts, s *Staged) {
-			rc.Etc, s.System = etc, files
-			for _, file := range files[:2] {
-				f.Paths[file.Path] = host.Path{Kind: host.File, Real: file.Path}
+			rc.Etc, s.Parts = etc, files
+			for _, p := range places[:2] {
+				f.Paths[p] = host.Path{Kind: host.File, Real: p}
 			}
 		})
 		var got []OpKind
 		for _, o := range plan.Ops {
-			if slices.ContainsFunc(files, func(f SystemFile) bool { return f.Path == o.Dest }) {
+			if slices.Contains(places, o.Dest) {
 				got = append(got, o.Kind)
 			}
 		}
