@@ -14,8 +14,7 @@
 // Parse did not see in the input.
 //
 // Git looks at a file again unless the index is younger. Whoever writes the result therefore
-// gives the file the time at which the box wrote its own, by the clock of the kernel: an mtime
-// that the box could choose counts only where it is older than the ctime.
+// gives the file the time at which the box wrote its own, by the clock of the kernel.
 //
 // The package reads no file, but for TimesTrue. It knows SHA-1 only.
 package index

@@ -84,19 +84,11 @@ func place(above, dir int, name string, mode uint32, flags uint, fill func(*os.F
 	return err
 }
 
-// writeFor writes what takes the place of a box's file. It is no younger than the box wrote that by the
-// clock of the kernel: an index that looks younger than it is would hide what was changed in that moment.
-// So would one of no time at all, or of one before that: git would take it for none, or for a late one.
+// writeFor writes what takes the place of a box's file, with its time, which the kernel gave it: an index that looks younger than it is
+// would hide what was changed in that moment.
 func writeFor(f *os.File, data []byte, st *unix.Stat_t) error {
-	made := st.Mtim
-	if made.Nano() > st.Ctim.Nano() {
-		made = st.Ctim
-	}
-	if made.Sec < 1 {
-		made = unix.Timespec{Sec: 1}
-	}
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
-	return unix.UtimesNanoAt(int(f.Fd()), "", []unix.Timespec{made, made}, unix.AT_EMPTY_PATH)
+	return unix.UtimesNanoAt(int(f.Fd()), "", []unix.Timespec{st.Mtim, st.Mtim}, unix.AT_EMPTY_PATH)
 }

@@ -116,7 +116,7 @@ func (n *node) Getattr(ctx context.Context, f fs.FileHandle, out *fuse.AttrOut) 
 	return 0
 }
 
-// Setattr sets size, permissions and times.
+// Setattr sets size and permissions. Times are those of the kernel: git sets none here, and one that a box chose would hide a change.
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	name := n.name()
 	size, cut := in.GetSize()
@@ -142,10 +142,6 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 	}
 	if mode, set := in.GetMode(); set && err == nil {
 		err = unix.Fchmod(fd, mode&0o755)
-	}
-	if wrote, set := in.GetMTime(); set && err == nil {
-		t := unix.NsecToTimespec(wrote.UnixNano())
-		err = unix.UtimesNanoAt(fd, "", []unix.Timespec{t, t}, unix.AT_EMPTY_PATH)
 	}
 	if err != nil {
 		return fs.ToErrno(err)

@@ -111,21 +111,10 @@ func TestMoved(t *testing.T) {
 // An index is never younger than the box wrote it, nor of a time that git takes for none.
 func TestTimeOfIndex(t *testing.T) {
 	b := newBox(t)
-	for _, c := range []struct{ set, want string }{
-		{"@1000", "1000\n"},
-		{"2100-01-01", "true\n"},
-		{"@5000000000", "true\n"}, // 705032704 in 32 bits
-		{"@0", "1\n"},
-		{"@0.5", "1\n"},
-		{"@-1", "1\n"}, // 4294967295 in 32 bits
-	} {
-		b.run("cp .git/index .git/index.lock && touch -d " + c.set + " .git/index.lock && stat -c %z .git/index.lock >z && mv .git/index.lock .git/index")
-		got := b.outside("stat -c %Y .git/index")
-		if c.want == "true\n" {
-			got = b.outside("[ \"$(stat -c %y .git/index)\" = \"$(cat z)\" ] && echo true")
-		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.set, got, c.want)
+	for _, set := range []string{"@1000", "2100-01-01", "@0", "@-1"} {
+		b.run("cp .git/index .git/index.lock && stat -c %y .git/index.lock >z && touch -d " + set + " .git/index.lock && mv .git/index.lock .git/index")
+		if got := b.outside("[ \"$(stat -c %y .git/index)\" = \"$(cat z)\" ] && echo true"); got != "true\n" {
+			t.Errorf("%s: %q", set, got)
 		}
 	}
 }
