@@ -81,8 +81,7 @@ func (g *Gate) bringPack(rel string) error {
 	return nil
 }
 
-// lookAtPack looks at all commits in a pack of the quarantine that the host lacks, also at those that
-// nothing names yet.
+// lookAtPack looks at all commits in a pack of the quarantine, also at those that nothing names yet.
 func (g *Gate) lookAtPack(index string) error {
 	file, err := os.Open(g.path(g.quarantine, index))
 	if err != nil {
@@ -93,21 +92,11 @@ func (g *Gate) lookAtPack(index string) error {
 	if err != nil {
 		return err
 	}
-	var names strings.Builder
+	var names []string
 	for line := range strings.Lines(all) { // where it is, its name, and its checksum
-		names.WriteString(strings.Fields(line)[1] + "\n")
+		names = append(names, strings.Fields(line)[1])
 	}
-	host, err := g.run("", strings.NewReader(names.String()), "cat-file", "--batch-check")
-	if err != nil {
-		return err
-	}
-	var lacked []string
-	for line := range strings.Lines(host) {
-		if name, isLacked := strings.CutSuffix(line, " missing\n"); isLacked {
-			lacked = append(lacked, name)
-		}
-	}
-	list, err := g.find(lacked)
+	list, err := g.find(names)
 	if err != nil {
 		return err
 	}
