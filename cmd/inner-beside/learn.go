@@ -56,7 +56,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 	if len(command) > 0 {
 		o.Entrypoint, o.Extra = command[0], command[1:]
 	}
-	call, pl, err := a.CallHere(f.profile, cli.WhoFlags{}, o)
+	call, pl, err := a.CallHere(f.profile, cli.WhoFlags{}, o, false)
 	if err != nil {
 		if call.Profile == nil && pl.Cwd != "" {
 			a.AuditUnusable(f.profile, pl.Cwd, err)

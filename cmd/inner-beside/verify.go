@@ -66,7 +66,7 @@ func (a *app) verify(f verifyFlags) error {
 	if f.attack && filepath.Base(os.Args[0]) != cli.Attack { // a name of its own for what attacks
 		return a.GoOn(cli.Attack, os.Args[3:]...) // see cli.Asked
 	}
-	call, _, err := a.CallHere(f.profile, f.who, profile.Overrides{})
+	call, _, err := a.CallHere(f.profile, f.who, profile.Overrides{}, false)
 	if err != nil {
 		return a.Unusable(err, f.profile)
 	}

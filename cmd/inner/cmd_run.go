@@ -115,8 +115,8 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if err != nil {
 		return err
 	}
-	if cli.InBox() {
-		return errInBox()
+	if err := errInBox(); err != nil {
+		return err
 	}
 	var word *os.File // to whoever started this process, that the program starts
 	if f.detach {
@@ -244,15 +244,18 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role
 
 // specHere is what a profile comes to here; one that would not run is an error.
 func (a *app) specHere(name string) (profile.RunConfig, error) {
-	call, _, err := a.CallHere(name, cli.WhoFlags{}, profile.Overrides{})
+	call, _, err := a.CallHere(name, cli.WhoFlags{}, profile.Overrides{}, false)
 	if err != nil {
 		return profile.RunConfig{}, err
 	}
 	return settings.Resolve(call.Profile, call.Context)
 }
 
-// errInBox refuses a run inside a box: it could only be another box, with other rules.
+// errInBox refuses a run inside a box: it could only be another box, with other rules. It is nil outside.
 func errInBox() error {
+	if !cli.InBox() {
+		return nil
+	}
 	return fault.Refuse(126, "type the program's name", "this is inside a sandbox already; programs started here stay in it")
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -167,18 +166,14 @@ func (a *app) profileStatus(pl settings.Place, v *shims.View, p shims.ProfileVie
 // when it would not.
 func (a *app) widened(pl settings.Place, p *profile.Profile) string {
 	pl.Cwd = pl.Root()
-	c, err := a.Context(pl, profile.Overrides{}, true)
-	if err != nil {
-		return settings.FirstFault(err)
+	rc, c, err := a.resolveHere(found{place: pl, scope: profile.Local}, p)
+	if err == nil {
+		err = a.AsAllowed(p, c, rc)
 	}
-	rc, err := p.Resolve(c)
-	if _, only := errors.AsType[*profile.WorkdirError](err); err != nil && !only {
-		return settings.FirstFault(err)
+	if err == nil {
+		return ""
 	}
-	if err := a.AsAllowed(p, c, rc); err != nil {
-		return strings.TrimPrefix(err.Error(), fmt.Sprintf("profile %q ", p.Name))
-	}
-	return ""
+	return strings.TrimPrefix(settings.FirstFault(err), fmt.Sprintf("profile %q ", p.Name))
 }
 
 // hookLive looks at PATH: that is all a child of a shell can see of it.

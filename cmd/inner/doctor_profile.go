@@ -32,7 +32,10 @@ func (c checkup) exitCode() int {
 // takes down again what was made. Only wrong use is an error.
 func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 	var holds []finding
-	call, err := a.callOf(name, who)
+	call, err := run.Call{}, error(nil)
+	if err = errInBox(); err == nil {
+		call, _, err = a.CallHere(name, who, profile.Overrides{}, true)
+	}
 	if err == nil {
 		call.Mode, call.Instead = features.Checks, func(b *run.Prepared) error {
 			res := b.Launch(launch.Options{Trial: true}, nil)
@@ -71,24 +74,6 @@ func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 		out.Findings = append([]finding{broken(faultName(fault.KindOf(err)), fix, "inner run would end with %d: %v", out.Code, err)}, holds...)
 	}
 	return out, nil
-}
-
-// callOf is the run that `inner run -p NAME` makes here.
-func (a *app) callOf(name string, who cli.WhoFlags) (run.Call, error) {
-	if cli.InBox() {
-		return run.Call{}, errInBox()
-	}
-	call, pl, err := a.CallHere(name, who, profile.Overrides{})
-	if err != nil {
-		return call, err
-	}
-	p, o, err := a.Commanded(pl, call.Profile, profile.Overrides{}, false, nil, call.By.Role)
-	if err != nil {
-		return call, err
-	}
-	call.Profile = p
-	call.Context, err = a.Context(pl, o, false)
-	return call, err
 }
 
 // faultName is the name of a finding by the kind of what is wrong.

@@ -57,8 +57,9 @@ func BareURL(url string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
-// CallHere is a call of the profile of that name, or of a role, in this folder.
-func (a *App) CallHere(name string, who WhoFlags, o profile.Overrides) (call run.Call, pl settings.Place, err error) {
+// CallHere is a call of the profile of that name, or of a role, in this folder; commanded: as inner run makes it, for
+// which [commands] of config.toml may have another one.
+func (a *App) CallHere(name string, who WhoFlags, o profile.Overrides, commanded bool) (call run.Call, pl settings.Place, err error) {
 	if pl, err = a.Ready(); err != nil {
 		return call, pl, err
 	}
@@ -67,6 +68,11 @@ func (a *App) CallHere(name string, who WhoFlags, o profile.Overrides) (call run
 	}
 	if call.Profile, err = a.Choose(name, pl); err != nil {
 		return call, pl, err
+	}
+	if commanded {
+		if call.Profile, o, err = a.Commanded(pl, call.Profile, o, false, nil, call.By.Role); err != nil {
+			return call, pl, err
+		}
 	}
 	call.Context, err = a.Context(pl, o, false)
 	return call, pl, err
