@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/profile"
 )
@@ -17,19 +17,13 @@ import (
 // write to a pipe, so nothing grows on disk however much the box writes; what it
 // writes is not believed but counted: lines that are a rule of the profile.
 type Blocked struct {
-	mu       sync.Mutex
-	counts   map[string]int // by rule
-	rest     []byte         // the line that is not complete
-	overlong bool           // and is longer than any rule
-	own      string         // the line that Take waits for
-	seen     chan struct{}  // closed then
+	mu     sync.Mutex     // of reading, too: what was read is counted
+	counts map[string]int // by rule
+	rest   []byte         // the line that is not complete, or the beginning of one longer than any rule
 
-	pipe, hold *os.File
-	done       chan struct{}
+	pipe *os.File
+	conn syscall.RawConn
 }
-
-// takeWithin is how long Take waits.
-const takeWithin = time.Second
 
 // longest is the longest line that is looked at: more than a rule can be, and what a
 // pipe takes in one piece (PIPE_BUF).
@@ -38,7 +32,7 @@ const longest = 4096
 // CountBlocked makes a named pipe at path and counts, until Close, what comes
 // through it.
 func CountBlocked(path string, n profile.Noop) (*Blocked, error) {
-	b := &Blocked{counts: map[string]int{}, done: make(chan struct{})}
+	b := &Blocked{counts: map[string]int{}}
 	for _, r := range n.Rules {
 		if r.Target == nil {
 			b.counts[r.String()] = 0
@@ -48,53 +42,43 @@ func CountBlocked(path string, n profile.Noop) (*Blocked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipe %q: %w", path, err)
 	}
-	if b.pipe, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0); err != nil {
+	// Open for both, it has no end while no script has it open (fifo(7)).
+	if b.pipe, err = os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0); err != nil {
 		return nil, err
 	}
-	// As long as a writer is there, reading does not end.
-	if b.hold, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0); err != nil {
+	if b.conn, err = b.pipe.SyscallConn(); err != nil {
 		return nil, errors.Join(err, b.pipe.Close())
 	}
 	go func() {
-		defer close(b.done)
-		_, _ = io.Copy(b, b.pipe)
+		_ = b.conn.Read(func(fd uintptr) bool { // a full pipe would hold scripts up
+			for b.read(fd) {
+			}
+			return false // there will be more, until it is closed
+		})
 	}()
 	return b, nil
 }
 
-// Close ends the counting once everything written is read, and returns how often each
-// rule blocked a call; rules that never did are left out. Nothing of the box may be
-// alive; if it is, its lines are not waited for.
+// Close returns what was counted since Take, and counts nothing from then on.
 func (b *Blocked) Close() map[string]int {
-	b.hold.Close()
-	_ = b.pipe.SetReadDeadline(time.Now().Add(time.Second))
-	<-b.done
+	counted := b.Take()
 	b.pipe.Close()
-	for rule, n := range b.counts {
-		if n == 0 {
-			delete(b.counts, rule)
-		}
-	}
-	return b.counts
+	return counted
 }
 
-// Take returns what was counted since it was last called, as Close does, while the box goes on:
-// what was written before, up to a line of its own that comes through the pipe after it.
+// Take returns how often each rule blocked a call since it was last called; rules that never did are left out. The
+// box may go on.
 func (b *Blocked) Take() map[string]int {
-	seen := make(chan struct{})
-	b.mu.Lock()
-	b.own, b.seen = fmt.Sprintf("\x00%d", time.Now().UnixNano()), seen
-	line := "\n" + b.own + "\n"
-	b.mu.Unlock()
-	_ = b.hold.SetWriteDeadline(time.Now().Add(takeWithin))
-	if _, err := b.hold.WriteString(line); err == nil {
-		select {
-		case <-seen:
-		case <-time.After(takeWithin): // the box writes too much
+	_ = b.conn.Control(func(fd uintptr) {
+		for range 1 << 20 / longest { // or the box writes for ever
+			if !b.read(fd) {
+				break
+			}
 		}
-	}
+	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.rest = nil // scripts write whole lines
 	out := map[string]int{}
 	for rule, n := range b.counts {
 		if n > 0 {
@@ -104,28 +88,26 @@ func (b *Blocked) Take() map[string]int {
 	return out
 }
 
-// Write takes what the box wrote.
-func (b *Blocked) Write(p []byte) (int, error) {
+// read counts what the pipe holds, a piece of it, and reports whether there was any.
+func (b *Blocked) read(fd uintptr) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	size := len(p)
-	for {
-		line, after, complete := bytes.Cut(p, []byte("\n"))
-		if len(b.rest)+len(line) > longest {
-			b.rest, b.overlong = b.rest[:0], true
-		} else if !b.overlong {
-			b.rest = append(b.rest, line...)
-		}
-		if !complete {
-			return size, nil
-		}
-		if b.seen != nil && string(b.rest) == b.own {
-			close(b.seen)
-			b.seen = nil
-		}
-		if n, known := b.counts[string(b.rest)]; known && !b.overlong {
-			b.counts[string(b.rest)] = n + 1
-		}
-		b.rest, b.overlong, p = b.rest[:0], false, after
+	var piece [longest]byte
+	n, err := unix.Read(int(fd), piece[:])
+	if err != nil || n <= 0 {
+		return err == unix.EINTR
 	}
+	b.rest = append(b.rest, piece[:n]...)
+	for {
+		line, after, complete := bytes.Cut(b.rest, []byte("\n"))
+		if !complete {
+			break
+		}
+		if times, known := b.counts[string(line)]; known {
+			b.counts[string(line)] = times + 1
+		}
+		b.rest = after
+	}
+	b.rest = b.rest[:min(len(b.rest), longest)]
+	return true
 }
