@@ -31,8 +31,6 @@ type budget struct {
 	seen  map[string]os.FileInfo // by path: the files that were read
 }
 
-func newBudget() *budget { return &budget{start: time.Now(), seen: map[string]os.FileInfo{}} }
-
 // spend counts a file that is to be read, or says why it is not. A profile that is
 // another name of one read before is passed over; what profiles extend may be shared.
 func (b *budget) spend(path string, isProfile bool) error {

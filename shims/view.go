@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
@@ -111,7 +112,7 @@ func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *
 		err = plain(err)
 		v.Uncertain = append(v.Uncertain, err)
 	}
-	unapproved := newBudget()
+	unapproved := &budget{start: time.Now(), seen: map[string]os.FileInfo{}}
 	for _, path := range files {
 		v.Profiles = append(v.Profiles, h.lookProfile(v, path, unapproved))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/learn"
-	"github.com/enr/inner/isolator/needs"
 	"github.com/enr/inner/profile"
 )
 
@@ -63,11 +62,11 @@ func (a *app) learn(f learnFlags, command []string) error {
 		}
 		return a.Unusable(err, f.profile)
 	}
-	var all *needs.Needs // nil until the program has ended
+	var all *learn.Needs // nil until the program has ended
 	seen := learn.New()
 	defer seen.Close()
 	observe := &features.Observe{Observer: seen, Hosts: true, Done: func(run *features.Run, o *features.Outcome) error {
-		all = needs.Of(seen, run, o)
+		all = learn.NeedsOf(seen, run, o)
 		return nil
 	}}
 	call.Word, call.Observe = "learn", observe
@@ -81,7 +80,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 	return cli.Exit(out.Code)
 }
 
-func (a *app) printLearned(f learnFlags, all *needs.Needs) error {
+func (a *app) printLearned(f learnFlags, all *learn.Needs) error {
 	text := all.Lines(a.Short)
 	if f.json {
 		var b bytes.Buffer

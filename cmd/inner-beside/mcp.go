@@ -7,7 +7,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
-	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/mcp"
 )
 
@@ -27,15 +26,10 @@ func (a *app) cmdMCP() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.serveMCP(r)
+			return cli.UntilSignal(func(ctx context.Context) error { return mcp.Serve(ctx, r.Do, a.In, tell.Raw(a.Out), a.Version) })
 		}),
 	}
 	f.add(a, c)
 	a.SessionFlag(c, &f.session)
 	return c
-}
-
-// serveMCP answers until the end of standard input, or until a signal ends all boxes.
-func (a *app) serveMCP(r *calls.Runner) error {
-	return cli.UntilSignal(func(ctx context.Context) error { return mcp.Serve(ctx, r.Do, a.In, tell.Raw(a.Out), a.Version) })
 }

@@ -136,9 +136,6 @@ func (a *app) cmdToolsShell() *cobra.Command {
 	return c
 }
 
-// agentSession are the variables in which agents name their session to what they run.
-func agentSession() []string { return []string{"CLAUDE_CODE_SESSION_ID"} }
-
 func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 	line, one := oneLine(shell, args)
 	if agent, is := a.isHookLine(line, f); is && one && shell == lineShell {
@@ -154,10 +151,8 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 	if shell == lineShell && !one {
 		return cli.Usagef("%s takes one argument, a command line", lineShell)
 	}
-	for _, name := range agentSession() {
-		if id := a.Getenv(name); (session.Key{ID: id}).Check() == nil {
-			f.session = id
-		}
+	if id := a.Getenv("CLAUDE_CODE_SESSION_ID"); (session.Key{ID: id}).Check() == nil { // of the agent that runs this
+		f.session = id
 	}
 	r, err := calls.New(a.Caller, f.options(), "")
 	if err != nil {

@@ -203,16 +203,11 @@ func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
 // record writes down the answer, of what was shown and nothing that was read since.
 func (a *app) record(p proposal) error {
 	root, cfg := p.place.Root(), p.cfg
-	var words []string
-	for _, kv := range cfg.Config.Shims {
-		words = append(words, kv.Key)
-	}
 	for _, c := range p.list {
 		if c.Of != "" && c.Settled() {
 			continue // by the main worktree's record, and not for longer than that
 		}
-		ok := trust.Approval{Profile: c.Profile, Grants: c.Grants, Config: cfg.File, ConfigCommands: words}
-		if err := a.Trust().Allow(root, ok); err != nil {
+		if err := a.Allow(root, trust.Approval{Profile: c.Profile, Grants: c.Grants}, cfg); err != nil {
 			return err
 		}
 		if err := a.Trust().MarkWritten(c.Spec.WritableFolders()...); err != nil {
@@ -223,7 +218,7 @@ func (a *app) record(p proposal) error {
 		}
 	}
 	if len(p.list) == 0 {
-		if err := a.Trust().Allow(root, trust.Approval{Config: cfg.File, ConfigCommands: words}); err != nil {
+		if err := a.Allow(root, trust.Approval{}, cfg); err != nil {
 			return err
 		}
 		a.Say("allowed %s", a.Short(cfg.File.Path))
@@ -318,7 +313,8 @@ func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) 
 func (a *app) showConsent(p consent.Page) {
 	p.Settings, p.Paint = a.Settings, func(code, text string) string { return tell.Paint(a.Err, code, text) }
 	p.Width = a.columns()
-	a.printConsent(p.Text())
+	detail, danger := p.Text()
+	fmt.Fprint(a.Err, detail, danger) // what is dangerous next to the question
 	for _, c := range p.List {
 		if c.Stops != nil {
 			why := strings.TrimPrefix(settings.FirstFault(c.Stops), fmt.Sprintf("profile %q: ", c.Profile.Name))

@@ -142,7 +142,7 @@ func bwrapVersion(path string) []finding {
 		return []finding{broken("bwrap", "sudo apt-get install --reinstall bubblewrap", "%s --version fails: %v", path, err)}
 	}
 	version := words[len(words)-1]
-	if tooOld(version) {
+	if older(version, host.OldestBwrap) {
 		return []finding{broken("bwrap", "install bubblewrap "+host.OldestBwrap+" or newer", "%s, version %s is too old: --disable-userns is there since %s", path, version, host.OldestBwrap)}
 	}
 	list := []finding{ok("bwrap", "%s, version %s", path, version)}
@@ -154,8 +154,6 @@ func bwrapVersion(path string) []finding {
 	}
 	return list
 }
-
-func tooOld(version string) bool { return older(version, host.OldestBwrap) }
 
 // older compares the first two numbers of two versions.
 func older(version, than string) bool {

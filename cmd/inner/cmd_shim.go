@@ -142,12 +142,10 @@ func (a *app) shimFindings() []finding {
 	for _, n := range append(report.Kept, report.Added...) {
 		if _, err := a.FindReal(n, os.Getenv("PATH")); err != nil {
 			list = append(list, warning("program", "install "+n+", or inner allow --forget in the project that claims it", "the real %s was not found on PATH", n))
-		} else if isAgentName(n) {
+		} else if slices.Contains(shims.Agents(), n) {
 			real, _ := a.FindReal(n, os.Getenv("PATH"))
 			list = append(list, ok("program", "%s is %s", n, real))
 		}
 	}
 	return list
 }
-
-func isAgentName(n string) bool { return slices.Contains(shims.Agents(), n) }

@@ -38,9 +38,6 @@ func (a *app) columns() int {
 	return width
 }
 
-// printConsent writes what is asked about, with what is dangerous next to the question.
-func (a *app) printConsent(detail, danger string) { fmt.Fprint(a.Err, detail, danger) }
-
 // agreed puts a question on the terminal. What was typed before it was there is no answer.
 func (a *app) agreed(question string) bool {
 	_ = unix.IoctlSetInt(int(a.In.Fd()), unix.TCFLSH, unix.TCIFLUSH)

@@ -74,13 +74,7 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 		if err != nil {
 			continue
 		}
-		ok := trust.Approval{Profile: p, Grants: grants, Config: cfg.File, Prefix: prefix}
-		if cfg.File != nil {
-			for _, kv := range cfg.Config.Shims {
-				ok.ConfigCommands = append(ok.ConfigCommands, kv.Key)
-			}
-		}
-		if failed = s.Trust().Allow(root, ok); failed != nil {
+		if failed = s.Allow(root, trust.Approval{Profile: p, Grants: grants, Prefix: prefix}, cfg); failed != nil {
 			break
 		}
 		audit(p.Files[0])
@@ -94,6 +88,15 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 		s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(names, ", "), s.Short(root))
 	}
 	return len(names) > 0, asked, failed
+}
+
+// Allow records a yes for a profile of a project, or for none, and for its config.toml as it was read.
+func (s *Settings) Allow(root string, yes trust.Approval, cfg ConfigRead) error {
+	yes.Config = cfg.File
+	for _, kv := range cfg.Config.Shims {
+		yes.ConfigCommands = append(yes.ConfigCommands, kv.Key)
+	}
+	return s.Trust().Allow(root, yes)
 }
 
 // needsQuestion says why one of the files of a profile is asked about, or "".

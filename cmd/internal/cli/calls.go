@@ -19,12 +19,9 @@ import (
 // SessionFlag is --session of calls of tools.
 func (a *App) SessionFlag(c *cobra.Command, id *string) {
 	c.Flags().StringVar(id, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
-	_ = c.RegisterFlagCompletionFunc("session", a.completeSessions)
-}
-
-// completeSessions offers the sessions that are there.
-func (a *App) completeSessions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return a.Sessions(), cobra.ShellCompDirectiveNoFileComp
+	_ = c.RegisterFlagCompletionFunc("session", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return a.Sessions(), cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // Sessions are the sessions that are there, as words to complete.

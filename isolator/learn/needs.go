@@ -1,11 +1,4 @@
-// Package needs tells what a run would have needed beyond its profile: `inner learn`.
-//
-//	seen := learn.New()
-//	observe := &features.Observe{Observer: seen, Done: func(run *features.Run, o *features.Outcome) error {
-//		text = needs.Of(seen, run, o).Lines(caller.Short)
-//		return nil
-//	}}
-package needs
+package learn
 
 import (
 	"maps"
@@ -13,12 +6,11 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
 )
 
-// Needs are what a run would have needed.
+// Needs are what a run would have needed beyond its profile: `inner learn`.
 type Needs struct {
 	Profile string   `json:"profile"`
 	Command []string `json:"command"`
@@ -26,7 +18,7 @@ type Needs struct {
 	Had     []string `json:"listed_hosts"`  // reached, and in the profile's list already
 	Refused []string `json:"refused_hosts"` // also while learning
 	Ports   []string `json:"host_ports"`
-	learn.Suggestion
+	Suggestion
 	Variables Variables `json:"variables"`
 	Unseen    int       `json:"unseen"` // calls that could not be looked at
 	Code      int       `json:"exit_code"`
@@ -39,13 +31,13 @@ type Variables struct {
 	Used    []string `json:"used"`    // passed by [env] inherit
 }
 
-// Of sums up a run that was observed.
-func Of(seen *learn.Observer, run *features.Run, o *features.Outcome) *Needs {
+// NeedsOf sums up a run that was observed.
+func NeedsOf(seen *Observer, run *features.Run, o *features.Outcome) *Needs {
 	rc := run.Spec
 	list, unseen := seen.Accesses()
 	out := &Needs{
 		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Had: []string{}, Refused: []string{}, Ports: []string{}, Unseen: unseen, Code: o.Code,
-		Suggestion: learn.Suggest(list, learn.SettingOf(run)),
+		Suggestion: Suggest(list, SettingOf(run)),
 	}
 	ports := map[string]bool{}
 	for _, h := range o.Hosts {
@@ -75,7 +67,7 @@ func Of(seen *learn.Observer, run *features.Run, o *features.Outcome) *Needs {
 }
 
 // variablesOf guesses which variables of the caller the programs of a run read.
-func variablesOf(seen *learn.Observer, run *features.Run, list []learn.Access) Variables {
+func variablesOf(seen *Observer, run *features.Run, list []Access) Variables {
 	out := Variables{Missing: []string{}, Secret: []string{}, Used: []string{}}
 	passed := map[string]bool{}
 	for _, kv := range run.Plan.Env {
@@ -84,7 +76,7 @@ func variablesOf(seen *learn.Observer, run *features.Run, list []learn.Access) V
 	}
 	// The words of the command line may be a script themselves.
 	words := []byte(strings.Join(run.Plan.Argv, "\n"))
-	for _, name := range learn.Mentions(words, openedFiles(run.Plan.Program, list), seen.Open, guessable(run, passed)) {
+	for _, name := range Mentions(words, openedFiles(run.Plan.Program, list), seen.Open, guessable(run, passed)) {
 		switch {
 		case passed[name]:
 			out.Used = append(out.Used, name)
@@ -110,10 +102,10 @@ func guessable(run *features.Run, passed map[string]bool) (names []string) {
 
 // openedFiles returns the program, and the files that were executed or that it read; those of the
 // system only when they were executed.
-func openedFiles(program string, list []learn.Access) []string {
+func openedFiles(program string, list []Access) []string {
 	files := map[string]bool{program: true}
 	for _, a := range list {
-		if a.Box == learn.File && (a.Exec || a.Read && !learn.System(a.Path)) {
+		if a.Box == File && (a.Exec || a.Read && !System(a.Path)) {
 			files[a.Path] = true
 		}
 	}
