@@ -32,7 +32,8 @@ type agentFiles struct {
 	file   string   // the user's settings
 	others []string // settings of a project that can take their place, relative to the working folder
 	entry  agentsettings.Entry
-	plugin string // of opencode
+	plugin string   // of opencode
+	notes  []string // what cannot be told from the settings
 }
 
 const maxSettings = 4 << 20
@@ -42,23 +43,31 @@ func (a *app) agentFiles(agent string, f toolFlags) (agentFiles, error) {
 	e := agentsettings.Entry{Agent: agent, Event: "PreToolUse", Hook: line, Tools: filepath.Join(a.InnerHome, "tools")}
 	dir := a.toolsFolder(f)
 	config := cmp.Or(a.Getenv("XDG_CONFIG_HOME"), filepath.Join(a.Home, ".config"))
+	const replaced, unstarted = "settings of another project can ", "a hook that cannot be started blocks nothing"
 	switch agent {
 	case "claude":
 		e.Key, e.Value = []string{"env", claudePrefix}, filepath.Join(dir, lineShell)
 		home := cmp.Or(a.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(a.Home, ".claude"))
-		return agentFiles{file: filepath.Join(home, "settings.json"), entry: e, others: []string{".claude/settings.json", ".claude/settings.local.json"}}, err
+		return agentFiles{
+			file: filepath.Join(home, "settings.json"), entry: e, others: []string{".claude/settings.json", ".claude/settings.local.json"},
+			notes: []string{replaced + "replace the prefix and switch hooks off", unstarted},
+		}, err
 	case "codex":
 		home := cmp.Or(a.Getenv("CODEX_HOME"), filepath.Join(a.Home, ".codex"))
-		return agentFiles{file: filepath.Join(home, "hooks.json"), entry: e}, err
+		return agentFiles{file: filepath.Join(home, "hooks.json"), entry: e, notes: []string{"commands of unified_exec may pass the hook", unstarted}}, err
 	case "gemini":
 		e.Event = "BeforeTool"
-		return agentFiles{file: filepath.Join(a.Home, ".gemini", "settings.json"), entry: e, others: []string{".gemini/settings.json"}}, err
+		return agentFiles{
+			file: filepath.Join(a.Home, ".gemini", "settings.json"), entry: e, others: []string{".gemini/settings.json"},
+			notes: []string{replaced + "switch hooks off"},
+		}, err
 	}
 	e.Event, e.Key, e.Value = "", []string{"shell"}, filepath.Join(dir, "bash")
 	folder := filepath.Join(config, "opencode")
 	return agentFiles{
 		file: filepath.Join(folder, "opencode.json"), entry: e, plugin: filepath.Join(folder, "plugins", "inner.js"),
 		others: []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"},
+		notes:  []string{replaced + "replace the shell", "commands typed after ! are not asked for"},
 	}, err
 }
 
@@ -127,49 +136,45 @@ func (a *app) agentUse(cmd *cobra.Command, agent string) error {
 	return a.Outside(cmd)
 }
 
-// editAgent writes the settings of an agent, or shows them.
+// editAgent writes the settings of an agent, and its plugin, or shows them.
 func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 	it, err := a.agentFiles(agent, f)
 	if err != nil {
 		return err
-	}
-	refused := func(err error) error {
-		return fault.Refuse(125, "edit "+a.Short(it.file), "%s: %v", a.Short(it.file), err)
 	}
 	edit := agentsettings.Uninstall
 	if add {
 		edit = agentsettings.Install
 	}
 	old, err := readSettings(it.file)
-	if err != nil {
-		return refused(err)
-	}
-	text, err := edit(old, it.entry)
-	if err != nil {
-		return refused(err)
+	var text []byte
+	if err == nil {
+		text, err = edit(old, it.entry)
 	}
 	switch {
+	case err != nil:
 	case show:
-		a.printAgentFiles(it, text, f)
+		fmt.Fprintf(a.Out, "# %s\n%s", cli.Printable(it.file), visible.Lines(string(text)))
+		if it.plugin != "" {
+			fmt.Fprintf(a.Out, "# %s\n%s", cli.Printable(it.plugin), a.pluginText(f))
+		}
 		return nil
+	case it.plugin != "" && add:
+		if err = os.MkdirAll(filepath.Dir(it.plugin), 0o700); err == nil {
+			err = files.Write(it.plugin, []byte(a.pluginText(f)), 0o600)
+		}
 	case it.plugin != "":
-		err = a.writePlugin(it.plugin, f, add)
+		if err = os.Remove(it.plugin); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	}
 	if err == nil && (old != nil || add) && !bytes.Equal(old, text) {
 		err = replaceSettings(it.file, old, text)
 	}
 	if err != nil {
-		return refused(err)
+		return fault.Refuse(125, "edit "+a.Short(it.file), "%s: %v", a.Short(it.file), err)
 	}
 	return nil
-}
-
-// printAgentFiles shows what would be written.
-func (a *app) printAgentFiles(it agentFiles, text []byte, f toolFlags) {
-	fmt.Fprintf(a.Out, "# %s\n%s", cli.Printable(it.file), visible.Lines(string(text)))
-	if it.plugin != "" {
-		fmt.Fprintf(a.Out, "# %s\n%s", cli.Printable(it.plugin), a.pluginText(f))
-	}
 }
 
 // replaceSettings writes settings in the place of old ones, unless somebody else has changed
@@ -197,19 +202,6 @@ func readSettings(path string) ([]byte, error) {
 		return nil, nil
 	}
 	return data, err
-}
-
-func (a *app) writePlugin(path string, f toolFlags, add bool) error {
-	if !add {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return files.Write(path, []byte(a.pluginText(f)), 0o600)
 }
 
 // installed reports whether something of inner is in the settings of an agent.
@@ -327,7 +319,7 @@ func (a *app) agentState(agent string) agentState {
 	if hook {
 		s.Files = "judged"
 	}
-	s.Notes = append(s.Notes, agentNotes(agent)...)
+	s.Notes = append(s.Notes, it.notes...)
 	return s
 }
 
@@ -366,17 +358,4 @@ func codexTrusts(it agentFiles, state agentsettings.State) bool {
 func executable(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.Mode().IsRegular() && fi.Mode().Perm()&0o100 != 0
-}
-
-// agentNotes are what cannot be told from the settings.
-func agentNotes(agent string) []string {
-	switch agent {
-	case "claude":
-		return []string{"settings of another project can replace the prefix and switch hooks off", "a hook that cannot be started blocks nothing"}
-	case "codex":
-		return []string{"commands of unified_exec may pass the hook", "a hook that cannot be started blocks nothing"}
-	case "gemini":
-		return []string{"settings of another project can switch hooks off"}
-	}
-	return []string{"settings of another project can replace the shell", "commands typed after ! are not asked for"}
 }

@@ -165,23 +165,16 @@ func (a *app) mountsOf(text string) (list []starter.Mount, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	words, err := config.Words(text)
+	words, err := config.Words(strings.ReplaceAll(text, ",", " "))
 	if err != nil {
 		return nil, err
 	}
 	for _, word := range words {
 		m, err := a.mountOf(word)
-		parts := strings.FieldsFunc(word, func(r rune) bool { return r == ',' })
-		if err == nil {
-			parts = nil
-			list = append(list, m)
+		if err != nil {
+			return nil, err
 		}
-		for _, part := range parts {
-			if m, err = a.mountOf(part); err != nil {
-				return nil, err
-			}
-			list = append(list, m)
-		}
+		list = append(list, m)
 	}
 	return list, nil
 }
