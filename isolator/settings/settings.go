@@ -174,7 +174,7 @@ func (s *Settings) InForce(pl Place) (own, users *config.Config, err error) {
 		own = cmp.Or(approved, own)
 	}
 	users, err = s.GlobalConfig()
-	return own, users, err
+	return own, cmp.Or(users, &config.Config{}), err
 }
 
 // unreadable refuses what depends on a record of the trust store that cannot be read.
