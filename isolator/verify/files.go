@@ -170,26 +170,6 @@ func device(p string, declared []string) (kind fs.FileMode, harmless bool) {
 	return fi.Mode(), fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) == 0
 }
 
-// homeIsolated wants a home of the box's own with nothing in it but what leads
-// to the declared places.
-func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
-	if !i.hasOwn(home) {
-		return Fail, home + " is the host's"
-	}
-	entries, err := os.ReadDir(home)
-	if err != nil {
-		return Unknown, err.Error()
-	}
-	for _, e := range entries {
-		p := filepath.Join(home, e.Name())
-		known := slices.ContainsFunc(places, func(q Place) bool { return paths.Below(p, q.Path) || paths.Below(q.Path, p) })
-		if !known {
-			return Fail, p + " is there and was not declared"
-		}
-	}
-	return Pass, fmt.Sprintf("%d declared entries", len(entries))
-}
-
 // each looks for a fault at every place. pass is said when there is none, of so many places,
 // and none where there are no places.
 func each(places []Place, none, pass string, fault func(Place) string) (Result, string) {

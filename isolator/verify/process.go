@@ -2,9 +2,9 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -44,8 +44,8 @@ func (i *inside) descriptors() (Result, string) {
 	return Pass, ""
 }
 
-// kernelKeys checks that /proc/keys lists nothing (proc_keys(5)). A process may always view its
-// own session keyring, so a file that is not hidden has at least one line.
+// kernelKeys checks that /proc/keys lists nothing (proc_keys(5)). A process may always view its own session keyring, so
+// a file that is not hidden has at least one line.
 func kernelKeys() (Result, string) {
 	data, err := os.ReadFile("/proc/keys")
 	switch {
@@ -55,6 +55,21 @@ func kernelKeys() (Result, string) {
 		return Unknown, err.Error()
 	case len(data) > 0:
 		return Fail, fmt.Sprintf("/proc/keys lists %d", bytes.Count(data, []byte("\n")))
+	}
+	return Pass, ""
+}
+
+func (i *inside) keyring() (Result, string) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+	switch {
+	case err != nil:
+		return Pass, "out of reach: " + err.Error()
+	case i.Host.Keyring == 0:
+		return Skip, "the host's cannot be told"
+	case id == i.Host.Keyring:
+		return Fail, "it is the one of your session"
 	}
 	return Pass, ""
 }
@@ -144,22 +159,7 @@ func (i *inside) processes() (Result, string) {
 	if m, _ := i.covering("/proc"); m.Type != "proc" || !i.hasOwn("/proc") {
 		return Fail, "/proc is the host's"
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return Unknown, err.Error()
-	}
-	var names []string
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		comm, err := os.ReadFile("/proc/" + e.Name() + "/comm")
-		if err != nil {
-			continue // it has ended
-		}
-		names = append(names, strings.TrimSpace(string(comm)))
-	}
-	return Pass, "processes: " + strings.Join(names, ", ")
+	return Pass, ""
 }
 
 func envName(kv string) string {
@@ -167,6 +167,8 @@ func envName(kv string) string {
 	return name
 }
 
+// envDeclared checks the environment, and that with which process 1 was started, which could be that of the process
+// that started bwrap.
 func envDeclared(names []string) (Result, string) {
 	var bad []string
 	for _, kv := range os.Environ() {
@@ -177,24 +179,13 @@ func envDeclared(names []string) (Result, string) {
 	if len(bad) > 0 {
 		return Fail, "not declared: " + strings.Join(bad, ", ")
 	}
-	return Pass, fmt.Sprintf("%d variables", len(os.Environ()))
-}
-
-// environOfInit checks the environment that process 1 was started with, which could be
-// that of the process that started bwrap.
-func environOfInit() (Result, string) {
-	data, err := os.ReadFile("/proc/1/environ")
-	if err != nil {
-		return Pass, "it cannot be read"
-	}
+	data, _ := os.ReadFile("/proc/1/environ") // what cannot be read shows nothing
 	for kv := range bytes.SplitSeq(data, []byte{0}) {
-		switch n := envName(string(kv)); n {
-		case "", "GOMAXPROCS", "PWD":
-		default:
-			return Fail, "it shows " + n
+		if n := envName(string(kv)); n != "" && n != "GOMAXPROCS" && n != "PWD" {
+			return Fail, "the first process shows " + n
 		}
 	}
-	return Pass, ""
+	return Pass, fmt.Sprintf("%d variables", len(os.Environ()))
 }
 
 func shimsActive(dir string, names []string) (Result, string) {
@@ -241,21 +232,6 @@ func (i *inside) terminal() (Result, string) {
 		return Fail, "the controlling terminal is not the box's"
 	}
 	return Pass, "a terminal of the box's own"
-}
-
-func (i *inside) keyring() (Result, string) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
-	switch {
-	case err != nil:
-		return Pass, "out of reach: " + err.Error()
-	case i.Host.Keyring == 0:
-		return Skip, "the host's cannot be told"
-	case id == i.Host.Keyring:
-		return Fail, "it is the one of your session"
-	}
-	return Pass, ""
 }
 
 func markerIs(want string) (Result, string) {
@@ -331,46 +307,27 @@ func limitsHold(c Check) (Result, string) {
 	return Pass, strings.Join(c.Names, ", ")
 }
 
-// custom runs one check of the profile: sh -c, in the box's own environment and
-// with the variable UID, which dash does not set itself. Exit code 0 is a pass; the
-// last line that it printed is the detail.
+// custom runs one check of the profile: sh -c, in the box's own environment and with the variable UID, which dash does
+// not set itself. Exit code 0 is a pass; the last line that it printed is the detail.
 func custom(c profile.Check, uid int) (Result, string) {
-	var out tail
-	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", c.Cmd}, Env: append(os.Environ(), "UID="+strconv.Itoa(uid)),
-		Stdout: &out, Stderr: &out, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-		WaitDelay: time.Second,
-	}
-	if err := cmd.Start(); err != nil {
+	ctx, stop := context.WithTimeout(context.Background(), CustomTime)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Cmd)
+	cmd.Args[0], cmd.Env, cmd.WaitDelay = "sh", append(os.Environ(), "UID="+strconv.Itoa(uid)), time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	out, err := cmd.CombinedOutput()
+	if cmd.Process == nil {
 		return Unknown, err.Error()
 	}
-	late := time.AfterFunc(CustomTime, func() { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) })
-	err := cmd.Wait()
-	inTime := late.Stop()
-	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what it left running
+	_ = cmd.Cancel() // what it left running
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
 	switch {
-	case !inTime:
+	case ctx.Err() != nil:
 		return Fail, fmt.Sprintf("not done after %s", CustomTime)
 	case err != nil:
-		return Fail, strings.TrimPrefix(out.last()+" ("+err.Error()+")", " ")
+		return Fail, strings.TrimPrefix(last+" ("+err.Error()+")", " ")
 	}
-	return Pass, out.last()
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ b []byte }
-
-var _ io.Writer = (*tail)(nil)
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if over := len(t.b) - 8<<10; over > 0 {
-		t.b = t.b[over:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) last() string {
-	lines := strings.Split(strings.TrimSpace(string(t.b)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return Pass, last
 }
