@@ -7,6 +7,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -89,20 +90,9 @@ func refusal(r *Request, n int) error {
 }
 
 // loginVariables returns the variables that an agent takes its login from.
-func loginVariables(capability string) []string {
-	switch capability {
-	case "claude":
-		return []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
-	case "gemini":
-		return []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
-	case "codex":
-		return []string{"CODEX_API_KEY", "OPENAI_API_KEY"}
-	case "cursor":
-		return []string{"CURSOR_API_KEY"}
-	case "opencode":
-		return []string{"ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"}
-	}
-	return nil
+func loginVariables(agent string) []string {
+	c, _ := capability.Find(agent)
+	return slices.Sorted(slices.Values(c.Keys))
 }
 
 // variables returns the variables that come from Secrets, each once: those of --secret-env, then
