@@ -249,35 +249,27 @@ func (p *Proxy) accept(l net.Listener, handle, tooMany func(net.Conn)) error {
 	for {
 		c, err := l.Accept()
 		switch {
-		case err == nil:
-			p.take(c, handle, tooMany)
-		case p.ctx.Err() != nil:
+		case err == nil && !p.keep(c), err != nil && p.ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		default:
+		case err != nil:
 			// accept(2): out of descriptors or memory, or a connection that is gone already. The others wait in the
 			// listener's queue.
 			time.Sleep(20 * time.Millisecond)
+			continue
 		}
-	}
-}
-
-// take answers a connection, or tells the program that there are too many.
-func (p *Proxy) take(c net.Conn, handle, tooMany func(net.Conn)) {
-	if !p.keep(c) {
-		return
-	}
-	select {
-	case p.slots <- struct{}{}:
-		go func() {
-			handle(c)
+		select {
+		case p.slots <- struct{}{}:
+			go func() {
+				handle(c)
+				p.drop(c)
+				<-p.slots
+			}()
+		default: // others wait in the listener's queue meanwhile
+			tooMany(c)
 			p.drop(c)
-			<-p.slots
-		}()
-	default: // others wait in the listener's queue meanwhile
-		tooMany(c)
-		p.drop(c)
+		}
 	}
 }
 

@@ -133,16 +133,18 @@ func (i *inside) devices(declared []string) (Result, string) {
 	}
 	var bad []string
 	n := 0
-	err := filepath.WalkDir("/dev", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil // what cannot be entered is not there
-		case p == "/dev/pts" || p == "/dev/shm" || p == "/dev/mqueue":
+	err := filepath.WalkDir("/dev", func(p string, _ fs.DirEntry, err error) error {
+		if p == "/dev/pts" || p == "/dev/shm" || p == "/dev/mqueue" {
 			return fs.SkipDir
 		}
-		kind, harmless := device(p, declared)
-		if kind&fs.ModeDevice != 0 {
+		fi, gone := os.Lstat(p) // a mount point is listed as what lies under it
+		if err != nil || gone != nil {
+			return nil // what cannot be entered is not there
+		}
+		harmless := fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) == 0
+		if fi.Mode()&fs.ModeDevice != 0 {
 			n++
+			harmless = harmlessDevice(p) || slices.ContainsFunc(declared, func(at string) bool { return paths.Below(at, p) })
 		}
 		if !harmless {
 			bad = append(bad, p)
@@ -156,18 +158,6 @@ func (i *inside) devices(declared []string) (Result, string) {
 		return Fail, strings.Join(bad, ", ")
 	}
 	return Pass, fmt.Sprintf("%d devices", n)
-}
-
-// device looks at something in /dev. A mount point is listed as what lies under it.
-func device(p string, declared []string) (kind fs.FileMode, harmless bool) {
-	fi, err := os.Lstat(p)
-	switch {
-	case err != nil:
-		return 0, true
-	case fi.Mode()&fs.ModeDevice != 0:
-		return fi.Mode(), harmlessDevice(p) || slices.ContainsFunc(declared, func(at string) bool { return paths.Below(at, p) })
-	}
-	return fi.Mode(), fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) == 0
 }
 
 // each looks for a fault at every place. pass is said when there is none, of so many places,
