@@ -8,6 +8,45 @@ import (
 	"sync"
 )
 
+// GitAttack is a row of gitrows.txt, which says what its parts are.
+type GitAttack struct{ Name, What, Line, Use, Inert string }
+
+var (
+	//go:embed gitrows.txt
+	gitRows string // allowed: embed writes only to a variable
+
+	//go:embed gitrows.sh
+	gitWords string // allowed: as above
+
+	// GitFixture makes the repository of the attacks in the working folder, and what belongs to it beside that.
+	//
+	//go:embed gitfixture.sh
+	GitFixture string // allowed: as above
+)
+
+// then is the commit that the tag of that name has in the fixture.
+const then = "facc16d508831bcc921ed46ab7e08b6a433c6234"
+
+// GitAttacks returns all of them.
+func GitAttacks() (list []GitAttack) {
+	for _, block := range strings.Split(gitRows, "\n== ")[1:] {
+		lines := strings.Split(block, "\n")
+		g := GitAttack{Name: lines[0], What: lines[1]}
+		for _, line := range lines[2:] {
+			switch part, text, _ := strings.Cut(line, ": "); part {
+			case "line":
+				g.Line = text
+			case "use":
+				g.Use = text
+			case "inert":
+				g.Inert = text
+			}
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
 // gitDirectories returns the attacks on the project's git directory, and some of them again in a
 // linked worktree.
 func gitDirectories() []Attack {
@@ -38,9 +77,6 @@ func (g GitAttack) InTree() string {
 	return inGitDir().ReplaceAllString(g.Line, `$$(git rev-parse --git-path "$1")`)
 }
 
-//go:embed gitrows.sh
-var gitRows string // allowed: embed writes only to a variable
-
 // attack returns a row of the suite: the line runs bare or in a box, and then git on the host.
 func (g GitAttack) attack(tree bool) Attack {
 	a := Attack{Name: g.Name, Class: "files", What: "leave in the git directory: " + g.What, declared: []reason{reasonOf("git-rw"), reasonOf("home-rw")}}
@@ -50,7 +86,7 @@ func (g GitAttack) attack(tree bool) Attack {
 		line, where, before = g.InTree(), "main", "mkdir ../main && mv pwn ../main && cd ../main\n"
 		after = "mv ../app ../was && git switch -q -c other && git worktree add -q ../app main && mv pwn ../was/.inner ../app && mkdir -p ../app/empty\n"
 	}
-	a.Stage = gitRows + "(\nexport $gitenv\ncd app\n" + before + GitFixture + after + ")\nprogram_ trap.git/hooks/pre-commit"
+	a.Stage = gitWords + "(\nexport $gitenv\ncd app\n" + before + GitFixture + after + ")\nprogram_ trap.git/hooks/pre-commit"
 	a.Host = "before=$(outside) patience=30 # a busy machine is no hang\nrun " + quoted(line) + "\n" +
 		"[ -z \"$BARE\" ] || before=$(outside) patience=3 # the line may well write there itself\n" +
 		"used " + quoted(g.Use) + " " + where + " " + then
