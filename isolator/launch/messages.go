@@ -86,7 +86,11 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 	case wire.Socket:
 		return s.network.tookSocket(m, fds)
 	case wire.Listener:
-		return p.here && !p.ready && len(fds) == 1 && s.takeListener(int(m.N), fds[0])
+		if !p.here || p.ready || len(fds) != 1 {
+			return false
+		}
+		s.takeListener(int(m.N), fds[0])
+		return true
 	case wire.Observer:
 		if s.o.Observe == nil || len(fds) != 1 {
 			return false

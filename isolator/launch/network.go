@@ -32,9 +32,8 @@ const dialTime = 5 * time.Second
 // network is the box's network, in our hands. All but Network is the loop's.
 type network struct {
 	Network
-	asked   uint32                     // how many sockets were asked for
-	answers map[uint32]chan madeSocket // for those that have not come; each gets one
-	over    chan struct{}              // closed when there is nobody to ask any more
+	asked   []chan madeSocket // for sockets that have not come, in their order; each gets one
+	over    chan struct{}     // closed when there is nobody to ask any more
 	refused refusals
 }
 
@@ -42,14 +41,6 @@ type network struct {
 type madeSocket struct {
 	fd  int // -1 with err
 	err error
-}
-
-// takeListener keeps a socket that the box listens on for us.
-func (s *session) takeListener(index, fd int) bool {
-	if err := s.network.keepListener(index, fd); err != nil {
-		s.noNetwork(err)
-	}
-	return true
 }
 
 // takeNetwork hands on the network, of which all is there.
@@ -81,19 +72,21 @@ func (s *session) noNetwork(err error) {
 	}
 }
 
-// keepListener keeps a socket of the listeners of a port.
-func (n *network) keepListener(index, fd int) error {
+// takeListener keeps a socket that the box listens on for us, of the listeners of a port.
+func (s *session) takeListener(index, fd int) {
 	f := os.NewFile(uintptr(fd), "listener of the box")
 	defer f.Close()
 	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	if err != nil || listening != 1 || index >= len(n.Listeners) {
-		return errors.New("the box sent something that is not a listener")
+	if err != nil || listening != 1 || index >= len(s.network.Listeners) {
+		s.noNetwork(errors.New("the box sent something that is not a listener"))
+		return
 	}
 	l, err := net.FileListener(f)
-	if err == nil {
-		n.Listeners[index] = append(n.Listeners[index], l)
+	if err != nil {
+		s.noNetwork(err)
+		return
 	}
-	return err
+	s.network.Listeners[index] = append(s.network.Listeners[index], l)
 }
 
 func (n *network) close() {
@@ -153,11 +146,11 @@ func (s *session) askSocket(family int) (fd int, err error) {
 		if s.sock < 0 {
 			return
 		}
-		n.asked++
-		n.answers[n.asked] = answer
-		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, Job: n.asked, N: uint32(family)}); err != nil {
-			n.answer(n.asked, madeSocket{-1, err})
+		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: uint32(family)}); err != nil {
+			answer <- madeSocket{-1, err}
+			return
 		}
+		n.asked = append(n.asked, answer)
 	})
 	got := madeSocket{-1, net.ErrClosed}
 	select {
@@ -176,22 +169,17 @@ func (s *session) askSocket(family int) (fd int, err error) {
 	return got.fd, nil
 }
 
-// answer hands on the answer to a question, and reports whether somebody waits for it.
-func (n *network) answer(id uint32, got madeSocket) bool {
-	asked := n.answers[id]
-	if delete(n.answers, id); asked != nil {
-		asked <- got
-	}
-	return asked != nil
-}
-
-// tookSocket takes the answer of the first process, and reports whether it was one.
+// tookSocket hands on the answer of the first process, which come in the order of the questions, and reports whether it
+// was one.
 func (n *network) tookSocket(m wire.Msg, fds []int) bool {
-	switch {
-	case len(fds) == 1:
-		return n.answer(m.Job, madeSocket{fd: fds[0]})
-	case len(fds) == 0 && m.N != 0:
-		return n.answer(m.Job, madeSocket{-1, unix.Errno(m.N)})
+	if len(n.asked) == 0 || len(fds) > 1 {
+		return false
 	}
-	return false
+	got := madeSocket{-1, unix.Errno(m.N)}
+	if len(fds) == 1 {
+		got = madeSocket{fd: fds[0]}
+	}
+	n.asked[0] <- got
+	n.asked = n.asked[1:]
+	return true
 }

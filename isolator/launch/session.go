@@ -67,7 +67,7 @@ func newSession(o Options) *session {
 		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},
 		join:    joining{door: -1, guest: -1, detacher: -1},
 		calls:   calls{last: wire.First, runs: map[uint32]*Call{}},
-		network: network{answers: map[uint32]chan madeSocket{}, over: make(chan struct{}), refused: refusals{packets: -1}},
+		network: network{over: make(chan struct{}), refused: refusals{packets: -1}},
 		mounts:  mounts{covered: covered{table: -1, root: -1}},
 	}
 }

@@ -46,9 +46,9 @@ func (b *box) socket(m wire.Msg) {
 	fd, err := unix.Socket(int(m.N), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		errno, _ := err.(unix.Errno)
-		_ = b.say(wire.Msg{Kind: wire.Socket, Job: m.Job, N: uint32(errno)})
+		_ = b.say(wire.Msg{Kind: wire.Socket, N: uint32(errno)})
 		return
 	}
 	defer unix.Close(fd)
-	_ = b.say(wire.Msg{Kind: wire.Socket, Job: m.Job}, fd)
+	_ = b.say(wire.Msg{Kind: wire.Socket}, fd)
 }

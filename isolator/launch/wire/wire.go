@@ -66,7 +66,7 @@ const (
 	Ended    Kind = 'e' // box: it ended with the wait status N
 	Kill     Kind = 'k' // launcher: end all processes of the job
 	Killed   Kind = 'g' // box: none is left
-	Socket   Kind = 'n' // launcher: make a TCP socket of family N, in answer to question Job; box: here it is, or the errno N
+	Socket   Kind = 'n' // launcher: make a TCP socket of family N; box: here it is, or the errno N, in the order of the questions
 )
 
 // Messages between a client and the launcher of a box for calls. Signal, Kill, Started and Failed are as
