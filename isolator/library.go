@@ -118,28 +118,24 @@ type Profile struct {
 // Load loads a profile. It refuses one that would not run because it is not allowed, grants more
 // than was allowed, or is not valid. It starts no process. The error is a *Refusal.
 func Load(ctx context.Context, o Options) (*Profile, error) {
-	p, err := load(o)
-	if err = cmp.Or(err, refused(ctx.Err())); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func load(o Options) (*Profile, error) {
-	if err := o.check(); err != nil {
-		return nil, refused(err)
-	}
 	home, inner, err := caller.Folders(os.Getenv)
 	if err != nil {
-		return nil, refused(&fault.Refusal{Code: 125, Msg: err.Error()})
+		err = &fault.Refusal{Code: 125, Msg: err.Error()}
 	}
-	if o.Dir, err = filepath.Abs(cmp.Or(o.Dir, ".")); err == nil && o.File != "" {
+	if err = cmp.Or(o.check(), err, ctx.Err()); err == nil {
+		o.Dir, err = filepath.Abs(cmp.Or(o.Dir, "."))
+	}
+	if err == nil && o.File != "" {
 		o.File, err = filepath.Abs(o.File)
 	}
 	if err != nil {
 		return nil, refused(err)
 	}
-	return LoadFor(&caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(Notes)}, library, o)
+	p, err := LoadFor(&caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(Notes)}, library, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // LoadFor is Load for a caller that is known: nothing is read of this process. word is what was typed, for
