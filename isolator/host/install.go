@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 )
@@ -19,14 +20,8 @@ func Install(root, program string) string {
 			if _, err := os.Stat(filepath.Join(root, dir, m.name)); err != nil {
 				continue
 			}
-			if name := names[program][m.name]; name != "" {
-				program = name
-			}
-			return m.command + program
+			return m.command + cmp.Or(names[program][m.name], program)
 		}
 	}
-	if name := names[program]["apt-get"]; name != "" {
-		program = name
-	}
-	return "sudo apt-get install " + program
+	return "sudo apt-get install " + cmp.Or(names[program]["apt-get"], program)
 }

@@ -164,15 +164,11 @@ func (l *looker) lacks(path string) bool {
 }
 
 // Children lists what is in a folder, by name.
-func Children(dir string) ([]Child, error) {
+func Children(dir string) (out []Child, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	return children(dir, list)
-}
-
-func children(dir string, list []fs.DirEntry) (out []Child, err error) {
 	for _, e := range list {
 		c := Child{Name: e.Name(), Kind: kindOf(e.Type())}
 		if e.Type()&fs.ModeSymlink != 0 {

@@ -41,6 +41,7 @@ type builder struct {
 	kept    []held            // see once
 	entries []sensitive.Place // see once
 	begins  []string          // see once
+	empties []hid             // see once
 	found   *sensitive.Site   // see site
 	hids    []hid             // see once
 	homeAt  int               // see ownHome
@@ -127,6 +128,9 @@ func (b *builder) op(o Op) {
 		b.unplaced = b.mountPoint(o)
 	}
 	b.plan.Ops = append(b.plan.Ops, o)
+	if o.bound() {
+		b.placesIn(o)
+	}
 }
 
 // because names what decides about the operations that follow, see Op.Key, until the next

@@ -102,7 +102,7 @@ func (b *builder) caches() error {
 	}
 	defer b.because("sandbox.home")()
 	env := b.cacheEnv()
-	before := b.plan.Ops[:len(b.plan.Ops):len(b.plan.Ops)]
+	shown := len(b.where(b.canon(b.s.Caches.GoModules))) > 0
 	elsewhere := false
 	for _, c := range cacheTable() {
 		v := env[c.variable]
@@ -119,7 +119,7 @@ func (b *builder) caches() error {
 	if elsewhere {
 		b.cacheFolder(paths.BoxCaches, cachesElsewhere)
 	}
-	return b.goProxy(env["GOPROXY"], before)
+	return b.goProxy(env["GOPROXY"], shown)
 }
 
 // cacheEnv is the environment of the program, in which GOPATH has moved the module cache of Go, too.
@@ -214,9 +214,9 @@ func (b *builder) cacheVariable(name, value string) {
 }
 
 // goProxy has Go look first among what the host has fetched, when its module cache is the
-// box's own and the box would see the host's otherwise, all of it. Go checks what is there as
+// box's own and the box would see the host's otherwise (shown), all of it. Go checks what is there as
 // it checks what comes from the network.
-func (b *builder) goProxy(set string, before []Op) error {
+func (b *builder) goProxy(set string, shown bool) error {
 	moved := slices.ContainsFunc(b.plan.CacheEnv, func(kv profile.KV) bool { return kv.Key == "GOMODCACHE" })
 	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
 	from := b.s.Caches.GoModules
@@ -225,7 +225,7 @@ func (b *builder) goProxy(set string, before []Op) error {
 		return nil
 	}
 	real := b.canon(from)
-	if len(where(before, real)) == 0 || b.notSecret(real, "") != nil || b.hides(real) {
+	if !shown || b.notSecret(real, "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)

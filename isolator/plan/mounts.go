@@ -104,7 +104,6 @@ func (b *builder) oneMount(m mount) error {
 	}
 	shown.Reason = m.reason
 	b.op(shown)
-	b.placesIn(shown)
 	if shown.Writable() {
 		b.originals(shown)
 	}

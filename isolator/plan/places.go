@@ -10,17 +10,9 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// places empties the parts of the system that belong to somebody or something
-// else. The user's own homes, the program, and where an installed package
-// manager keeps its programs, are bound back; mounts come later and are seen.
+// places binds back, into the places that are empty, the user's own homes, the program, and where an
+// installed package manager keeps its programs.
 func (b *builder) places() {
-	b.eachPlace(func(place, reason string) {
-		for _, at := range b.where(place) {
-			if !slices.Contains(b.homes(), at) {
-				b.tmpfsMask(reason, at)
-			}
-		}
-	})
 	b.because("sandbox.home")
 	for _, home := range b.f.Homes() {
 		if !b.rc.HidesHome() {
@@ -43,30 +35,28 @@ func (b *builder) places() {
 	}
 }
 
-// placesIn empties them in a mount of what they lie in. What is mounted in one of
-// them comes later.
+// placesIn empties, in what is shown of the host, the parts of the system that belong to somebody or something
+// else. What is mounted in one of them comes later, and is seen.
 func (b *builder) placesIn(m Op) {
 	defer b.because(b.key)()
-	b.eachPlace(func(place, reason string) {
-		if rest, _ := paths.Rest(m.Source, place); rest != "" {
-			b.tmpfsMask(reason, filepath.Join(m.Dest, rest))
+	for _, p := range once(&b.empties, b.emptied) {
+		if rest, _ := paths.Rest(m.Source, p.real); rest != "" {
+			b.because(p.key)
+			b.tmpfsMask(p.reason(), filepath.Join(m.Dest, rest))
 		}
-	})
+	}
 }
 
-// eachPlace calls f for every place that is to be empty and is there: where it is, and why it is hidden.
-func (b *builder) eachPlace(f func(place, reason string)) {
+// emptied are the places that are to be empty and are there.
+func (b *builder) emptied() (out []hid) {
 	for _, r := range sensitive.EmptyPlaces() {
-		if b.allowed[r.Key] {
-			continue
-		}
-		b.because(r.Key)
 		for _, p := range r.Paths {
-			if place := b.place(p); place != "" {
-				f(place, "hidden: "+r.What+" ("+r.Key+")")
+			if real := b.place(p); real != "" && !b.allowed[r.Key] {
+				out = append(out, hid{p, real, host.Dir, r.Key, r.What})
 			}
 		}
 	}
+	return out
 }
 
 // place is the folder that p is or, on an image-based system, leads to; "" when it is

@@ -72,16 +72,14 @@ func (b *builder) mountPoint(o Op) error {
 }
 
 // where returns every box path at which host path p can be seen, in the order of the mounts.
-func (b *builder) where(p string) []string { return where(b.plan.Ops, p) }
-
-func where(ops []Op, p string) []string {
+func (b *builder) where(p string) []string {
 	var out []string
-	for i, o := range ops {
+	for i, o := range b.plan.Ops {
 		rest, ok := paths.Rest(o.Source, p)
 		if !ok || !o.bound() {
 			continue
 		}
-		if box := filepath.Join(o.Dest, rest); !slices.Contains(out, box) && !covered(ops[i+1:], box) {
+		if box := filepath.Join(o.Dest, rest); !slices.Contains(out, box) && !covered(b.plan.Ops[i+1:], box) {
 			out = append(out, box)
 		}
 	}

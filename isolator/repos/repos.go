@@ -122,12 +122,6 @@ func (w *sweep) hold() (Found, error) {
 // queue has folders: those that changed, others, and other people's packages.
 type queue [3][]string
 
-func (q *queue) add(more queue) {
-	for i := range q {
-		q[i] = append(q[i], more[i]...)
-	}
-}
-
 // folders looks through the roots: first what changed, because something that is made
 // changes the folder it is in, then what is near, other people's packages last.
 func (w *sweep) folders() {
@@ -190,7 +184,9 @@ func (w *sweep) folder(dir string) {
 		w.named(dir, dir)
 		return
 	}
-	w.queue.add(below)
+	for i, list := range below {
+		w.queue[i] = append(w.queue[i], list...)
+	}
 }
 
 // changed reports whether an entry of a folder is recent.
