@@ -17,7 +17,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/ownhome"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -88,11 +87,15 @@ func (h *ownHome) places(run *Run) error {
 	if h.Home == nil {
 		return nil
 	}
-	err := h.Ready(plan.PointsOf(run.Plan.HomePoints, func(p string) bool {
-		fi, err := os.Stat(p)
-		return err == nil && fi.IsDir()
-	}))
-	if err != nil {
+	var points []host.HomePoint
+	for _, p := range run.Plan.HomePoints {
+		if p.Source != "" {
+			fi, err := os.Stat(p.Source)
+			p.File = err != nil || !fi.IsDir()
+		}
+		points = append(points, host.HomePoint{Path: p.Path, File: p.File})
+	}
+	if err := h.Ready(points); err != nil {
 		return err
 	}
 	if n := len(h.Aside); n > 0 {

@@ -25,21 +25,18 @@ const maxLinking = 100
 // hold hundreds with other people's plugins, and each costs every start 30 microseconds.
 const maxStartup = 12
 
-// survey is one look through the folders that the box can write.
+// survey is one look through the folders that the box can write, for the facts that it fills in.
 type survey struct {
 	*looker
+	*Facts
 	homes  []string // real paths
 	home   string   // as settings of git mean it, or ""
 	roots  []string
 	global []gitconfig.Entry // the user's settings, which hold in every repository
 	found  []string
 	linked []string // links in folders among those, which lead to what the box can write
-	begins []string // the same of start-up files and folders
-	named  []string
 	seen   map[GitPlace]bool
 	wanted []Placeholder // folders of hooks and files of settings among those
-	tops   []string      // folders with a .git
-	unseen []string      // folders that were not listed, bare repositories among them
 	repos  int
 }
 
@@ -50,8 +47,8 @@ const walkFolders = 400
 
 // survey begins one in folders that the box can write, for a user with these homes: with what the
 // user's settings of git name.
-func (l *looker) survey(writable, homes []string, getenv func(string) string) *survey {
-	s := &survey{looker: l, seen: map[GitPlace]bool{}, home: strings.Join(homes[:min(len(homes), 1)], "")}
+func (l *looker) survey(f *Facts, writable, homes []string, getenv func(string) string) *survey {
+	s := &survey{looker: l, Facts: f, seen: map[GitPlace]bool{}, home: strings.Join(homes[:min(len(homes), 1)], "")}
 	for _, h := range homes {
 		if h != "" {
 			s.homes = append(s.homes, l.look(h).Real)
@@ -73,7 +70,7 @@ func (l *looker) survey(writable, homes []string, getenv func(string) string) *s
 // obey in those of r.Obeyed, for the paths that the settings of git name, there or not, and for where
 // links of start-up files lead. It returns what is to be made of it.
 func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
-	s := l.survey(r.Writable, f.Homes(), func(name string) string { return f.Env[name] })
+	s := l.survey(f, r.Writable, f.Homes(), func(name string) string { return f.Env[name] })
 	if len(s.roots) == 0 {
 		return nil
 	}
@@ -84,7 +81,6 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 		s.startup(p, f.Look(p), filepath.SplitList(f.Env["PATH"]))
 	}
 	f.Obeyed = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
-	f.Named, f.Startup, f.Repositories, f.Unlisted = s.named, s.begins, s.tops, s.unseen
 	return s.wanted
 }
 
@@ -92,12 +88,12 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 // user and what settings of git name everywhere lead, and of the links on the way.
 func Reached(folder string, startup, homes []string, getenv func(string) string) []string {
 	l := newLooker()
-	s := l.survey([]string{folder}, homes, getenv)
+	s := l.survey(new(Facts), []string{folder}, homes, getenv)
 	for _, p := range startup {
 		s.startup(p, l.look(p), filepath.SplitList(getenv("PATH")))
 	}
 	var out []string
-	for _, p := range slices.Concat(startup, s.begins, s.named) {
+	for _, p := range slices.Concat(startup, s.Startup, s.Named) {
 		hops, real, _ := files.Follow(p)
 		out = append(out, real)
 		for _, h := range hops {
@@ -115,11 +111,11 @@ func (s *survey) walk(root string, obeyed bool) {
 		for left := walkFolders; len(queues[class]) > 0; left-- {
 			dir := queues[class][0]
 			queues[class] = queues[class][1:]
-			if _, err := os.Lstat(paths.Join(dir, ".git")); err == nil && !slices.Contains(s.tops, dir) {
-				s.tops = append(s.tops, dir)
+			if _, err := os.Lstat(paths.Join(dir, ".git")); err == nil && !slices.Contains(s.Repositories, dir) {
+				s.Repositories = append(s.Repositories, dir)
 			}
 			if left <= 0 {
-				s.unseen = append(s.unseen, dir)
+				s.Unlisted = append(s.Unlisted, dir)
 				continue
 			}
 			has := map[string]bool{}
@@ -140,7 +136,7 @@ func (s *survey) walk(root string, obeyed bool) {
 				}
 			}
 			if has["HEAD"] && has["objects"] && has["refs"] {
-				s.unseen = append(s.unseen, dir)
+				s.Unlisted = append(s.Unlisted, dir)
 			}
 		}
 	}
@@ -176,9 +172,9 @@ func (s *survey) counts(hit sensitive.Hit, root string) bool {
 func (s *survey) startup(p string, at Path, path []string) {
 	switch {
 	case at.Link != "" && s.reaches(at.Real, at.Real):
-		s.begins = append(s.begins, p)
+		s.Startup = append(s.Startup, p)
 	case at.Kind == Dir && filepath.Base(p) != "bin" && !slices.Contains(path, p):
-		s.begins = append(s.begins, s.links(p, "", maxStartup)...)
+		s.Startup = append(s.Startup, s.links(p, "", maxStartup)...)
 	}
 }
 
@@ -265,10 +261,10 @@ func (s *survey) names(places []GitPlace) {
 
 // name adds a path to those that git names, and reports whether it was not among them.
 func (s *survey) name(p string) bool {
-	if slices.Contains(s.named, p) {
+	if slices.Contains(s.Named, p) {
 		return false
 	}
-	s.named = append(s.named, p)
+	s.Named = append(s.Named, p)
 	return true
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/host"
 )
 
 // ownHome shows the home that the box has of its own. Of the host there is nothing in it, so
@@ -33,20 +32,6 @@ func (b *builder) otherPoints() (out []string) {
 		for ; place != "."; place = filepath.Dir(place) {
 			out = append(out, filepath.Join(b.home, place))
 		}
-	}
-	return out
-}
-
-// PointsOf are the places of a plan in the box's own home as a home knows them; folder says
-// whether a path of the host is a folder.
-func PointsOf(need []HomePoint, folder func(string) bool) []host.HomePoint {
-	var out []host.HomePoint
-	for _, p := range need {
-		file := p.File
-		if p.Source != "" {
-			file = !folder(p.Source)
-		}
-		out = append(out, host.HomePoint{Path: p.Path, File: file})
 	}
 	return out
 }
