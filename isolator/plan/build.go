@@ -91,7 +91,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	}
 	b.plan.Env, b.plan.Set = Environment(rc, f, b.s), b.s.Env
 	b.plan.StartIn(rc, b.s)
-	return b.plan, b.keptTmp()
+	return b.plan, nil
 }
 
 // possible refuses what this host or this version cannot do at all.
@@ -211,7 +211,9 @@ func (b *builder) base() error {
 	}
 	b.because("")
 	b.op(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
-	b.sharedMemory()
+	if b.disk > 0 { // --dev knows no size; what else is in /dev is closed by seal
+		b.tmpfs("shared memory, limited (sandbox.limits.disk)", 0o1777, "/dev/shm")
+	}
 	return b.proc()
 }
 

@@ -21,7 +21,8 @@ func (b *builder) dots() error {
 	}
 	b.because("sandbox.home")
 	listed := slices.Concat(ProgramFolders(b.rc, b.f), b.s.GitOwn)
-	var leads []func() // to hide what hidden links lead to, which a listed entry may show again
+	type lead struct{ link, home, reason string }
+	var leads []lead // links that are hidden: what they lead to is, too, and a listed entry may show that again
 	for _, home := range b.f.Homes() {
 		real := b.canon(home)
 		list, whole := b.f.List(real)
@@ -37,31 +38,21 @@ func (b *builder) dots() error {
 				listed = append(listed, filepath.Join(home, rel))
 			}
 			at, reason := paths.Join(real, c.Name()), "hidden: "+quote(c.Name())+" of your home, as all that begins with a dot but for a list (home = \"host\")"
-			links := []string{at}
 			switch {
 			case slices.Contains(shown, c.Name()): // all of it
-				continue
 			case c.Type()&fs.ModeSymlink != 0: // what it leads to has another name
+				leads = append(leads, lead{at, real, reason})
 			case c.IsDir():
 				b.hideDot(at, host.Dir, reason)
 				inside, _ := b.f.List(at) // what we cannot list the box cannot either, and it is covered
-				links = nil
 				for _, e := range inside {
 					if e.Type()&fs.ModeSymlink != 0 {
-						links = append(links, paths.Join(at, e.Name()))
+						leads = append(leads, lead{paths.Join(at, e.Name()), real, reason})
 					}
 				}
 			default:
 				b.hideDot(at, host.File, reason)
-				continue
 			}
-			leads = append(leads, func() {
-				for _, link := range links {
-					if to := b.canon(link); paths.Inside(real, to) && to != link && b.kind(link) == host.File {
-						b.hideDot(to, host.File, reason)
-					}
-				}
-			})
 		}
 	}
 	for _, p := range listed {
@@ -72,8 +63,10 @@ func (b *builder) dots() error {
 			return err
 		}
 	}
-	for _, hide := range leads {
-		hide()
+	for _, l := range leads {
+		if to := b.canon(l.link); paths.Inside(l.home, to) && to != l.link && b.kind(l.link) == host.File {
+			b.hideDot(to, host.File, l.reason)
+		}
 	}
 	return b.listedInHome()
 }

@@ -53,6 +53,9 @@ func (b *builder) limits() error {
 		plan.Folder = b.s.Group
 		b.plan.Limits, b.disk = plan, plan.Disk
 	}
+	if b.s.Tmp != "" && b.disk > 0 {
+		return &fault.Refusal{Code: 125, Kind: fault.KindLimits, Msg: fmt.Sprintf("profile %q: the /tmp of a session is on the disk, and cannot be held to sandbox.limits.disk", b.rc.Name), Hint: "start it without a session"}
+	}
 	return nil
 }
 
@@ -68,19 +71,4 @@ func Unlimited(missing []limits.Missing) string {
 		out = append(out, text+" cannot be held on this host ("+m.Why+")")
 	}
 	return strings.Join(out, ", ")
-}
-
-// sharedMemory gives /dev/shm a size of its own: --dev knows none. What else
-// is in /dev is closed by sealDev.
-func (b *builder) sharedMemory() {
-	if b.disk > 0 {
-		b.tmpfs("shared memory, limited (sandbox.limits.disk)", 0o1777, "/dev/shm")
-	}
-}
-
-// sealDev makes /dev read-only, as a folder that has no limit.
-func (b *builder) sealDev() {
-	if b.disk > 0 {
-		b.sealed("nothing is kept in /dev (sandbox.limits.disk)", "/dev")
-	}
 }

@@ -98,16 +98,6 @@ func (b *builder) pathNames() error {
 	return nil
 }
 
-// sealRoot makes that root read-only, after the last mount point was made in it.
-func (b *builder) sealRoot() {
-	if b.rc.Etc == "minimal" && b.f.Engine == nil {
-		b.sealed("nothing is added to /etc", "/etc")
-	}
-	if b.rc.Base == "minimal" {
-		b.sealed("nothing is added to /", "/")
-	}
-}
-
 // etcShown is what a minimal /etc has of the host's: how names are resolved, which
 // certificates are trusted, what alternatives and the loader choose, and the time zone.
 func etcShown() []string {

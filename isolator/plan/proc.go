@@ -2,7 +2,6 @@ package plan
 
 import (
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -75,12 +74,4 @@ func (b *builder) keys() {
 // profile could hide or protect.
 func (b *builder) itself(reason, p string) {
 	b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Reason: reason, own: true})
-}
-
-// self shows the inner binary where /proc cannot.
-func (b *builder) self() {
-	if ProcMode(b.rc.Proc, b.f.Proc) == "empty" || b.f.Engine != nil {
-		b.bind("the supervisor", b.s.Self, paths.BoxSelf, false)
-		b.plan.Self = paths.BoxSelf
-	}
 }

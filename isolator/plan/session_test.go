@@ -3,6 +3,8 @@ package plan
 import (
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile"
 )
 
 func TestKeptTmp(t *testing.T) {
@@ -20,8 +22,8 @@ func TestKeptTmp(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	b := &builder{s: Staged{Tmp: "/s/tmp"}, disk: 1}
-	if err := b.keptTmp(); err == nil {
+	b := &builder{rc: profile.RunConfig{Limits: profile.Limits{Disk: "1M"}}, s: Staged{Tmp: "/s/tmp"}}
+	if err := b.limits(); err == nil || !strings.Contains(err.Error(), "/tmp of a session") {
 		t.Error("a limit that nothing holds is taken")
 	}
 }

@@ -79,7 +79,10 @@ func (b *builder) staged() error {
 	if b.s.GitConfig != nil {
 		b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, paths.BoxGitConfig)
 	}
-	b.self()
+	if ProcMode(b.rc.Proc, b.f.Proc) == "empty" || b.f.Engine != nil { // where /proc cannot show it
+		b.bind("the supervisor", b.s.Self, paths.BoxSelf, false)
+		b.plan.Self = paths.BoxSelf
+	}
 	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
 	// A file of the tmpfs, which is sealed at the end: a mount of its own would have bwrap
 	// read its table of mounts again.
@@ -115,10 +118,17 @@ func (b *builder) sealed(reason, dest string) {
 	b.op(Op{Kind: OpSeal, Dest: dest, Reason: reason})
 }
 
-// seal makes /run read-only after the last mount point was made in it.
+// seal makes folders in memory read-only after the last mount point was made in them, and /dev, which has no limit.
 func (b *builder) seal() error {
 	b.sealed("nothing is added to /run", "/run")
-	b.sealDev()
-	b.sealRoot()
+	if b.disk > 0 {
+		b.sealed("nothing is kept in /dev (sandbox.limits.disk)", "/dev")
+	}
+	if b.rc.Etc == "minimal" && b.f.Engine == nil {
+		b.sealed("nothing is added to /etc", "/etc")
+	}
+	if b.rc.Base == "minimal" {
+		b.sealed("nothing is added to /", "/")
+	}
 	return nil
 }

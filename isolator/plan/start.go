@@ -75,17 +75,6 @@ func (p *Plan) StartIn(rc profile.RunConfig, s Staged) {
 	}
 }
 
-// keptTmp refuses a limit that a /tmp that is kept would not be held to.
-func (b *builder) keptTmp() error {
-	if b.s.Tmp == "" {
-		return nil
-	}
-	if b.disk > 0 {
-		return &fault.Refusal{Code: 125, Kind: fault.KindLimits, Msg: fmt.Sprintf("profile %q: the /tmp of a session is on the disk, and cannot be held to sandbox.limits.disk", b.rc.Name), Hint: "start it without a session"}
-	}
-	return nil
-}
-
 // program checks that what is to run can be seen.
 func (b *builder) program() error {
 	p := b.s.Program
