@@ -126,19 +126,11 @@ func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), "
 // strict.Problems with every fault of all the files, or says why the profile
 // itself cannot be read.
 func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
-	return l.load(path, scope, l.read)
-}
-
-// LoadBytes is Load for a profile that was read already and need not be on this
-// disk: f.Path is what the faults name, a URL for example. What it extends is
-// read as ever; a Remote profile may build only on global ones, by name.
-func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
-	return l.load(f.Path, scope, func(path string) (File, error) {
-		if path == f.Path {
-			return f, nil
-		}
-		return l.read(path)
-	})
+	file, err := l.read(path)
+	if err != nil {
+		return nil, err
+	}
+	return l.LoadBytes(file, scope)
 }
 
 func (l *Loader) read(path string) (File, error) {
@@ -148,17 +140,15 @@ func (l *Loader) read(path string) (File, error) {
 	return ReadFile(path)
 }
 
-func (l *Loader) load(path string, scope Scope, read func(string) (File, error)) (*Profile, error) {
-	p := &Profile{Name: stem(path), Path: path, Scope: scope}
-	if scope == Local || scope == Global {
-		if err := CheckName(p.Name); err != nil {
-			return nil, fmt.Errorf("%q: %w", path, err)
-		}
+// LoadBytes is Load for a profile that was read already and need not be on this
+// disk: f.Path is what the faults name, a URL for example. What it extends is
+// read as ever; a Remote profile may build only on global ones, by name.
+func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
+	p := &Profile{Name: stem(f.Path), Path: f.Path, Scope: scope}
+	if err := CheckName(p.Name); err != nil && (scope == Local || scope == Global) {
+		return nil, fmt.Errorf("%q: %w", p.Path, err)
 	}
-	chain, problems, err := l.chain(p, read)
-	if err != nil {
-		return nil, err
-	}
+	chain, problems := l.chain(p, f)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -177,38 +167,29 @@ func (l *Loader) load(path string, scope Scope, read func(string) (File, error))
 	return p, nil
 }
 
-// chain reads a profile and the files it extends, the profile first, and notes them in p. The
-// error is that of the profile's own file.
-func (l *Loader) chain(p *Profile, read func(string) (File, error)) (chain []*source, problems strict.Problems, err error) {
-	var seen []fs.FileInfo // those of the chain, once there is a second one
-	extended := func(path string) (File, error) {
-		if len(chain) == 1 {
-			seen = append(seen, identity(p.Path))
-		}
-		self := identity(path)
-		if first := slices.IndexFunc(seen, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }); first >= 0 {
-			return File{}, fmt.Errorf("%q extends itself: %s", path, cycle(p.Files[first:]))
-		}
-		seen = append(seen, self)
-		if len(chain) > maxChain {
-			return File{}, fmt.Errorf("%q builds on more than %d files", p.Path, maxChain)
-		}
-		return read(path)
-	}
-	file, err := read(p.Path)
-	if err != nil {
-		return nil, nil, err
-	}
-	for path := p.Path; ; {
+// chain reads the files that a profile extends, the nearest first, and notes them in p behind its own.
+func (l *Loader) chain(p *Profile, file File) (chain []*source, problems strict.Problems) {
+	var seen []fs.FileInfo
+	for {
+		// The same file by whatever name, or hard link; what cannot be inspected is told when it is read.
+		self, _ := os.Stat(file.Path)
 		src, faults := parse(file)
 		problems = append(problems, faults...)
-		p.Files, chain = append(p.Files, file), append(chain, src)
-		if path, err = l.base(src.Extends.V, path, p.Scope == Remote && len(chain) == 1); err == nil && path != "" {
-			file, err = extended(path)
+		p.Files, chain, seen = append(p.Files, file), append(chain, src), append(seen, self)
+		path, err := l.base(src.Extends.V, file.Path, p.Scope == Remote && len(chain) == 1)
+		if err == nil && path != "" {
+			self, _ := os.Stat(path)
+			if first := slices.IndexFunc(seen, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }); first >= 0 {
+				err = fmt.Errorf("%q extends itself: %s", path, cycle(p.Files[first:]))
+			} else if len(chain) > maxChain {
+				err = fmt.Errorf("%q builds on more than %d files", p.Path, maxChain)
+			} else {
+				file, err = l.read(path)
+			}
 		}
 		problems.Judge(src.Extends.At, "extends", err)
 		if err != nil || path == "" {
-			return chain, problems, nil
+			return chain, problems
 		}
 	}
 }
@@ -249,16 +230,6 @@ func (l *Loader) base(extends, from string, downloaded bool) (string, error) {
 		return "", err
 	}
 	return l.global(extends)
-}
-
-// identity identifies a file whatever name, or hard link, leads to it. It is nil for a
-// file that cannot be inspected: reading that reports why.
-func identity(path string) fs.FileInfo {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	return fi
 }
 
 // parse decodes one file and checks it by itself.

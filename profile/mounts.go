@@ -151,16 +151,29 @@ func (r *resolver) checkMounts() {
 	}
 }
 
+// badMount says what is wrong with a mount, and what to write instead.
 func (r *resolver) badMount(m *Mount) (msg, hint string) {
+	dest, kind := real(m.Dest), "a folder"
 	for _, own := range []string{"/dev", "/proc", "/sys"} {
-		if paths.Below(own, m.Dest) || paths.Below(own, real(m.Dest)) {
-			return fmt.Sprintf("dest %q: %s is the box's own, nothing is mounted in it", m.Dest, own), r.ownHint(m)
+		if paths.Below(own, m.Dest) || paths.Below(own, dest) {
+			if m.Mode != Tmpfs && paths.Below("/dev", m.Source) {
+				hint = deviceHint(m.Source)
+			}
+			return fmt.Sprintf("dest %q: %s is the box's own, nothing is mounted in it", m.Dest, own), hint
 		}
 	}
-	if msg := r.forbiddenDest(m); msg != "" {
-		return msg, ""
+	switch {
+	case m.Dest == "/" || dest == "/":
+		return "a mount over / would replace the box", ""
+	case isInners(m.Dest) || isInners(dest):
+		return fmt.Sprintf("dest %q is inner's own", m.Dest), ""
+	case r.rc.HidesHome() && (paths.Below(m.Dest, r.c.Home) || holds(dest, r.home)):
+		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home), ""
+	case r.inInnerHome(dest):
+		return fmt.Sprintf("dest %q lies in inner's own folder", m.Dest), ""
+	case r.inner != "" && paths.Below(dest, r.inner) && m.Mode != Tmpfs && real(m.Source) != dest:
+		return fmt.Sprintf("dest %q covers inner's own folder", m.Dest), ""
 	}
-	kind := "a folder"
 	if m.Mode != Tmpfs {
 		if kind, msg, hint = r.badSource(m); msg != "" || kind == "" { // what is missing is made
 			return msg, hint
@@ -175,30 +188,23 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 // badSource looks at the source: what kind of file it is, and what is wrong with it.
 func (r *resolver) badSource(m *Mount) (kind, msg, hint string) {
 	kind, err := stat(m.Source)
+	src := real(m.Source)
 	switch {
 	case err != nil:
 		return kind, fmt.Sprintf("mount source %q cannot be inspected: %v", m.Source, err), ""
 	case kind == "" && m.Create:
 		return kind, r.badCreate(m), "name a folder below your home folder, or make it yourself"
 	case kind == "":
-		return kind, fmt.Sprintf("mount source %q does not exist on host", m.Source), r.missingSource(m)
-	}
-	if src := real(m.Source); isDevice(src) || paths.Below("/dev", src) && !paths.Below("/dev/shm", src) || src == "/dev/shm" {
+		if home, err := stat(r.c.Home); err == nil && home == "" && paths.Below(r.c.Home, m.Source) {
+			hint = fmt.Sprintf("HOME is %q, which does not exist", r.c.Home)
+		} else if m.File != "--mount" && !m.Zone {
+			hint = `missing = "skip" in this mount goes on without it`
+		}
+		return kind, fmt.Sprintf("mount source %q does not exist on host", m.Source), hint
+	case isDevice(src) || paths.Below("/dev", src) && !paths.Below("/dev/shm", src) || src == "/dev/shm":
 		return kind, fmt.Sprintf("source %q: devices do not work in a mount", m.Source), deviceHint(src)
 	}
 	return kind, r.forbiddenSource(m), ""
-}
-
-// missingSource is what to do about a source that does not exist.
-func (r *resolver) missingSource(m *Mount) string {
-	home, err := stat(r.c.Home)
-	switch {
-	case err == nil && home == "" && paths.Below(r.c.Home, m.Source):
-		return fmt.Sprintf("HOME is %q, which does not exist", r.c.Home)
-	case m.File == "--mount" || m.Zone:
-		return ""
-	}
-	return `missing = "skip" in this mount goes on without it`
 }
 
 // badPlace says why a source of this kind cannot be mounted at its dest.
@@ -217,14 +223,6 @@ func (r *resolver) badPlace(m *Mount, kind string) (msg, hint string) {
 		return fmt.Sprintf("mount dest %q is %s on the host, the source is %s", m.Dest, there, kind), ""
 	}
 	return "", ""
-}
-
-// ownHint is what to write in the place of a mount in /dev, /proc or /sys.
-func (r *resolver) ownHint(m *Mount) string {
-	if m.Mode != Tmpfs && paths.Below("/dev", m.Source) {
-		return deviceHint(m.Source)
-	}
-	return ""
 }
 
 // isDevice reports whether a path is a device node, wherever it lies.
@@ -255,23 +253,6 @@ func (r *resolver) missingDest(m *Mount, hostPath string) string {
 		return `dest = "/tmp/` + filepath.Base(m.Dest) + `" needs no folder on the host`
 	}
 	return `dest = "${workspaces_path}/` + filepath.Base(m.Dest) + `" is made for the run`
-}
-
-func (r *resolver) forbiddenDest(m *Mount) string {
-	dest := real(m.Dest)
-	switch {
-	case m.Dest == "/" || dest == "/":
-		return "a mount over / would replace the box"
-	case isInners(m.Dest) || isInners(dest):
-		return fmt.Sprintf("dest %q is inner's own", m.Dest)
-	case r.rc.HidesHome() && (paths.Below(m.Dest, r.c.Home) || holds(dest, r.home)):
-		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home)
-	case r.inInnerHome(dest):
-		return fmt.Sprintf("dest %q lies in inner's own folder", m.Dest)
-	case r.inner != "" && paths.Below(dest, r.inner) && m.Mode != Tmpfs && real(m.Source) != dest:
-		return fmt.Sprintf("dest %q covers inner's own folder", m.Dest)
-	}
-	return ""
 }
 
 // isInners reports whether a box path is where inner puts something of its own.

@@ -100,20 +100,13 @@ func checkTarget(text string) error {
 // child may have taken out the rule of a message it inherits.
 func contradictions(s *source, file string) []strict.Problem {
 	var v validator
-	if n := len(s.Mounts.Items); n > maxMounts {
-		v.Add(s.Mounts.At, "mounts", fmt.Sprintf("%d entries along extends, more than %d", n, maxMounts), "")
-	}
 	for _, it := range []struct {
-		at  strict.Pos
-		key string
-		n   int
-	}{
-		{s.Env.Set.At, "env.set", len(s.Env.Set.Items)},
-		{s.Noop.Block.At, "noop.block", len(s.Noop.Block.Items)},
-		{s.Noop.Rewrite.At, "noop.rewrite", len(s.Noop.Rewrite.Items)},
-	} {
-		if it.n > maxEntries {
-			v.Add(it.at, it.key, fmt.Sprintf("%d entries along extends, more than %d", it.n, maxEntries), "")
+		strict.Value
+		key  string
+		most int
+	}{{s.Mounts.Value, "mounts", maxMounts}, {s.Env.Set.Value, "env.set", maxEntries}, {s.Noop.Block.Value, "noop.block", maxEntries}, {s.Noop.Rewrite.Value, "noop.rewrite", maxEntries}} {
+		if n := len(it.Items); n > it.most {
+			v.Add(it.At, it.key, fmt.Sprintf("%d entries along extends, more than %d", n, it.most), "")
 		}
 	}
 	v.noopTogether(&s.Noop, file)

@@ -159,10 +159,13 @@ func (r *resolver) boxFolder(dir string, written []string) string {
 
 // WritableRoots are the folders of the host that the box can write, as the profile names them,
 // each once.
-func (rc RunConfig) WritableRoots() []string {
-	var out []string
+func (rc RunConfig) WritableRoots() []string { return rc.roots(RW) }
+
+// roots are the folders of the host that the box has in one of these modes, as the profile names
+// them, each once.
+func (rc RunConfig) roots(modes ...Mode) (out []string) {
 	for _, m := range append([]Mount{{Source: rc.Workdir, Mode: rc.WorkdirMode}}, rc.Mounts...) {
-		if m.Mode == RW && m.Source != "" && !slices.Contains(out, m.Source) {
+		if slices.Contains(modes, m.Mode) && m.Source != "" && !slices.Contains(out, m.Source) {
 			out = append(out, m.Source)
 		}
 	}
@@ -171,34 +174,30 @@ func (rc RunConfig) WritableRoots() []string {
 
 // WritableFolders are the real paths of the host's folders that the box of this run
 // can write.
-func (rc RunConfig) WritableFolders() []string {
-	var list []string
-	roots := rc.WritableRoots()
-	if rc.usesWorkspaces() {
-		roots = append(roots, rc.WorkspacesDir)
-	}
-	for _, path := range roots {
-		if real := rc.Real[path]; real != "" {
-			list = append(list, real)
-		}
-	}
-	return list
-}
+func (rc RunConfig) WritableFolders() []string { return rc.realOf(rc.roots(RW)) }
 
 // WorkFolders are the real paths of the host's folders of which the box of this run has
 // more than a view: it can write them, or what it does to a copy of them, or to their git
 // directory, may come back.
 func (rc RunConfig) WorkFolders() []string {
-	list := rc.WritableFolders()
-	for _, m := range rc.Mounts {
-		if m.Mode == SafeRW && rc.Real[m.Source] != "" {
-			list = append(list, rc.Real[m.Source])
+	roots := rc.roots(RW, SafeRW)
+	if rc.WorkdirMode != None {
+		roots = append(roots, rc.Workdir)
+	}
+	return rc.realOf(roots)
+}
+
+// realOf are the real paths of folders, and of that in which folders are made for the run.
+func (rc RunConfig) realOf(roots []string) (out []string) {
+	if rc.usesWorkspaces() {
+		roots = append(roots, rc.WorkspacesDir)
+	}
+	for _, path := range roots {
+		if real := rc.Real[path]; real != "" {
+			out = append(out, real)
 		}
 	}
-	if real := rc.Real[rc.Workdir]; real != "" && rc.WorkdirMode != None {
-		list = append(list, real)
-	}
-	return list
+	return out
 }
 
 // usesWorkspaces reports whether folders are made in WorkspacesDir for the run.

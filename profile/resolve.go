@@ -271,24 +271,16 @@ func (r *resolver) hide() {
 			r.ruled("sandbox.hide", strconv.Quote(it.Text), it.At)
 		}
 	}
-	r.hidePatterns(root, r.s.Sandbox.Hide.Items)
-	r.hidePatterns(root, withoutVariables(eachOf(r.c.ProjectHide, item)))
+	r.hidePatterns(root, r.s.Sandbox.Hide.Items, tilde|vars|pattern)
+	r.hidePatterns(root, eachOf(r.c.ProjectHide, item), tilde|pattern)
 	r.rc.AskedHide = len(r.rc.Hide)
-	r.hidePatterns(root, withoutVariables(more)) // what no profile takes out
+	r.hidePatterns(root, more, tilde|pattern) // what no profile takes out
 }
 
-// withoutVariables escapes the dollars of patterns in which nothing is expanded.
-func withoutVariables(items []strict.Item) []strict.Item {
-	return eachOf(items, func(it strict.Item) strict.Item {
-		it.Text = strings.ReplaceAll(it.Text, "$", "$$")
-		return it
-	})
-}
-
-func (r *resolver) hidePatterns(root string, items []strict.Item) {
+func (r *resolver) hidePatterns(root string, items []strict.Item, what expands) {
 	for _, it := range items {
 		written, negated := strings.CutPrefix(it.Text, "!")
-		text, err := r.x.expand(written, tilde|vars|pattern)
+		text, err := r.x.expand(written, what)
 		switch {
 		case negated:
 			text = "!" + text
@@ -309,12 +301,7 @@ func (r *resolver) hidePatterns(root string, items []strict.Item) {
 func (r *resolver) env() {
 	e := &r.s.Env
 	r.rc.Env.InheritAll = e.Clearenv.V == "false"
-	r.rc.Env.Inherit = e.Inherit.Texts()
-	for _, name := range r.toolVariables {
-		if !slices.Contains(r.rc.Env.Inherit, name) {
-			r.rc.Env.Inherit = append(r.rc.Env.Inherit, name)
-		}
-	}
+	r.inherit(slices.Concat(e.Inherit.Texts(), r.toolVariables)...)
 	for _, s := range e.Set.Items {
 		x := r.x
 		x.lookup = func(name string) (string, bool) {
@@ -355,8 +342,15 @@ func (r *resolver) envFlags() {
 		same := func(kv KV) bool { return kv.Key == name }
 		r.rc.Env.Set = slices.DeleteFunc(r.rc.Env.Set, same)
 		r.rc.Env.SetFrom = slices.DeleteFunc(r.rc.Env.SetFrom, same)
+		r.inherit(name)
+	}
+}
+
+// inherit lets variables pass, each once.
+func (r *resolver) inherit(names ...string) {
+	for _, name := range names {
 		if !slices.Contains(r.rc.Env.Inherit, name) {
-			r.rc.Env.Inherit = append(slices.Clip(r.rc.Env.Inherit), name)
+			r.rc.Env.Inherit = append(r.rc.Env.Inherit, name)
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
@@ -89,46 +88,32 @@ func (r *resolver) fits(name string) (kind, why string) {
 		return "a folder", "is not in the box: the working folder is not mounted"
 	}
 	path := filepath.Join(r.rc.Workdir, name)
-	fi, kind, why := r.lookAt(name)
-	if why != "" {
-		return kind, why
+	own := func(part string) bool { return strings.EqualFold(part, ".git") || strings.EqualFold(part, ".inner") }
+	_, links, _ := follow(path) // its error is that of Lstat
+	fi, err := os.Lstat(path)
+	switch {
+	case slices.ContainsFunc(strings.Split(name, "/"), own):
+		return "a folder", "is protected"
+	case links != nil:
+		return "a link", "is or leads through a link"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return "", "does not exist"
+	case err != nil:
+		return "a folder", "cannot be inspected"
 	}
 	if m := r.mountOver(path); m != nil && !m.Zone {
 		return "a folder", "lies in what " + m.Key + " mounts"
 	}
+	st, _ := fi.Sys().(*syscall.Stat_t)
 	switch {
 	case fi.IsDir():
 		return "a folder", ""
 	case !fi.Mode().IsRegular():
 		return "something", "is neither a folder nor a file"
-	}
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil || st.Nlink > 1 {
+	case st == nil || st.Nlink > 1:
 		return "a file", "has other names (hard links), which would change with it"
 	}
 	return "a file", ""
-}
-
-// lookAt goes to a path of the working folder part by part, and says what is on the way that
-// keeps it from being a zone.
-func (r *resolver) lookAt(name string) (fi fs.FileInfo, kind, why string) {
-	path := r.rc.Workdir
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".inner") {
-			return nil, "a folder", "is protected"
-		}
-		path = filepath.Join(path, part)
-		var err error
-		switch fi, err = os.Lstat(path); {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-			return nil, "", "does not exist"
-		case err != nil:
-			return nil, "a folder", "cannot be inspected"
-		case fi.Mode()&fs.ModeSymlink != 0:
-			return nil, "a link", "is or leads through a link"
-		}
-	}
-	return fi, "", ""
 }
 
 // skipped reports whether a mount is left out because its source is not there, and that is

@@ -19,34 +19,14 @@ import (
 //go:embed agents/*.toml
 var agents embed.FS
 
-// agentFile is such a file.
-type agentFile struct {
-	Capability
-	Env        []string // NAME=VALUE
-	Wants, Own map[string]string
-}
-
 // Find reads the file of an agent; ok is false for a name without one.
 func Find(name string) (c Capability, ok bool) {
-	var file agentFile
 	text, err := agents.ReadFile("agents/" + name + ".toml")
-	if err != nil || strict.Plain(text, &file) != nil { // tests read all
-		return c, false
+	if err != nil || strict.Plain(text, &c) != nil { // tests read all
+		return Capability{}, false
 	}
-	c = file.Capability
-	c.Name, c.Wants, c.Own = name, pairs(file.Wants), pairs(file.Own)
-	for _, text := range file.Env {
-		key, value, _ := strings.Cut(text, "=")
-		c.Env = append(c.Env, profile.KV{Key: key, Value: value})
-	}
+	c.Name = name
 	return c, true
-}
-
-func pairs(table map[string]string) (out []profile.KV) {
-	for _, key := range names(table) {
-		out = append(out, profile.KV{Key: key, Value: table[key]})
-	}
-	return out
 }
 
 // All are the agents that inner knows, by the names of their programs.
