@@ -120,14 +120,6 @@ type writtenRule struct {
 	key string
 }
 
-// target is the program that a call is rewritten to, "" for a rule that blocks.
-func (r NoopRule) target() string {
-	if len(r.Target) == 0 {
-		return ""
-	}
-	return r.Target[0]
-}
-
 // rules are the entries of block and rewrite, read into words. A validated profile has
 // none without a word.
 func (n *noopTable) rules() []writtenRule {
@@ -152,14 +144,17 @@ func (v *validator) noopTogether(n *noopTable, file string) {
 		}
 	}
 	for _, r := range written {
-		if !r.blocks() {
-			if at, ok := whole[r.Words[0]]; ok {
-				v.Add(r.at, r.key, fmt.Sprintf("%q is blocked too (%s)", r.Words[0], place(at, r.at)), "")
-			} else if rules[r.String()] {
-				v.Add(r.at, r.key, fmt.Sprintf("%q is blocked too", r.String()), "")
-			}
-			if at, ok := whole[r.target()]; ok {
-				v.Add(r.at, r.key, fmt.Sprintf("the replacement %q is blocked (%s)", r.target(), place(at, r.at)), "")
+		at, blocked := whole[r.Words[0]]
+		switch {
+		case r.blocks():
+		case blocked:
+			v.Add(r.at, r.key, fmt.Sprintf("%q is blocked too (%s)", r.Words[0], place(at, r.at)), "")
+		case rules[r.String()]:
+			v.Add(r.at, r.key, fmt.Sprintf("%q is blocked too", r.String()), "")
+		}
+		if len(r.Target) > 0 {
+			if at, blocked := whole[r.Target[0]]; blocked {
+				v.Add(r.at, r.key, fmt.Sprintf("the replacement %q is blocked (%s)", r.Target[0], place(at, r.at)), "")
 			}
 		}
 		rules[r.String()] = true

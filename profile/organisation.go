@@ -126,8 +126,6 @@ func (r *resolver) values(key string) (out []KV) {
 		}
 	}
 	switch key {
-	case "sandbox.allow":
-		add(rc.Allow...)
 	case "env.inherit":
 		add(flags.Pass...)
 	case "env.set":

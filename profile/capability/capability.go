@@ -186,10 +186,7 @@ func (c Capability) Explain(home string) []string {
 func (f Folder) explain() []string {
 	out := []string{fmt.Sprintf("mounts a clone on %s (rw, 0700, gone after the run unless the box has a home of its own)", f.Path)}
 	for _, file := range f.Files {
-		line := "copies " + f.Path + "/" + file.Name
-		if file.Beside != "" {
-			line = "copies " + file.Beside + " as " + f.Path + "/" + file.Name
-		}
+		line := "copies " + strings.TrimPrefix(file.Beside+" as ", " as ") + f.Path + "/" + file.Name
 		if file.Any() {
 			line += ", sanitised"
 		}

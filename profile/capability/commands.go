@@ -113,16 +113,18 @@ func (s *scripts) has(command string) bool {
 
 // path is a word of a command as a path of the home; ok is false for any other word.
 func (s *scripts) path(word string) (path string, ok bool) {
-	for _, sign := range []string{"~", "$HOME", "${HOME}"} {
-		if rest, found := strings.CutPrefix(word, sign+"/"); found {
-			word = filepath.Join(s.o.Home, rest)
-		}
+	if rest, ok := strings.CutPrefix(word, "~/"); ok {
+		word = "$HOME/" + rest
 	}
-	for _, sign := range []string{"$CLAUDE_CONFIG_DIR", "${CLAUDE_CONFIG_DIR}"} {
-		if rest, found := strings.CutPrefix(word, sign+"/"); found {
-			word = filepath.Join(s.place, rest)
+	word = os.Expand(word, func(name string) string {
+		switch name {
+		case "HOME":
+			return s.o.Home
+		case "CLAUDE_CONFIG_DIR":
+			return s.place
 		}
-	}
+		return "$" + name
+	})
 	if !filepath.IsAbs(word) {
 		return "", false
 	}

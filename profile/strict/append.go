@@ -3,6 +3,8 @@ package strict
 import (
 	"fmt"
 	"strings"
+
+	"github.com/enr/inner/internal/lazy"
 )
 
 // Append is the text of a file with one more item at the end of a list, and
@@ -31,19 +33,22 @@ func push(text string, root *node, key []string, item string) (string, error) {
 	return text[:n.from] + list + text[n.to:], nil
 }
 
+// itemComma is the comma behind the last item of a list, with the comments before it.
+var itemComma = lazy.Regexp(`^(?:\s|#[^\n]*\n)*,`)
+
 // extend puts an item into the text of a list behind its last one, which ends at last.
 func extend(list string, last int, item string) string {
-	comma := commaEnd(list, last)
+	comma := last + len(itemComma().FindString(list[last:]))
 	switch {
 	case strings.Contains(list, "\n"):
-	case comma > 0:
+	case comma > last:
 		return list[:comma] + " " + item + list[comma:]
 	default:
 		return list[:last] + ", " + item + list[last:]
 	}
-	if comma == 0 {
+	if comma == last {
 		list = list[:last] + "," + list[last:]
-		comma = last + 1
+		comma++
 	}
 	// After the comment of the last item, indented as that is.
 	end := len(list) - 1
@@ -54,17 +59,4 @@ func extend(list string, last int, item string) string {
 	indent := list[begin:last]
 	indent = indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
 	return list[:end] + "\n" + indent + item + "," + list[end:]
-}
-
-// commaEnd is where the comma after the last item of a list ends, 0 when there is
-// none.
-func commaEnd(list string, last int) int {
-	for _, line := range strings.SplitAfter(list[last:], "\n") {
-		code, _, _ := strings.Cut(line, "#")
-		if at := strings.IndexByte(code, ','); at >= 0 {
-			return last + at + 1
-		}
-		last += len(line)
-	}
-	return 0
 }

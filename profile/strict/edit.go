@@ -79,24 +79,18 @@ func (n *node) end() int {
 
 // Remove is the text of a file without the line of one key.
 func Remove(text string, key []string) (string, error) {
-	return edit(text, func(text string, root *node) (string, error) { return remove(text, root, key) })
-}
-
-func remove(text string, root *node, key []string) (string, error) {
-	n := root.find(key)
-	if !n.isValue() {
-		return "", fmt.Errorf("%s is not set", Join(key...))
-	}
-	begin := strings.LastIndexByte(text[:n.start], '\n') + 1
-	end := len(text)
-	if i := strings.IndexByte(text[n.to:], '\n'); i >= 0 {
-		end = n.to + i + 1
-	}
-	rest := strings.TrimSpace(text[n.to:end])
-	if strings.TrimSpace(text[begin:n.start]) != "" || rest != "" && rest[0] != '#' {
-		return "", fmt.Errorf("cannot be edited: %s shares its line with others", Join(key...))
-	}
-	return text[:begin] + text[end:], nil
+	return edit(text, func(text string, root *node) (string, error) {
+		n := root.find(key)
+		if !n.isValue() {
+			return "", fmt.Errorf("%s is not set", Join(key...))
+		}
+		begin := strings.LastIndexByte(text[:n.start], '\n') + 1
+		rest, after, _ := strings.Cut(text[n.to:], "\n")
+		if rest = strings.TrimSpace(rest); strings.TrimSpace(text[begin:n.start]) != "" || rest != "" && rest[0] != '#' {
+			return "", fmt.Errorf("cannot be edited: %s shares its line with others", Join(key...))
+		}
+		return text[:begin] + after, nil
+	})
 }
 
 // insertLine puts a line after the one that at is in.

@@ -50,9 +50,9 @@ func (k Key) Keep(ok func(Item) bool) {
 
 // Keys are the keys of a schema, of which v points to a value, in its order. Those of an embedded
 // struct, which are keys of a version before, are decoded alone.
-func Keys(v any) []Key { return keysOf(reflect.ValueOf(v).Elem(), nil) }
+func Keys(v any) []Key { return keysOf(make([]Key, 0, 80), reflect.ValueOf(v).Elem(), nil) }
 
-func keysOf(v reflect.Value, path []string) (out []Key) {
+func keysOf(out []Key, v reflect.Value, path []string) []Key {
 	for _, k := range fields(v.Type()) {
 		if len(k.index) > 1 {
 			continue
@@ -62,7 +62,7 @@ func keysOf(v reflect.Value, path []string) (out []Key) {
 			k.Path, k.Value = sub, x.value()
 			out = append(out, k)
 		} else {
-			out = append(out, keysOf(at, sub)...)
+			out = keysOf(out, at, sub)
 		}
 	}
 	return out
