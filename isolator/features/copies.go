@@ -82,16 +82,19 @@ func makeCopies(run *Run) (kept string, err error) {
 	if err != nil {
 		return kept, &fault.Refusal{Code: 125, Msg: "the folder for copies: " + err.Error(), Hint: "inner doctor"}
 	}
-	made := disk
-	var copies []plan.Copy
+	var places []string // in the folder, which is kept elsewhere
 	hidden := plan.Hidden(run.Spec, run.Facts, run.Assets)
 	record := changes.Record{Run: run.Folder.ID, Profile: run.Spec.Name, Path: run.Spec.Path, Command: run.Assets.Argv[0], Begun: time.Now()}
 	for i, m := range mounts {
-		to, err := copyPlace(run.Facts.Look(m.Source), filepath.Join(disk, changes.TreeName(i)))
-		if err != nil {
-			return kept, err
+		place, source := changes.TreeName(i), run.Facts.Look(m.Source)
+		if source.Kind == host.File { // which lies in a folder
+			if err := os.Mkdir(filepath.Join(disk, place), 0o700); err != nil {
+				return kept, err
+			}
+			place = filepath.Join(place, filepath.Base(source.Real))
 		}
-		copies = append(copies, plan.Copy{Dest: m.Dest, Host: to})
+		to := filepath.Join(disk, place)
+		places = append(places, place)
 		res, err := copyMount(run, m, hidden, to, review)
 		if err != nil {
 			return kept, err
@@ -99,11 +102,11 @@ func makeCopies(run *Run) (kept string, err error) {
 		if err := mountPointsIn(run.Spec, m, to); err != nil {
 			return kept, err
 		}
-		if err := leaveHidden(run, run.Facts.Look(m.Source).Real, to, hidden); err != nil {
+		if err := leaveHidden(run, source.Real, to, hidden); err != nil {
 			run.Warn("%s: git in the copy takes what is hidden for deleted: %v", mountKey(m), err)
 		}
 		if review {
-			c := changes.Copy{Source: run.Facts.Look(m.Source).Real, Dest: m.Dest}
+			c := changes.Copy{Source: source.Real, Dest: m.Dest}
 			if err := record.Add(disk, i, c, res); err != nil {
 				return kept, noRoom(m, err)
 			}
@@ -119,22 +122,10 @@ func makeCopies(run *Run) (kept string, err error) {
 		}
 		kept = disk
 	}
-	for _, c := range copies { // where they are now
-		rel, err := filepath.Rel(made, c.Host)
-		if err != nil {
-			return kept, err
-		}
-		run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: c.Dest, Host: filepath.Join(disk, rel)})
+	for i, m := range mounts {
+		run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: filepath.Join(disk, places[i])})
 	}
 	return kept, nil
-}
-
-// copyPlace is where something is copied to: a folder at that place, and a file in one.
-func copyPlace(source host.Path, tree string) (string, error) {
-	if source.Kind != host.File {
-		return tree, nil
-	}
-	return filepath.Join(tree, filepath.Base(source.Real)), os.Mkdir(tree, 0o700)
 }
 
 // copiedMounts are the safe-rw mounts.
