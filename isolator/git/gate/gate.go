@@ -22,39 +22,11 @@ import (
 	"github.com/enr/inner/isolator/git/program"
 )
 
-// Repository is one repository of a box. Its paths are real ones of the host.
-type Repository struct {
-	Git     string // the host's git, an absolute path
-	Dir     string // the git directory with the objects and the refs
-	Top     string // the work tree that the box has
-	Tree    string // its name in DIR/worktrees, "" for the main one
-	Store   string // the box's objects
-	Private string // a folder of inner's alone, kept between runs
-	Partial bool   // a partial clone
-
-	// Covered are the places in the work tree that the box may not write, or does not see, relative to it.
-	Covered []string
-	// Nested are the places in it of repositories that are there, or have no room, since the box began, so that it can make none.
-	Nested []string
-	Sparse bool // only some files of the repository are in the work tree
-}
-
-// Index is the name of the work tree's index in the git directory.
-func (r *Repository) Index() string {
-	if r.Tree != "" {
-		return "worktrees/" + r.Tree + "/index"
-	}
-	return "index"
-}
-
-// Covers reports whether the box may not write, or does not see, the file at a path of the work tree.
-func (r *Repository) Covers(path string) bool {
-	return slices.ContainsFunc(r.Covered, func(at string) bool { return paths.Below(at, path) })
-}
+// Repository is one repository of a box.
+type Repository = objects.Repository
 
 // Gate is open until Close.
 type Gate struct {
-	Repository
 	*objects.Gate
 	tree *os.File
 	say  func(format string, args ...any)
@@ -66,15 +38,12 @@ func Open(r Repository, say func(format string, args ...any)) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{Repository: r, tree: tree, say: say}
-	g.Gate, err = objects.New(objects.Options{
-		Git: r.Git, Dir: r.Dir, Store: r.Store, Own: filepath.Join(r.Private, "gate"),
-		Partial: r.Partial, AllowedLinks: g.gitlinks,
-	})
-	if err != nil {
+	g := &Gate{tree: tree, say: say}
+	if g.Gate, err = objects.New(r); err != nil {
 		tree.Close()
 		return nil, err
 	}
+	g.AllowedLinks = g.gitlinks
 	return g, nil
 }
 

@@ -34,7 +34,8 @@ const (
 // makeOwn makes the git directory that git is run with. Of the host's it has what says where history begins and which
 // commits are named, and none of the settings: no hooks, helpers or promisors.
 func (g *Gate) makeOwn() error {
-	if err := os.MkdirAll(g.Own, 0o700); err != nil {
+	g.own = filepath.Join(g.Private, "gate")
+	if err := os.MkdirAll(g.own, 0o700); err != nil {
 		return err
 	}
 	links := map[string]string{"HEAD": "refs/inner/none"}
@@ -42,7 +43,7 @@ func (g *Gate) makeOwn() error {
 		links[name] = hostFD + "/" + name
 	}
 	for name, to := range links {
-		if err := os.Symlink(to, filepath.Join(g.Own, name)); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Symlink(to, filepath.Join(g.own, name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 	}
@@ -57,8 +58,8 @@ func (g *Gate) command(store string, args ...string) *exec.Cmd {
 		"-c", "core.bigFileThreshold=32m", "-c", "core.deltaBaseCacheLimit=32m",
 	}
 	cmd := program.Command(g.Git, append(ours, args...)...)
-	cmd.Dir = g.Own
-	cmd.Env = append(cmd.Env, "GIT_DIR="+g.Own,
+	cmd.Dir = g.own
+	cmd.Env = append(cmd.Env, "GIT_DIR="+g.own,
 		"GIT_OBJECT_DIRECTORY="+filepath.Join(objectsFD, store), "GIT_ALTERNATE_OBJECT_DIRECTORIES="+objectsFD)
 	cmd.ExtraFiles = []*os.File{g.into, g.host}
 	// No signal of a terminal reaches it, and it ends with us.

@@ -159,7 +159,7 @@ func TestShallow(t *testing.T) {
 // In a partial clone what is missing stays missing: nothing is fetched.
 func TestPartial(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "echo two >a; git commit -qam two; cd ..; mv host whole; git -C whole config uploadpack.allowFilter true; git clone -q --filter=blob:none file://$PWD/whole host", func(o *Options) { o.Partial = true })
+	f := newFixture(t, "echo two >a; git commit -qam two; cd ..; mv host whole; git -C whole config uploadpack.allowFilter true; git clone -q --filter=blob:none file://$PWD/whole host", func(o *Gate) { o.Partial = true })
 	old := f.run(f.home+"/whole", "git rev-parse HEAD~1:a")
 	f.land(f.last("echo new >c; git add c; git commit -qm c; git rev-parse HEAD"))
 	if err := f.gate.BringAs("blob", old); !errors.Is(err, errMissing) {

@@ -3,7 +3,7 @@
 // A box writes objects into a store of its own. Before a ref, a HEAD, a log or an index outside
 // names one of them, Bring or its like brings it over with all that it needs:
 //
-//	g, err := objects.New(objects.Options{Git: "/usr/bin/git", Dir: gitDir, Store: store, Own: folder})
+//	g, err := objects.New(objects.Repository{Git: "/usr/bin/git", Dir: gitDir, Store: store, Private: folder})
 //	err = g.Bring(commit)          // before a ref is renamed into place
 //	err = g.BringAs("blob", blobs...)   // before an index is
 //
@@ -34,29 +34,51 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
 )
 
-// Options say whose objects go where.
-type Options struct {
-	Git   string // the host's git
-	Dir   string // the host's git directory: that of the repository, not of a linked worktree
-	Store string // the box's store of objects
-	Own   string // a folder of inner's alone, for a git directory; it may be kept, and shared between gates
+// Repository is one repository of a box. Its paths are real ones of the host.
+type Repository struct {
+	Git     string // the host's git, an absolute path
+	Dir     string // the git directory with the objects and the refs, not that of a linked worktree
+	Top     string // the work tree that the box has
+	Tree    string // its name in DIR/worktrees, "" for the main one
+	Store   string // the box's objects
+	Private string // a folder of inner's alone, which may be kept, and shared between gates
+	Partial bool   // a partial clone: packs from its remote lack objects
 
-	// Partial says that the host's repository is a partial clone: packs from its remote lack objects.
-	Partial bool
+	// Covered are the places in the work tree that the box may not write, or does not see, relative to it.
+	Covered []string
+	// Nested are the places in it of repositories that are there, or have no room, since the box began, so that it can make none.
+	Nested []string
+	Sparse bool // only some files of the repository are in the work tree
+}
 
-	// AllowedLinks returns the paths of the gitlinks that the host's index has. It is called when one is met.
-	AllowedLinks func() (map[string]bool, error)
+// Index is the name of the work tree's index in the git directory.
+func (r *Repository) Index() string {
+	if r.Tree != "" {
+		return "worktrees/" + r.Tree + "/index"
+	}
+	return "index"
+}
+
+// Covers reports whether the box may not write, or does not see, the file at a path of the work tree.
+func (r *Repository) Covers(path string) bool {
+	return slices.ContainsFunc(r.Covered, func(at string) bool { return paths.Below(at, path) })
 }
 
 // Gate brings objects from one store to one repository. Its methods may be called concurrently.
 type Gate struct {
-	Options
+	Repository
+	// AllowedLinks returns the paths of the gitlinks that the host's index has. It is called when one is met; it may be nil.
+	AllowedLinks func() (map[string]bool, error)
+
 	mutex sync.Mutex
 	host  *os.File // the host's git directory
 	into  *os.File // its folder of objects
 	store *os.File
+	own   string // the git directory that git is run with
 
 	quarantine string    // a folder in the host's folder of objects, while something is brought, in the form of that
 	kinds      *asked    // a git that says what objects are, nil until it is asked
@@ -78,16 +100,16 @@ func (l NewLink) Error() string {
 var errMissing = errors.New("is neither in the repository nor in the box's store")
 
 // New makes a gate. Close must be called.
-func New(o Options) (g *Gate, err error) {
-	g = &Gate{Options: o, quarantine: "tmp_objdir-inner-" + rand.Text(), packs: map[string]bool{}, commits: map[string]bool{}}
+func New(r Repository) (g *Gate, err error) {
+	g = &Gate{Repository: r, quarantine: "tmp_objdir-inner-" + rand.Text(), packs: map[string]bool{}, commits: map[string]bool{}}
 	open := func(name string, flags int) (file *os.File) {
 		if err == nil {
 			file, err = os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|flags, 0)
 		}
 		return file
 	}
-	g.host, g.into = open(o.Dir, 0), open(filepath.Join(o.Dir, "objects"), 0)
-	g.store = open(o.Store, unix.O_NOFOLLOW) // a box may have made a link there
+	g.host, g.into = open(r.Dir, 0), open(filepath.Join(r.Dir, "objects"), 0)
+	g.store = open(r.Store, unix.O_NOFOLLOW) // a box may have made a link there
 	if err == nil {
 		err = g.makeOwn()
 	}

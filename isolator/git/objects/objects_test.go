@@ -24,7 +24,7 @@ type fixture struct {
 	gate *Gate
 }
 
-func newFixture(t testing.TB, script string, change func(*Options)) *fixture {
+func newFixture(t testing.TB, script string, change func(*Gate)) *fixture {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -37,12 +37,11 @@ func newFixture(t testing.TB, script string, change func(*Options)) *fixture {
 	f.run(home, "git init -q -b main host; cd host; echo one >a; mkdir d; echo two >d/b; git add .; git commit -qm first\n"+script)
 	f.run(home, "git init -q -b main box; cp -r host/.git/refs host/.git/HEAD box/.git/; cp host/.git/packed-refs host/.git/shallow box/.git/ 2>/dev/null || :\n"+
 		"echo ../../../host/.git/objects >box/.git/objects/info/alternates; cd box; git rev-parse -q --verify HEAD >/dev/null && git reset -q --hard || :")
-	o := Options{Git: f.git, Dir: f.host + "/.git", Store: f.box + "/.git/objects", Own: home + "/own"}
-	if change != nil {
-		change(&o)
-	}
-	if f.gate, err = New(o); err != nil {
+	if f.gate, err = New(Repository{Git: f.git, Dir: f.host + "/.git", Store: f.box + "/.git/objects", Private: home + "/own"}); err != nil {
 		t.Fatal(err)
+	}
+	if change != nil {
+		change(f.gate)
 	}
 	t.Cleanup(f.gate.Close)
 	return f
@@ -199,7 +198,7 @@ func TestBring(t *testing.T) {
 // A gitlink that was there, or that the host's index has at that path, may come.
 func TestLinksThatMayCome(t *testing.T) {
 	t.Parallel()
-	allowed := func(o *Options) {
+	allowed := func(o *Gate) {
 		o.AllowedLinks = func() (map[string]bool, error) { return map[string]bool{"sub": true, "a/sub": true}, nil }
 	}
 	f := newFixture(t, "", allowed)
