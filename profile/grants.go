@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/enr/inner/internal/paths"
@@ -54,35 +53,19 @@ func (it Item) id() string {
 	return it.Text
 }
 
-// Grants says what a run may do, in a fixed order: first what runs and what it
+// Grants says what a run may do, in the order in which it is told: first what runs and what it
 // can change, last what narrows the box. Values of variables that look secret
 // are not in it.
 func Grants(rc RunConfig) []Grant {
 	g := granter{home: rc.HomeDir, real: rc.Real}
-	for _, rule := range told() {
-		rule.say(&g, &rc)
+	for _, rule := range keyRules() {
+		if rule.say != nil {
+			rule.say(&g, &rc)
+		}
 	}
+	slices.SortStableFunc(g.grants, func(a, b Grant) int { return a.Verb().Line - b.Verb().Line })
 	return g.grants
 }
-
-// told are the keys that say their grants, in the order in which they do. Those that are not
-// listed here come where the empty name stands, in the order of the schema.
-var told = sync.OnceValue(func() (rules []keyRule) {
-	order := []string{
-		"entrypoint.cmd", "mounts", "sandbox.network_mode", "sandbox.allow", "capabilities", "sync_credentials", "env.inherit",
-		"",
-		"sandbox.git_dir", "git.strip_sections", "entrypoint.history", "noop.rewrite", "noop.block", "sandbox.hide", "sandbox.limits.memory",
-	}
-	place := func(r keyRule) int {
-		if i := slices.Index(order, r.key); i >= 0 {
-			return i
-		}
-		return slices.Index(order, "")
-	}
-	rules = slices.DeleteFunc(slices.Clone(keyRules()), func(r keyRule) bool { return r.say == nil })
-	slices.SortStableFunc(rules, func(a, b keyRule) int { return place(a) - place(b) })
-	return rules
-})
 
 const noNetwork = "no network"
 

@@ -56,10 +56,10 @@ copies	works on a copy of: /c
 writes	keeps its log in: ~/logs
 reads	can read the system; of your home folder only what is listed here
 reads	can read: /w, ~/r, ~/.local/bin, "~/a, b"
-hides-	empty in the box: /t
 network	can use the network, this computer's own services included
-secret	can use what is hidden otherwise: ssh-keys, docker-socket (a way out of the box)
 capability	gets a copy of your login and settings of: claude
+git	sets for git: push.default=nothing, http.https://x/.extraHeader (value not shown), http.proxy (value not shown)
+secret	can use what is hidden otherwise: ssh-keys, docker-socket (a way out of the box)
 passes	gets all your variables, except those that look secret
 secret	gets your secrets: ANTHROPIC_API_KEY
 passes	gets your variables: terminal and user settings, LC_X*, proxy settings
@@ -69,14 +69,14 @@ clipboard	can read and change your clipboard, and with an X11 display see your w
 layer	works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box
 layer	sees this computer's own /proc: the command lines of all programs
 layer	runs without the system call filter
-layer-	has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens
-git-	does not have these of your git settings: url, remote.o
-git	sets for git: push.default=nothing, http.https://x/.extraHeader (value not shown), http.proxy (value not shown)
 history	offers in the shell history: git status
 replaces	runs another program: docker → podman
-blocks-	blocks the commands: apt, pip install
 hides-	also hides: /w/.env
 limit-	limited: memory 2G, processes 100, time 1h30m
+hides-	empty in the box: /t
+layer-	has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens
+git-	does not have these of your git settings: url, remote.o
+blocks-	blocks the commands: apt, pip install
 `, lines(Grants(rich))); diff != "" {
 		t.Error(diff)
 	}

@@ -19,7 +19,7 @@ type keyRule struct {
 	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
 	grants string                          // by its tag: the kinds of Grant that come from the key, see OriginsOf
-	say    func(g *granter, rc *RunConfig) // the grants themselves; told() is their order
+	say    func(g *granter, rc *RunConfig) // the grants themselves
 
 	container says                            // why no container engine can hold it; nil: the plan shows that
 	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL, unless it is kept
