@@ -208,13 +208,13 @@ func (d *Decision) askGone(e Env, store trust.Store, dir string) bool {
 // global asks the user's own config.toml.
 func (d *Decision) global(e Env) bool {
 	path := filepath.Join(e.Home.Inner, "config.toml")
-	cfg, file, err := config.Load(path)
-	if err != nil {
-		return mayClaim(file.Data, e.Name) &&
-			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "inner config edit")
+	read := config.Load(path, false)
+	if read.Err != nil {
+		return mayClaim(read.File, e.Name) &&
+			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(read.Err)), "inner config edit")
 	}
-	d.Config = cfg
-	for _, kv := range cfg.Shims {
+	d.Config = read.Config
+	for _, kv := range read.Config.Shims {
 		if kv.Key != e.Name {
 			continue
 		}
@@ -236,8 +236,8 @@ func (d *Decision) global(e Env) bool {
 
 // mayClaim reports whether a config.toml that is not valid may claim a command. No other one is
 // refused: a typing error in it must not stop every script that calls a shim of some other project.
-func mayClaim(text []byte, name string) bool {
-	return isAgent(name) || strings.Contains(string(text), name) || text == nil && !Everyday(name)
+func mayClaim(file *profile.File, name string) bool {
+	return isAgent(name) || file == nil && !Everyday(name) || file != nil && strings.Contains(string(file.Data), name)
 }
 
 // loadGlobal loads a profile of the user's own; a project's of the same name does not

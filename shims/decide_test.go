@@ -70,17 +70,15 @@ func (w *world) allow(rel string, names ...string) {
 	w.Helper()
 	v := w.look(rel)
 	var words []string
-	if v.Config != nil {
-		for _, kv := range v.Config.Shims {
-			words = append(words, kv.Key)
-		}
+	if v.Config.Config != nil {
+		words = v.Config.Claims()
 	}
 	if len(v.Profiles) == 0 {
-		must(w, w.home.Trust().Allow(v.Root, trust.Approval{Config: v.ConfigFile, ConfigCommands: words}))
+		must(w, w.home.Trust().Allow(v.Root, trust.Approval{Config: v.Config.File, ConfigCommands: words}))
 	}
 	for _, p := range v.Profiles {
 		if len(names) == 0 && p.Profile != nil || contains(names, p.Name) {
-			must(w, w.home.Trust().Allow(v.Root, trust.Approval{Profile: p.Profile, Config: v.ConfigFile, ConfigCommands: words}))
+			must(w, w.home.Trust().Allow(v.Root, trust.Approval{Profile: p.Profile, Config: v.Config.File, ConfigCommands: words}))
 		}
 	}
 }

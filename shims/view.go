@@ -33,9 +33,8 @@ type View struct {
 	// RecordErr says why the record cannot be read; then nothing else is known.
 	RecordErr error
 
-	Config     *config.Config // nil when there is none, or it is not valid
-	ConfigFile *profile.File  // nil when there is none
-	Conf       ProfileView    // of the config.toml, without a Name; Allowed also when there is none and never was
+	Config config.Read
+	Conf   ProfileView // of the config.toml, without a Name; Allowed also when there is none and never was
 
 	Profiles []ProfileView // by path
 
@@ -134,21 +133,18 @@ func lookGone(rec *trust.ProjectRecord) *View {
 func (h Home) lookConfig(v *View) {
 	pv := &v.Conf
 	pv.Path, pv.rec = filepath.Join(v.Project.Dir, "config.toml"), v.Record.ConfigRecord()
-	cfg, file, err := config.LoadProject(pv.Path)
-	if file.Path != "" {
-		v.ConfigFile = &file
-	}
-	switch verdict := v.Record.CheckConfig(v.ConfigFile); {
-	case err != nil:
-		pv.Err, pv.State = err, Broken
-		v.Uncertain = append(v.Uncertain, err)
-	case v.Project.Problem != nil && v.ConfigFile != nil:
+	v.Config = config.Load(pv.Path, true)
+	switch verdict := v.Record.CheckConfig(v.Config.File); {
+	case v.Config.Err != nil:
+		pv.Err, pv.State = v.Config.Err, Broken
+		v.Uncertain = append(v.Uncertain, pv.Err)
+	case v.Project.Problem != nil && v.Config.File != nil:
 		pv.State = Foreign
 	default:
-		v.Config, pv.State = cfg, verdict.State
+		pv.State = verdict.State
 	}
-	if cfg != nil && err == nil {
-		for _, kv := range cfg.Shims {
+	if v.Config.Config != nil {
+		for _, kv := range v.Config.Config.Shims {
 			for _, c := range claims([]string{kv.Key}, "always", pv.State == trust.Allowed) {
 				c.Target = kv.Value
 				pv.Claims = append(pv.Claims, c)
@@ -174,7 +170,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 		pv.Claims = recorded(rec, v.scan(path, loader.Read))
 		return pv
 	}
-	verdict := h.Trust().Judge(v.Record, p, v.ConfigFile)
+	verdict := h.Trust().Judge(v.Record, p, v.Config.File)
 	pv.Profile, pv.State, pv.File, pv.Detail, pv.Of = p, verdict.State, verdict.File, verdict.Detail, verdict.Of
 	pv.overrule(v)
 	pv.Claims = claims(p.Commands(), p.When(), pv.State == trust.Allowed)
@@ -285,7 +281,7 @@ func (v *View) Trusted() bool {
 	if v.RecordErr != nil || v.Project == nil || v.Project.Problem != nil {
 		return false
 	}
-	if v.ConfigFile != nil && v.Conf.State == trust.Allowed {
+	if v.Config.File != nil && v.Conf.State == trust.Allowed {
 		return true
 	}
 	return slices.ContainsFunc(v.Profiles, func(p ProfileView) bool { return p.State == trust.Allowed })

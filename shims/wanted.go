@@ -136,12 +136,12 @@ func (set *Set) installed(s Site, state State) {
 
 func (s *Set) global(home Home) {
 	path := filepath.Join(home.Inner, "config.toml")
-	cfg, _, err := config.Load(path)
-	if err != nil {
-		s.Problems = append(s.Problems, err)
+	read := config.Load(path, false)
+	if read.Err != nil {
+		s.Problems = append(s.Problems, read.Err)
 		return
 	}
-	for _, kv := range cfg.Shims {
+	for _, kv := range read.Config.Shims {
 		s.put(kv.Key, Why{Profile: kv.Value, Text: fmt.Sprintf("[shims] in %q", path)})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
@@ -96,7 +97,7 @@ const maxUnnamed = 10
 type proposal struct {
 	target
 	rec       *trust.ProjectRecord
-	cfg       settings.ConfigRead
+	cfg       config.Read
 	newConfig bool // the config.toml is not allowed yet
 	list      []consent.Candidate
 }

@@ -160,11 +160,7 @@ func (a *app) configPath(pl settings.Place, w which) (string, error) {
 }
 
 func (w which) judge(file profile.File) error {
-	parse := config.Parse
-	if w.local {
-		parse = config.ParseProject
-	}
-	_, err := parse(file)
+	_, err := config.Parse(file, w.local)
 	return err
 }
 

@@ -112,7 +112,7 @@ func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
 	if err := cmp.Or(v.RecordErr, v.Project.Problem, v.Conf.Err); err != nil {
 		s.Problem = err.Error()
 	}
-	if v.ConfigFile != nil {
+	if v.Config.File != nil {
 		s.Config = string(v.Conf.State)
 	}
 	for _, p := range v.Profiles {

@@ -181,7 +181,7 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 		return names, nil, nil
 	}
 	v := a.Look(pl)
-	if v.ConfigFile != nil && v.Conf.State != trust.Allowed {
+	if v.Config.File != nil && v.Conf.State != trust.Allowed {
 		return nil, nil, fault.Refuse(126, "inner allow, and then inner init", "the project has a config.toml that is %s", trustWord(v.Conf.State))
 	}
 	for _, name := range names {

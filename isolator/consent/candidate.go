@@ -7,6 +7,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -39,7 +40,7 @@ func Unsettled(list []Candidate) (names []string) {
 }
 
 // Read reads each file once, and returns what is wrong with those that cannot be used.
-func Read(s *settings.Settings, pl settings.Place, files []string, rec *trust.ProjectRecord, cfg settings.ConfigRead) (list []Candidate, wrong []error) {
+func Read(s *settings.Settings, pl settings.Place, files []string, rec *trust.ProjectRecord, cfg config.Read) (list []Candidate, wrong []error) {
 	l := s.Loader(pl)
 	for _, f := range files {
 		c, err := read(s, l, pl, f, rec, cfg)
@@ -52,7 +53,7 @@ func Read(s *settings.Settings, pl settings.Place, files []string, rec *trust.Pr
 	return list, wrong
 }
 
-func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file string, rec *trust.ProjectRecord, cfg settings.ConfigRead) (c Candidate, err error) {
+func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file string, rec *trust.ProjectRecord, cfg config.Read) (c Candidate, err error) {
 	if c.Profile, err = l.Load(file, profile.Local); err != nil {
 		return c, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -30,7 +31,7 @@ type Page struct {
 	*settings.Settings
 	Place     settings.Place
 	List      []Candidate
-	Config    settings.ConfigRead
+	Config    config.Read
 	NewConfig bool                           // the config.toml is asked about
 	Words     []string                       // commands that a yes would no longer guard
 	Width     int                            // of the terminal in columns; 0 where no line is broken

@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -91,7 +92,7 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 }
 
 // Allow records a yes for a profile of a project, or for none, and for its config.toml as it was read.
-func (s *Settings) Allow(root string, yes trust.Approval, cfg ConfigRead) error {
+func (s *Settings) Allow(root string, yes trust.Approval, cfg config.Read) error {
 	yes.Config = cfg.File
 	for _, kv := range cfg.Config.Shims {
 		yes.ConfigCommands = append(yes.ConfigCommands, kv.Key)

@@ -28,48 +28,30 @@ import (
 type Settings struct {
 	*caller.Caller
 
-	configs map[string]ConfigRead // each config.toml that was read, by path
-	records map[string]RecordRead // each record of the trust store that was read, by project
+	configs map[string]config.Read // each config.toml that was read, by path
+	records map[string]RecordRead  // each record of the trust store that was read, by project
 
 	organisation *organisationRead // nil when it was not asked for
 }
 
 // Of returns the settings of a caller, of which nothing is read yet.
 func Of(c *caller.Caller) *Settings {
-	return &Settings{Caller: c, configs: map[string]ConfigRead{}, records: map[string]RecordRead{}}
-}
-
-// ConfigRead is one config.toml as it was read. File is nil when there is none; of one
-// with a fault only the digest is known.
-type ConfigRead struct {
-	Config *config.Config
-	File   *profile.File
-	Err    error
+	return &Settings{Caller: c, configs: map[string]config.Read{}, records: map[string]RecordRead{}}
 }
 
 // readConfig returns the config.toml at path, read now or before.
-func (s *Settings) readConfig(path string, load func(string) (*config.Config, profile.File, error)) ConfigRead {
-	if r, ok := s.configs[path]; ok {
-		return r
+func (s *Settings) readConfig(path string, project bool) config.Read {
+	if _, ok := s.configs[path]; !ok {
+		s.configs[path] = config.Load(path, project)
 	}
-	cfg, file, err := load(path)
-	r := ConfigRead{Config: cfg, Err: err}
-	if file.Path != "" {
-		r.File = &file
-	}
-	s.configs[path] = r
-	return r
+	return s.configs[path]
 }
 
 // Know keeps what the decision of a shim has read of a project.
 func (s *Settings) Know(v *shims.View) {
 	s.records[recordKey(v.Root, v.Project)] = RecordRead{v.Record, v.RecordErr}
-	r := ConfigRead{v.Config, v.ConfigFile, v.Conf.Err}
-	if r == (ConfigRead{}) {
-		r.Config = &config.Config{} // there is none
-	}
-	if v.Project != nil && (r.Config != nil || r.Err != nil) {
-		s.configs[filepath.Join(v.Project.Dir, "config.toml")] = r
+	if v.Project != nil {
+		s.configs[v.Conf.Path] = v.Config
 	}
 }
 
@@ -104,7 +86,7 @@ func recordKey(root string, p *profile.Project) string {
 
 // GlobalConfig is INNER_HOME/config.toml.
 func (s *Settings) GlobalConfig() (*config.Config, error) {
-	r := s.readConfig(s.ConfigFile(), config.Load)
+	r := s.readConfig(s.ConfigFile(), false)
 	return r.Config, r.Err
 }
 
@@ -116,11 +98,11 @@ func (s *Settings) SetuidBwrap() bool {
 }
 
 // ProjectConfig is the config.toml of the project, which need not be approved.
-func (s *Settings) ProjectConfig(pl Place) ConfigRead {
+func (s *Settings) ProjectConfig(pl Place) config.Read {
 	if pl.Project == nil || pl.Project.Problem != nil {
-		return ConfigRead{Config: &config.Config{}}
+		return config.Read{Config: &config.Config{}}
 	}
-	return s.readConfig(filepath.Join(pl.Project.Dir, "config.toml"), config.LoadProject)
+	return s.readConfig(filepath.Join(pl.Project.Dir, "config.toml"), true)
 }
 
 // ApprovedConfig is the config.toml of a folder's project when it is in force: nil when
@@ -132,7 +114,7 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 	if err != nil {
 		return nil, s.unreadable(root, err, "inner allow --forget "+quote.POSIX(root)+", then inner allow")
 	}
-	dir, r := filepath.Join(root, ".inner"), ConfigRead{}
+	dir, r := filepath.Join(root, ".inner"), config.Read{}
 	if p != nil {
 		dir, r = p.Dir, s.ProjectConfig(Place{Cwd: root, Project: p})
 	}

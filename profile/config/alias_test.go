@@ -22,7 +22,7 @@ odd = 'say "a b" \'
 `
 
 func TestAlias(t *testing.T) {
-	_, err := Parse(profile.File{Path: "config.toml", Data: []byte(sample)})
+	_, err := Parse(profile.File{Path: "config.toml", Data: []byte(sample)}, false)
 	if err == nil || !strings.Contains(err.Error(), `config.toml:10: aliases.odd: "say \"a b\" \\" has a quote that is not closed`) {
 		t.Error(err)
 	}

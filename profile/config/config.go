@@ -125,46 +125,45 @@ func (h hideTable) check(problems *strict.Problems) {
 	}
 }
 
-// Load reads a config.toml. A file that is not there is an empty Config, a zero
-// File and no error. On a fault the error is strict.Problems, or says why the
-// file cannot be read; the File is that of the bytes that were judged.
-func Load(path string) (*Config, profile.File, error) { return loadWith(path, nil) }
-
-// LoadProject is Load for the config.toml of a project, which may not decide what only
-// the user decides: see ofProject.
-func LoadProject(path string) (*Config, profile.File, error) { return loadWith(path, ofProject) }
-
-// ofProject refuses the keys of a project's config.toml that only the user decides about.
-func ofProject(f *file, problems *strict.Problems) {
-	f.tagged("user", func(at strict.Pos, key, what string) {
-		problems.Add(at, key, "a project does not "+what, "write it into your own config.toml: inner config edit")
-	})
+// Read is one config.toml as it was read. File is nil when there is none; of one
+// with a fault only the digest is known.
+type Read struct {
+	Config *Config
+	File   *profile.File
+	Err    error // strict.Problems, or why the file cannot be read
 }
 
-func loadWith(path string, more func(*file, *strict.Problems)) (*Config, profile.File, error) {
+// Claims are the words that [shims] maps.
+func (r Read) Claims() (words []string) {
+	for _, kv := range r.Config.Shims {
+		words = append(words, kv.Key)
+	}
+	return words
+}
+
+// Load reads the user's own config.toml, or the one of a project, which may not decide what only the user
+// decides. A file that is not there is an empty Config.
+func Load(path string, project bool) Read {
 	read, err := profile.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Config{}, profile.File{}, nil
+		return Read{Config: &Config{}}
 	case err != nil:
-		return nil, profile.File{}, err
+		return Read{Err: err}
 	}
-	c, err := parse(read, more)
-	return c, read, err
+	c, err := Parse(read, project)
+	return Read{c, &read, err}
 }
 
 // Parse reads the bytes of a config.toml.
-func Parse(read profile.File) (*Config, error) { return parse(read, nil) }
-
-// ParseProject is Parse for the config.toml of a project.
-func ParseProject(read profile.File) (*Config, error) { return parse(read, ofProject) }
-
-func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, error) {
+func Parse(read profile.File, project bool) (*Config, error) {
 	var f file
 	problems := strict.Decode(read.Path, read.Data, &f)
 	check(&f, &problems)
-	if more != nil {
-		more(&f, &problems)
+	if project {
+		f.tagged("user", func(at strict.Pos, key, what string) {
+			problems.Add(at, key, "a project does not "+what, "write it into your own config.toml: inner config edit")
+		})
 	}
 	if err := problems.Sorted().Err(); err != nil {
 		return nil, err

@@ -19,14 +19,15 @@ func load(t *testing.T, text string) (*Config, profile.File, string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, f, err := Load(path)
+	r := Load(path, false)
+	c, f, err := r.Config, r.File, r.Err
 	if f.Path != path || string(f.Data) != text {
 		t.Errorf("file: %+v", f)
 	}
 	if err != nil {
-		return c, f, strings.ReplaceAll(err.Error(), filepath.Dir(path)+"/", "")
+		return c, *f, strings.ReplaceAll(err.Error(), filepath.Dir(path)+"/", "")
 	}
-	return c, f, ""
+	return c, *f, ""
 }
 
 func TestLoad(t *testing.T) {
@@ -85,14 +86,15 @@ config.toml:4: groups.go: "10.0.0.0/8" has a path or a range: write one host`,
 }
 
 func TestLoadMissing(t *testing.T) {
-	c, f, err := Load(filepath.Join(t.TempDir(), "config.toml"))
-	if err != nil || f.Path != "" {
+	r := Load(filepath.Join(t.TempDir(), "config.toml"), false)
+	c, f, err := r.Config, r.File, r.Err
+	if err != nil || f != nil {
 		t.Fatal(f, err)
 	}
 	if diff := cmp.Diff(&Config{}, c, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is a folder, not a regular file") {
+	if err := Load(t.TempDir(), false).Err; err == nil || !strings.Contains(err.Error(), "is a folder, not a regular file") {
 		t.Error(err)
 	}
 }
@@ -100,7 +102,7 @@ func TestLoadMissing(t *testing.T) {
 // A project has no say in where the user's groups lead.
 func TestGroupsOfAProject(t *testing.T) {
 	file := profile.File{Path: "config.toml", Data: []byte("[groups]\nnpm = \"evil.example\"")}
-	if _, err := ParseProject(file); err == nil || !strings.Contains(err.Error(), "config.toml:1: groups: a project does not decide which hosts a group stands for") {
+	if _, err := Parse(file, true); err == nil || !strings.Contains(err.Error(), "config.toml:1: groups: a project does not decide which hosts a group stands for") {
 		t.Errorf("a project's groups: %v", err)
 	}
 }
@@ -115,7 +117,7 @@ func TestKeep(t *testing.T) {
 		"30m":    `c.toml:2: output.keep: "30m" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
 		"":       `c.toml:2: output.keep: "" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
 	} {
-		_, err := Parse(profile.File{Path: "c.toml", Data: fmt.Appendf(nil, "[output]\nkeep = %q", text)})
+		_, err := Parse(profile.File{Path: "c.toml", Data: fmt.Appendf(nil, "[output]\nkeep = %q", text)}, false)
 		if got := fmt.Sprint(err); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
@@ -125,7 +127,7 @@ func TestKeep(t *testing.T) {
 // What did something in the version before is no fault, and is named with its line.
 func TestFormer(t *testing.T) {
 	text := "session_idle = \"1h\"\n[output]\nsize = \"200M\"\n[trust]\nclones = true\n"
-	c, err := Parse(profile.File{Path: "c.toml", Data: []byte(text)})
+	c, err := Parse(profile.File{Path: "c.toml", Data: []byte(text)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

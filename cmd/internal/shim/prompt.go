@@ -154,8 +154,8 @@ func (p *Process) watchedPaths(v *shims.View, paths []string) []string {
 	// Each costs a file test at every prompt. A folder tells of what comes, goes
 	// and is saved by rename; the user's own global profiles need no approval.
 	paths = append(paths, v.Project.Dir, filepath.Join(v.Project.Dir, "profiles"))
-	if v.ConfigFile != nil {
-		paths = append(paths, v.ConfigFile.Path)
+	if v.Config.File != nil {
+		paths = append(paths, v.Config.File.Path)
 	}
 	global := p.ProfilesDir() + "/"
 	for _, it := range v.Profiles {
@@ -243,7 +243,7 @@ func (p *Process) notice(v *shims.View) (text string, needsUser bool) {
 			refuse = append(refuse, words...)
 		}
 	}
-	if len(troubles) == 0 && v.ConfigFile != nil && v.Conf.State != trust.Allowed && v.Conf.State != trust.Denied {
+	if len(troubles) == 0 && v.Config.File != nil && v.Conf.State != trust.Allowed && v.Conf.State != trust.Denied {
 		troubles = append(troubles, "config.toml is "+string(v.Conf.State))
 	}
 	if len(troubles) == 0 {

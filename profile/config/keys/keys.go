@@ -65,7 +65,7 @@ func Unset(file profile.File, key []string) ([]byte, error) {
 }
 
 func edited(file profile.File, key []string, value string, edit func(string) (string, error)) ([]byte, error) {
-	before, err := config.Parse(file)
+	before, err := config.Parse(file, false)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func edited(file profile.File, key []string, value string, edit func(string) (st
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", file.Path, err)
 	}
-	after, err := config.Parse(profile.File{Path: file.Path, Data: []byte(text)})
+	after, err := config.Parse(profile.File{Path: file.Path, Data: []byte(text)}, false)
 	if err != nil {
 		return nil, err
 	}
