@@ -90,24 +90,33 @@ func (s *suite) furnish(fix *attack.Fixture) error {
 			}
 		}
 	}
-	if err := copyPrograms(filepath.Join(s.InnerHome, "shims"), filepath.Join(fix.Home, ".inner/shims")); err != nil {
+	// The programs that inner carries and this one does not, and profiles: who extends what cannot be read is told.
+	shims := filepath.Join(s.InnerHome, "shims")
+	if err := copyTo(filepath.Join(fix.Home, ".inner/shims"), 0o500, os.ReadFile, innerbox.Box(shims), innerbox.Git(shims)); err != nil {
 		return err
 	}
-	return copyProfiles(s.ProfilesDir(), filepath.Join(fix.Home, ".inner/profiles"))
+	list, err := filepath.Glob(filepath.Join(s.ProfilesDir(), "*.toml"))
+	if err != nil {
+		return err
+	}
+	return copyTo(filepath.Join(fix.Home, ".inner/profiles"), 0o600, func(p string) ([]byte, error) {
+		file, _ := profile.ReadFile(p)
+		return file.Data, nil
+	}, list...)
 }
 
-// copyPrograms gives a fixture those that inner carries and this program does not.
-func copyPrograms(from, to string) error {
-	if err := os.MkdirAll(to, 0o700); err != nil {
+// copyTo copies files into a folder, which it makes: those that have a name and something in them.
+func copyTo(dir string, mode os.FileMode, read func(string) ([]byte, error), list ...string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for _, path := range []string{innerbox.Box(from), innerbox.Git(from)} {
-		if path == "" {
+	for _, p := range list {
+		if p == "" {
 			continue
 		}
-		text, err := os.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o500)
+		data, err := read(p)
+		if err == nil && len(data) > 0 {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(p)), data, mode)
 		}
 		if err != nil {
 			return err
@@ -129,24 +138,4 @@ func makeLike(original, at string) error {
 		return err
 	}
 	return os.WriteFile(at, nil, 0o600)
-}
-
-func copyProfiles(from, to string) error {
-	list, err := filepath.Glob(filepath.Join(from, "*.toml"))
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
-	for _, p := range list {
-		data, err := profile.ReadFile(p)
-		if err != nil {
-			continue // whoever extends it is told
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(p)), data.Data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
 }
