@@ -68,8 +68,8 @@ func isAssignment(word string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "/$-.")
 }
 
-// wordsOf splits text as shells do, roughly: quotes are taken off, and whatever ends a command is ";". Text whose quotes
-// are not closed has none.
+// wordsOf splits text as shells do, roughly: quotes are taken off, and whatever ends a command is ";".
+// Text whose quotes are not closed has none.
 func wordsOf(text string) []string {
 	var pairs []string
 	for _, end := range []string{";", "&", "|", "(", ")", "`", "\n"} {

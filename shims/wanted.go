@@ -30,11 +30,13 @@ type Site struct {
 	Binary    string  // the file of this process; "" is /proc/self/exe
 }
 
-// source is the program that belongs behind the shims: how it is told from another, and its text. The version is "" where
-// what is there stays: it is this process, or this process has outlived an upgrade, which must not bring the old one back.
+// source is the program that belongs behind the shims: how it is told from another, and its text. The
+// version is "" where what is there stays: it is this process, or this process has outlived an upgrade,
+// which must not bring the old one back.
 func (s Site) source(there os.FileInfo) (version string, text func() (io.ReadCloser, error), err error) {
 	if s.Program.Zip != "" {
-		return strings.TrimSpace(s.Program.Sum), func() (io.ReadCloser, error) { return gzip.NewReader(strings.NewReader(s.Program.Zip)) }, nil
+		text = func() (io.ReadCloser, error) { return gzip.NewReader(strings.NewReader(s.Program.Zip)) }
+		return strings.TrimSpace(s.Program.Sum), text, nil
 	}
 	path := cmp.Or(s.Binary, "/proc/self/exe")
 	info, err := os.Stat(path)

@@ -2,7 +2,8 @@ package main
 
 // inner verify --attack: known attempts to get out of a box, each made first without a box and then in the
 // box of a profile. The supervisor of its boxes is the inner binary, as in every run. The scripts of its
-// attacks start this program again: with attack.BoxWord for a box, and with attack.Word for what no word of a shell does.
+// attacks start this program again: with attack.BoxWord for a box, and with attack.Word for what no word
+// of a shell does.
 
 import (
 	"cmp"

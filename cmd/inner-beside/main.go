@@ -6,8 +6,8 @@
 //go:debug updatemaxprocs=0
 
 // Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
-// six names, each with its commands: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and inner-verify. inner
-// goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.
+// six names, each with its commands: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and
+// inner-verify. inner goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //

@@ -97,8 +97,8 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 	return ready, nil
 }
 
-// setUp asks what the profiles of agents are to grant, shows them, asks for consent, and writes them: nothing is written
-// before the yes.
+// setUp asks what the profiles of agents are to grant, shows them, asks for consent, and writes them:
+// nothing is written before the yes.
 func (a *app) setUp(f initFlags, names []string, text starter.Choice) error {
 	if err := a.choose(&text, f, names); err != nil {
 		return err
@@ -130,15 +130,16 @@ func (a *app) setUp(f initFlags, names []string, text starter.Choice) error {
 	if text.Root == "" {
 		return a.claimEverywhere(names)
 	}
-	if err := a.carryOut(proposal{target: target{place: page.Place}, cfg: page.Config, list: page.List}, false); err != nil {
+	done := proposal{target: target{place: page.Place}, cfg: page.Config, list: page.List}
+	if err := a.carryOut(done, false); err != nil {
 		return err
 	}
 	a.sayAllowed(text.Root, page.List)
 	return nil
 }
 
-// drafted are the profiles of agents as they will be, in a project or, without one, in all folders, and the files that are to
-// be written. A profile of the user's own that is there stays as it is.
+// drafted are the profiles of agents as they will be, in a project or, without one, in all folders, and
+// the files that are to be written. A profile of the user's own that is there stays as it is.
 func (a *app) drafted(names []string, text starter.Choice) (page consent.Page, texts []profile.File, err error) {
 	if page.Place, err = a.Here(); err != nil {
 		return page, nil, err
@@ -147,7 +148,8 @@ func (a *app) drafted(names []string, text starter.Choice) (page consent.Page, t
 	page.Place.Project = nil // a project's profile of the same name is another one
 	if root := text.Root; root != "" {
 		own := filepath.Join(root, ".inner")
-		dir, scope, page.Place = filepath.Join(own, "profiles"), profile.Local, settings.Place{Cwd: root, Project: &profile.Project{Root: root, Dir: own}}
+		dir, scope = filepath.Join(own, "profiles"), profile.Local
+		page.Place = settings.Place{Cwd: root, Project: &profile.Project{Root: root, Dir: own}}
 	}
 	page.Config = a.ProjectConfig(page.Place)
 	for _, name := range names {
