@@ -80,15 +80,24 @@ func (a *app) newFile(name string, local bool) (found, error) {
 	return f, nil
 }
 
-// makeProfiles makes the folder of the profiles of a project, through no link: a project
-// from a stranger says with one where this would write.
-func makeProfiles(root string) (string, error) {
+// profilesOf is the folder of the profiles of a project, through no link: a project from a stranger says
+// with one where this would write.
+func profilesOf(root string) (string, error) {
 	inner := filepath.Join(root, ".inner")
 	dir := filepath.Join(inner, "profiles")
 	for _, d := range []string{inner, dir} {
 		if fi, err := os.Lstat(d); err == nil && !fi.IsDir() {
 			return "", fault.Refuse(126, "look at it, then rm "+cli.Quoted(d), "%q is a link, or not a folder: no profile is written there", d)
 		}
+	}
+	return dir, nil
+}
+
+// makeProfiles makes it.
+func makeProfiles(root string) (string, error) {
+	dir, err := profilesOf(root)
+	if err != nil {
+		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fault.Refuse(1, "where a project cannot be changed, inner init --everywhere AGENT sandboxes an agent in all folders", "no profile can be written to %q: %v", dir, err)

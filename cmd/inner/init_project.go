@@ -147,9 +147,11 @@ func (a *app) drafted(names []string, text starter.Choice) (page consent.Page, t
 	dir, scope := a.ProfilesDir(), profile.Global
 	page.Place.Project = nil // a project's profile of the same name is another one
 	if root := text.Root; root != "" {
-		own := filepath.Join(root, ".inner")
-		dir, scope = filepath.Join(own, "profiles"), profile.Local
-		page.Place = settings.Place{Cwd: root, Project: &profile.Project{Root: root, Dir: own}}
+		if dir, err = profilesOf(root); err != nil {
+			return page, nil, err
+		}
+		scope = profile.Local
+		page.Place = settings.Place{Cwd: root, Project: &profile.Project{Root: root, Dir: filepath.Dir(dir)}}
 	}
 	page.Config = a.ProjectConfig(page.Place)
 	for _, name := range names {
