@@ -46,11 +46,8 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 		return t, nil
 	case t.place.Project == nil:
 		return t, fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(dir))
-	case t.one:
-		err = t.inProject(path, recorded)
-	}
-	if err != nil {
-		return t, err
+	case t.one && dir != filepath.Join(t.place.Project.Dir, "profiles") && !(recorded && filepath.Base(file) == "config.toml"):
+		return t, cli.Usagef("%q is not a profile of the project: those are in %q", path, filepath.Join(t.place.Project.Dir, "profiles"))
 	}
 	if p := t.place.Project.Problem; p != nil {
 		return t, fault.Refuse(126, "make it a folder of yours that nobody else can write (chown, chmod -R go-w)", "%s is not used: %v", t.place.Project.Dir, p)
@@ -92,16 +89,6 @@ func (a *app) whereTo(path string, recorded bool) (dir, file string, there bool,
 		return "", "", true, cli.Usagef("%q is neither a project nor a profile", path)
 	}
 	return real, "", false, nil
-}
-
-// inProject refuses a file that is not where a project has its profiles; with recorded its
-// config.toml can be named, too.
-func (t target) inProject(path string, recorded bool) error {
-	of := filepath.Join(t.place.Project.Dir, "profiles")
-	if t.place.Cwd == of || recorded && filepath.Base(t.files[0]) == "config.toml" {
-		return nil
-	}
-	return cli.Usagef("%q is not a profile of the project: those are in %q", path, of)
 }
 
 // named is the file of the profile of this project that is called so, as inner status
