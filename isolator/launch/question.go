@@ -171,23 +171,22 @@ func (s *session) openQuestion() {
 // report of the terminal, and meant for the program, like all that came too early.
 func (s *session) readAnswer() {
 	q := s.asked
-	var buf [keysBuffer]byte
-	n, err := unix.Read(s.console.real.fd, buf[:])
-	switch {
-	case err == unix.EINTR || err == unix.EAGAIN:
-		return
-	case err != nil || n <= 0:
+	var typed keys
+	switch err := typed.fill(s.console.real.fd); {
+	case err != nil:
 		s.settleQuestion(0)
 		s.readKeys() // finds out what is the matter
+		return
+	case len(typed) == 0:
 		return
 	case !q.open:
 		s.alarms.in(questionOpens, quietBefore, s.openQuestion)
 		fallthrough
-	case n > 1:
-		q.before = append(q.before, buf[:min(n, keysBuffer-len(q.before))]...)
+	case len(typed) > 1:
+		q.before = append(q.before, typed[:min(len(typed), keysBuffer-len(q.before))]...)
 		return
 	}
-	key := bytes.ToLower(buf[:1])[0]
+	key := bytes.ToLower(typed)[0]
 	switch {
 	case bytes.IndexByte([]byte(q.Keys), key) >= 0:
 		s.settleQuestion(key)

@@ -138,13 +138,7 @@ func (s *session) deliver() {
 		quiet := *m
 		quiet.Lflag &^= echo
 		_ = unix.IoctlSetTermios(master, unix.TCSETS, &quiet)
-		for len(text) > 0 { // the terminal holds as much as the real one did
-			n, err := unix.Write(master, text)
-			if err != nil && err != unix.EINTR {
-				break
-			}
-			text = text[max(n, 0):]
-		}
+		(*keys)(&text).flush(master) // the terminal holds as much as the real one did
 		arrived(master, readable)
 		_ = unix.IoctlSetTermios(master, unix.TCSETS, m)
 	}
