@@ -16,9 +16,6 @@ import (
 	"github.com/enr/inner/isolator/proc"
 )
 
-// insideSpec is what the container that we are in must be.
-type insideSpec wire.Container
-
 // IsInside reports whether this process was started as the first of a container.
 func IsInside(args []string) bool {
 	return len(args) == 2 && args[0] == paths.BoxSelf && args[1] == wire.ContainerWord
@@ -36,37 +33,28 @@ func dialLauncher() (sock int, err error) {
 }
 
 // look makes sure that the container is what was asked for.
-func look(spec *wire.Container) error {
-	c := (*insideSpec)(spec)
-	for _, right := range []func() error{c.rights, c.network, c.table} {
-		if err := right(); err != nil {
-			return fmt.Errorf("the container that %s made is not the one that was asked for: %w", c.Engine, err)
-		}
+func look(c *wire.Container) error {
+	err := rights(c.UID)
+	if err == nil && c.NoNet {
+		err = onlyLoopback("/proc/net/dev")
+	}
+	var table []proc.Mount
+	if err == nil {
+		table, err = mounts("/proc/self/mountinfo")
+	}
+	if err == nil {
+		err = compare(c.Mounts, table, func(p string) bool { return unix.Access(p, unix.W_OK) == nil })
+	}
+	if err != nil {
+		return fmt.Errorf("the container that %s made is not the one that was asked for: %w", c.Engine, err)
 	}
 	return nil
 }
 
-// network looks at the interfaces.
-func (c *insideSpec) network() error {
-	if !c.NoNet {
-		return nil
-	}
-	return onlyLoopback("/proc/net/dev")
-}
-
-// table looks at what is mounted.
-func (c *insideSpec) table() error {
-	table, err := mounts("/proc/self/mountinfo")
-	if err != nil {
-		return err
-	}
-	return c.mounts(table, func(p string) bool { return unix.Access(p, unix.W_OK) == nil })
-}
-
 // rights looks at what the process may do.
-func (c *insideSpec) rights() error {
-	if uid := os.Getuid(); uid != c.UID {
-		return fmt.Errorf("the user is %d there, and not %d", uid, c.UID)
+func rights(want int) error {
+	if uid := os.Getuid(); uid != want {
+		return fmt.Errorf("the user is %d there, and not %d", uid, want)
 	}
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -129,13 +117,13 @@ func engineFiles() []string {
 	return []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"}
 }
 
-// mounts compares all mounts of the container with those that it must have.
-func (c *insideSpec) mounts(table []proc.Mount, writable func(string) bool) error {
+// compare compares all mounts of the container with those that it must have.
+func compare(wanted []wire.ContainerMount, table []proc.Mount, writable func(string) bool) error {
 	at := map[string]proc.Mount{}
 	for _, m := range table { // of several at one place the last is seen
 		at[m.At] = m
 	}
-	for _, w := range c.Mounts {
+	for _, w := range wanted {
 		m, there := at[w.Path]
 		if !there {
 			return fmt.Errorf("nothing is mounted at %q", w.Path)

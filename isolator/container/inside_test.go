@@ -13,7 +13,7 @@ import (
 // What an engine makes is compared with what it was told: each fault is found, and without it
 // the container is the right one.
 func TestContainerMounts(t *testing.T) {
-	spec := &insideSpec{Engine: "podman", Mounts: []wire.ContainerMount{
+	spec := &wire.Container{Engine: "podman", Mounts: []wire.ContainerMount{
 		{Path: "/home/u", Write: true, Tmpfs: true}, {Path: "/home/u/app", Write: true}, {Path: "/home/u/app/.env"}, {Path: "/run", Tmpfs: true},
 	}}
 	good := map[string]string{
@@ -54,7 +54,7 @@ func TestContainerMounts(t *testing.T) {
 			}
 			return false
 		}
-		err := spec.mounts(table, writable)
+		err := compare(spec.Mounts, table, writable)
 		if got := errText(err); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s %q: %q, want %q", c.at, c.is, got, c.want)
 		}
@@ -75,8 +75,8 @@ func errText(err error) string {
 
 // A folder in memory that the image made private is no place for the program.
 func TestContainerTmpfsOfTheImage(t *testing.T) {
-	spec := &insideSpec{Mounts: []wire.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
-	err := spec.mounts([]proc.Mount{{At: "/tmp", Type: "tmpfs", Write: true}}, func(string) bool { return false })
+	spec := &wire.Container{Mounts: []wire.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
+	err := compare(spec.Mounts, []proc.Mount{{At: "/tmp", Type: "tmpfs", Write: true}}, func(string) bool { return false })
 	if !strings.Contains(errText(err), `"/tmp" cannot be written`) {
 		t.Error(err)
 	}
