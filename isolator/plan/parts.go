@@ -48,7 +48,7 @@ func (b *builder) parts() error {
 func (b *builder) part(p Part) error {
 	o := p.Op
 	switch l, shown := b.at(o.Dest); {
-	case p.Absent && l.bound() && shown == o.Source:
+	case p.Absent && l.bound() && shown == o.Source, p.System && l.Dest == o.Dest: // a mount says what that is
 		return nil
 	case !p.System || shown == o.Dest:
 	case l.Dest == "/etc":
