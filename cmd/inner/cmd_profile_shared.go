@@ -45,12 +45,6 @@ func (a *app) helper(name, pkg string) (string, error) {
 // sshKeygen makes and checks signatures.
 func (a *app) sshKeygen() (string, error) { return a.helper("ssh-keygen", "openssh-client") }
 
-// hostGit is git of the host, without any configuration.
-func (a *app) hostGit() (handover.Git, error) {
-	path, err := a.helper("git", "git")
-	return handover.Git{Program: path}, err
-}
-
 // installShared installs a profile from an index, or brings an installed one up to date.
 // Nothing is written before the last question.
 func (a *app) installShared(called string, f sharedFlags) error {
@@ -120,11 +114,11 @@ func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) 
 		}
 	}
 	o, err = shared.Open(context.Background(), from, shared.Programs{SSHKeygen: program, Fetch: a.fetch, Git: func(ctx context.Context, repo string) (func(string) ([]byte, error), error) {
-		git, err := a.hostGit()
+		path, err := a.helper("git", "git")
 		if err != nil {
 			return nil, err
 		}
-		read, remove, err := git.Files(ctx, repo, profile.MaxFileSize)
+		read, remove, err := handover.Git{Program: path}.Files(ctx, repo, profile.MaxFileSize)
 		if err == nil {
 			done = remove
 		}

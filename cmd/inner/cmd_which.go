@@ -77,8 +77,9 @@ func (a *app) which(name string) whichAnswer {
 	if real, err := a.FindReal(name, os.Getenv("PATH")); err == nil {
 		w.Real = real
 	}
-	if p := filepath.Join(a.ShimDir(), name); isLink(p) {
-		w.Shim = p
+	at := filepath.Join(a.ShimDir(), name)
+	if _, err := os.Readlink(at); err == nil {
+		w.Shim = at
 	} else if d.Kind == shims.Refuse {
 		// Nothing stands in front of it: a claim beyond what one unapproved
 		// project may guard.
@@ -147,11 +148,6 @@ func (a *app) instead(name string) string {
 		return p
 	}
 	return ""
-}
-
-func isLink(p string) bool {
-	fi, err := os.Lstat(p)
-	return err == nil && fi.Mode()&os.ModeSymlink != 0
 }
 
 func (a *app) printWhich(w whichAnswer) {
