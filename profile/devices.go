@@ -43,13 +43,13 @@ func DeviceSets() []DeviceSet {
 }
 
 // FindDevices returns the set of that name.
-func FindDevices(name string) (DeviceSet, bool) {
-	sets := DeviceSets()
-	i := slices.IndexFunc(sets, func(s DeviceSet) bool { return s.Name == name })
-	if i < 0 {
-		return DeviceSet{}, false
+func FindDevices(name string) (set DeviceSet, ok bool) {
+	for _, s := range DeviceSets() {
+		if s.Name == name {
+			return s, true
+		}
 	}
-	return sets[i], true
+	return set, false
 }
 
 // deviceNames are the words that [sandbox] devices takes.

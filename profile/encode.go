@@ -49,23 +49,19 @@ type encoder struct {
 // file writes the keys of a source table by table, without those named: first what is in none,
 // then each with its [header].
 func (e *encoder) file(src *source, without []string) string {
-	var tables []string
-	in := map[string][]strict.Key{}
-	for _, k := range strict.Keys(src) {
-		if slices.Contains(without, k.Name()) {
-			continue
+	tableOf := func(k strict.Key) string {
+		if k.Kind >= strict.ATable {
+			return k.Name()
 		}
-		table := k.Name()
-		if k.Kind < strict.ATable {
-			table = strict.Join(k.Path[:len(k.Path)-1]...)
-		}
-		if !slices.Contains(tables, table) {
-			tables = append(tables, table)
-		}
-		in[table] = append(in[table], k)
+		return strict.Join(k.Path[:len(k.Path)-1]...)
 	}
-	for _, table := range tables {
-		e.table(table, in[table])
+	keys := keep(strict.Keys(src), func(k strict.Key) bool { return !slices.Contains(without, k.Name()) })
+	done := map[string]bool{}
+	for _, k := range keys {
+		if table := tableOf(k); !done[table] {
+			e.table(table, keep(keys, func(of strict.Key) bool { return tableOf(of) == table }))
+			done[table] = true
+		}
 	}
 	return e.b.String()
 }

@@ -92,10 +92,6 @@ func (x *expander) reference(text, ref string, what expands) (string, error) {
 	case !isVariable(name):
 		return "", fmt.Errorf(`%q: "$" is not followed by a name; "$$" writes a dollar`, text)
 	}
-	return x.variable(name, what)
-}
-
-func (x *expander) variable(name string, what expands) (string, error) {
 	switch name {
 	case "UID":
 		return strconv.Itoa(x.uid), nil

@@ -2,9 +2,8 @@ package profile
 
 import (
 	"fmt"
-	"regexp"
-	"sync"
 
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -13,7 +12,7 @@ import (
 func (rc RunConfig) Container() bool { return rc.Backend != "bwrap" && rc.Image != "" }
 
 // imageForm matches an image named by its digest: a name with the digest of its manifest, or an image id.
-var imageForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9][a-z0-9._:/-]*@)?sha256:[0-9a-f]{64}$`) })
+var imageForm = lazy.Regexp(`^([a-z0-9][a-z0-9._:/-]*@)?sha256:[0-9a-f]{64}$`)
 
 // image refuses an image that is not named by its digest: its name could come to mean another one.
 func (v *validator) image(key string, p strict.Item) {

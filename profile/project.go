@@ -123,8 +123,7 @@ func inMain(t *worktree.Tree, dir string) string {
 
 func projectAt(root string, innerHomes []string) *Project {
 	p := &Project{Root: root, Dir: filepath.Join(root, ".inner")}
-	st, err := os.Lstat(p.Dir)
-	switch {
+	switch _, err := os.Lstat(p.Dir); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
 	case err != nil:
@@ -135,29 +134,23 @@ func projectAt(root string, innerHomes []string) *Project {
 	if err != nil || !target.IsDir() || isInnerHome(target, innerHomes) { // a dangling link holds nothing
 		return nil
 	}
-	type part struct {
-		name string
-		st   fs.FileInfo
-	}
-	parts := []part{{p.Dir, st}}
-	for _, name := range []string{"profiles", "config.toml"} {
-		at := filepath.Join(p.Dir, name)
-		switch st, err := os.Lstat(at); {
-		case err == nil:
-			parts = append(parts, part{at, st})
-		case !errors.Is(err, fs.ErrNotExist):
+	holds := false
+	for _, at := range []string{p.Dir, filepath.Join(p.Dir, "profiles"), filepath.Join(p.Dir, "config.toml")} {
+		st, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
 			p.Problem = fmt.Errorf("%q cannot be inspected: %w", p.Dir, err)
 			return p
 		}
-	}
-	if len(parts) == 1 {
-		return nil
-	}
-	for _, part := range parts {
-		if why := own.Fault(part.st); why != "" {
-			p.Problem = fmt.Errorf("%q %s", part.name, why)
-			break
+		holds = holds || at != p.Dir
+		if why := own.Fault(st); why != "" && p.Problem == nil {
+			p.Problem = fmt.Errorf("%q %s", at, why)
 		}
+	}
+	if !holds {
+		return nil
 	}
 	return p
 }

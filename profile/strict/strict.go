@@ -12,11 +12,11 @@
 // written:
 //
 //	type settings struct {
-//		Network strict.Bool                `toml:"network"`
-//		Allow   strict.List                `toml:"allow"`
-//		Rewrite strict.Table[string]       `toml:"rewrite"` // free keys, file order
-//		Checks  strict.Tables[check]       `toml:"checks"`
-//		Nested  struct{ … }                `toml:"nested"`
+//		Network strict.Bool                 `toml:"network"`
+//		Allow   strict.List                 `toml:"allow"`
+//		Rewrite strict.Table[strict.String] `toml:"rewrite"` // free keys, file order
+//		Checks  strict.Tables[check]        `toml:"checks"`
+//		Nested  struct{ … }                 `toml:"nested"`
 //	}
 //
 // What is TOML, and where each key stands, pelletier/go-toml says; values of files that
