@@ -235,7 +235,7 @@ func (b *builder) emptyPlaces() error {
 	}
 	// As large as inner's own files there need: it is sealed before the program starts.
 	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/run", Reason: "no sockets and no state of running services", empty: true})
-	b.places()
+	b.backPlaces()
 	for _, p := range runKeep() {
 		if b.kind(p) == host.Dir {
 			b.bind("the running system", p, p, false)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -166,7 +165,8 @@ func (b *builder) cacheFits(c cache) bool {
 		} else if info := b.f.Look(hostPath); info.Kind != host.Dir || info.Real != hostPath {
 			return false
 		}
-		if b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(hostPath) {
+		allowed := func(h hid) bool { return paths.Below(hostPath, h.path) } // it is shown at its usual place
+		if b.somethingBelow(at) || slices.ContainsFunc(b.places(true), allowed) || b.inHidden(hostPath) {
 			return false
 		}
 	}
@@ -178,14 +178,6 @@ func (b *builder) somethingBelow(at string) bool {
 	in := func(p string) bool { return p != at && paths.Below(at, p) }
 	return slices.ContainsFunc(b.plan.Ops, func(o Op) bool { return o.Mounts() && in(o.Dest) }) ||
 		slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return in(b.stagedPlace(s.Box)) })
-}
-
-// allowedBelow reports whether something that the profile allows lies in a folder of the host:
-// it is shown at its usual place, so no cache of the box's can cover that.
-func (b *builder) allowedBelow(hostPath string) bool {
-	return slices.ContainsFunc(b.table(), func(r sensitive.Place) bool {
-		return b.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return paths.Below(hostPath, p) })
-	})
 }
 
 // cacheFolders mounts a cache at its usual place.

@@ -161,16 +161,10 @@ func (b *builder) innerFolders() (out []string) {
 // reexposeAllowed binds back what the profile allows and an empty parent
 // covers. It comes before hide, so it cannot re-expose anything else.
 func (b *builder) reexposeAllowed() error {
-	for _, r := range b.table() {
-		if !b.allowed[r.Key] || r.Part { // see allowParts
-			continue
-		}
-		b.because(r.Key)
-		for _, p := range r.At {
-			real := b.canon(p)
-			if l, _ := b.at(real); l.Dest != real && len(b.where(real)) == 0 {
-				b.show("allowed: "+r.What+" ("+r.Key+")", p)
-			}
+	for _, h := range b.places(true) {
+		b.because(h.key)
+		if l, _ := b.at(h.real); !h.part && l.Dest != h.real && len(b.where(h.real)) == 0 { // see allowParts
+			b.show("allowed: "+h.what+" ("+h.key+")", h.path)
 		}
 	}
 	return nil
@@ -182,6 +176,19 @@ type hid struct {
 	path, real string
 	kind       host.Kind
 	key, what  string // of the table; hideKey and "" for a pattern
+	part       bool   // of the table
+}
+
+// places are those of the table that the profile allows, or does not.
+func (b *builder) places(allowed bool) (out []hid) {
+	for _, r := range b.table() {
+		for _, p := range r.At {
+			if b.allowed[r.Key] == allowed {
+				out = append(out, hid{p, b.canon(p), b.kind(p), r.Key, r.What, r.Part})
+			}
+		}
+	}
+	return out
 }
 
 // hideKey is the key of what a profile hides itself, and byHide the reason of its masks.
@@ -200,17 +207,10 @@ func (h hid) reason() string {
 // hidden are all of them, those of the table first.
 func (b *builder) hidden() []hid {
 	return once(&b.hids, func() (out []hid) {
-		add := func(p, key, what string) { out = append(out, hid{p, b.canon(p), b.kind(p), key, what}) }
-		for _, r := range b.table() {
-			for _, p := range r.At {
-				if !b.allowed[r.Key] && !r.Part { // see allowParts
-					add(p, r.Key, r.What)
-				}
-			}
-		}
+		out = slices.DeleteFunc(b.places(false), func(h hid) bool { return h.part }) // see allowParts
 		if b.f.Hide != nil {
 			for _, p := range b.f.Hide.Paths {
-				add(p, hideKey, "")
+				out = append(out, hid{path: p, real: b.canon(p), kind: b.kind(p), key: hideKey})
 			}
 		}
 		return out
@@ -280,17 +280,11 @@ func (b *builder) refuseHome(h hid) error {
 // allowParts shows, in a folder that was just covered, the one file of it that
 // the profile allows. Nothing else of the folder comes back.
 func (b *builder) allowParts() {
-	for _, r := range b.table() {
-		if !r.Part || !b.allowed[r.Key] {
-			continue
-		}
-		for _, p := range r.At {
-			real := b.canon(p)
-			byProfile := func(h hid) bool { return h.key == hideKey && paths.Below(h.real, real) }
-			if l, _ := b.at(real); b.kind(p) == host.File && l.Dest != real && !l.bound() && !slices.ContainsFunc(b.hidden(), byProfile) {
-				b.because(r.Key)
-				b.bind("allowed: "+r.What+" ("+r.Key+")", real, real, false)
-			}
+	for _, p := range b.places(true) {
+		byProfile := func(h hid) bool { return h.key == hideKey && paths.Below(h.real, p.real) }
+		if l, _ := b.at(p.real); p.part && p.kind == host.File && l.Dest != p.real && !l.bound() && !slices.ContainsFunc(b.hidden(), byProfile) {
+			b.because(p.key)
+			b.bind("allowed: "+p.what+" ("+p.key+")", p.real, p.real, false)
 		}
 	}
 }
@@ -383,9 +377,7 @@ func (b *builder) coverFile(reason, source, dest string) {
 
 // allows reports whether a host path is, or lies in, a resource that the profile allows.
 func (b *builder) allows(place string) bool {
-	return slices.ContainsFunc(b.table(), func(r sensitive.Place) bool {
-		return b.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return paths.Below(b.canon(p), place) })
-	})
+	return slices.ContainsFunc(b.places(true), func(h hid) bool { return paths.Below(h.real, place) })
 }
 
 func (b *builder) grantedSocket(s string) bool {

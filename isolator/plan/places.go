@@ -10,9 +10,9 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// places binds back, into the places that are empty, the user's own homes, the program, and where an
+// backPlaces binds back, into the places that are empty, the user's own homes, the program, and where an
 // installed package manager keeps its programs.
-func (b *builder) places() {
+func (b *builder) backPlaces() {
 	b.because("sandbox.home")
 	for _, home := range b.f.Homes() {
 		if !b.rc.HidesHome() {
@@ -52,7 +52,7 @@ func (b *builder) emptied() (out []hid) {
 	for _, r := range sensitive.EmptyPlaces() {
 		for _, p := range r.Paths {
 			if real := b.place(p); real != "" && !b.allowed[r.Key] {
-				out = append(out, hid{p, real, host.Dir, r.Key, r.What})
+				out = append(out, hid{path: p, real: real, key: r.Key, what: r.What})
 			}
 		}
 	}
