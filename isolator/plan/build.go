@@ -17,7 +17,8 @@ package plan
 //  8. hiding: sensitive resources, what the git settings were made from, programs
 //     and start-up files that [noop] covers, listening sockets, inner's own state
 //
-// Hiding comes last, so nothing re-exposes what it covers.
+// Hiding comes last, so nothing re-exposes what it covers. When all are there, folders on the way to what is mounted
+// in something writable are bound onto themselves, each right after the mount that it is in: see pins.go.
 
 import (
 	"cmp"

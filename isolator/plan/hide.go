@@ -250,8 +250,11 @@ func (b *builder) cover(h hid) error {
 		return b.refuseHome(h)
 	}
 	b.maskAt(h.real, h.kind, h.reason())
-	if o, ok := b.relocates(h.real); ok && !b.isStaged(o.Source) {
-		return b.partShown(o.hostPlace(o.Dest), h)
+	for i, o := range b.plan.Ops {
+		part := o.bound() && o.Source != h.real && paths.Below(h.real, o.hostPlace(o.Dest))
+		if part && !b.isStaged(o.Source) && !covered(b.plan.Ops[i+1:], o.Dest) {
+			return b.partShown(o.hostPlace(o.Dest), h)
+		}
 	}
 	return nil
 }

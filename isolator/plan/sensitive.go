@@ -43,6 +43,13 @@ func (b *builder) site() sensitive.Site {
 	return *b.found
 }
 
+// StartupPlaces returns the start-up files and folders of the user, there or not, for host.Probe. Of f it
+// needs who the user is and the environment.
+func StartupPlaces(rc profile.RunConfig, f host.Facts) []string {
+	places, files := newBuilder(rc, f, Staged{}).site().Startup()
+	return slices.Concat(places, files)
+}
+
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.
 func ResourceAt(p string, rc profile.RunConfig, f host.Facts) string { return site(rc, f).KeyAt(p) }
 

@@ -91,16 +91,6 @@ func covered(later []Op, box string) bool {
 	return slices.ContainsFunc(later, func(o Op) bool { return o.Mounts() && paths.Below(o.Dest, box) })
 }
 
-// relocates reports whether a bind shows something from inside host path p, but not p itself.
-func (b *builder) relocates(p string) (Op, bool) {
-	for i, o := range b.plan.Ops {
-		if o.bound() && o.Source != p && paths.Below(p, o.hostPlace(o.Dest)) && !covered(b.plan.Ops[i+1:], o.Dest) {
-			return o, true
-		}
-	}
-	return Op{}, false
-}
-
 // mounted is an operation that mounts something, and what was at its place before.
 type mounted struct {
 	Op
