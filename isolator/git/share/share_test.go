@@ -184,6 +184,11 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // the settings are removed, too
+		kernel.mu.Lock()
+		defer kernel.mu.Unlock()
+		s.watch.settings = func() {}
+	})
 	return s, store, []string{"--bind", store, store, "--ro-bind", dir + "/objects", host}
 }
 
