@@ -117,22 +117,22 @@ func (s *Set) put(name string, why Why) {
 	}
 }
 
-func (set *Set) installed(s Site, state State) {
-	bin := Folder{s.InnerHome}.Bin()
+func (s *Set) installed(at Site, state State) {
+	bin := Folder{at.InnerHome}.Bin()
 	var self []os.FileInfo
 	if info, err := os.Stat("/proc/self/exe"); err == nil {
 		self = append(self, info)
 	}
 	for _, agent := range Agents() {
-		path, err := FindReal(agent, s.Path, bin, func() []os.FileInfo { return self })
+		path, err := FindReal(agent, at.Path, bin, func() []os.FileInfo { return self })
 		if err != nil || !filepath.IsAbs(path) {
 			path = state.agents[agent]
 			if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
 				continue
 			}
 		}
-		set.agents[agent] = path
-		set.put(agent, Why{Text: fmt.Sprintf("installed agent (%q)", path)})
+		s.agents[agent] = path
+		s.put(agent, Why{Text: fmt.Sprintf("installed agent (%q)", path)})
 	}
 }
 

@@ -24,9 +24,7 @@ func (b *builder) hops() []host.Hop {
 		lead = append(lead, h.path)
 	}
 	if b.rc.GitDir != "rw" { // also what is not there yet
-		for _, p := range b.f.Named {
-			lead = append(lead, p)
-		}
+		lead = append(lead, b.f.Named...)
 	}
 	out := slices.Clone(b.s.GitLinks)
 	for _, p := range lead {
