@@ -50,7 +50,7 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 		return t, cli.Usagef("%q is not a profile of the project: those are in %q", path, filepath.Join(t.place.Project.Dir, "profiles"))
 	}
 	if p := t.place.Project.Problem; p != nil {
-		return t, fault.Refuse(126, "make it a folder of yours that nobody else can write (chown, chmod -R go-w)", "%s is not used: %v", t.place.Project.Dir, p)
+		return t, fault.Refuse(126, ownFolder, "%s is not used: %v", t.place.Project.Dir, p)
 	}
 	if p := t.place.Project; p.FromMain() { // what the main worktree has is decided on there
 		t.place = settings.Place{Cwd: p.Of, Project: a.ProjectOf(p.Of)}
@@ -60,6 +60,9 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 	}
 	return t, err
 }
+
+// ownFolder is what to do with a .inner that others can write.
+const ownFolder = "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"
 
 // whereTo is the folder that a path or the name of a profile leads to, and the profile when it
 // is one; there: it exists. With recorded it need not. Nothing is the folder of the call.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/own"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
@@ -81,13 +82,18 @@ func (a *app) newFile(name string, local bool) (found, error) {
 }
 
 // profilesOf is the folder of the profiles of a project, through no link: a project from a stranger says
-// with one where this would write.
+// with one where this would write. What others can write is not used, and so not written.
 func profilesOf(root string) (string, error) {
 	inner := filepath.Join(root, ".inner")
 	dir := filepath.Join(inner, "profiles")
 	for _, d := range []string{inner, dir} {
-		if fi, err := os.Lstat(d); err == nil && !fi.IsDir() {
+		fi, err := os.Lstat(d)
+		switch {
+		case err != nil:
+		case !fi.IsDir():
 			return "", fault.Refuse(126, "look at it, then rm "+cli.Quoted(d), "%q is a link, or not a folder: no profile is written there", d)
+		case own.Fault(fi) != "":
+			return "", fault.Refuse(126, ownFolder, "%q %s: no profile is written there", d, own.Fault(fi))
 		}
 	}
 	return dir, nil

@@ -197,7 +197,7 @@ func widenWith(w why.Answer, name string, write bool) string {
 		return "inner profile edit " + name
 	case kind == "host", kind == "port":
 		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
-	case write:
+	case write, w.Access == why.ReadOnly:
 		return "inner allow --write " + cli.Quoted("file:"+w.Asked) + " -p " + name
 	}
 	return "inner allow " + cli.Quoted("file:"+w.Asked) + " -p " + name

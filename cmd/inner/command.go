@@ -42,6 +42,9 @@ func (a *app) command(args []string) int {
 	args, err := a.unalias(root, args)
 	if err != nil {
 		a.Fail(err)
+		if r := fault.AsRefusal(err); r != nil {
+			return r.Code
+		}
 		return 2
 	}
 	if program, words := cli.ForBeside(args); program != "" {

@@ -192,7 +192,7 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 		i := slices.IndexFunc(v.Profiles, func(p shims.ProfileView) bool {
 			return slices.ContainsFunc(p.Claims, func(c shims.Claim) bool { return c.Command == name })
 		})
-		if i < 0 {
+		if i < 0 || v.Profiles[i].State == trust.Deleted {
 			open = append(open, name)
 			continue
 		}

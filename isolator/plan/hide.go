@@ -343,7 +343,7 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 			b.tmpfs(reason, 0o555, at)
 			continue
 		}
-		if head := b.s.Heads[real]; head != "" && reason != byHide {
+		if head := b.s.Heads[real]; head != "" && !b.hideNames(real) {
 			b.coverFile(reason+"; it shows what the last commit has of it", head, at)
 			continue
 		}
@@ -363,14 +363,18 @@ func (b *builder) says(real string) string {
 	name := filepath.Base(real)
 	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name, ".dev.vars") || strings.HasSuffix(name, ".env")
 	rest, ok := paths.Rest(b.canon(b.rc.Workdir), real)
-	own := slices.ContainsFunc(b.hidden(), func(h hid) bool { return h.key == hideKey && h.path == real })
-	if b.key != "env-files" || own || !ok || !variables {
+	if b.key != "env-files" || b.hideNames(real) || !ok || !variables {
 		return ""
 	}
 	if strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(plainName, r) }) { // what is to be typed is no more than a name
 		rest = "FILE"
 	}
 	return "# hidden by inner; outside type: inner why " + rest + "\n"
+}
+
+// hideNames reports whether hide of the profile names a file, be it that the table hides it, too.
+func (b *builder) hideNames(real string) bool {
+	return slices.ContainsFunc(b.hidden(), func(h hid) bool { return h.key == hideKey && h.real == real })
 }
 
 // coverFile covers a file by another, an empty one mostly, not by /dev/null: that one gives programs EACCES.

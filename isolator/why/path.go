@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // maxLinks is how many links are followed in resolving one path (path_resolution(7)).
@@ -41,6 +42,7 @@ func (t *Table) judge(a *Answer, e entry, there bool) {
 		t.nothing(a, o, there)
 	case e.kind != '?' && hides(o) && e.host == "":
 		a.Access = Hidden
+		t.secret(a)
 	case there && t.point(e, a.Real):
 		a.own, a.Access, a.How = a.Asked, Outside, "the home of the box has an empty folder there, where other boxes mount something"
 	default:
@@ -83,14 +85,24 @@ func (t *Table) nothing(a *Answer, o plan.Op, there bool) {
 	switch {
 	case hides(o) && there:
 		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(a.How, "hidden: ")
+		t.secret(a)
 	case !there:
 		a.Access, a.How, a.Key, a.From = Absent, "there is nothing", "", ""
 		t.makeable(a)
 	default:
 		a.Access, a.How = Outside, "not shown in the box"
-		if key := t.hidden(a.Real); key != "" {
+		key := t.hidden(a.Real)
+		lacks := func(r sensitive.Resource) bool { return r.Key == key && t.box.Spec.Base == "minimal" }
+		if key != "" && !slices.ContainsFunc(sensitive.EmptyPlaces(), lacks) { // their words show what the base has of them
 			a.Access, a.Key, a.From = Hidden, key, builtIn
 		}
+	}
+}
+
+// secret names the row of the table for what is hidden with all dot entries of a home: to show the entry does not show it.
+func (t *Table) secret(a *Answer) {
+	if key := t.hidden(a.Real); key != "" && a.Key == "sandbox.home" {
+		a.Key, a.From = key, builtIn
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *Commands) keep(doc map[string]any, s *scripts) {
 func (s *scripts) kept(v any) any {
 	switch v := v.(type) {
 	case []any:
-		var out []any
+		out := []any{}
 		for _, x := range v {
 			if x = s.kept(x); x != nil {
 				out = append(out, x)
