@@ -65,9 +65,8 @@ func At(top string) *Tree {
 
 // Target returns where a .git file leads that lies in a folder, "" where it is none of git's.
 func Target(file, top string) string {
-	text, err := Line(file)
-	target, ok := strings.CutPrefix(text, "gitdir: ")
-	if err != nil || !ok || target == "" {
+	target, ok := strings.CutPrefix(Named(file), "gitdir: ")
+	if !ok || target == "" {
 		return ""
 	}
 	if !strings.Contains(strings.TrimLeft(target, "./")+"/", "/../") {
@@ -137,6 +136,19 @@ func Absolute(dir, p string) string {
 		return filepath.Clean(p)
 	}
 	return filepath.Join(dir, p)
+}
+
+// Named returns what a file that names a folder says, as git reads it: whatever follows its lines' ends, or a NUL. It is
+// "" where there is no such file.
+//
+// Source: setup.c of git 2.39 (read_gitfile_gently, which reads 1 MiB at most; get_common_dir_noenv).
+func Named(path string) string {
+	data, err := files.Head(path, files.NoLinks, 1<<20)
+	if err != nil {
+		return ""
+	}
+	text, _, _ := strings.Cut(strings.TrimRight(string(data), "\r\n"), "\x00")
+	return text
 }
 
 // Line returns the one line of a file that names a folder, without the newline.

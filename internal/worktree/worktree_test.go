@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -26,7 +27,7 @@ func TestTarget(t *testing.T) {
 	for text, want := range map[string]string{
 		"gitdir: ../r/.git/worktrees/w\n": top + "/r/.git/worktrees/w", "gitdir: /r/.git": "/r/.git", "gitdir: ./l": top + "/p/l",
 		"gitdir: in/../link": top + "/far/x/in", "gitdir: link/..": top + "/far/x", "gitdir: " + top + "/p/link/../in": top + "/far/x/in",
-		"gitdir: link/../none": "", "gitdir: ": "", "gitdir: ../x\x00/y": "", "x": "",
+		"gitdir: link/../none": "", "gitdir: ": "", "gitdir: ../x\x00/y": top + "/x", "gitdir: ../r" + strings.Repeat("\n", 9000): top + "/r", "x": "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

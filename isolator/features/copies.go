@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
-	"github.com/enr/inner/isolator/git/gate"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
@@ -102,9 +100,6 @@ func makeCopies(run *Run) (kept string, err error) {
 		if err := mountPointsIn(run.Spec, m, to); err != nil {
 			return kept, err
 		}
-		if err := leaveHidden(run, source.Real, to, hidden); err != nil {
-			run.Warn("%s: git in the copy takes what is hidden for deleted: %v", mountKey(m), err)
-		}
 		if review {
 			c := changes.Copy{Source: source.Real, Dest: m.Dest}
 			if err := record.Add(disk, i, c, res); err != nil {
@@ -164,36 +159,6 @@ func copyMount(run *Run, m profile.Mount, hidden []string, to string, record boo
 	}
 	tellLeft(c, m, res.Left)
 	return res, nil
-}
-
-// leaveHidden has git in a copy take no notice of tracked files that are hidden, and so are not in it.
-func leaveHidden(run *Run, source, to string, hidden []string) error {
-	tops := map[string][]string{} // what is hidden in the work tree at each
-	for _, p := range hidden {
-		for top := filepath.Dir(p); paths.Below(source, top); top = filepath.Dir(top) {
-			if fi, err := os.Lstat(filepath.Join(to+top[len(source):], ".git")); err == nil && fi.IsDir() {
-				tops[top] = append(tops[top], strings.TrimPrefix(p, top+"/"))
-				break
-			}
-		}
-	}
-	for top, list := range tops {
-		at := to + top[len(source):]
-		private, err := run.Folder.Dir("git-" + digest(at))
-		if err != nil {
-			return err
-		}
-		dir := filepath.Join(at, ".git")
-		g, err := gate.Open(gate.Repository{Git: gitProgram(run), Dir: dir, Top: at, Store: filepath.Join(dir, "objects"), Private: private, Covered: list}, run.Warn)
-		if err != nil {
-			return err
-		}
-		defer g.Close()
-		if err := g.ServeIn(dir); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // tellLeft names what is not in a copy and could have been expected there.

@@ -361,7 +361,7 @@ func GitDirs(top string) (dir, common string) {
 	if err != nil || dir == "" {
 		return "", ""
 	}
-	if common, err = worktree.Line(filepath.Join(dir, "commondir")); err != nil {
+	if common = worktree.Named(filepath.Join(dir, "commondir")); common == "" {
 		return dir, dir
 	}
 	return dir, worktree.Absolute(dir, common)

@@ -44,7 +44,7 @@ type Attached struct {
 // when the program has ended and the launcher with it, or the box goes on without this terminal. The
 // terminal has its modes back then.
 func Attach(path string, launcher int, terminal *os.File) (a Attached, err error) {
-	sock, err := enter(path)
+	sock, err := enter(path, launcher)
 	if err != nil {
 		return a, err
 	}
@@ -123,15 +123,18 @@ func putFront(terminal, group int) {
 // Detach has the box go on without the terminal that it is in, with a line of words there when it
 // is the one that it was started in: the shell there has its prompt again when Detach returns.
 func Detach(path string, launcher int, words string) error {
-	sock, err := enter(path)
+	sock, err := enter(path, launcher)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(sock)
+	stopped := lookAt(launcher).stopped // before it is asked: it stops itself, and the shell has not yet taken the terminal
 	if wire.Send(sock, wire.Msg{Kind: wire.Detach, Text: words}) != nil {
 		return errNotLetIn
 	}
-	WakeUp(launcher)
+	if stopped {
+		WakeUp(launcher)
+	}
 	m, err := answerOf(sock, joinPatience)
 	if err == nil && m.Kind == wire.Stopped {
 		goOn(sock, launcher)
@@ -154,14 +157,21 @@ func State(path string, launcher int) string {
 }
 
 // enter connects to a launcher, which answers once its program runs.
-func enter(path string) (sock int, err error) {
+func enter(path string, launcher int) (sock int, err error) {
 	switch sock, err = wire.Dial(path); err {
 	case nil:
-		return sock, nil
 	case unix.ENOENT, unix.ECONNREFUSED:
 		return -1, &RefusedError{"its program has no terminal of its own to be joined by"}
+	default:
+		return -1, fmt.Errorf("socket %s: %w", path, err)
 	}
-	return -1, fmt.Errorf("socket %s: %w", path, err)
+	for end := time.Now().Add(joinPatience); unix.Access(path+launch.WhereSuffix, unix.F_OK) != nil && !lookAt(launcher).stopped; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			unix.Close(sock)
+			return -1, fmt.Errorf("its inner is of another version, and can only be ended: kill %d", launcher)
+		}
+	}
+	return sock, nil
 }
 
 // answerOf is what a launcher says within so long, or after any time when that is negative.

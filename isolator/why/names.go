@@ -40,6 +40,9 @@ func (t *Table) Host(asked string) (Answer, error) {
 		return a, nil
 	case hosts.Loopback(name, addr):
 		t.localPort(&a, name, addr, port)
+		if _, number, _ := hosts.Split(asked); number == "" { // which one, a person says
+			a.Lines = nil
+		}
 		return a, nil
 	case t.Network() == profile.NetOff:
 		a.How = "no network"

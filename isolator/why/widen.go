@@ -105,6 +105,7 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 	case hides(o) && o.Key != "sandbox.home", o.Key == "" && o.Bind(): // inner's own: .inner, profiles, start-up files, the program
 	case o.Key == "sandbox.git_dir" && !t.writable(o):
 		a.propose(Line{sandbox, "git_dir", "rw", false})
+		a.Lines = nil // it opens all of git for one path: a person writes it
 	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real): // no mount is made there
 		a.Widen = profile.DevicesOf(a.Real)
 	case !t.refused(a.Real):

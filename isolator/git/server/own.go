@@ -81,7 +81,7 @@ func empty(dir string) bool {
 
 // sparse writes which files are in the work tree.
 func (r *Repository) sparse(name string) error {
-	if len(r.leaves) == 0 {
+	if len(r.leaves) == 0 && !r.Sparse {
 		return removed(name)
 	}
 	patterns := []byte("/*\n")
