@@ -92,8 +92,8 @@ func Changes(wider, narrower []Grant) (lines []string) {
 	return lines
 }
 
-// sayHome sees to it that a listed home in the place of a whole one counts as narrower,
-// and that of the way back only the whole home is reported.
+// sayHome sees to it that a listed home in the place of a whole one, and a minimal base in that of the
+// host's, count as narrower, and that of the way back only the whole home is reported.
 func sayHome(gained []Grant, lost *[]Grant) {
 	of := func(list []Grant, listed bool) int {
 		return slices.IndexFunc(list, func(g Grant) bool {
@@ -102,6 +102,11 @@ func sayHome(gained []Grant, lost *[]Grant) {
 	}
 	if now := of(gained, true); now >= 0 && of(*lost, false) >= 0 {
 		gained[now].Tightens = true
+	}
+	for i, g := range gained {
+		if rest, minimal := strings.CutPrefix(g.Key, "minimal "); minimal && g.Kind == "reads" {
+			gained[i].Tightens = g.Tightens || slices.ContainsFunc(*lost, func(l Grant) bool { return l.Kind == "reads" && l.Key == "host "+rest })
+		}
 	}
 	if was := of(*lost, true); was >= 0 && of(gained, false) >= 0 {
 		*lost = slices.Delete(*lost, was, was+1)

@@ -2,6 +2,7 @@ package consent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/visible"
@@ -65,7 +66,8 @@ func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file strin
 	v := s.Trust().Judge(rec, c.Profile, cfg.File)
 	c.State, c.Of = v.State, v.Of
 	if c.State == trust.Allowed {
-		if wider, _ := profile.DiffGrants(c.Old, c.Grants); len(wider) > 0 { // all of it, where the record has no grants
+		had := slices.Concat(c.Old, s.FromBuiltins(c.Profile, c.At))
+		if wider, _ := profile.DiffGrants(had, c.Grants); len(c.Old) == 0 || len(wider) > 0 { // all of it, where the record has no grants
 			c.State = trust.Changed
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// realRoots are the folders that the box can write, without links.
-func realRoots(spec profile.RunConfig) []string {
+// WrittenRoots are the folders that the box can write, without links.
+func WrittenRoots(spec profile.RunConfig) []string {
 	var out []string
 	for _, p := range spec.WritableRoots() {
 		out = append(out, files.Real(p))

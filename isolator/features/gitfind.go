@@ -35,7 +35,9 @@ func (b *boxGits) line(format string, args ...any) {
 
 // find finds the repositories of the folders that the box writes, and of the others named.
 func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
-	roots, since := realRoots(rc), oldest(f.StageBase)
+	roots := WrittenRoots(rc)
+	live, err := stage.Running(f.StageBase)
+	since := func(place string) time.Time { return oldest(live, err, place) }
 	inRoots := func(p string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, p) })
 	}
@@ -94,14 +96,15 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 	}
 }
 
-// oldest is when the oldest box that lives began, now without one. What other boxes made was looked at when they ended.
-func oldest(stageBase string) time.Time {
-	live, err := stage.Running(stageBase)
+// oldest is when the oldest box that lives, and can write at a place, began, now without one. What other boxes made was
+// looked at when they ended.
+func oldest(live []stage.Live, err error, place string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
 	for _, l := range live {
-		if !l.Begun.IsZero() {
+		holds := func(root string) bool { return root != "" && paths.Below(root, place) }
+		if !l.Begun.IsZero() && (l.Roots == nil || slices.ContainsFunc(l.Roots, holds)) {
 			return l.Begun
 		}
 	}
@@ -110,7 +113,7 @@ func oldest(stageBase string) time.Time {
 
 // young reports whether a repository is younger than a box that lives, or its .git that leads elsewhere is: the box can
 // write what the host's git and inner would obey there.
-func young(r *git.Repo, oldest time.Time) bool {
+func young(r *git.Repo, since func(place string) time.Time) bool {
 	places := map[string]uint32{r.Common: unix.STATX_BTIME} // git changes the other time with each command
 	if r.Led {
 		places[filepath.Join(r.Top, ".git")] = unix.STATX_CTIME
@@ -124,7 +127,7 @@ func young(r *git.Repo, oldest time.Time) bool {
 		if st.Mask&which&unix.STATX_BTIME != 0 {
 			at = st.Btime
 		}
-		if oldest.Before(time.Unix(at.Sec, int64(at.Nsec))) {
+		if since(filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p))).Before(time.Unix(at.Sec, int64(at.Nsec))) {
 			return true
 		}
 	}
@@ -189,7 +192,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %v", rc.Name, b.unread), Hint: "workdir_mode = \"ro\" under [sandbox]"}
 	}
 	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
-	roots := realRoots(rc)
+	roots := WrittenRoots(rc)
 	add := func(info host.Path) {
 		if p := info.Real; (info.Kind == host.File || info.Kind == host.Dir) && !slices.Contains(s.GitStays, p) {
 			f.Paths[p], s.GitStays = info, append(s.GitStays, p)

@@ -104,7 +104,7 @@ func (l *leftoversOf) watch(run *Run) error {
 	w := s.Watched
 	w.Since = runlog.Moment()
 	if s.NoGit || len(s.Unlisted) > maxNoted {
-		w.Unlisted = realRoots(run.Spec)
+		w.Unlisted = WrittenRoots(run.Spec)
 	}
 	if err := run.Folder.MakePlaceholders(run.Facts.Later...); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (b *Prepared) about(word string) stage.About {
 	case "", "run", "exec", "learn":
 		word = filepath.Base(b.Plan.Program)
 	}
-	return stage.About{Begun: time.Now(), Profile: b.Spec.Name, Command: word, Folder: b.Spec.Cwd}
+	return stage.About{Begun: time.Now(), Profile: b.Spec.Name, Command: word, Folder: b.Spec.Cwd, Roots: features.WrittenRoots(b.Spec)}
 }
 
 // Launch runs the plan; change, when not nil, alters it first. When the box could not start

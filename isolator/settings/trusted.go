@@ -60,17 +60,17 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	now := profile.Grants(plain)
 	old := profile.AlignGrants(r.Grants, now, root, c.Project)
-	wider, _ := profile.DiffGrants(append(old, s.fromBuiltins(p, c)...), now)
+	wider, _ := profile.DiffGrants(append(old, s.FromBuiltins(p, c)...), now)
 	if len(wider) == 0 {
 		return nil
 	}
 	return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
 }
 
-// fromBuiltins is what the built-in profiles grant that a profile extends and nobody changed:
+// FromBuiltins is what the built-in profiles grant that a profile extends and nobody changed:
 // after an upgrade that is what this version of inner says, and no reason to ask. A path
 // counts where no link leads elsewhere.
-func (s *Settings) fromBuiltins(p *profile.Profile, c profile.Context) (list []profile.Grant) {
+func (s *Settings) FromBuiltins(p *profile.Profile, c profile.Context) (list []profile.Grant) {
 	for _, rc := range s.builtins(p, c) {
 		for _, g := range profile.Grants(rc) {
 			plain := len(g.Items) == 0

@@ -24,18 +24,24 @@ type Live struct {
 type About struct {
 	Begun                    time.Time
 	Profile, Command, Folder string
+	Roots                    []string // the real paths of the folders of the host that it can write; nil when it is of an inner that did not say
 }
 
 // A file of the run's folder has its About, in this form.
 const (
 	aboutName = "about"
-	aboutForm = "%d %q %q %q"
+	aboutForm = "%d %q %q %q %q"
 )
 
 func readAbout(dir string) (a About) {
 	var begun int64
+	var roots string
 	text, _ := os.ReadFile(filepath.Join(dir, aboutName)) // without one, nothing is known yet
-	if n, err := fmt.Sscanf(string(text), aboutForm, &begun, &a.Profile, &a.Command, &a.Folder); err != nil || n < 4 {
+	switch n, _ := fmt.Sscanf(string(text), aboutForm, &begun, &a.Profile, &a.Command, &a.Folder, &roots); n {
+	case 5:
+		a.Roots = strings.Split(roots, "\x00")
+	case 4:
+	default:
 		return About{}
 	}
 	a.Begun = time.Unix(0, begun)
@@ -44,7 +50,7 @@ func readAbout(dir string) (a About) {
 
 // Say lets Running tell what this run is.
 func (r *Run) Say(a About) error {
-	_, err := r.File(aboutName, fmt.Appendf(nil, aboutForm, a.Begun.UnixNano(), a.Profile, a.Command, a.Folder), 0o600)
+	_, err := r.File(aboutName, fmt.Appendf(nil, aboutForm, a.Begun.UnixNano(), a.Profile, a.Command, a.Folder, strings.Join(a.Roots, "\x00")), 0o600)
 	return err
 }
 

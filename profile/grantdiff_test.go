@@ -1,0 +1,14 @@
+package profile
+
+import "testing"
+
+// A minimal base in the place of the host's asks nothing again; the way back does.
+func TestDiffBase(t *testing.T) {
+	host, minimal := []Grant{{Kind: "reads", Key: "host home"}}, []Grant{{Kind: "reads", Key: "minimal home"}}
+	if wider, narrower := DiffGrants(host, minimal); len(wider) != 0 || len(narrower) != 2 {
+		t.Errorf("host to minimal: wider %v, narrower %v", wider, narrower)
+	}
+	if wider, _ := DiffGrants(minimal, host); len(wider) != 1 {
+		t.Errorf("minimal to host: wider %v", wider)
+	}
+}
