@@ -120,7 +120,7 @@ func (r *Repo) follow() (why string) {
 
 // linkedTree reads the repository of a linked worktree.
 func (r *Repo) linkedTree() (why string) {
-	if common, err := worktree.Line(filepath.Join(r.Dir, "commondir")); err == nil {
+	if common := worktree.Named(filepath.Join(r.Dir, "commondir")); common != "" {
 		r.Ways = append(r.Ways, worktree.Absolute(r.Dir, common))
 	}
 	tree := worktree.At(r.Top)
