@@ -134,7 +134,7 @@ site: ## the documents as a site in bin/site, by mkdocs; a link that leads nowhe
 	@contrib/setup.sh site
 	@contrib/site.sh
 
-fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner on them (as root; PARTS="kube podman slurm" for some)
+fleet: ## a Kubernetes of two nodes and podman on this machine, and inner on them (as root; PARTS="kube podman" for some)
 	@contrib/setup.sh fleet
 	@$(MAKE) --no-print-directory build
 	@contrib/fleet.sh $(PARTS)

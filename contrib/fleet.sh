@@ -1,7 +1,7 @@
 #!/bin/bash
-# fleet.sh [PART...]: a whole Kubernetes, podman and Slurm on this machine, and inner on them.
+# fleet.sh [PART...]: a whole Kubernetes and podman on this machine, and inner on them.
 #
-# Parts: kube podman slurm times; none named is all of them. Each check prints one line,
+# Parts: kube podman times; none named is all of them. Each check prints one line,
 # "ok" or "FAILED" and what was seen; the exit code is 1 when one failed.
 #
 # Everything runs in namespaces of its own: mounts, processes, network. With the last
@@ -27,11 +27,11 @@ die() {
 [ "$(id -u)" -eq 0 ] || die 'make fleet needs root: engines make mounts, networks and control groups'
 for part; do
 	case $part in
-	kube | podman | slurm | times) ;;
-	*) die "unknown part \"$part\": kube, podman, slurm or times" ;;
+	kube | podman | times) ;;
+	*) die "unknown part \"$part\": kube, podman or times" ;;
 	esac
 done
-[ $# -gt 0 ] || set -- kube podman slurm times
+[ $# -gt 0 ] || set -- kube podman times
 
 mkdir -p -- "$FLEET_CACHE"
 exec 9>"$FLEET_CACHE/lock"

@@ -15,7 +15,6 @@ import (
 
 // exportFlags are the flags of inner export.
 type exportFlags struct {
-	pool                                          int
 	profile, to, name, image, repo, commit, tasks string
 	secrets, variables, volumes                   []string
 }
@@ -23,9 +22,9 @@ type exportFlags struct {
 func (a *app) cmdExport() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
-		Use: "export -p NAME --to kube|agent-sandbox|podman|slurm --image REF@sha256:DIGEST [flags] [-- args]",
-		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply,\n" +
-			"podman kube play or sbatch. The same profile and the same flags give the same bytes.\n\n" +
+		Use: "export -p NAME --to kube|agent-sandbox|podman --image REF@sha256:DIGEST [flags] [-- args]",
+		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply or\n" +
+			"podman kube play. The same profile and the same flags give the same bytes.\n\n" +
 			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
 			"written: exit code 125. What it can give only in part is reported on standard error. docs/fleet.md has\n" +
 			"the table of all keys.",
@@ -34,7 +33,7 @@ func (a *app) cmdExport() *cobra.Command {
 	}
 	fl := c.Flags()
 	a.ProfileFlag(c, &f.profile)
-	fl.StringVar(&f.to, "to", "", "the engine: kube, agent-sandbox, podman or slurm")
+	fl.StringVar(&f.to, "to", "", "the engine: kube, agent-sandbox or podman")
 	fl.StringVar(&f.image, "image", "", "the image, with inner and the program in it: `REF@sha256:DIGEST`")
 	fl.StringVar(&f.name, "name", "", "the name of the objects and of the branches of results; the profile's unless given")
 	fl.StringVar(&f.repo, "repo", "", "the repository to work on: an https `URL`")
@@ -43,8 +42,7 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringArrayVar(&f.secrets, "secret", nil, "`CAP=NAME`: the Secret with the login of a capability; publish=NAME, checkout=NAME: the one with the token for git (repeatable)")
 	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
-	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
-	fl.IntVar(&f.pool, "pool", 0, "with --to agent-sandbox: keep so many pods ready, `N`, and claim one")
+	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
 		if f.profile == "" || f.to == "" {
 			return cli.Usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
@@ -89,7 +87,7 @@ func (a *app) export(f exportFlags, args []string) error {
 // request is what the flags ask for.
 func (f exportFlags) request(p *profile.Profile, args []string) (*export.Request, error) {
 	r := &export.Request{
-		Profile: p, Target: export.Target(f.to), Name: f.name, Image: f.image, Args: args, Pool: f.pool,
+		Profile: p, Target: export.Target(f.to), Name: f.name, Image: f.image, Args: args,
 	}
 	if err := f.into(r); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 
 // initFlags are the flags of inner init.
 type initFlags struct {
-	yes, confirm, everywhere, hook, login, restore bool
-	network                                        string
+	yes, confirm, everywhere, hook, restore bool
+	network                                 string
 }
 
 func (a *app) cmdInit() *cobra.Command {
@@ -34,9 +34,6 @@ func (a *app) cmdInit() *cobra.Command {
 			"~/.inner/config.toml. With --confirm they go on asking you before they run a command.\n\n" +
 			"The built-in profiles are written to ~/.inner/profiles first, where they are missing. Without a terminal\n" +
 			"and without names that is all it does.\n\n" +
-			"--login is for what starts no shell with a prompt, such as programs started from the desktop: it puts the\n" +
-			"shim folder first on PATH in ~/.profile. Then every call of a command that has a shim takes some\n" +
-			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.\n\n" +
 			"--restore writes the built-in profiles as they come with this version of inner. What you have changed in\n" +
 			"them is named before you are asked, and is lost. Your own profiles and what you have allowed stay.",
 		Example: "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
@@ -52,7 +49,6 @@ func (a *app) cmdInit() *cobra.Command {
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
 	fl.BoolVar(&f.restore, "restore", false, "restore the built-in profiles; your own are kept")
-	fl.BoolVar(&f.login, "login", false, "put the shim folder first on PATH in ~/.profile, for what starts no shell with a prompt")
 	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(starter.NetworkWords(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -62,7 +58,7 @@ func (f initFlags) check(names []string) error {
 	if f.network != "" && !slices.Contains(starter.NetworkWords(), f.network) {
 		return cli.Usagef("--network: %q is none of %s", f.network, strings.Join(starter.NetworkWords(), ", "))
 	}
-	if f.restore && (len(names) > 0 || f.everywhere || f.hook || f.login) {
+	if f.restore && (len(names) > 0 || f.everywhere || f.hook) {
 		return cli.Usagef("--restore restores the built-in profiles, and does nothing else")
 	}
 	for _, name := range names {
@@ -90,9 +86,8 @@ func (a *app) init(f initFlags, names []string) error {
 	}
 	a.ForgetConfigs() // one of them may be new
 	asks := caller.IsTerminal(a.In)
-	startup := (f.hook || f.login) && len(names) == 0
-	if len(names) == 0 && (f.yes || startup || !asks) {
-		return a.initUser(f, written, startup)
+	if len(names) == 0 && (f.yes || f.hook || !asks) {
+		return a.initUser(f, written)
 	}
 	if !asks && !f.yes {
 		return f.noTerminal(names)
@@ -126,13 +121,13 @@ func (f initFlags) noTerminal(names []string) error {
 	return fault.Refuse(2, "inner init "+everywhere+strings.Join(names, " ")+" --yes", "cannot ask: standard input is not a terminal")
 }
 
-// initUser sets up no project: with onlyStartup it is about the start-up files alone.
-func (a *app) initUser(f initFlags, written []string, onlyStartup bool) error {
-	a.sayInstalled(written, !onlyStartup)
+// initUser sets up no project: with --hook it is about the start-up file alone.
+func (a *app) initUser(f initFlags, written []string) error {
+	a.sayInstalled(written, !f.hook)
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
-	if !onlyStartup {
+	if !f.hook {
 		a.Hint("inner init claude --yes sets up a project for claude")
 	}
 	return a.initStartup(f, false)

@@ -138,7 +138,7 @@ func (a *app) leftToDo() error {
 			if said[l] {
 				continue
 			}
-			if l.LoadsHook(shell) || strings.Contains(l.Text, a.ShimDir()) { // the other is of init --login
+			if l.LoadsHook(shell) || strings.Contains(l.Text, a.ShimDir()) { // the other puts that folder on PATH
 				said[l] = true
 				a.Say("left to you: line %d of %s: %s", l.Number, a.Short(l.File), l.Text)
 			}

@@ -3,7 +3,7 @@
 # nothing.
 #
 # Kubernetes and containerd are built by Go from the modules beside this file, whose go.sum
-# pins every byte. etcd and Slurm are Debian's, unpacked and not installed: an installation
+# pins every byte. etcd is Debian's, unpacked and not installed: an installation
 # would start daemons. fleet.sh mounts what was unpacked over /usr, for itself only.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -59,7 +59,7 @@ engine() {
 case " $* " in *" kube "* | *" times "*) engine ;; esac
 (cd world && CGO_ENABLED=0 "$GO" build -trimpath -buildvcs=false -ldflags '-s -w' -o "$bin/world" .)
 
-debs=(catatonit etcd-server munge slurmctld slurmd slurm-client)
+debs=(catatonit etcd-server)
 if [ "$(cat -- "$FLEET_CACHE/root.from" 2>/dev/null)" != "${debs[*]}" ]; then
 	say "unpacking ${debs[*]}"
 	rm -rf -- "$FLEET_CACHE/root" "$FLEET_CACHE/deb"

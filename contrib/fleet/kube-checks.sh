@@ -80,17 +80,14 @@ check_builtin() {
 # check_sandbox: the server knows the resources of agent-sandbox by their definitions, and takes what
 # is exported for them. Nothing here acts on them.
 check_sandbox() {
-	local form said
+	local said
 	kubectl apply -f "$FLEET_CACHE/crds" >/dev/null
 	kubectl wait --for=condition=Established --timeout="${PATIENCE}s" -f "$FLEET_CACHE/crds" >/dev/null || :
 	profile long '[sandbox]
 network = false'
-	for form in '' '--pool 2'; do
-		# shellcheck disable=SC2086 # the words of an option
-		inner export -p "$X/long.toml" --to agent-sandbox --image "$IMAGE" $form >"$X/long.yaml" 2>"$X/long.said" -- true || :
-		said=$(agents apply --dry-run=server --validate=strict -f "$X/long.yaml" 2>&1) || said+=" FAILED $(tail -n 1 "$X/long.said")"
-		if grep -qE 'FAILED|Warning' <<<"$said"; then failed "agent-sandbox ($form): $said"; else ok "agent-sandbox ($form): the server takes $(grep -o '^[^ ]*' <<<"$said" | tr '\n' ' ')"; fi
-	done
+	inner export -p "$X/long.toml" --to agent-sandbox --image "$IMAGE" >"$X/long.yaml" 2>"$X/long.said" -- true || :
+	said=$(agents apply --dry-run=server --validate=strict -f "$X/long.yaml" 2>&1) || said+=" FAILED $(tail -n 1 "$X/long.said")"
+	if grep -qE 'FAILED|Warning' <<<"$said"; then failed "agent-sandbox: $said"; else ok "agent-sandbox: the server takes $(grep -o '^[^ ]*' <<<"$said" | tr '\n' ' ')"; fi
 }
 
 check_network() {

@@ -231,7 +231,7 @@ func (f Files) LoginGap(shell string, h *Hook) (problem, fix string) {
 		return "", ""
 	}
 	const fixed = `echo '[ -z "$BASH_VERSION" ] || . ~/.bashrc' >> ~/`
-	switch name, reads := f.BashLogin("bashrc"); {
+	switch name, reads := f.bashLogin(); {
 	case reads:
 		return "", ""
 	case name == "":
@@ -241,16 +241,16 @@ func (f Files) LoginGap(shell string, h *Hook) (problem, fix string) {
 	}
 }
 
-// BashLogin is the one file of the home that a login bash reads, and whether a line of it
-// names another file.
-func (f Files) BashLogin(other string) (name string, reads bool) {
+// bashLogin is the one file of the home that a login bash reads, and whether a line of it
+// names ~/.bashrc.
+func (f Files) bashLogin() (name string, reads bool) {
 	for _, name := range []string{".bash_profile", ".bash_login", ".profile"} {
 		data, err := os.ReadFile(filepath.Join(f.Home, name))
 		if err != nil {
 			continue
 		}
 		for line := range bytes.Lines(data) {
-			if text := bytes.TrimSpace(line); !bytes.HasPrefix(text, []byte("#")) && bytes.Contains(text, []byte(other)) {
+			if text := bytes.TrimSpace(line); !bytes.HasPrefix(text, []byte("#")) && bytes.Contains(text, []byte("bashrc")) {
 				return name, true
 			}
 		}

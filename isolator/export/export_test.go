@@ -41,11 +41,7 @@ func load(t testing.TB, text string) *profile.Profile {
 
 // request is one for a target, of a run without a repository.
 func request(p *profile.Profile, to Target) *Request {
-	r := &Request{Profile: p, Target: to, Image: testImage, Tasks: []Task{{}}}
-	if to == Slurm {
-		r.Image = ""
-	}
-	return r
+	return &Request{Profile: p, Target: to, Image: testImage, Tasks: []Task{{}}}
 }
 
 // Every key of the language has a row, and no row is of another key.
@@ -59,8 +55,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
-// samples are a profile for each case of the table that is refused or said in part, by key, and
-// where a key has several by the number of the case: pods, slurm.
+// samples are a profile for each case of the table that is refused or said in part, by key.
 func samples(t *testing.T) map[string][]string {
 	data, err := os.ReadFile("../../profile/testdata/keys.txtar")
 	if err != nil {
@@ -79,17 +74,17 @@ func samples(t *testing.T) map[string][]string {
 func TestEachKeyAlone(t *testing.T) {
 	all := samples(t)
 	for _, row := range Table() {
-		for _, target := range goldens() {
+		for _, target := range Targets() {
 			found, alone := map[string]bool{}, map[string]bool{}
 			for _, sample := range all[row.Key] {
-				r := target.request(load(t, sample))
+				r := request(load(t, sample), target)
 				refused, said := Judge(r)
 				text, err := Objects(r)
 				var refusal *fault.Refusal
 				if (len(refused) > 0) != (errors.As(err, &refusal) && refusal.Code == 125) || (len(text) > 0) != (err == nil) {
 					t.Errorf("%s to %s: refused %v, error %v, %d bytes", row.Key, target, refused, err, len(text))
 				}
-				if again, _ := Objects(target.request(load(t, sample))); !bytes.Equal(text, again) {
+				if again, _ := Objects(request(load(t, sample), target)); !bytes.Equal(text, again) {
 					t.Errorf("%s to %s: exported twice, the bytes differ", row.Key, target)
 				}
 				if strings.Contains(fmt.Sprint(string(text), err, refused, said), "sk-hidden") {
@@ -108,7 +103,7 @@ func TestEachKeyAlone(t *testing.T) {
 					t.Errorf("%s to %s: no sample is refused for %q alone", row.Key, target, words)
 				}
 			}
-			for _, c := range row.cases(target.to) {
+			for _, c := range row.cases(target) {
 				given := c.Words == "its login is variables of the Secret; your settings of it do not travel"
 				if !found[c.Words] && !given { // those are of TestGolden
 					t.Errorf("%s to %s: no sample comes to %q", row.Key, target, c.Words)
@@ -145,16 +140,12 @@ timeout_seconds = 1800
 // full is a request with everything in it that a target takes.
 func full(t testing.TB, to Target) *Request {
 	r := request(load(t, agent), to)
-	if to == Slurm {
-		r.Tasks = []Task{{Prompt: "say 'it'\nand $(more)"}, {Prompt: "two"}}
-		return r
-	}
 	if to == Podman {
 		r.Profile = load(t, strings.Replace(agent, "memory = \"2G\"\ncpu = \"150%\"\n", "", 1))
 		r.Tasks = []Task{{Prompt: "task 0:\n do it\n"}, {Prompt: "$(HOME)"}}
 	}
 	if to == AgentSandbox {
-		r.Pool, r.Tasks = 2, []Task{{Prompt: "serve\n"}}
+		r.Tasks = []Task{{Prompt: "serve\n"}}
 	}
 	r.Secrets = []Secret{{"claude", "claude-login"}}
 	r.Variables = []Variable{{Var: "TEAM_TOKEN", Name: "team", Key: "token"}}
@@ -172,9 +163,9 @@ func full(t testing.TB, to Target) *Request {
 }
 
 func TestGolden(t *testing.T) {
-	for _, target := range goldens() {
-		name := string(target.to)
-		r := full(t, target.to)
+	for _, target := range Targets() {
+		name := string(target)
+		r := full(t, target)
 		if err := r.Check(); err != nil {
 			t.Fatal(name, err)
 		}
@@ -183,11 +174,11 @@ func TestGolden(t *testing.T) {
 			refused, _ := Judge(r)
 			t.Fatal(name, err, refused)
 		}
-		again, err := Objects(full(t, target.to))
+		again, err := Objects(full(t, target))
 		if err != nil || !bytes.Equal(text, again) {
 			t.Errorf("%s: exported twice, the bytes differ (%v)", name, err)
 		}
-		compare(t, name+target.ext, text)
+		compare(t, name+".yaml", text)
 	}
 }
 
@@ -207,17 +198,6 @@ func compare(t *testing.T, name string, text []byte) {
 	if diff := cmp.Diff(string(want), string(text)); diff != "" {
 		t.Errorf("%s (-update writes it anew):\n%s", name, diff)
 	}
-}
-
-type golden struct {
-	to  Target
-	ext string
-}
-
-func (g golden) request(p *profile.Profile) *Request { return request(p, g.to) }
-
-func goldens() []golden {
-	return []golden{{Kube, ".yaml"}, {AgentSandbox, ".yaml"}, {Podman, ".yaml"}, {Slurm, ".bash"}}
 }
 
 // What is wrong with a request is said before anything is judged.
@@ -243,12 +223,9 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Tasks = []Task{{Repo: "ssh://git.example/x", Commit: commit}} }, "not an https"},
 		{func(r *Request) { r.Tasks = []Task{{Repo: "https://git.example/x", Commit: "main"}} }, "not a whole commit"},
 		{func(r *Request) { r.Tasks = []Task{{Prompt: strings.Repeat("x", maxText)}} }, "a ConfigMap holds"},
-		{func(r *Request) { r.Target = Slurm }, "--image"},
 		{func(r *Request) { r.Target, r.Args = Podman, []string{"$HOME"} }, "takes no $"},
 		{func(r *Request) { r.Target, r.Args = Podman, []string{"a b"} }, ""},
-		{func(r *Request) { r.Target, r.Pool = AgentSandbox, 2 }, ""},
-		{func(r *Request) { r.Target, r.Pool = AgentSandbox, -1 }, "is 1 to"},
-		{func(r *Request) { r.Pool = 2 }, "goes with --to agent-sandbox"},
+		{func(r *Request) { r.Target = AgentSandbox }, ""},
 		{func(r *Request) { r.Target, r.Tasks = AgentSandbox, make([]Task, 2) }, "takes one task"},
 		{func(r *Request) { r.Target, r.Tasks = AgentSandbox, []Task{{"https://git.example/x", commit, ""}} }, "takes no repository"},
 	} {
@@ -276,12 +253,12 @@ func TestBuiltIns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, target := range goldens() {
-			r := request(p, target.to)
+		for _, target := range Targets() {
+			r := request(p, target)
 			refused, _ := Judge(r)
 			text, err := Objects(r)
 			if (len(refused) == 0) != (err == nil) || (len(text) == 0) != (err != nil) {
-				t.Errorf("%s to %s: refused %v, error %v, %d bytes", file, target.to, refused, err, len(text))
+				t.Errorf("%s to %s: refused %v, error %v, %d bytes", file, target, refused, err, len(text))
 			}
 			keys := profile.Keys()
 			for _, f := range refused {

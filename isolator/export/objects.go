@@ -36,10 +36,7 @@ func Objects(r *Request) ([]byte, error) {
 	if refused, _ := Judge(r); len(refused) > 0 {
 		return nil, refusal(r, len(refused))
 	}
-	switch r.Target {
-	case Slurm:
-		return slurm(r), nil
-	case Podman:
+	if r.Target == Podman {
 		return r.pods()
 	}
 	return r.document(string(r.Target), r.page())

@@ -1,5 +1,5 @@
-// Package export writes a profile as objects of Kubernetes or podman, or as a batch script of
-// Slurm. It uses neither the network nor the engine.
+// Package export writes a profile as objects of Kubernetes or podman. It uses neither the network
+// nor the engine.
 //
 //	refused, said := export.Judge(request)   // what does not translate, and what only in part
 //	text, err := export.Objects(request)     // for stdout; the same request gives the same bytes
@@ -35,13 +35,12 @@ type Target string
 const (
 	Kube   Target = "kube"
 	Podman Target = "podman"
-	Slurm  Target = "slurm"
 
 	AgentSandbox Target = "agent-sandbox" // pods of Kubernetes, which live long
 )
 
 // Targets returns all targets, in the order of the manual.
-func Targets() []Target { return []Target{Kube, AgentSandbox, Podman, Slurm} }
+func Targets() []Target { return []Target{Kube, AgentSandbox, Podman} }
 
 // Request is what is to be exported.
 type Request struct {
@@ -55,7 +54,6 @@ type Request struct {
 	Secrets   []Secret
 	Variables []Variable
 	Volumes   []Volume
-	Pool      int // how many pods of agent-sandbox are kept ready; 0 is one that is no pool's
 }
 
 // Task is one run.
@@ -105,7 +103,7 @@ const (
 // Check says what is wrong with the request itself, as a use of inner export.
 func (r *Request) Check() error {
 	if !slices.Contains(Targets(), r.Target) {
-		return fmt.Errorf("--to %q is not one of kube, agent-sandbox, podman, slurm", r.Target)
+		return fmt.Errorf("--to %q is not one of kube, agent-sandbox, podman", r.Target)
 	}
 	if !objectID().MatchString(r.objectName()) {
 		return fmt.Errorf("%q is not the name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
@@ -122,11 +120,9 @@ func (r *Request) Check() error {
 // checkEngine looks at what is said for the engine: image, secrets, volumes.
 func (r *Request) checkEngine() error {
 	switch {
-	case r.Target == Slurm && (r.Image != "" || len(r.Secrets)+len(r.Variables)+len(r.Volumes) > 0):
-		return fmt.Errorf("--image, --secret, --secret-env and --volume are not for --to slurm: inner runs on its nodes as it does here")
-	case r.Target != Slurm && r.Image == "":
+	case r.Image == "":
 		return fmt.Errorf("--image is missing: REF@sha256:DIGEST")
-	case r.Target != Slurm && !digested().MatchString(r.Image):
+	case !digested().MatchString(r.Image):
 		return fmt.Errorf("--image %q has no digest: REF@sha256:DIGEST (a tag can be moved to another image)", r.Image)
 	}
 	for _, s := range r.Secrets {
@@ -163,11 +159,8 @@ func (r *Request) checkTasks() error {
 	if len(r.Tasks) == 0 || len(r.Tasks) > maxTasks {
 		return fmt.Errorf("there are %d tasks; it can be 1 to %d", len(r.Tasks), maxTasks)
 	}
-	switch {
-	case r.Target == AgentSandbox && len(r.Tasks) > 1:
-		return fmt.Errorf("--to agent-sandbox takes one task: its pods are all the same")
-	case r.Target != AgentSandbox && r.Pool != 0, r.Pool < 0 || r.Pool > maxTasks:
-		return fmt.Errorf("--pool %d goes with --to agent-sandbox, and is 1 to %d", r.Pool, maxTasks)
+	if r.Target == AgentSandbox && len(r.Tasks) > 1 {
+		return fmt.Errorf("--to agent-sandbox takes one task: it is one pod")
 	}
 	for i, t := range r.Tasks {
 		size += len(t.Prompt) + len(t.Repo) + 100
@@ -239,9 +232,6 @@ func (r *Request) claim(p string) string {
 
 // text returns the profile as it travels.
 func (r *Request) text() string {
-	if r.Target == Slurm {
-		return r.Profile.Portable(nil, nil, "")
-	}
 	without := []string{"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu", "shim.commands", "shim.when", "verify.custom.checks"}
 	var names []string
 	for _, v := range r.variables() {

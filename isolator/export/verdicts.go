@@ -28,21 +28,17 @@ type Case struct {
 
 // cases returns the cases of a target.
 func (e Export) cases(to Target) []Case {
-	switch {
-	case to == Slurm:
-		return e.Slurm
-	case to == Podman && e.Podman != nil:
+	if to == Podman && e.Podman != nil {
 		return e.Podman
 	}
 	return e.Nested
 }
 
-// Export is what becomes of a key in a container of another engine and in a batch job.
+// Export is what becomes of a key in a container of another engine.
 type Export struct {
 	Key    string
 	Nested []Case // inner's own box in a container; none is exact, as everywhere
 	Podman []Case // a container of podman; nil for those of Nested
-	Slurm  []Case // a batch job
 }
 
 // exact are the keys that are elsewhere what they are at home, or that nothing elsewhere has a use for.
@@ -74,19 +70,19 @@ func rows() map[string]Export {
 	secret := refused("its value looks like a secret: inherit the variable, and --secret-env VARIABLE=NAME/KEY").when("values that look like secrets",
 		func(_ *Request, item, value string) bool { return (profile.Env{}).Hidden(item, value) })
 	filled := refused("its value is made of a variable of yours: inherit that, and --secret-env VARIABLE=NAME/KEY").when("values made of other variables than HOME, USER and PATH", madeOfYours)
-	login := podAndJob(refused("it looks like a login: the token for git is --secret publish=NAME").when("values that look like secrets",
+	login := pod(refused("it looks like a login: the token for git is --secret publish=NAME").when("values that look like secrets",
 		func(_ *Request, item, value string) bool { return profile.SecretGitSetting(item, value) }))
 	bare := partly("the container has it only by --secret-env VARIABLE=NAME/KEY, or --secret").when("names that look like secrets, without --secret-env",
 		func(r *Request, item, _ string) bool {
 			return profile.LooksSecret(item) && !strings.Contains(item, "*") && !r.given(item)
 		})
 	theirs := "the variables are those of the container"
-	terminal := Export{Nested: []Case{refused("nobody sits at it", "true")}, Slurm: []Case{refused("a batch job has no terminal", "true")}}
-	address := podAndJob(refused("it is an address with a login in it: inherit a variable, and --secret-env VARIABLE=NAME/KEY").when("addresses with a login",
+	terminal := pod(refused("nobody sits at it", "true"))
+	address := pod(refused("it is an address with a login in it: inherit a variable, and --secret-env VARIABLE=NAME/KEY").when("addresses with a login",
 		func(_ *Request, item, _ string) bool { return profile.HasLogin(item) }))
 	return map[string]Export{
 		"workspaces_path":      pod(refused("its folders are made on your machine")),
-		"experimental":         podAndJob(refused("an experimental profile does not start", "true")),
+		"experimental":         pod(refused("an experimental profile does not start", "true")),
 		"capabilities":         capabilities,
 		"sync_credentials":     pod(partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
 		"sandbox.network":      pod(refused(full, "true")),
@@ -116,7 +112,7 @@ func rows() map[string]Export {
 		),
 		"env.clearenv":           pod(partly(theirs, "false")),
 		"env.inherit":            pod(bare),
-		"env.set":                {Nested: []Case{secret, filled}, Slurm: []Case{secret}},
+		"env.set":                pod(secret, filled),
 		"git.strip_sections":     pod(partly("the container has no git settings of yours")),
 		"git.overrides":          login,
 		"entrypoint.args":        address,
@@ -146,11 +142,8 @@ func Table() (out []Export) {
 	return out
 }
 
-// pod has cases for a container alone: a batch job runs where the profile is at home.
+// pod has the same cases in every container.
 func pod(cases ...Case) Export { return Export{Nested: cases} }
-
-// podAndJob has the same cases for a container and for a batch job.
-func podAndJob(cases ...Case) Export { return Export{Nested: cases, Slurm: cases} }
 
 func refused(words string, on ...string) Case {
 	return Case{On: on, When: quotedWords(on), Verdict: Refused, Words: words}

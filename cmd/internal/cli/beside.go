@@ -41,7 +41,7 @@ func Besides() []Beside {
 		{Name: "learn", Program: "inner-learn", Short: "Run a program in a profile's sandbox and print the minimal profile it needed"},
 		{Name: "verify", Program: "inner-verify", Short: "Check a profile's sandbox from inside"},
 		{Name: "verify", Program: Attack, Short: "Attack it, by inner verify --attack"},
-		{Name: "export", Program: shim.Fleet, Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm"},
+		{Name: "export", Program: shim.Fleet, Short: "Write a profile as objects of Kubernetes or podman"},
 		{Name: "checkout", Program: shim.Fleet, Short: "In a pod: put the repository of a task at its commit", Hidden: true},
 		{Name: "publish", Program: shim.Fleet, Short: "In a pod: check the bundle that a run left, and push it", Hidden: true},
 	}
