@@ -97,7 +97,7 @@ func TestAgents(t *testing.T) {
 			s.keys("C-c") // empties the line
 			s.wantNot(`hello`)
 			// Codex would put its background server there.
-			if found, _ := filepath.Glob(filepath.Join(p.home, "..", "run", "inner", "2*", "clone-*", ".*", "packages")); len(found) > 0 {
+			if found, _ := filepath.Glob(filepath.Join(p.home, "..", "run", "inner", "2*", "clone of ~", ".*", "packages")); len(found) > 0 {
 				t.Errorf("a background server was installed in the clone: %q", found)
 			}
 			// One at a time: one too many meets a program that ends and has given the

@@ -47,9 +47,8 @@ type agentsOf struct {
 // clonedLogin is a login as it was cloned.
 type clonedLogin struct {
 	of    capability.Capability
-	was   []byte                 // on the host
-	begun []byte                 // in a home that stays, when the program started; else nil
-	now   func() ([]byte, error) // what the box has of it: a stranger's word
+	was   []byte // on the host
+	begun []byte // in a home that stays, when the program started; else nil
 }
 
 // agents gives the box clones of what agents keep in the home, and their logins.
@@ -62,7 +61,7 @@ func agents(home *ownHome) Feature {
 			return nil
 		},
 		Start: func(run *Run, o *launch.Options) {
-			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, copiesIn(run)...) }, o)
+			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, stage.Shells, filepath.Dir(CloneOf+"~/x")) }, o)
 		},
 		Finish: func(run *Run, _ *Outcome) error {
 			for _, l := range a.logins {
@@ -74,15 +73,6 @@ func agents(home *ownHome) Feature {
 			return nil
 		},
 	}
-}
-
-// copiesIn are the folders of a run that the box writes: clones of agents, and what its shell has.
-func copiesIn(run *Run) []string {
-	out := []string{stage.Shells}
-	for _, c := range run.Agents {
-		out = append(out, "clone-"+c.Name)
-	}
-	return out
 }
 
 // sayUpdate says how an agent is updated that was asked to update itself in the box.
@@ -115,6 +105,26 @@ func origin(c *caller.Caller, rc profile.RunConfig) capability.Origin {
 	return capability.Origin{Home: c.Home, Workdir: rc.Workdir, Lookup: c.LookupEnv, Seen: seenIn(rc)}
 }
 
+// seenIn reports which paths of the home a box of this profile sees as they are on the host.
+func seenIn(rc profile.RunConfig) func(string) bool {
+	return func(p string) bool {
+		if !rc.HidesHome() {
+			return true
+		}
+		for _, dir := range slices.Concat(rc.HomeAllow, rc.Programs) {
+			if paths.Below(dir, p) {
+				return true
+			}
+		}
+		for _, m := range rc.Mounts {
+			if m.Source == m.Dest && paths.Below(m.Dest, p) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
 // WithArgs puts the arguments of the capabilities before the program's own.
 func WithArgs(argv []string, list []capability.Capability) []string {
 	for _, c := range list {
@@ -128,15 +138,25 @@ func WithArgs(argv []string, list []capability.Capability) []string {
 // make makes the clones of the capabilities.
 func (a *agentsOf) make(run *Run) (err error) {
 	for _, c := range run.Agents {
-		var dir string
-		var login []byte
-		if run.Mode.Made() {
-			if dir, login, err = a.clone(run, c); err != nil {
+		l := clonedLogin{of: c}
+		if run.Mode.Made() && c.Login != nil {
+			kept, _ := a.loginIn(run, c) // nil when there is none
+			if l.was, err = renewedLogin(run, c, kept); err != nil {
 				return err
 			}
 		}
-		if err := a.bring(run, c, dir, login); err != nil {
+		if err := a.bring(run, c); err != nil {
 			return err
+		}
+		if l.was != nil {
+			if err := a.begin(run, l); err != nil {
+				return err
+			}
+		}
+		for _, f := range fittingFiles(run, c) {
+			if err := a.ownFile(run, c, f); err != nil {
+				return err
+			}
 		}
 		if err := run.Folder.MakePlaceholders(Wanted(run.Spec, c.Wants)...); err != nil {
 			return err
@@ -145,70 +165,101 @@ func (a *agentsOf) make(run *Run) (err error) {
 	return nil
 }
 
-// bring gives the box a clone, which is in dir: in a home of its own, or as mounts; and the variables of
-// the capability. In a preview there is no dir.
-func (a *agentsOf) bring(run *Run, c capability.Capability, dir string, login []byte) error {
+// bring gives the box a clone, in a home of its own or as mounts, and the variables of the capability.
+func (a *agentsOf) bring(run *Run, c capability.Capability) error {
 	s, places := &run.Assets, make([]string, len(c.Folders))
 	for i, f := range c.Folders {
-		place := f.Place(run.Home)
+		places[i] = f.Place(run.Home)
 		if run.Spec.Home == "own" { // what is put into that is no mount
-			places[i] = place
 			continue
 		}
 		// A mount point can be made in an empty home, and nowhere else.
-		if !run.Spec.HidesHome() && run.Facts.Look(place).Kind != host.Dir {
+		if !run.Spec.HidesHome() && run.Facts.Look(places[i]).Kind != host.Dir {
 			if f.Var == "" {
 				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", run.Spec.Name, c.Name, f.Path),
 					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", typed(f.Path)),
 				}
 			}
-			place = filepath.Join(paths.BoxAgents, c.Name, f.Rel())
+			places[i] = filepath.Join(paths.BoxAgents, c.Name, f.Rel())
 		}
-		at := run.Folder.At(CloneOf + f.Path)
-		if dir != "" {
-			at = filepath.Join(dir, f.Rel())
-		}
-		places[i] = place
-		s.Binds = append(s.Binds, plan.Bind{Host: at, Box: place, Write: true, Reason: "capability " + c.Name + ": a clone of " + f.Path})
+		s.Binds = append(s.Binds, plan.Bind{Host: run.Folder.At(CloneOf + f.Path), Box: places[i], Write: true, Reason: "capability " + c.Name + ": a clone of " + f.Path})
 	}
 	s.Env = append(s.Env, c.Environment(run.Home, places)...)
-	if run.Spec.Home == "own" {
-		return a.settle(run, c, dir, login)
+	if !run.Mode.Made() {
+		return nil
 	}
-	if login != nil {
-		a.logins = append(a.logins, clonedLogin{of: c, was: login, now: func() ([]byte, error) {
-			folder, err := os.Open(filepath.Join(dir, c.Folders[0].Rel())) // which the box could not exchange
-			if err != nil {
-				return nil, err
+	skipped, err := a.clone(run, c)
+	if len(skipped) > 0 && err == nil {
+		for i, p := range skipped {
+			skipped[i] = run.Short(p)
+		}
+		run.Warn("capability %s: left out, because they are links, not regular files, large, or lie where the box sees nothing: %s", c.Name, strings.Join(skipped, ", "))
+	}
+	return err
+}
+
+// CloneOf begins the name of the clone of a folder, which follows, in the folder of the run.
+const CloneOf = "clone of "
+
+// clone puts what one agent keeps into the home of the box, or into the folder of the run. What the host's side
+// changed comes into what a home has, entry by entry, and what the box changed stays.
+func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
+	from := origin(run.Caller, run.Spec)
+	if a.home.Home != nil {
+		err = a.home.Stage("capability "+c.Name, func(put func(ownhome.Item) error) (err error) {
+			skipped, err = c.Clone(from, func(p capability.Piece) error { return put(item(p)) })
+			return err
+		})
+		return skipped, err
+	}
+	return c.Clone(from, func(p capability.Piece) error {
+		name := CloneOf + "~/" + p.Path
+		if p.Mode.IsDir() {
+			_, err := run.Folder.Dir(name)
+			return err
+		}
+		_, err := run.Folder.Dir(filepath.Dir(name))
+		if err == nil {
+			_, err = run.Folder.File(name, p.Data, p.Mode)
+		}
+		return err
+	})
+}
+
+func item(p capability.Piece) ownhome.Item {
+	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument(), Settle: p.Settle}
+}
+
+// begin keeps in mind which login the box has.
+func (a *agentsOf) begin(run *Run, l clonedLogin) error {
+	if a.home.Home != nil {
+		if run.Spec.SyncLogin { // of a run that could not write it back
+			if err := a.keepLogin(run, l); err != nil {
+				return err
 			}
-			defer folder.Close()
-			return copytree.Read(int(folder.Fd()), c.Login.File, capability.MaxLogin)
-		}})
+			if now, err := capability.ReadLogin(l.of.LoginPath(origin(run.Caller, run.Spec))); err == nil && now != nil {
+				l.was = now
+			}
+		}
+		l.begun, _ = a.loginIn(run, l.of) // nil when there is none
 	}
+	a.logins = append(a.logins, l)
 	return nil
 }
 
-// CloneOf begins the name of a clone in a preview; the folder that it is of follows.
-const CloneOf = "clone of "
-
-// clone makes the clone of what one agent keeps, and returns the login in it.
-func (a *agentsOf) clone(run *Run, c capability.Capability) (dir string, login []byte, err error) {
-	from := origin(run.Caller, run.Spec)
-	if dir, err = run.Folder.Dir("clone-" + c.Name); err != nil {
-		return "", nil, err
+// loginIn is the login that the box has: a stranger's word.
+func (a *agentsOf) loginIn(run *Run, c capability.Capability) ([]byte, error) {
+	f := c.Folders[0]
+	if a.home.Home != nil {
+		return a.home.Read(filepath.Join(f.Rel(), c.Login.File), capability.MaxLogin)
 	}
-	if c.Login != nil {
-		kept, _ := a.keptLogin(c) // nil when there is none
-		if login, err = renewedLogin(run, c, from, kept); err != nil {
-			return "", nil, err
-		}
+	folder, err := os.Open(run.Folder.At(CloneOf + f.Path)) // which the box cannot exchange
+	if err != nil {
+		return nil, err
 	}
-	skipped, err := c.Clone(from, dir)
-	if err == nil {
-		sayLeftOut(run, c, skipped)
-	}
-	return dir, login, err
+	defer folder.Close()
+	return copytree.Read(int(folder.Fd()), c.Login.File, capability.MaxLogin)
 }
 
 // Wanted is what an agent wants to find in the project's configuration: it is made for
@@ -230,8 +281,8 @@ func Wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
 // renewedLogin reads the login that is about to be cloned. One that has expired is
 // renewed on the host; when that does not help, nothing starts, unless the box has a better
 // one: kept, in a home that stays.
-func renewedLogin(run *Run, c capability.Capability, from capability.Origin, kept []byte) ([]byte, error) {
-	path := c.LoginPath(from)
+func renewedLogin(run *Run, c capability.Capability, kept []byte) ([]byte, error) {
+	path := c.LoginPath(origin(run.Caller, run.Spec))
 	data, err := capability.ReadLogin(path)
 	if err != nil || data == nil {
 		return nil, err
@@ -338,7 +389,7 @@ func hostProgram(run *Run, name, path string) (string, error) {
 // writes it back or says that it is lost.
 func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 	c := l.of
-	is, err := l.now()
+	is, err := a.loginIn(run, c)
 	if err != nil || l.begun != nil && bytes.Equal(is, l.begun) {
 		return nil // logged out inside, or spoilt: nothing to keep; or nothing happened
 	}

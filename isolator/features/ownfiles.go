@@ -67,10 +67,7 @@ func (a *agentsOf) ownFile(run *Run, c capability.Capability, p host.Placeholder
 		if err != nil {
 			fresh = p.Content
 		}
-		at, err = a.home.File(p.Path, fresh, func(is ownhome.Found) ownhome.Decision {
-			return settled(capability.File{Name: p.Path}, is)
-		})
-		if err != nil {
+		if at, err = a.home.File(item(capability.Piece{Path: p.Path, Data: fresh, Mode: 0o600, File: capability.File{Name: p.Path}})); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/files"
 )
 
@@ -27,9 +29,8 @@ func FileOf(innerHome string, o Owner, original string) string {
 	return filepath.Join(Base(innerHome), o.Key(), filesName, original)
 }
 
-// File makes the box's own copy of a file and returns where it is. decide says what it holds,
-// as in Stage; fresh is what the original does.
-func (h *Home) File(original string, fresh []byte, decide func(Found) Decision) (string, error) {
+// File makes the box's own copy of a file, whose path is absolute, and returns where it is.
+func (h *Home) File(it Item) (at string, err error) {
 	if err := h.hold(); err != nil {
 		return "", err
 	}
@@ -37,26 +38,28 @@ func (h *Home) File(original string, fresh []byte, decide func(Found) Decision) 
 	if err != nil {
 		return "", err
 	}
-	rel := strings.TrimPrefix(original, "/")
-	at := filepath.Join(h.folder, filesName, original)
-	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+	top := filepath.Join(h.folder, filesName)
+	if err := os.MkdirAll(top, 0o700); err != nil {
 		return "", err
 	}
-	kept, err := files.Read(at, files.NoLinks, maxStaged)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return at, os.Chmod(at, 0o600)
+	beside := Home{Owner: h.Owner, folder: h.folder}
+	if beside.root, err = unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
+		return "", err
 	}
+	defer unix.Close(beside.root)
 	if all[filesLabel] == nil {
 		all[filesLabel] = map[string]put{}
 	}
-	old, base := all[filesLabel][rel], filepath.Join(h.folder, "base", filesName, original)
-	write := func(data []byte) error { return files.Write(at, data, 0o600) }
-	is, err := settle(base, fresh, kept, old, decide, write)
+	at = filepath.Join(top, it.Path)
+	_ = os.Chmod(at, 0o600) // a box may have closed it
+	it.Path = strings.TrimPrefix(it.Path, "/")
+	old := all[filesLabel][it.Path]
+	is, err := beside.put(it, filepath.Join("base", filesName), old)
 	if err == nil && is != old {
-		all[filesLabel][rel] = is
+		all[filesLabel][it.Path] = is
 		err = h.writeStaged(all)
 	}
-	return at, errors.Join(err, os.Chmod(at, 0o600))
+	return at, err
 }
 
 // Changed is a file of a project of which boxes have a copy that is not as inner made it.

@@ -23,7 +23,12 @@ func open(t *testing.T, inner string) *Home {
 	return h
 }
 
-func fresh(_ string, is Found) Decision { return Decision{Data: is.Fresh} }
+// stage gives a home a file, and the folder it is in.
+func stage(h *Home, path string) error {
+	return h.Stage("x", func(put func(Item) error) error {
+		return errors.Join(put(Item{Path: filepath.Dir(path), Mode: fs.ModeDir}), put(Item{Path: path, Data: []byte("fresh"), Mode: 0o600}))
+	})
+}
 
 // Whatever a box leaves at the places that inner makes, writes, reads and removes: nothing
 // outside of the home is touched, and what was in the way is there under another name.
@@ -53,11 +58,7 @@ func TestNothingLeadsOut(t *testing.T) {
 				if err := make(filepath.Join(h.Dir, at), outside); err != nil {
 					t.Fatal(err)
 				}
-				from := filepath.Join(top, "from")
-				if err := errors.Join(os.MkdirAll(filepath.Join(from, ".claude"), 0o700), os.WriteFile(filepath.Join(from, ".claude/settings.json"), []byte("fresh"), 0o600)); err != nil {
-					t.Fatal(err)
-				}
-				if err := h.Stage("x", from, fresh); err != nil {
+				if err := stage(h, ".claude/settings.json"); err != nil {
 					t.Fatal(err)
 				}
 				points := []Point{{Path: ".config/git/ignore", File: true}, {Path: "src/app"}}
@@ -132,16 +133,16 @@ func TestUnreadIsMovedAside(t *testing.T) {
 	}
 	for what, spoil := range spoil {
 		t.Run(what, func(t *testing.T) {
-			h, from := open(t, t.TempDir()), t.TempDir()
+			h := open(t, t.TempDir())
 			file := filepath.Join(h.Dir, "settings.json")
-			err := errors.Join(os.WriteFile(filepath.Join(from, "settings.json"), []byte("fresh"), 0o600), os.WriteFile(file, []byte("the box's"), 0o600), spoil(file))
+			err := errors.Join(os.WriteFile(file, []byte("the box's"), 0o600), spoil(file))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := h.Read("settings.json", maxStaged); err == nil || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("read: %v", err)
 			}
-			if err := h.Stage("x", from, fresh); err != nil {
+			if err := stage(h, "settings.json"); err != nil {
 				t.Fatal(err)
 			}
 			if data, err := os.ReadFile(file); string(data) != "fresh" || err != nil {

@@ -20,54 +20,33 @@ import (
 // what is there since.
 type put struct{ From, Is string }
 
-// Decide says what a file of the home is to hold.
-type Decide func(rel string, f Found) Decision
-
-// Found is what there is of a file: what the host has, and had when inner put it there, and
-// what is there now; nil for nothing. KeptSame says that this is as inner put it.
-type Found struct {
-	Base, Fresh, Kept   []byte
-	FreshSame, KeptSame bool
-}
-
-// Decision is what a file is to hold; nil leaves what is there. Of one with Entries what the
-// host has is kept, as the Base of the next time.
-type Decision struct {
+// Item is a file that the host gives a home, or with ModeDir a folder.
+type Item struct {
+	Path    string // below the home
 	Data    []byte
-	Entries bool
+	Mode    fs.FileMode
+	Entries bool // the box changes some of it: what the host has is kept, as the base of the next time
+	// Settle says what it is to hold where a box has changed it, nil for what it has. base is what the host had when
+	// that was put there, as far as it is known. Without it the host's counts.
+	Settle func(base, kept []byte) []byte
 }
 
 // maxStaged bounds a file that is compared with the one in the home.
 const maxStaged = 32 << 20
 
-// Stage puts the folders and files of a private folder into the home, over what is there. A
-// file that an earlier run put there and that the host no longer has is removed, unless a box
-// has changed it. label keeps apart what different callers put there.
-func (h *Home) Stage(label, from string, decide Decide) error {
+// Stage puts what fill gives into the home, a folder before what is in it, over what is there. A file that an earlier run put there and that is
+// not given any more is removed, unless a box has changed it. label keeps apart what different callers put there.
+func (h *Home) Stage(label string, fill func(put func(Item) error) error) error {
 	all, err := h.staged()
 	if err != nil {
 		return err
 	}
 	old, now := all[label], map[string]put{}
-	err = filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
-		rel, rerr := filepath.Rel(from, p)
-		switch {
-		case err != nil || rerr != nil:
-			return errors.Join(err, rerr)
-		case rel == ".":
-			return nil
-		case d.IsDir():
-			return h.place(Point{Path: rel})
+	err = fill(func(it Item) (err error) {
+		if it.Mode.IsDir() {
+			return h.Folder(it.Path)
 		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		fresh, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		now[rel], err = h.put(rel, fresh, fi.Mode().Perm(), old[rel], decide)
+		now[it.Path], err = h.put(it, "base", old[it.Path])
 		return err
 	})
 	if err != nil {
@@ -88,52 +67,45 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 	return files.Write(filepath.Join(h.folder, "staged.json"), data, 0o600)
 }
 
-// put puts one file there. What cannot be read of the box's is not decided about: it is moved aside.
-func (h *Home) put(rel string, fresh []byte, mode fs.FileMode, old put, decide Decide) (put, error) {
-	kept, err := h.Read(rel, maxStaged)
+// put puts one file there, and keeps below a folder what the host has. What cannot be read of the box's is not
+// decided about: it is moved aside.
+func (h *Home) put(it Item, bases string, old put) (put, error) {
+	is, data := put{From: hash(it.Data)}, it.Data
+	kept, err := h.Read(it.Path, maxStaged)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		if err := h.moveAside(rel); err != nil {
-			return put{}, err
+		if err := h.moveAside(it.Path); err != nil {
+			return is, err
 		}
 		kept = nil
 	}
-	write := func(data []byte) error {
-		if kept != nil && bytes.Equal(data, kept) {
-			if st, err := copytree.Lstat(h.root, rel); err == nil && st.Mode == unix.S_IFREG|uint32(mode) {
-				return nil
-			}
+	base := filepath.Join(h.folder, bases, it.Path)
+	if kept != nil && hash(kept) != old.Is && it.Settle != nil {
+		was := it.Data
+		if is.From != old.From {
+			was, _ = files.Read(base, files.NoLinks, maxStaged)
 		}
-		return h.Write(rel, data, mode)
+		data = it.Settle(was, kept)
 	}
-	return settle(filepath.Join(h.folder, "base", rel), fresh, kept, old, func(f Found) Decision { return decide(rel, f) }, write)
-}
-
-// settle has it decided what a file holds, writes that, and keeps at base what the host has.
-func settle(base string, fresh, kept []byte, old put, decide func(Found) Decision, write func([]byte) error) (put, error) {
-	is := put{From: hash(fresh)}
-	f := Found{Base: fresh, Fresh: fresh, Kept: kept, FreshSame: is.From == old.From, KeptSame: kept != nil && hash(kept) == old.Is}
-	if !f.FreshSame {
-		f.Base, _ = files.Read(base, files.NoLinks, maxStaged)
-	}
-	to := decide(f)
 	switch {
-	case to.Data == nil:
+	case data == nil:
 		is.Is = old.Is // the box's own
-	case bytes.Equal(to.Data, fresh): // else some of it is the box's own
-		is.Is = hash(fresh)
+	case bytes.Equal(data, it.Data): // else some of it is the box's own
+		is.Is = is.From
 	}
-	if to.Data != nil {
-		if err := write(to.Data); err != nil {
+	st, err := copytree.Lstat(h.root, it.Path)
+	asIs := err == nil && st.Mode == unix.S_IFREG|uint32(it.Mode) && kept != nil && bytes.Equal(data, kept)
+	if data != nil && !asIs {
+		if err := h.Write(it.Path, data, it.Mode); err != nil {
 			return is, err
 		}
 	}
-	if !to.Entries || f.FreshSame && files.Exists(base) {
+	if !it.Entries || is.From == old.From && files.Exists(base) {
 		return is, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
 		return is, err
 	}
-	return is, files.Write(base, fresh, 0o600) // last: after a crash the host's change comes again
+	return is, files.Write(base, it.Data, 0o600) // last: after a crash the host's change comes again
 }
 
 // unstage takes away what is not among what was put there now.

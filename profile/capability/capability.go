@@ -9,6 +9,7 @@ package capability
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,9 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
+
+// maxFile bounds each file that is read into memory; real ones are far smaller.
+const maxFile = 32 << 20
 
 // Capability says what of an agent's folders goes into a box.
 type Capability struct {
@@ -201,50 +205,117 @@ func (f Folder) explain() []string {
 	return out
 }
 
-// Clone makes the clones in dst, a private empty folder: each at its path below
-// a home. Nothing but what is listed is opened. Links, sockets, FIFOs and
-// devices are left out; those that were asked for are returned.
-func (c Capability) Clone(o Origin, dst string) (skipped []string, err error) {
+// Piece is a part of a clone: a file, or with ModeDir a folder.
+type Piece struct {
+	Path string // below a home
+	Data []byte
+	Mode fs.FileMode
+	File File // what is said of it; a zero one of most
+	of   Capability
+}
+
+// Clone gives the parts of the clones to put, a folder before what is in it. Nothing but what is listed is
+// opened. Links, sockets, FIFOs and devices are left out; those that were asked for are returned.
+func (c Capability) Clone(o Origin, put func(Piece) error) (skipped []string, err error) {
 	for _, f := range c.Folders {
-		s, err := f.clone(o, filepath.Join(dst, f.Rel()))
-		skipped = append(skipped, s...)
-		if err != nil {
+		cl := cloner{f: f, o: o, source: f.Source(o), place: f.Place(o.Home), had: map[string]bool{}}
+		cl.put = func(rel string, data []byte, mode fs.FileMode, file File) error {
+			cl.had[rel] = true
+			return put(Piece{Path: filepath.Join(f.Rel(), rel), Data: data, Mode: mode, File: file, of: c})
+		}
+		err := cl.clone()
+		if skipped = append(skipped, cl.leftOut...); err != nil {
 			return skipped, fmt.Errorf("capability %s: %w", c.Name, err)
 		}
 	}
 	return skipped, nil
 }
 
-func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
-	for _, dir := range append([]string{""}, f.Empty...) {
-		if err := os.MkdirAll(filepath.Join(dst, dir), 0o700); err != nil {
-			return nil, err
+// cloner makes the clone of one folder.
+type cloner struct {
+	f       Folder
+	o       Origin
+	source  string          // the agent's folder on the host
+	place   string          // and in the box
+	had     map[string]bool // what is in the clone, below the folder
+	leftOut []string
+	put     func(rel string, data []byte, mode fs.FileMode, file File) error
+}
+
+func (cl *cloner) clone() error {
+	for _, dir := range append([]string{"."}, cl.f.Empty...) {
+		if err := cl.put(dir, nil, fs.ModeDir, File{}); err != nil {
+			return err
 		}
 	}
-	for _, t := range f.Trees {
-		s, err := copyTree(filepath.Join(f.Source(o), t), filepath.Join(dst, t))
-		skipped = append(skipped, s...)
-		if err != nil {
-			return skipped, err
+	for _, t := range cl.f.Trees {
+		if err := cl.tree(t); err != nil {
+			return err
 		}
 	}
-	scripts := scripts{o: o, source: f.Source(o), place: f.Place(o.Home), dst: dst} // after the trees, which have some of them
-	for _, file := range f.Files {
-		src := f.file(o, file)
-		err := copyFile(src, filepath.Join(dst, file.Name), file, func(doc map[string]any) {
-			file.apply(doc, o.Workdir)
-			if f.Scripts != nil && f.Scripts.File == file.Name {
-				f.Scripts.keep(doc, &scripts)
-			}
-		})
+	for _, file := range cl.f.Files { // after the trees, which have some of the scripts
+		src := cl.f.file(cl.o, file)
+		data, err := cl.read(src, file)
 		switch {
 		case errors.Is(err, files.ErrNotRegular):
-			skipped = append(skipped, src)
-		case err != nil:
-			return skipped, err
+			cl.leftOut = append(cl.leftOut, src)
+			continue
+		case err == nil && data != nil && file.Only:
+			err = cl.put(file.Name, data, 0o400, file)
+		case err == nil && data != nil:
+			err = cl.put(file.Name, data, 0o600, file)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return append(skipped, scripts.leftOut...), nil
+	return nil
+}
+
+// tree clones a folder with the regular files in it, read-only; executables stay executable.
+func (cl *cloner) tree(name string) error {
+	top := filepath.Join(cl.source, name)
+	if fi, err := os.Lstat(top); err != nil || !fi.IsDir() {
+		if err == nil {
+			cl.leftOut = append(cl.leftOut, top)
+		}
+		return nil
+	}
+	return filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		rel, errRel := filepath.Rel(cl.source, p)
+		if err := errors.Join(err, errRel); err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return cl.put(rel, nil, fs.ModeDir, File{})
+		}
+		err = files.ErrNotRegular
+		if d.Type().IsRegular() {
+			err = cl.asIs(p, rel, maxFile)
+		}
+		if errors.Is(err, files.ErrNotRegular) {
+			cl.leftOut = append(cl.leftOut, p)
+			return nil
+		}
+		return err
+	})
+}
+
+// asIs clones a file that is read-only then. One that is larger than most counts as none.
+func (cl *cloner) asIs(src, rel string, most int64) error {
+	f, fi, err := files.Open(src, files.NoLinks)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if int64(len(data)) > most {
+		err = files.ErrNotRegular
+	}
+	if err != nil {
+		return err
+	}
+	return cl.put(rel, data, 0o400|fi.Mode().Perm()&0o100, File{})
 }
 
 // file is where a file of the folder is on this host.
@@ -255,25 +326,24 @@ func (f Folder) file(o Origin, file File) string {
 	return filepath.Join(f.Source(o), file.Name)
 }
 
-func copyFile(src, dst string, file File, edit func(doc map[string]any)) error {
+// read is what the clone has of a file, nil for nothing.
+func (cl *cloner) read(src string, file File) ([]byte, error) {
 	data, err := files.Read(src, files.NoLinks, maxFile)
-	missing := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case missing && !file.Any():
-		return nil
-	case err != nil && !missing:
-		return err
-	}
-	if file.Any() {
-		if data, err = rewrite(src, data, edit); err != nil || data == nil {
-			return err
+	if !file.Any() {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
 		}
+		return data, err
 	}
-	mode := fs.FileMode(0o600)
-	if file.Only {
-		mode = 0o400
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return writeFile(dst, data, mode)
+	return rewrite(src, data, func(doc map[string]any) {
+		file.apply(doc, cl.o.Workdir)
+		if s := cl.f.Scripts; s != nil && s.File == file.Name {
+			s.keep(doc, cl)
+		}
+	})
 }
 
 func expand(p, home string) string {

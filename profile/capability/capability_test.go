@@ -210,7 +210,7 @@ drwx------ .local/state/opencode
 		t.Run(name, func(t *testing.T) {
 			h, dst := home(t), t.TempDir()
 			before := listing(t, h)
-			skipped, err := find(t, name).Clone(Origin{Home: h, Workdir: "/w"}, dst)
+			skipped, err := find(t, name).Clone(Origin{Home: h, Workdir: "/w"}, in(t, dst))
 			if err != nil || len(skipped) > 0 {
 				t.Fatal(skipped, err)
 			}
@@ -233,7 +233,7 @@ func TestCloneOfNothing(t *testing.T) {
 	var files []string
 	for _, c := range all(t) {
 		dst := t.TempDir()
-		if skipped, err := c.Clone(Origin{Home: t.TempDir(), Workdir: "/w"}, dst); err != nil || len(skipped) > 0 {
+		if skipped, err := c.Clone(Origin{Home: t.TempDir(), Workdir: "/w"}, in(t, dst)); err != nil || len(skipped) > 0 {
 			t.Fatal(c.Name, skipped, err)
 		}
 		for line := range strings.Lines(listing(t, dst)) {
@@ -265,7 +265,7 @@ func TestLinksAndDevicesStayBehind(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(h, "dotfiles/claude/settings.json"), filepath.Join(h, ".claude/settings.json")))
 	must(t, os.Remove(filepath.Join(h, ".claude.json")))
 	must(t, syscall.Mkfifo(filepath.Join(h, ".claude.json"), 0o600))
-	skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w"}, dst)
+	skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w"}, in(t, dst))
 	must(t, err)
 	want := []string{".claude/skills/fifo", ".claude/skills/one/link", ".claude/settings.json", ".claude.json"}
 	for i := range want {
@@ -291,7 +291,7 @@ func TestOnlyWhatIsListedIsOpened(t *testing.T) {
 		must(t, os.Chmod(p, 0)) // opening it is an error, but for root
 	}
 	start := time.Now()
-	if skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w"}, dst); err != nil || len(skipped) > 0 {
+	if skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w"}, in(t, dst)); err != nil || len(skipped) > 0 {
 		t.Fatal(skipped, err)
 	}
 	t.Logf("200 MB cloned in %s", time.Since(start))
@@ -323,7 +323,7 @@ func TestElsewhere(t *testing.T) {
 		return "", false
 	}}
 	for _, name := range []string{"claude", "opencode", "gemini"} {
-		_, err := find(t, name).Clone(o, dst)
+		_, err := find(t, name).Clone(o, in(t, dst))
 		must(t, err)
 	}
 	got := listing(t, dst)
@@ -364,7 +364,7 @@ func TestBrokenFilesAreNamed(t *testing.T) {
 			h := home(t)
 			p := filepath.Join(h, file[0])
 			write(t, p, text)
-			_, err := find(t, name).Clone(Origin{Home: h, Workdir: "/w"}, t.TempDir())
+			_, err := find(t, name).Clone(Origin{Home: h, Workdir: "/w"}, in(t, t.TempDir()))
 			if err == nil || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), file[1]) {
 				t.Errorf("%s: %.10q: got %v", name, text, err)
 			}
@@ -450,12 +450,25 @@ func TestSettle(t *testing.T) {
 		{"c.toml", "a = 1\n", "a = 1\n", "b = 3 # mine\n", ""},
 		{"c.toml", "[p.x]\nu = \"1\"\n", "[p.x]\nu = \"2\"\n", "[p.x]\nu = \"1\"\n[p.y]\nu = \"9\"\n", "[p]\n[p.x]\nu = \"2\"\n[p.y]\nu = \"9\"\n"},
 	} {
-		got := string(Settle(c.name, []byte(c.base), []byte(c.fresh), []byte(c.kept)))
+		got := string(settle(c.name, []byte(c.base), []byte(c.fresh), []byte(c.kept)))
 		if strings.HasSuffix(c.name, ".json") {
 			got = strings.NewReplacer(" ", "", "\n", "").Replace(got)
 		}
 		if got != c.want {
 			t.Errorf("%s: %s to %s over %s is %q, want %q", c.name, c.base, c.fresh, c.kept, got, c.want)
 		}
+	}
+}
+
+// in writes the parts of a clone in a folder.
+func in(t *testing.T, dst string) func(Piece) error {
+	return func(p Piece) error {
+		t.Helper()
+		at := filepath.Join(dst, p.Path)
+		if p.Mode.IsDir() {
+			return os.MkdirAll(at, 0o700)
+		}
+		must(t, os.MkdirAll(filepath.Dir(at), 0o700))
+		return os.WriteFile(at, p.Data, p.Mode)
 	}
 }

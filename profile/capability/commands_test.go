@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 	}
 	dst := t.TempDir()
 	seen := func(p string) bool { return p == filepath.Join(h, "tools/seen.sh") }
-	skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w", Seen: seen}, dst)
+	skipped, err := find(t, "claude").Clone(Origin{Home: h, Workdir: "/w", Seen: seen}, in(t, dst))
 	must(t, err)
 	want := []string{filepath.Join(h, "bin/secret.sh"), filepath.Join(h, ".claude/big.db"), filepath.Join(h, "bin/secret.sh")}
 	if slices.Sort(skipped); !slices.Equal(skipped, slices.Sorted(slices.Values(want))) {

@@ -3,32 +3,27 @@ package capability
 // What becomes of an agent's files in a home that outlives the run.
 
 import (
+	"bytes"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 )
 
-// FileAt is the file of a capability at a path below a home; a zero File for any other.
-func (c Capability) FileAt(rel string) File {
-	for _, f := range c.Folders {
-		name, ok := strings.CutPrefix(rel, f.Rel()+"/")
-		for _, file := range f.Files {
-			if ok && file.Name == name {
-				return file
-			}
-		}
+// Settle is what the box is to have of a part of a clone that it has changed, nil for what it has. base is what the
+// host had when that was put there. Of a login that the host did not change, or that is older, the box's own counts,
+// and so do the entries of a document that only the box changed; else the host's.
+func (p Piece) Settle(base, kept []byte) []byte {
+	switch l := p.of.Login; {
+	case p.File.Login && (bytes.Equal(base, p.Data) || l != nil && l.File == p.File.Name && l.newer(kept, p.Data)):
+		return nil
+	case p.File.IsDocument():
+		return settle(p.File.Name, base, p.Data, kept)
 	}
-	return File{}
+	return p.Data
 }
 
-// IsLogin reports whether a path below a home is that of the capability's login.
-func (c Capability) IsLogin(rel string) bool {
-	return c.Login != nil && rel == filepath.Join(c.Folders[0].Rel(), c.Login.File)
-}
-
-// Newer reports whether a login is newer than another one. One without a time is not.
-func (l *Login) Newer(is, than []byte) bool {
+// newer reports whether a login is newer than another one. One without a time is not.
+func (l *Login) newer(is, than []byte) bool {
 	mine, ok := l.time(is)
 	other, known := l.time(than)
 	return ok && (!known || mine.After(other))
@@ -40,10 +35,10 @@ func (f File) IsDocument() bool {
 	return !f.Login && !f.Only && (ext == ".json" || ext == ".jsonc" || ext == ".toml")
 }
 
-// Settle brings what the host changed of a document since base into what the box has of it,
+// settle brings what the host changed of a document since base into what the box has of it,
 // entry by entry. What only the box changed stays. It is nil when the host changed nothing.
 // Without a base all that the host says counts, and so it does when the box's cannot be parsed.
-func Settle(name string, base, fresh, kept []byte) []byte {
+func settle(name string, base, fresh, kept []byte) []byte {
 	now, err := document(name, fresh)
 	if err != nil {
 		return fresh
