@@ -114,7 +114,7 @@ type written struct {
 
 func asWritten(p *Profile) (list []written) {
 	for _, k := range p.Written() {
-		w := written{Key: k.Name()}
+		w := written{Key: k.Name}
 		for _, v := range k.Parts() {
 			if w.At = v.At; v.Key == "" {
 				w.Values = append(w.Values, v.Text)

@@ -23,8 +23,8 @@ func (p *Profile) Resolved(c Context) string {
 	for _, f := range p.Files {
 		fmt.Fprintf(&e.b, "#   %s\n", e.path(f.Path))
 	}
-	src := p.src
-	src.Mounts.Items = p.lastMounts(c)
+	src := p.src.Clone()
+	src.Value("mounts").Items = p.lastMounts(c)
 	return e.file(&src, []string{"extends"})
 }
 
@@ -34,7 +34,7 @@ func (p *Profile) lastMounts(c Context) []strict.Item {
 	r.workspaces()
 	r.baseFolder(p.Scope)
 	r.mounts()
-	return keep(p.src.Mounts.Items, func(e strict.Item) bool {
+	return keep(p.src.Value("mounts").Items, func(e strict.Item) bool {
 		_, ok := r.mount(e) // or else its place cannot be told
 		return !ok || slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Written == e.Key })
 	})
@@ -48,14 +48,14 @@ type encoder struct {
 
 // file writes the keys of a source table by table, without those named: first what is in none,
 // then each with its [header].
-func (e *encoder) file(src *source, without []string) string {
+func (e *encoder) file(src *strict.Doc, without []string) string {
 	tableOf := func(k strict.Key) string {
 		if k.Kind >= strict.ATable {
-			return k.Name()
+			return k.Name
 		}
-		return strict.Join(k.Path[:len(k.Path)-1]...)
+		return k.Name[:max(0, strings.LastIndexByte(k.Name, '.'))]
 	}
-	keys := keep(strict.Keys(src), func(k strict.Key) bool { return !slices.Contains(without, k.Name()) })
+	keys := keep(src.Keys(), func(k strict.Key) bool { return !slices.Contains(without, k.Name) })
 	done := map[string]bool{}
 	for _, k := range keys {
 		if table := tableOf(k); !done[table] {
@@ -80,15 +80,15 @@ func (e *encoder) table(name string, keys []strict.Key) {
 		if !k.Value.Set {
 			continue
 		}
-		last := k.Path[len(k.Path)-1]
+		last := k.Name[strings.LastIndexByte(k.Name, '.')+1:]
 		switch k.Kind {
 		case strict.Rows:
 			for _, row := range k.Parts() {
 				fmt.Fprintf(&e.b, "\n[[%s]]\n", name)
 				header = false
 				for _, of := range k.Of {
-					if v, ok := row.Get(of.Name()); ok {
-						line(of.Name(), of.TOML(v), v.At)
+					if v, ok := row.Get(of.Name); ok {
+						line(of.Name, of.TOML(v), v.At)
 					}
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile/strict"
 )
 
 // FuzzLoad: no text makes the loader panic, and a profile that is valid is not
@@ -24,15 +26,15 @@ func FuzzLoad(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		var once source
+		once := source{Doc: strict.NewDoc(language())}
 		if len(merge(&once, src)) > 0 {
 			return
 		}
 		if len(contradictions(&once, "/p.toml")) > 0 {
 			return
 		}
-		twice := once
-		if faults := merge(&twice, &source{}); len(faults) > 0 {
+		twice := source{Doc: once.Clone()}
+		if faults := merge(&twice, &source{Doc: strict.NewDoc(language())}); len(faults) > 0 {
 			t.Fatal(faults)
 		}
 		sameSettings(t, once, twice)

@@ -17,18 +17,16 @@ import (
 // own, and must not gain what that one grants.
 func (p *Profile) Harden() (*Profile, []string) {
 	hard := *p
-	h := hardener{src: &hard.src}
-	keys := strict.Keys(h.src)
+	hard.src.Doc = p.src.Clone()
+	var h hardener
+	keys := hard.src.Keys()
 	for i, r := range keyRules() {
 		r.remote(&h, keys[i])
 	}
 	return &hard, h.lines
 }
 
-type hardener struct {
-	src   *source
-	lines []string
-}
+type hardener struct{ lines []string }
 
 func (h *hardener) say(format string, args ...any) {
 	h.lines = append(h.lines, fmt.Sprintf(format, args...))
@@ -43,11 +41,11 @@ func each(why func(p strict.Item) string) func(*hardener, strict.Key) {
 			case reason == "":
 				return true
 			case k.Kind == strict.AList:
-				h.say("%s: %q is dropped: %s", k.Name(), p.Text, reason)
+				h.say("%s: %q is dropped: %s", k.Name, p.Text, reason)
 			case p.Key != "":
-				h.say("%s.%s is dropped: %s", k.Name(), strict.Join(p.Key), reason)
+				h.say("%s.%s is dropped: %s", k.Name, strict.Join(p.Key), reason)
 			default:
-				h.say("%s = %s is ignored: %s", k.Name(), k.TOML(p), reason)
+				h.say("%s = %s is ignored: %s", k.Name, k.TOML(p), reason)
 			}
 			return false
 		})
@@ -103,8 +101,8 @@ func secret(p strict.Item) string {
 
 // home gives it an empty one: it gets at nothing that other boxes left in theirs.
 func (h *hardener) home(k strict.Key) {
-	if f := &h.src.Sandbox.Home; f.V == "own" {
-		h.say(`%s = "own" becomes "isolated": nothing of its home stays`, k.Name())
+	if f := k.Value; f.V == "own" {
+		h.say(`%s = "own" becomes "isolated": nothing of its home stays`, k.Name)
 		f.V = "isolated"
 	}
 }

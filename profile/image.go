@@ -22,11 +22,11 @@ func (v *validator) image(key string, p strict.Item) {
 }
 
 // backend checks that backend and image go together, once the profile is merged.
-func (r *resolver) backend(s *sandboxTable) {
+func (r *resolver) backend() {
 	switch rc := &r.rc; {
 	case rc.Image != "" && rc.Backend == "bwrap":
-		r.add(s.Image.At, "sandbox.image", "has no effect with backend = \"bwrap\"", `backend = "auto", "podman" or "docker"`)
+		r.add(r.s.Value("sandbox.image").At, "sandbox.image", "has no effect with backend = \"bwrap\"", `backend = "auto", "podman" or "docker"`)
 	case rc.Backend != "bwrap" && rc.Backend != "auto" && rc.Image == "":
-		r.add(s.Backend.At, "sandbox.image", fmt.Sprintf("is missing: backend = %q needs an image", rc.Backend), `image = "NAME@sha256:…" (podman images --digests)`)
+		r.add(r.s.Value("sandbox.backend").At, "sandbox.image", fmt.Sprintf("is missing: backend = %q needs an image", rc.Backend), `image = "NAME@sha256:…" (podman images --digests)`)
 	}
 }

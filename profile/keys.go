@@ -3,51 +3,71 @@ package profile
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/enr/inner/profile/strict"
 )
 
-// keyRule is all that inner knows of one key of the language, besides its type and what its tags
-// say (schema.go), and where its value is when a profile is resolved (runconfig.go). A nil column
-// says nothing.
+// keyRule is all that inner knows of one key of the language. A nil column says nothing.
 type keyRule struct {
-	key string
+	key   string
+	kind  strict.Kind
+	words string       // all that it takes, with commas between
+	of    []strict.Key // the keys of its entries, when these are tables
+	merge string       // see strict.Doc
 
 	whole func(v *validator, k strict.Key)              // finds what is wrong with the key in one file, besides its words
 	check func(v *validator, key string, p strict.Item) // and with each value of it
 	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
-	grants string                          // by its tag: the kinds of Grant that come from the key, see OriginsOf
+	grants string                          // the kinds of Grant that come from the key, see OriginsOf
 	say    func(g *granter, rc *RunConfig) // the grants themselves
 
 	container says                            // why no container engine can hold it; nil: the plan shows that
-	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL, unless it is kept
+	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL: kept, or else why not
 }
 
 // says is what there is to say about a box, "" when there is nothing, and the name to say it of
 // when that is not the key.
 type says func(rc *RunConfig) (text, name string)
 
-// keyRules has a row for every key, in the order of the schema. What nothing is said about is not
-// kept of a profile from a URL, so that a new key is not let through.
-var keyRules = sync.OnceValue(func() (rules []keyRule) {
-	list := slices.Concat(generalRules(), networkRules(), sandboxRules(), environmentRules(), programRules())
-	for _, k := range strict.Keys(&source{}) {
-		rule := keyRule{key: k.Name()}
-		if i := slices.IndexFunc(list, func(r keyRule) bool { return r.key == rule.key }); i >= 0 {
-			rule = list[i]
+// keyRules has a row for every key, in the order in which they are listed. What nothing is said
+// about is not kept of a profile from a URL, so that a new key is not let through.
+var keyRules = sync.OnceValue(func() []keyRule {
+	rules := slices.Concat(generalRules(), networkRules(), sandboxRules(), limitRules(), environmentRules(), programRules())
+	for i := range rules {
+		if rules[i].remote == nil {
+			rules[i].remote = dropped("a remote profile does not say it")
 		}
-		rule.grants = k.Tag.Get("grants")
-		if k.Tag.Get("remote") == "kept" {
-			rule.remote = func(*hardener, strict.Key) {}
-		} else if rule.remote == nil {
-			rule.remote = dropped("a remote profile does not say it")
-		}
-		rules = append(rules, rule)
 	}
 	return rules
 })
+
+// kept is the remote column of what a profile from a URL may say.
+func kept(*hardener, strict.Key) {}
+
+// language are the keys of a profile, those of the version before behind the others.
+var language = sync.OnceValue(func() []strict.Key {
+	return slices.Concat(eachOf(keyRules(), func(r keyRule) strict.Key {
+		k := strict.Key{Name: r.key, Kind: r.kind, Of: r.of, Merge: r.merge}
+		if r.words != "" {
+			k.Words = strings.Split(r.words, ",")
+		}
+		return k
+	}), formerKeys())
+})
+
+// source is one profile file as written, or several of them merged.
+type source struct {
+	strict.Doc
+
+	former  []strict.Problem // lines of the version before, and what they are read as
+	without []string         // words of sandbox.allow that they take out of the base's
+}
+
+// Keys lists every key of the language, in its order.
+func Keys() []string { return eachOf(keyRules(), func(r keyRule) string { return r.key }) }
 
 func when(text string, has func(rc *RunConfig) bool) says {
 	return func(rc *RunConfig) (string, string) {

@@ -1,53 +1,82 @@
 package profile
 
-import "github.com/enr/inner/profile/strict"
+import (
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
 
 // The rows of keyRules for what stands above all tables, and for [shim] and [sandbox].
 
 func generalRules() []keyRule {
 	return []keyRule{
-		{key: "schema_version", whole: (*validator).version},
-		{key: "name", check: (*validator).name},
+		{key: "schema_version", merge: "own", whole: (*validator).version, remote: kept},
+		{key: "name", merge: "own", check: (*validator).name, remote: kept},
+		{key: "description", remote: kept},
+		{key: "extends", merge: "own", remote: kept}, // Loader takes global names only; elsewhere the profile travels as one file
 		{
 			key:    "workspaces_path",
 			check:  (*validator).text,
 			remote: dropped("a remote profile does not choose where folders are created"),
 		},
+		{key: "experimental", kind: strict.ABool, remote: kept},
 		{
-			key:  "capabilities",
-			take: func(r *resolver) { r.rc.Capabilities = r.s.Capabilities.Texts() },
+			key:    "capabilities",
+			kind:   strict.AList,
+			words:  strings.Join(Capabilities(), ","),
+			take:   func(r *resolver) { r.rc.Capabilities = r.s.Value("capabilities").Texts() },
+			grants: "capability",
 			say: func(g *granter, rc *RunConfig) {
 				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
 			},
 			container: when("the programs and settings of agents are this computer's, not the image's", func(rc *RunConfig) bool { return len(rc.Capabilities) > 0 }),
+			remote:    kept,
 		},
 		{
 			key:    "sync_credentials",
-			take:   func(r *resolver) { r.rc.SyncLogin = r.s.SyncCredentials.On() },
+			kind:   strict.ABool,
+			take:   func(r *resolver) { r.rc.SyncLogin = r.s.Value("sync_credentials").On() },
+			grants: "login",
 			say:    (*granter).login,
 			remote: dropped("a login is not written back", "true"),
 		},
 
 		{ // claims nothing: a URL is typed, and nobody types in a pod
-			key:   "shim.commands",
-			whole: (*validator).commands,
-			check: func(v *validator, key string, p strict.Item) { v.Judge(p.At, key, CheckCommand(p.Text)) },
+			key:    "shim.commands",
+			kind:   strict.AList,
+			merge:  "replace",
+			whole:  (*validator).commands,
+			check:  func(v *validator, key string, p strict.Item) { v.Judge(p.At, key, CheckCommand(p.Text)) },
+			remote: kept,
 		},
+		{key: "shim.when", words: "always,tty,pipe", remote: kept},
 	}
 }
 
 func networkRules() []keyRule {
 	return []keyRule{
-		{key: "sandbox.network_mode", check: (*validator).networkMode, say: (*granter).network},
-		{key: "sandbox.network_allow", check: (*validator).networkAllow, remote: each(near)},
+		{key: "sandbox.network", kind: strict.ABool, grants: "network", remote: kept},
+		{
+			key:    "sandbox.network_mode",
+			words:  "off,full,allowlist,ask",
+			check:  (*validator).networkMode,
+			grants: "network",
+			say:    (*granter).network,
+			remote: kept,
+		},
+		{key: "sandbox.network_allow", kind: strict.AList, check: (*validator).networkAllow, grants: "network", remote: each(near)},
 		{
 			key:    "sandbox.publish",
+			kind:   strict.AList,
 			check:  (*validator).port,
+			grants: "network",
 			remote: dropped("nothing of it listens on your computer"),
 		},
 		{
 			key:    "sandbox.host_ports",
+			kind:   strict.AList,
 			check:  (*validator).port,
+			grants: "network",
 			remote: dropped("the services of your computer stay yours"),
 		},
 	}
@@ -58,8 +87,10 @@ func sandboxRules() []keyRule {
 	devices := func(rc *RunConfig) bool { return len(rc.Devices) > 0 }
 	return []keyRule{
 		{
-			key:  "sandbox.clipboard",
-			take: func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.On() },
+			key:    "sandbox.clipboard",
+			kind:   strict.ABool,
+			take:   func(r *resolver) { r.rc.Clipboard = r.s.Value("sandbox.clipboard").On() },
+			grants: "clipboard",
 			say: func(g *granter, rc *RunConfig) {
 				if rc.Clipboard {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
@@ -69,8 +100,11 @@ func sandboxRules() []keyRule {
 			remote:    dropped("the clipboard stays yours", "true"),
 		},
 		{
-			key:  "sandbox.devices",
-			take: func(r *resolver) { r.rc.Devices = r.s.Sandbox.Devices.Texts() },
+			key:    "sandbox.devices",
+			kind:   strict.AList,
+			words:  strings.Join(deviceNames(), ","),
+			take:   func(r *resolver) { r.rc.Devices = r.s.Value("sandbox.devices").Texts() },
+			grants: "device",
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
@@ -78,43 +112,97 @@ func sandboxRules() []keyRule {
 			remote:    dropped("the devices of your computer stay yours"),
 		},
 		{
-			key:  "sandbox.allow",
-			take: (*resolver).allow,
+			key:    "sandbox.allow",
+			kind:   strict.AList,
+			words:  strings.Join(AllowKeys(), ","),
+			take:   (*resolver).allow,
+			grants: "secret layer",
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
 			container: nestedContainers,
 			remote:    each(notAllowed),
 		},
-		{key: "sandbox.writable", check: (*validator).inside},
-		{key: "sandbox.keep", check: (*validator).inside},
-		{key: "sandbox.home", remote: (*hardener).home},
-		{key: "sandbox.home_allow", check: (*validator).homeAllow, remote: each(variables)},
+		{key: "sandbox.base", words: "host,minimal", grants: "reads writes", remote: kept},
+		{key: "sandbox.workdir_mode", words: "rw,ro,keep,none", grants: "writes reads", remote: kept},
+		{key: "sandbox.writable", kind: strict.AList, check: (*validator).inside, grants: "writes", remote: kept},
+		{key: "sandbox.keep", kind: strict.AList, check: (*validator).inside, grants: "writes", remote: kept},
+		{key: "sandbox.etc", words: "host,minimal", grants: "hides", remote: kept},
+		{key: "sandbox.home", words: "host,own,isolated", grants: "reads writes", remote: (*hardener).home},
+		{key: "sandbox.home_allow", kind: strict.AList, check: (*validator).homeAllow, grants: "reads", remote: each(variables)},
 		{
 			key:    "sandbox.hide",
+			kind:   strict.AList,
 			check:  (*validator).hide,
+			grants: "hides",
 			say:    (*granter).hide,
 			remote: each(revealing), // a variable it may not use is an error: what narrows is not dropped
 		},
 		{
 			key:    "sandbox.git_dir",
-			take:   func(r *resolver) { r.rc.GitDir = r.s.Sandbox.GitDir.Or("checked") },
+			words:  "checked,ro,rw",
+			take:   func(r *resolver) { r.rc.GitDir = r.s.Value("sandbox.git_dir").Or("checked") },
+			grants: "layer",
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},
 		{
 			key:       "sandbox.proc",
+			words:     "auto,fresh,empty",
+			grants:    "layer",
 			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
+			remote:    kept,
 		},
-		{key: "sandbox.image", check: (*validator).image},
-		{
-			key:   "sandbox.limits.memory",
-			whole: func(v *validator, _ strict.Key) { v.s.Sandbox.Limits.Check("sandbox.limits", &v.Problems) }, // of all limits
-			say:   (*granter).limits,
-		},
-		{
-			key:       "sandbox.limits.disk",
-			container: when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" }),
-		},
+		{key: "sandbox.landlock", words: "auto,required", grants: "layer", remote: kept},
+		{key: "sandbox.backend", words: "auto,bwrap,podman,docker", grants: "reads", remote: kept},
+		{key: "sandbox.image", check: (*validator).image, grants: "reads", remote: kept},
+	}
+}
+
+// limitRules are the rows of [sandbox.limits], and of what is about boxes as a whole.
+func limitRules() (rules []keyRule) {
+	for _, name := range limitNames() {
+		rules = append(rules, keyRule{
+			key:    "sandbox.limits." + name,
+			kind:   strict.ANumber,
+			check:  (*validator).limit,
+			grants: "limit",
+			remote: kept,
+		})
+	}
+	rules[0].say = (*granter).limits // of all
+	disk := &rules[len(rules)-1]
+	disk.grants = "limit writes"
+	disk.container = when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" })
+	return append(
+		rules,
+		keyRule{key: "sandbox.limits_required", kind: strict.ABool, grants: "limit", remote: kept},
+		keyRule{key: "sandbox.session", words: "files,box", grants: "layer", remote: kept},
+	)
+}
+
+// LayerWords are the words of [sandbox] allow that switch a layer off.
+func LayerWords() []string { return []string{"no-seccomp", "no-landlock", "host-proc"} }
+
+// Capabilities returns the names [capabilities] takes.
+func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
+
+// AllowKeys returns the keys [sandbox] allow takes: the nine of the manual, three that
+// switch a layer off, and one for every other group of resources that is hidden by default.
+func AllowKeys() []string {
+	return []string{
+		"ssh-keys", "git-credentials", "gpg-keys", "docker-socket", "podman-socket",
+		"nested-user-ns", "netrc", "bash-history", "zsh-history",
+
+		"no-seccomp", "no-landlock", "host-proc",
+
+		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles", "cargo-credentials", "ci-logins",
+		"clipboard-history", "cloud-credentials", "container-sockets", "database-credentials", "docker-config", "editor-state",
+		"env-files", "file-sync", "fish-history", "gcloud-credentials", "gh-config", "gpg-agent", "gradle-properties",
+		"helm-config", "hub-config", "kerberos", "key-files", "keyrings", "kube-config", "mail-credentials", "maven-settings",
+		"messengers", "mounted-media", "mysql-config", "named-like-secrets", "notebooks", "npmrc", "onepassword-config",
+		"other-homes", "package-tokens", "password-store", "pgpass", "project-config", "pypirc", "rclone", "remote-desktops",
+		"repl-history", "session-bus", "session-cookies", "snapshots", "ssh-agent", "ssh-known-hosts", "system-logs",
+		"system-secrets", "systemd-user", "terraform-credentials", "vault-token", "vpn-config", "wallets",
 	}
 }

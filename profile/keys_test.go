@@ -17,7 +17,7 @@ func TestKeysSayTheirGrants(t *testing.T) {
 		w, p := resolveWorld(t, text)
 		rc, err := p.Resolve(w.context())
 		for _, r := range keyRules() {
-			if slices.ContainsFunc(p.Written(), func(k strict.Key) bool { return k.Name() == r.key }) {
+			if slices.ContainsFunc(p.Written(), func(k strict.Key) bool { return k.Name == r.key }) {
 				kinds = append(kinds, strings.Fields(r.grants)...)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,17 +34,17 @@ message = { apt = "no", docker = "see the manual" }
 `
 	show := func(s *source) string {
 		var mounts []string
-		for _, e := range s.Mounts.Items {
+		for _, e := range s.Value("mounts").Items {
 			mounts = append(mounts, e.Key)
 		}
-		n := noopOf(&s.Noop)
+		n := noopOf(s)
 		var messages []KV
 		for _, r := range n.Rules {
 			if r.Message != "" {
 				messages = append(messages, KV{r.String(), r.Message})
 			}
 		}
-		return fmt.Sprint(mounts, s.Env.Inherit.Texts(), Pairs(s.Env.Set.Value), Pairs(s.Git.Overrides.Value), n.Blocked(), n.Rewritten(), messages)
+		return fmt.Sprint(mounts, s.Value("env.inherit").Texts(), Pairs(*s.Value("env.set")), Pairs(*s.Value("git.overrides")), n.Blocked(), n.Rewritten(), messages)
 	}
 	for _, c := range []struct{ child, want string }{
 		{"", `[/srv ~/x] [A B] [{X 1} {Y 2}] [{push.default nothing} {user.name box}] [apt] [docker → podman pip → uv pip] [{apt no} {docker see the manual}]`},
@@ -286,9 +285,9 @@ func TestPublishedProfiles(t *testing.T) {
 	// What a child adds to what it inherits.
 	p, err := w.load("java-maven")
 	must(t, err)
-	history, checks := p.src.Entrypoint.History.Texts(), p.src.Verify.Custom.Checks.Items
-	if len(history) != 6 || history[5] != "mvn clean package" || len(checks) != 2 || !p.src.Sandbox.Network.On() || len(p.src.Mounts.Items) != 5 {
-		t.Errorf("%q, %d checks, %d mounts", history, len(checks), len(p.src.Mounts.Items))
+	history, checks := p.src.Value("entrypoint.history").Texts(), p.src.Value("verify.custom.checks").Items
+	if len(history) != 6 || history[5] != "mvn clean package" || len(checks) != 2 || !p.src.Value("sandbox.network").On() || len(p.src.Value("mounts").Items) != 5 {
+		t.Errorf("%q, %d checks, %d mounts", history, len(checks), len(p.src.Value("mounts").Items))
 	}
 }
 
@@ -298,29 +297,14 @@ func TestManual(t *testing.T) {
 	data, err := os.ReadFile("../docs/profile-language.md")
 	must(t, err)
 	var want, got []string
-	var walk func(typ reflect.Type, table string)
-	walk = func(typ reflect.Type, table string) {
-		for i := range typ.NumField() {
-			f := typ.Field(i)
-			if f.Anonymous || !f.IsExported() { // of the version before
-				continue
-			}
-			key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-			path := strings.TrimPrefix(table+"."+key, ".")
-			switch reflect.New(f.Type).Interface().(type) {
-			case *strict.Table[mountSpec]:
-				walk(reflect.TypeFor[mountSpec](), path)
-			case *strict.Tables[checkRow]:
-				want = append(want, path)
-				walk(reflect.TypeFor[checkRow](), path)
-			case *strict.String, *strict.Bool, *strict.Int, *strict.Number, *strict.Switch, *strict.List, *strict.Table[strict.String]:
-				want = append(want, path)
-			default:
-				walk(f.Type, path)
-			}
+	for _, r := range keyRules() {
+		if r.kind != strict.ATable || r.of == nil {
+			want = append(want, r.key)
+		}
+		for _, of := range r.of {
+			want = append(want, r.key+"."+of.Name)
 		}
 	}
-	walk(reflect.TypeFor[source](), "")
 	table := "none"
 	for line := range strings.Lines(string(data)) {
 		if head, ok := strings.CutPrefix(line, "## "); ok {
@@ -341,8 +325,13 @@ func TestManual(t *testing.T) {
 	}
 	// The words a key takes stand in its row.
 	list := [][]string{Capabilities()}
-	for _, k := range slices.Concat(strict.Keys(&source{}), strict.Keys(&mountSpec{}), strict.Keys(&checkRow{})) {
-		if k.Words != nil && k.Name() != "entrypoint.cursor_fix" && k.Name() != "output.record" {
+	d := strict.NewDoc(language())
+	keys := d.Keys()
+	for _, k := range keys {
+		keys = append(keys, k.Of...)
+	}
+	for _, k := range keys {
+		if k.Words != nil && !slices.Contains([]string{"entrypoint.cursor_fix", "output.record", "sandbox.allow", "sandbox.devices"}, k.Name) {
 			list = append(list, k.Words)
 		}
 	}
@@ -402,11 +391,10 @@ func namedTests(t *testing.T, page string) {
 
 // Each rule of [noop] is read once, in the order of the file.
 func TestNoopRules(t *testing.T) {
-	n := noopOf(&noopTable{
-		Block:   strict.List{Value: strict.Value{Items: []strict.Item{{Text: "pip  install"}, {Text: "apt"}, {Text: "pip\tinstall"}}}},
-		Rewrite: strict.Table[strict.String]{Value: strict.Value{Items: []strict.Item{{Key: "npm  i", Text: "pnpm add"}, {Key: "echo", Text: "/bin/echo"}}}},
-		Message: strict.Table[strict.String]{Value: strict.Value{Items: []strict.Item{{Key: "pip install", Text: "use uv"}, {Key: "echo ", Text: "-"}}}},
-	})
+	doc, problems := strict.Decode("", []byte("[noop]\nblock = [\"pip  install\", \"apt\", \"pip\\tinstall\"]\n"+
+		"rewrite = { \"npm  i\" = \"pnpm add\", echo = \"/bin/echo\" }\nmessage = { \"pip install\" = \"use uv\", \"echo \" = \"-\" }"), language())
+	must(t, problems.Err())
+	n := noopOf(&source{Doc: doc})
 	want := []NoopRule{
 		{[]string{"pip", "install"}, nil, "use uv"},
 		{[]string{"apt"}, nil, ""},

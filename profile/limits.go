@@ -18,15 +18,15 @@ type Limits struct{ Memory, CPU, Pids, Files, FileSize, Disk string }
 // Any reports whether a limit is asked for.
 func (l Limits) Any() bool { return l != Limits{} }
 
+// limitNames are the keys of [sandbox.limits], in the order of the fields of Limits.
+func limitNames() []string { return []string{"memory", "cpu", "pids", "files", "file_size", "disk"} }
+
 func (l *Limits) fields() []*string {
 	return []*string{&l.Memory, &l.CPU, &l.Pids, &l.Files, &l.FileSize, &l.Disk}
 }
 
 // field is a limit by its name in the language.
-func (l *Limits) field(name string) *string {
-	i := slices.IndexFunc(strict.Keys(&LimitsTable{}), func(k strict.Key) bool { return k.Name() == name })
-	return l.fields()[i]
-}
+func (l *Limits) field(name string) *string { return l.fields()[slices.Index(limitNames(), name)] }
 
 // Or returns the limits with those that are not set taken from rest.
 func (l Limits) Or(rest Limits) Limits {
@@ -39,29 +39,33 @@ func (l Limits) Or(rest Limits) Limits {
 
 // Rows are the limits that are set, by their keys, in the order of the manual.
 func (l Limits) Rows() (out []KV) {
-	for i, k := range strict.Keys(&LimitsTable{}) {
+	for i, name := range limitNames() {
 		if value := *l.fields()[i]; value != "" {
-			out = append(out, KV{k.Name(), value})
+			out = append(out, KV{name, value})
 		}
 	}
 	return out
 }
 
-// LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as written, in the order of
-// the fields of Limits.
-type LimitsTable struct {
-	Memory   strict.Number `toml:"memory" grants:"limit" remote:"kept"`
-	CPU      strict.Number `toml:"cpu" grants:"limit" remote:"kept"`
-	Pids     strict.Number `toml:"pids" grants:"limit" remote:"kept"`
-	Files    strict.Number `toml:"files" grants:"limit" remote:"kept"`
-	FileSize strict.Number `toml:"file_size" grants:"limit" remote:"kept"`
-	Disk     strict.Number `toml:"disk" grants:"limit writes" remote:"kept"`
+// LimitKeys are those of a table of limits: [default_limits] of config.toml is one.
+func LimitKeys(table string) []strict.Key {
+	return eachOf(limitNames(), func(name string) strict.Key { return strict.Key{Name: table + "." + name, Kind: strict.ANumber} })
 }
 
-// Limits returns the limits as plain text.
-func (l LimitsTable) Limits() (out Limits) {
-	for i, k := range strict.Keys(&l) {
-		*out.fields()[i] = k.Value.V
+// TableOf are the limits that a table of a file says, each with its place.
+func TableOf(d *strict.Doc, table string) (out []strict.Item) {
+	for _, name := range limitNames() {
+		if v := d.Value(table + "." + name); v.Set {
+			out = append(out, strict.Item{Key: name, Text: v.V, At: v.At})
+		}
+	}
+	return out
+}
+
+// LimitsOf are the limits of a table without their places.
+func LimitsOf(table []strict.Item) (out Limits) {
+	for _, it := range table {
+		*out.field(it.Key) = it.Text
 	}
 	return out
 }
@@ -70,13 +74,15 @@ func (l LimitsTable) Limits() (out Limits) {
 // some to spare.
 const fewestFiles = 16
 
-// Check notes the faults of a table of limits; key is the name of the table.
-func (l LimitsTable) Check(key string, problems *strict.Problems) {
-	for _, k := range strict.Keys(&l) {
-		for _, p := range k.Parts() {
-			checkLimit(k.Name(), p.Text, p.At, key+"."+k.Name(), problems)
-		}
+// CheckLimits notes the faults of a table of limits of that name.
+func CheckLimits(table []strict.Item, name string, problems *strict.Problems) {
+	for _, it := range table {
+		checkLimit(it.Key, it.Text, it.At, name+"."+it.Key, problems)
 	}
+}
+
+func (v *validator) limit(key string, p strict.Item) {
+	checkLimit(strings.TrimPrefix(key, "sandbox.limits."), p.Text, p.At, key, &v.Problems)
 }
 
 // CheckFlags says what is wrong with limits that are the values of --limit-*.

@@ -144,7 +144,7 @@ func (l *Loader) read(path string) (File, error) {
 // disk: f.Path is what the faults name, a URL for example. What it extends is
 // read as ever; a Remote profile may build only on global ones, by name.
 func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
-	p := &Profile{Name: stem(f.Path), Path: f.Path, Scope: scope}
+	p := &Profile{Name: stem(f.Path), Path: f.Path, Scope: scope, src: source{Doc: strict.NewDoc(language())}}
 	if err := CheckName(p.Name); err != nil && (scope == Local || scope == Global) {
 		return nil, fmt.Errorf("%q: %w", p.Path, err)
 	}
@@ -154,7 +154,7 @@ func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
 	}
 	for _, src := range slices.Backward(chain) {
 		problems = append(problems, merge(&p.src, src)...)
-		for _, fault := range contradictions(&p.src, src.SchemaVersion.At.File) {
+		for _, fault := range contradictions(&p.src, src.Value("schema_version").At.File) {
 			if !slices.Contains(problems, fault) {
 				problems = append(problems, fault)
 			}
@@ -163,7 +163,7 @@ func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	p.Description, p.Experimental = p.src.Description.V, p.src.Experimental.On()
+	p.Description, p.Experimental = p.src.Value("description").V, p.src.Value("experimental").On()
 	return p, nil
 }
 
@@ -176,7 +176,8 @@ func (l *Loader) chain(p *Profile, file File) (chain []*source, problems strict.
 		src, faults := parse(file)
 		problems = append(problems, faults...)
 		p.Files, chain, seen = append(p.Files, file), append(chain, src), append(seen, self)
-		path, err := l.base(src.Extends.V, file.Path, p.Scope == Remote && len(chain) == 1)
+		extends := src.Value("extends")
+		path, err := l.base(extends.V, file.Path, p.Scope == Remote && len(chain) == 1)
 		if err == nil && path != "" {
 			self, _ := os.Stat(path)
 			if first := slices.IndexFunc(seen, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }); first >= 0 {
@@ -187,7 +188,7 @@ func (l *Loader) chain(p *Profile, file File) (chain []*source, problems strict.
 				file, err = l.read(path)
 			}
 		}
-		problems.Judge(src.Extends.At, "extends", err)
+		problems.Judge(extends.At, "extends", err)
 		if err != nil || path == "" {
 			return chain, problems
 		}
@@ -234,9 +235,9 @@ func (l *Loader) base(extends, from string, downloaded bool) (string, error) {
 
 // parse decodes one file and checks it by itself.
 func parse(file File) (*source, strict.Problems) {
-	src := &source{}
-	problems := strict.Decode(file.Path, file.Data, src)
-	src.SchemaVersion.At.File = file.Path // also when the key is missing
+	doc, problems := strict.Decode(file.Path, file.Data, language())
+	src := &source{Doc: doc}
+	src.Value("schema_version").At.File = file.Path // also when the key is missing
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" || p.Msg == strict.Twice }) {
 		return src, problems // not TOML: nothing else is known
 	}

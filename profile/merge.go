@@ -7,19 +7,19 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// merge puts child on top of base: see strict.Merge.
+// merge puts child on top of base: see strict.Doc.
 func merge(base, child *source) strict.Problems {
 	// Two spellings of one decision are decided by whoever states either.
-	if child.Sandbox.Network.Set || child.Sandbox.NetworkMode.Set {
-		base.Sandbox.Network, base.Sandbox.NetworkMode = strict.Bool{}, strict.String{}
+	if networkOf(child) != "" {
+		*base.Value("sandbox.network"), *base.Value("sandbox.network_mode") = strict.Value{}, strict.Value{}
 	}
-	if mode := networkOf(&child.Sandbox); mode == NetOff || mode == NetFull {
+	if mode := networkOf(child); mode == NetOff || mode == NetFull {
 		// A list of hosts belongs to the mode that reads it; exceptions stay.
-		base.Sandbox.NetworkAllow.Keep(func(p strict.Item) bool { return refuses(p.Text) })
+		base.Value("sandbox.network_allow").Keep(func(p strict.Item) bool { return refuses(p.Text) })
 	}
-	base.Sandbox.Allow.Keep(func(p strict.Item) bool { return !slices.Contains(child.without, p.Text) })
+	base.Value("sandbox.allow").Keep(func(p strict.Item) bool { return !slices.Contains(child.without, p.Text) })
 	base.former = slices.Concat(base.former, child.former)
-	return strict.Merge(base, child)
+	return base.Merge(child.Doc)
 }
 
 // refuses reports whether an item of network_allow is a host that cannot be reached.

@@ -19,7 +19,7 @@ import (
 // exception: a mount never comes before one that lies above it.
 func (r *resolver) mounts() {
 	var list []Mount
-	for _, e := range r.s.Mounts.Items {
+	for _, e := range r.s.Value("mounts").Items {
 		if e.Key == System {
 			continue // see sandbox
 		}
@@ -233,7 +233,7 @@ func isDevice(path string) bool {
 
 // writtenDest is the dest as the profile has it, for messages.
 func (r *resolver) writtenDest(m *Mount) string {
-	entry, _ := r.s.Mounts.Get(m.Written)
+	entry, _ := r.s.Value("mounts").Get(m.Written)
 	if dest, ok := entry.Get("dest"); ok {
 		return dest.Text
 	}

@@ -101,15 +101,14 @@ func checkTarget(text string) error {
 func contradictions(s *source, file string) []strict.Problem {
 	var v validator
 	for _, it := range []struct {
-		strict.Value
 		key  string
 		most int
-	}{{s.Mounts.Value, "mounts", maxMounts}, {s.Env.Set.Value, "env.set", maxEntries}, {s.Noop.Block.Value, "noop.block", maxEntries}, {s.Noop.Rewrite.Value, "noop.rewrite", maxEntries}} {
-		if n := len(it.Items); n > it.most {
-			v.Add(it.At, it.key, fmt.Sprintf("%d entries along extends, more than %d", n, it.most), "")
+	}{{"mounts", maxMounts}, {"env.set", maxEntries}, {"noop.block", maxEntries}, {"noop.rewrite", maxEntries}} {
+		if is := s.Value(it.key); len(is.Items) > it.most {
+			v.Add(is.At, it.key, fmt.Sprintf("%d entries along extends, more than %d", len(is.Items), it.most), "")
 		}
 	}
-	v.noopTogether(&s.Noop, file)
+	v.noopTogether(s, file)
 	return v.Problems
 }
 
@@ -122,20 +121,20 @@ type writtenRule struct {
 
 // rules are the entries of block and rewrite, read into words. A validated profile has
 // none without a word.
-func (n *noopTable) rules() []writtenRule {
+func (s *source) rules() []writtenRule {
 	var out []writtenRule
-	for _, it := range n.Block.Items {
+	for _, it := range s.Value("noop.block").Items {
 		out = append(out, writtenRule{NoopRule{Words: words(it.Text)}, it.At, "noop.block"})
 	}
-	for _, e := range n.Rewrite.Items {
+	for _, e := range s.Value("noop.rewrite").Items {
 		out = append(out, writtenRule{NoopRule{Words: words(e.Key), Target: words(e.Text)}, e.At, strict.Join("noop", "rewrite", e.Key)})
 	}
 	return out
 }
 
 // noopTogether says which rules of block, rewrite and message do not go together.
-func (v *validator) noopTogether(n *noopTable, file string) {
-	written := n.rules()
+func (v *validator) noopTogether(s *source, file string) {
+	written := s.rules()
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
 	for _, r := range written {
@@ -159,7 +158,7 @@ func (v *validator) noopTogether(n *noopTable, file string) {
 		}
 		rules[r.String()] = true
 	}
-	for _, e := range n.Message.Items {
+	for _, e := range s.Value("noop.message").Items {
 		if e.At.File == file && !rules[rule(e.Key)] {
 			v.Add(e.At, strict.Join("noop", "message", e.Key), "no rule of that name is in block or rewrite", "")
 		}
@@ -176,14 +175,14 @@ func place(at, from strict.Pos) string {
 
 // noopOf is [noop] as it is enforced: each rule once, with its message. Messages whose
 // rule a child took out are dropped.
-func noopOf(n *noopTable) Noop {
+func noopOf(s *source) Noop {
 	var out Noop
 	messages := map[string]string{}
-	for _, e := range n.Message.Items {
+	for _, e := range s.Value("noop.message").Items {
 		messages[rule(e.Key)] = e.Text
 	}
 	seen := map[string]bool{"": true}
-	for _, r := range n.rules() {
+	for _, r := range s.rules() {
 		name := r.String()
 		if seen[name] || !r.blocks() && len(r.Target) == 0 {
 			continue

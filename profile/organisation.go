@@ -22,12 +22,12 @@ const OrganisationFile = "/etc/inner/config.toml"
 // Organisation is what OrganisationFile says, read by package config. It takes from what
 // profiles, flags, projects and users grant, and gives nothing.
 type Organisation struct {
-	Hide, HideEnv strict.List // hidden places, and variables that pass into no box
+	Hide, HideEnv strict.Value // hidden places, and variables that pass into no box
 	Forbid        []Forbidden
-	DefaultLimits LimitsTable     // of the version before: where nobody says one
-	MaxLimits     LimitsTable     // what nobody goes beyond
-	MaxTimeout    strict.Int      // the same for the time of a run, in seconds
-	Publishers    strict.List     // keys that may sign an index of shared profiles; none: any that the user approved
+	DefaultLimits []strict.Item   // of the version before: where nobody says one
+	MaxLimits     []strict.Item   // what nobody goes beyond
+	MaxTimeout    strict.Value    // the same for the time of a run, in seconds
+	Publishers    strict.Value    // keys that may sign an index of shared profiles; none: any that the user approved
 	Former        strict.Problems // lines of the version before, and what they are read as
 	Lines         []Origin        // all that it says, by the keys of the file
 }
@@ -120,7 +120,7 @@ func (r *resolver) values(key string) (out []KV) {
 	}
 	for _, w := range (&Profile{src: *r.s}).Written() {
 		for _, v := range w.Parts() {
-			if w.Name() == key {
+			if w.Name == key {
 				add(cmp.Or(v.Key, v.Text))
 			}
 		}
@@ -235,16 +235,16 @@ func (r *resolver) capped(asked Limits) Limits {
 	if o == nil {
 		return asked
 	}
-	out := asked.Or(o.DefaultLimits.Limits())
-	for _, k := range strict.Keys(&o.DefaultLimits) {
-		if k.Value.Set && *asked.field(k.Name()) == "" {
-			r.ruled("sandbox.limits."+k.Name(), strconv.Quote(k.Value.V), k.Value.At)
+	out := asked.Or(LimitsOf(o.DefaultLimits))
+	for _, it := range o.DefaultLimits {
+		if *asked.field(it.Key) == "" {
+			r.ruled("sandbox.limits."+it.Key, strconv.Quote(it.Text), it.At)
 		}
 	}
-	for _, k := range strict.Keys(&o.MaxLimits) {
-		if now := out.field(k.Name()); k.Value.Set && limitBelow(k.Name(), k.Value.V, *now) {
-			*now = k.Value.V
-			r.ruled("sandbox.limits."+k.Name(), strconv.Quote(*now), k.Value.At)
+	for _, it := range o.MaxLimits {
+		if now := out.field(it.Key); limitBelow(it.Key, it.Text, *now) {
+			*now = it.Text
+			r.ruled("sandbox.limits."+it.Key, strconv.Quote(*now), it.At)
 		}
 	}
 	return out
@@ -266,5 +266,5 @@ func (r *resolver) cappedTime(asked time.Duration) time.Duration {
 
 // limits reports whether the organisation limits boxes, which a host then has to hold.
 func (o *Organisation) limits() bool {
-	return o != nil && (o.DefaultLimits.Limits().Any() || o.MaxLimits.Limits().Any())
+	return o != nil && (LimitsOf(o.DefaultLimits).Any() || LimitsOf(o.MaxLimits).Any())
 }

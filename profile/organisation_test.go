@@ -80,7 +80,7 @@ func TestForbidden(t *testing.T) {
 // TestOrganisationTime: a run that asks for no time limit, or for a longer one, by its profile or
 // by a flag, has that of the organisation, with its line; a shorter one stays.
 func TestOrganisationTime(t *testing.T) {
-	o := &Organisation{MaxTimeout: strict.Int{Value: strict.Value{V: "60", Place: strict.Place{Set: true, At: strict.Pos{File: OrganisationFile, Line: 3}}}}}
+	o := &Organisation{MaxTimeout: strict.Value{V: "60", Place: strict.Place{Set: true, At: strict.Pos{File: OrganisationFile, Line: 3}}}}
 	for _, c := range []struct {
 		asked string
 		flag  time.Duration
@@ -112,10 +112,10 @@ func TestOrganisationTime(t *testing.T) {
 // TestOrganisationLimits: what is asked for is lowered and never raised, what nobody asks for
 // is the default, and a limit of the organisation is not left to what the host can hold.
 func TestOrganisationLimits(t *testing.T) {
-	number := func(s string) strict.Number {
-		return strict.Number{Value: strict.Value{V: s, Place: strict.Place{Set: true}}}
+	o := &Organisation{
+		DefaultLimits: []strict.Item{{Key: "memory", Text: "1G"}, {Key: "files", Text: "100"}},
+		MaxLimits:     []strict.Item{{Key: "memory", Text: "2G"}, {Key: "cpu", Text: "150%"}, {Key: "pids", Text: "50"}},
 	}
-	o := &Organisation{DefaultLimits: LimitsTable{Memory: number("1G"), Files: number("100")}, MaxLimits: LimitsTable{Memory: number("2G"), CPU: number("150%"), Pids: number("50")}}
 	for asked, want := range map[string]Limits{
 		``:                                 {Memory: "1G", CPU: "150%", Pids: "50", Files: "100"},
 		`memory = "4096M"` + "\ncpu = 1":   {Memory: "2G", CPU: "1", Pids: "50", Files: "100"},

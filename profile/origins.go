@@ -17,12 +17,12 @@ type Origin struct {
 	Line  int    `json:"line"`
 }
 
-// Origins lists where every value was written, in the order of the schema.
+// Origins lists where every value was written, in the order of the keys.
 func (p *Profile) Origins() []Origin {
 	var out []Origin
-	for _, k := range strict.Keys(&p.src) {
+	for _, k := range p.src.Keys() {
 		for _, v := range k.Parts() {
-			o := Origin{Key: k.Name(), Value: k.TOML(v), File: v.At.File, Line: v.At.Line}
+			o := Origin{Key: k.Name, Value: k.TOML(v), File: v.At.File, Line: v.At.Line}
 			if v.Key != "" {
 				o.Key += "." + strict.Join(v.Key)
 			}

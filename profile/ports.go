@@ -74,14 +74,15 @@ func (v *validator) port(key string, it strict.Item) {
 	}
 }
 
-// networkOf is the mode that a table asks for, or "".
-func networkOf(s *sandboxTable) Network {
+// networkOf is the mode that a profile asks for, or "".
+func networkOf(s *source) Network {
+	mode, on := s.Value("sandbox.network_mode"), s.Value("sandbox.network")
 	switch {
-	case s.NetworkMode.Set:
-		return Network(s.NetworkMode.V)
-	case s.Network.On():
+	case mode.Set:
+		return Network(mode.V)
+	case on.On():
 		return NetFull
-	case s.Network.Set:
+	case on.Set:
 		return NetOff
 	}
 	return ""
@@ -90,16 +91,16 @@ func networkOf(s *sandboxTable) Network {
 // networkLists looks whether the lists fit the mode the profile itself asks
 // for, and reads the ports. What a flag says of the mode comes later.
 func (r *resolver) networkLists() {
-	s, rc := &r.s.Sandbox, &r.rc
-	for _, it := range s.NetworkAllow.Items {
+	allow, rc := r.s.Value("sandbox.network_allow").Items, &r.rc
+	for _, it := range allow {
 		if !rc.Network.ByName() && (!refuses(it.Text) || rc.Network == NetFull) {
 			r.add(it.At, "sandbox.network_allow", fmt.Sprintf("network_mode is %q, which reads no list", rc.Network), `network_mode = "allowlist" does`)
 			break
 		}
 	}
-	rc.Publish = r.ports(s.Publish, "sandbox.publish")
-	rc.HostPorts = r.ports(s.HostPorts, "sandbox.host_ports")
-	for _, it := range s.NetworkAllow.Items {
+	rc.Publish = r.ports("sandbox.publish")
+	rc.HostPorts = r.ports("sandbox.host_ports")
+	for _, it := range allow {
 		port := loopbackPort(it.Text)
 		if port == 0 || port == ProxyPort || slices.ContainsFunc(rc.HostPorts, func(p Port) bool { return p.Box == port }) {
 			continue
@@ -124,7 +125,8 @@ func loopbackPort(entry string) uint16 {
 	return 0
 }
 
-func (r *resolver) ports(l strict.List, key string) []Port {
+func (r *resolver) ports(key string) []Port {
+	l := r.s.Value(key)
 	if len(l.Items) > 0 && r.rc.Network == NetFull {
 		r.add(l.Items[0].At, key, `network_mode is "full": the box has this computer's ports already`, "take it out")
 		return nil

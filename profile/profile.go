@@ -38,10 +38,10 @@ type Profile struct {
 // Commands returns the words this profile claims: [shim] commands, or else the
 // base name of entrypoint.cmd. A profile that runs $SHELL claims nothing.
 func (p *Profile) Commands() []string {
-	if p.src.Shim.Commands.Set {
-		return p.src.Shim.Commands.Texts()
+	if own := p.src.Value("shim.commands"); own.Set {
+		return own.Texts()
 	}
-	cmd := p.src.Entrypoint.Cmd.V
+	cmd := p.Program()
 	if cmd == "" {
 		return nil
 	}
@@ -53,13 +53,11 @@ func (p *Profile) Commands() []string {
 }
 
 // Program returns entrypoint.cmd as written; "" means the user's $SHELL.
-func (p *Profile) Program() string { return p.src.Entrypoint.Cmd.V }
+func (p *Profile) Program() string { return p.src.Value("entrypoint.cmd").V }
 
 // When says for which calls the profile claims its commands: "always", "tty"
 // (standard input is a terminal) or "pipe" (it is not).
-func (p *Profile) When() string {
-	return p.src.Shim.When.Or("always")
-}
+func (p *Profile) When() string { return p.src.Value("shim.when").Or("always") }
 
 // Extends returns the paths of the files the profile builds on, nearest first.
 func (p *Profile) Extends() []string {

@@ -159,7 +159,7 @@ func (r *resolver) value(at strict.Pos, key string, s string, err error) string 
 
 func (r *resolver) workspaces() {
 	text, at, key := r.c.WorkspacesPath, strict.Pos{}, "workspaces_path of config.toml"
-	if own := r.s.WorkspacesPath; own.V != "" {
+	if own := r.s.Value("workspaces_path"); own.V != "" {
 		text, at, key = own.V, own.At, "workspaces_path"
 	}
 	if text == "" {
@@ -171,32 +171,32 @@ func (r *resolver) workspaces() {
 }
 
 func (r *resolver) sandbox() {
-	s, rc := &r.s.Sandbox, &r.rc
-	rc.WorkdirMode = Mode(s.WorkdirMode.Or(string(RW)))
-	rc.Etc = s.Etc.Or("host")
-	rc.Home = s.Home.Or("host")
-	_, system := r.s.Mounts.Get(System)
-	rc.Base = s.Base.Or("host")
+	s, rc := r.s.In("sandbox"), &r.rc
+	rc.WorkdirMode = Mode(s("workdir_mode").Or(string(RW)))
+	rc.Etc = s("etc").Or("host")
+	rc.Home = s("home").Or("host")
+	_, system := r.s.Value("mounts").Get(System)
+	rc.Base = s("base").Or("host")
 	if system {
 		rc.System = systemMore()
 	}
 	if rc.Etc == "minimal" && rc.Base != "minimal" {
-		r.add(s.Etc.At, "sandbox.etc", `goes with base = "minimal" alone`, "")
+		r.add(s("etc").At, "sandbox.etc", `goes with base = "minimal" alone`, "")
 	}
-	for _, it := range s.NetworkAllow.Items {
+	for _, it := range s("network_allow").Items {
 		if host, refused := strings.CutPrefix(it.Text, "!"); refused {
 			rc.NetworkDeny = append(rc.NetworkDeny, host)
 		} else {
 			rc.NetworkAllow = append(rc.NetworkAllow, it.Text)
 		}
 	}
-	rc.Backend, rc.Image = s.Backend.Or("bwrap"), s.Image.V
-	r.backend(s)
+	rc.Backend, rc.Image = s("backend").Or("bwrap"), s("image").V
+	r.backend()
 	if rc.Base == "minimal" && rc.Home == "host" && (!system || rc.Container()) {
 		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
 	}
 
-	rc.Network = cmp.Or(networkOf(s), NetOff)
+	rc.Network = cmp.Or(networkOf(r.s), NetOff)
 	r.networkLists()
 	if on := r.c.Overrides.Network; on != nil {
 		rc.Network = NetOff
@@ -204,22 +204,22 @@ func (r *resolver) sandbox() {
 			rc.Network = NetFull
 		}
 		if *on && len(rc.NetworkDeny) > 0 {
-			r.add(s.NetworkAllow.At, "sandbox.network_allow", "the whole network has no exceptions", "")
+			r.add(s("network_allow").At, "sandbox.network_allow", "the whole network has no exceptions", "")
 		}
 	}
 
 	rc.Limits = r.limits()
-	rc.LimitsLoose = s.LimitsRequired.V == "false" && !r.c.Organisation.limits()
+	rc.LimitsLoose = s("limits_required").V == "false" && !r.c.Organisation.limits()
 
-	if slices.Contains(s.HomeAllow.Texts(), Toolchains) || rc.Base == "minimal" && rc.HidesHome() {
+	if slices.Contains(s("home_allow").Texts(), Toolchains) || rc.Base == "minimal" && rc.HidesHome() {
 		r.addToolchains()
 	}
-	r.homeAllow(s)
+	r.homeAllow()
 }
 
-func (r *resolver) homeAllow(s *sandboxTable) {
+func (r *resolver) homeAllow() {
 	rc := &r.rc
-	for _, it := range s.HomeAllow.Items {
+	for _, it := range r.s.Value("sandbox.home_allow").Items {
 		if it.Text == Toolchains {
 			continue // they are there already
 		}
@@ -251,7 +251,7 @@ func (r *resolver) addToolchains() {
 func (r *resolver) limits() Limits {
 	flags := r.c.Overrides.Limits
 	r.problems = append(r.problems, flags.faults()...)
-	asked := flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.ProjectLimits)
+	asked := flags.Or(LimitsOf(TableOf(&r.s.Doc, "sandbox.limits"))).Or(r.c.ProjectLimits)
 	r.rc.AskedLimits = asked
 	return r.capped(asked.Or(r.c.DefaultLimits))
 }
@@ -271,7 +271,7 @@ func (r *resolver) hide() {
 			r.ruled("sandbox.hide", strconv.Quote(it.Text), it.At)
 		}
 	}
-	r.hidePatterns(root, r.s.Sandbox.Hide.Items, tilde|vars|pattern)
+	r.hidePatterns(root, r.s.Value("sandbox.hide").Items, tilde|vars|pattern)
 	r.hidePatterns(root, eachOf(r.c.ProjectHide, item), tilde|pattern)
 	r.rc.AskedHide = len(r.rc.Hide)
 	r.hidePatterns(root, more, tilde|pattern) // what no profile takes out
@@ -299,10 +299,10 @@ func (r *resolver) hidePatterns(root string, items []strict.Item, what expands) 
 }
 
 func (r *resolver) env() {
-	e := &r.s.Env
-	r.rc.Env.InheritAll = e.Clearenv.V == "false"
-	r.inherit(slices.Concat(e.Inherit.Texts(), r.toolVariables)...)
-	for _, s := range e.Set.Items {
+	e := r.s.In("env")
+	r.rc.Env.InheritAll = e("clearenv").V == "false"
+	r.inherit(slices.Concat(e("inherit").Texts(), r.toolVariables)...)
+	for _, s := range e("set").Items {
 		x := r.x
 		x.lookup = func(name string) (string, bool) {
 			value, ok := r.x.lookup(name)
@@ -317,7 +317,7 @@ func (r *resolver) env() {
 		r.settable(s.Key, strict.Join("env", "set", s.Key), s.At)
 	}
 	r.envFlags()
-	for _, it := range e.PathPrepend.Items {
+	for _, it := range e("path_prepend").Items {
 		p, err := r.x.path(it.Text, tilde|vars)
 		r.rc.Env.PathPrepend = append(r.rc.Env.PathPrepend, r.value(it.At, "env.path_prepend", p, err))
 	}
@@ -367,11 +367,11 @@ func put(list []KV, kv KV) []KV {
 }
 
 func (r *resolver) entrypoint() {
-	e, o, out := &r.s.Entrypoint, &r.c.Overrides, &r.rc.Entrypoint
-	out.Cmd, out.Args = e.Cmd.V, e.Args.Texts()
+	e, o, out := r.s.In("entrypoint"), &r.c.Overrides, &r.rc.Entrypoint
+	out.Cmd, out.Args = e("cmd").V, e("args").Texts()
 	out.Written = append([]string{out.Cmd}, out.Args...)
-	out.Interactive, out.TUI = e.Interactive.V != "false", e.TUI.On()
-	out.CursorFix = e.CursorFix.V
+	out.Interactive, out.TUI = e("interactive").V != "false", e("tui").On()
+	out.CursorFix = e("cursor_fix").V
 	if o.Interactive != nil {
 		out.Interactive = *o.Interactive
 	}
@@ -413,17 +413,17 @@ func (r *resolver) rest() {
 
 // allow takes the words of [sandbox] allow; those that switch a layer off are not among RunConfig.Allow.
 func (r *resolver) allow() {
-	s, rc := &r.s.Sandbox, &r.rc
-	rc.Seccomp, rc.Landlock, rc.Proc = "default", s.Landlock.Or("auto"), s.Proc.Or("auto")
-	for _, it := range s.Allow.Items {
+	s, rc := r.s.In("sandbox"), &r.rc
+	rc.Seccomp, rc.Landlock, rc.Proc = "default", s("landlock").Or("auto"), s("proc").Or("auto")
+	for _, it := range s("allow").Items {
 		switch it.Text {
 		case "no-seccomp":
 			rc.Seccomp = "off"
 		case "no-landlock":
-			r.instead(it, s.Landlock, "sandbox.landlock", "required")
+			r.instead(it, "sandbox.landlock", "required")
 			rc.Landlock = "off"
 		case "host-proc":
-			r.instead(it, s.Proc, "sandbox.proc", "fresh", "empty")
+			r.instead(it, "sandbox.proc", "fresh", "empty")
 			rc.Proc = "bind"
 		default:
 			rc.Allow = append(rc.Allow, it.Text)
@@ -432,22 +432,22 @@ func (r *resolver) allow() {
 }
 
 // instead reports a layer that one line asks for and another switches off.
-func (r *resolver) instead(it strict.Item, field strict.String, key string, asks ...string) {
-	if slices.Contains(asks, field.V) {
+func (r *resolver) instead(it strict.Item, key string, asks ...string) {
+	if field := r.s.Value(key); slices.Contains(asks, field.V) {
 		r.add(it.At, "sandbox.allow", fmt.Sprintf("%q contradicts %s = %q (line %d)", it.Text, key, field.V, field.At.Line), "keep one of them")
 	}
 }
 
 func (r *resolver) git() {
-	if g := &r.s.Git; g.StripSections.Set || g.Overrides.Set {
-		r.rc.Git = &Git{StripSections: g.StripSections.Texts(), Overrides: Pairs(g.Overrides.Value)}
+	if strip, set := r.s.Value("git.strip_sections"), r.s.Value("git.overrides"); strip.Set || set.Set {
+		r.rc.Git = &Git{StripSections: strip.Texts(), Overrides: Pairs(*set)}
 	}
 }
 
 // logFolder is the profile's, else the project's, else the user's, else logs in
 // INNER_HOME.
 func (r *resolver) logFolder() {
-	out, own := &r.rc.Output, r.s.Output.Log
+	out, own := &r.rc.Output, r.s.Value("output.log")
 	folder := func(text string, at strict.Pos, key string) string {
 		dir, err := r.x.path(text, tilde)
 		return r.value(at, key, dir, err)

@@ -46,7 +46,7 @@ type installed struct {
 // programs are what System stands for of the caller's PATH, by real path. What leads through a link
 // that a box can change is left out, and so is all that is, or holds, a home.
 func (r *resolver) programs() {
-	if _, ok := r.s.Mounts.Get(System); !ok {
+	if _, ok := r.s.Value("mounts").Get(System); !ok {
 		return
 	}
 	path, _ := r.c.Lookup("PATH")

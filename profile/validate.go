@@ -24,8 +24,8 @@ type validator struct {
 
 // source looks at each key as a whole, and at each of its values.
 func (v *validator) source() {
-	v.former(v.s)
-	keys := strict.Keys(v.s)
+	v.former()
+	keys := v.s.Keys()
 	for i, r := range keyRules() {
 		v.takes(keys[i], r.key, keys[i].Parts()...)
 		if r.whole != nil {
@@ -51,41 +51,27 @@ func (v *validator) each(k strict.Key, key string, check func(v *validator, key 
 	}
 }
 
-// words are all that a key takes; nil for any.
-func (v *validator) words(k strict.Key) []string {
-	switch k.Name() {
-	case "capabilities":
-		return Capabilities()
-	case "sandbox.devices":
-		return deviceNames()
-	case "sandbox.allow":
-		return AllowKeys()
-	}
-	return k.Words
-}
-
 // takes checks values of a key against the words that it takes. In a list a leading dash removes a
 // word of the base.
 func (v *validator) takes(k strict.Key, key string, values ...strict.Item) {
-	words := v.words(k)
 	for _, p := range values {
 		name := p.Text
 		if k.Kind == strict.AList {
 			name = strings.TrimPrefix(name, "-")
 		}
 		switch {
-		case words == nil || v.Full() || slices.Contains(words, name):
+		case k.Words == nil || v.Full() || slices.Contains(k.Words, name):
 		case k.Kind == strict.AList:
-			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, words))
+			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, k.Words))
 		default:
-			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(words)), strict.Meant("", p.Text, words))
+			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(k.Words)), strict.Meant("", p.Text, k.Words))
 		}
 	}
 }
 
 func (v *validator) commands(k strict.Key) {
 	if n := len(k.Value.Items); n > MaxCommands {
-		v.Add(k.Value.At, k.Name(), fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
+		v.Add(k.Value.At, k.Name, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
 	}
 }
 
@@ -106,11 +92,11 @@ const MaxSeconds = 10 * 365 * 24 * 3600
 
 func (v *validator) version(k strict.Key) {
 	switch sv := k.Value; {
-	case !sv.Set && slices.ContainsFunc(v.Problems, func(p strict.Problem) bool { return p.Key == k.Name() }):
+	case !sv.Set && slices.ContainsFunc(v.Problems, func(p strict.Problem) bool { return p.Key == k.Name }):
 	case !sv.Set:
-		v.Add(strict.Pos{File: sv.At.File, Line: 1}, k.Name(), "is missing", `add schema_version = "1" at the top`)
+		v.Add(strict.Pos{File: sv.At.File, Line: 1}, k.Name, "is missing", `add schema_version = "1" at the top`)
 	case sv.V != "1":
-		v.Add(sv.At, k.Name(), fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
+		v.Add(sv.At, k.Name, fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
 	}
 }
 
@@ -121,7 +107,7 @@ func (v *validator) name(key string, p strict.Item) {
 }
 
 func (v *validator) networkMode(key string, mode strict.Item) {
-	if on := v.s.Sandbox.Network; on.Set && on.On() == (mode.Text == "off") {
+	if on := v.s.Value("sandbox.network"); on.Set && on.On() == (mode.Text == "off") {
 		v.Add(mode.At, key, fmt.Sprintf("%q contradicts network = %s (line %d)", mode.Text, on.V, on.At.Line), "keep one of them")
 	}
 }
@@ -175,9 +161,9 @@ func (v *validator) mounts(k strict.Key) {
 		for _, of := range k.Of {
 			name := key
 			if !of.Short {
-				name += "." + of.Name()
+				name += "." + of.Name
 			}
-			if p, ok := e.Get(of.Name()); ok {
+			if p, ok := e.Get(of.Name); ok {
 				v.takes(of, name, p)
 			}
 		}
@@ -287,19 +273,19 @@ func badProgram(cmd string) string {
 func (v *validator) checks(k strict.Key) {
 	for _, c := range k.Value.Items {
 		at := k.Value.At
-		if first := keep(k.Of, func(of strict.Key) bool { _, ok := c.Get(of.Name()); return ok }); first != nil {
-			p, _ := c.Get(first[0].Name())
+		if first := keep(k.Of, func(of strict.Key) bool { _, ok := c.Get(of.Name); return ok }); first != nil {
+			p, _ := c.Get(first[0].Name)
 			at = p.At
 		}
 		if c.Text == "" {
-			v.Add(at, k.Name(), "a check needs a name", "")
+			v.Add(at, k.Name, "a check needs a name", "")
 		}
 		if cmd, _ := c.Get("cmd"); cmd.Text == "" {
-			v.Add(at, k.Name(), fmt.Sprintf("check %q needs a cmd", c.Text), "")
+			v.Add(at, k.Name, fmt.Sprintf("check %q needs a cmd", c.Text), "")
 		}
 		for _, of := range k.Of {
-			if p, ok := c.Get(of.Name()); ok {
-				v.takes(of, k.Name()+"."+of.Name(), p)
+			if p, ok := c.Get(of.Name); ok {
+				v.takes(of, k.Name+"."+of.Name, p)
 			}
 		}
 	}

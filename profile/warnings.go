@@ -24,7 +24,7 @@ func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
 // warnings looks at the finished RunConfig.
 func (r *resolver) warnings() {
 	s, rc := r.s, &r.rc
-	run, out := &s.Entrypoint, &s.Output
+	run, out, name := s.In("entrypoint"), s.In("output"), s.Value("name")
 	alone := !rc.Entrypoint.Interactive
 	shell := slices.Contains([]string{"bash", "zsh", "fish", "sh", "dash", "ksh"}, filepath.Base(rc.Entrypoint.Cmd))
 	copies := slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Mode == SafeRW })
@@ -34,18 +34,18 @@ func (r *resolver) warnings() {
 		at              strict.Pos
 		key, text, hint string
 	}{
-		{s.Name.V != "" && s.Name.V != rc.Name && (rc.Scope == Global || rc.Scope == Local), s.Name.At, "name", fmt.Sprintf("is %q, but -p and extends know the profile by its file's name, %q", s.Name.V, rc.Name), ""},
-		{rc.SyncLogin && len(rc.Capabilities) == 0, s.SyncCredentials.At, "sync_credentials", "has no effect without capabilities", ""},
-		{out.Log.V != "" && rc.Output.Audit, out.Log.At, "output.log", `has no effect with record = "audit", which keeps no folder of the run`, ""},
-		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.Sandbox.NetworkAllow.At, "sandbox.network_allow", "has no effect: there is no network", ""},
-		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.Sandbox.NetworkMode.At, "sandbox.network_mode", "the list of hosts is empty: nothing can be reached", ""},
-		{out.Review.On() && !copies, out.Review.At, "output.review", "has no effect: no mount has the mode safe-rw", ""},
-		{run.TUI.On() && shell, run.TUI.At, "entrypoint.tui", "a shell sets up the terminal itself: what is pasted would not be shown", `cursor_fix = "shell" is what shells need`},
-		{alone && run.TUI.On(), run.TUI.At, "entrypoint.tui", noEffect, ""},
-		{alone && run.CursorFix.V != "", run.CursorFix.At, "entrypoint.cursor_fix", noEffect, ""},
-		{alone && run.History.Items != nil, run.History.At, "entrypoint.history", noEffect, ""},
-		{alone && rc.Output.Record, out.Record.At, "output.record", noEffect, ""},
-		{alone && rc.Output.Timeout == 0, run.Interactive.At, "output.timeout_seconds", "nobody is watching, and nothing ends the run", "timeout_seconds = 1800"},
+		{name.V != "" && name.V != rc.Name && (rc.Scope == Global || rc.Scope == Local), name.At, "name", fmt.Sprintf("is %q, but -p and extends know the profile by its file's name, %q", name.V, rc.Name), ""},
+		{rc.SyncLogin && len(rc.Capabilities) == 0, s.Value("sync_credentials").At, "sync_credentials", "has no effect without capabilities", ""},
+		{out("log").V != "" && rc.Output.Audit, out("log").At, "output.log", `has no effect with record = "audit", which keeps no folder of the run`, ""},
+		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.Value("sandbox.network_allow").At, "sandbox.network_allow", "has no effect: there is no network", ""},
+		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.Value("sandbox.network_mode").At, "sandbox.network_mode", "the list of hosts is empty: nothing can be reached", ""},
+		{out("review").On() && !copies, out("review").At, "output.review", "has no effect: no mount has the mode safe-rw", ""},
+		{run("tui").On() && shell, run("tui").At, "entrypoint.tui", "a shell sets up the terminal itself: what is pasted would not be shown", `cursor_fix = "shell" is what shells need`},
+		{alone && run("tui").On(), run("tui").At, "entrypoint.tui", noEffect, ""},
+		{alone && run("cursor_fix").V != "", run("cursor_fix").At, "entrypoint.cursor_fix", noEffect, ""},
+		{alone && run("history").Items != nil, run("history").At, "entrypoint.history", noEffect, ""},
+		{alone && rc.Output.Record, out("record").At, "output.record", noEffect, ""},
+		{alone && rc.Output.Timeout == 0, run("interactive").At, "output.timeout_seconds", "nobody is watching, and nothing ends the run", "timeout_seconds = 1800"},
 	} {
 		if w.applies {
 			r.warn(w.at, w.key, w.hint, "%s", w.text)
@@ -62,7 +62,7 @@ func (r *resolver) warnings() {
 			r.warn(strict.Pos{File: m.File, Line: m.Line}, m.Key, "", "makes the system folder %q writable", src)
 		}
 	}
-	for _, set := range s.Env.Set.Items {
+	for _, set := range s.Value("env.set").Items {
 		if LooksSecret(set.Key) && set.Text != "" && !strings.Contains(set.Text, "$") {
 			r.warn(set.At, strict.Join("env", "set", set.Key), fmt.Sprintf("inherit = [%q] takes it from your environment", set.Key), "a secret stands in the file")
 		}

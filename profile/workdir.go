@@ -46,7 +46,7 @@ func (r *resolver) baseFolder(scope Scope) string {
 // workdir finds the working folder, where the program starts, and how the
 // folder is mounted. The profile's mounts must be known.
 func (r *resolver) workdir(base string) error {
-	w := r.s.Entrypoint.Workdir
+	w := r.s.Value("entrypoint.workdir")
 	if r.c.Overrides.Workdir == "" && w.V != "" {
 		dir, err := r.x.path(w.V, tilde|workspaces)
 		if err != nil {

@@ -6,12 +6,9 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// Keys lists every key of the language, in the order of the schema.
-func Keys() []string { return eachOf(strict.Keys(&source{}), strict.Key.Name) }
-
-// Written returns the keys that the profile and what it extends set, in the order of the schema.
+// Written returns the keys that the profile and what it extends set, in their order.
 func (p *Profile) Written() []strict.Key {
-	return keep(strict.Keys(&p.src), func(k strict.Key) bool { return k.Parts() != nil })
+	return keep(p.src.Keys(), func(k strict.Key) bool { return k.Parts() != nil })
 }
 
 // Portable returns the profile merged with everything it extends, as the text of one
@@ -22,11 +19,11 @@ func (p *Profile) Written() []strict.Key {
 // proc, unless it is "", is what /proc is where the profile leaves it to what works.
 func (p *Profile) Portable(without, inherit []string, proc string) string {
 	e := &encoder{bare: true}
-	src := p.src
-	if v := &src.Sandbox.Proc; proc != "" && (!v.Set || v.V == "auto") {
+	src := p.src.Clone()
+	if v := src.Value("sandbox.proc"); proc != "" && (!v.Set || v.V == "auto") {
 		v.V, v.Set = proc, true
 	}
-	list := &src.Env.Inherit
+	list := src.Value("env.inherit")
 	list.Items = slices.Clone(list.Items)
 	for _, name := range inherit {
 		if !slices.Contains(list.Texts(), name) {

@@ -40,20 +40,20 @@ func (v *validator) inside(key string, p strict.Item) {
 
 // zones adds the mounts. The working folder is known.
 func (r *resolver) zones() {
-	s, rc := &r.s.Sandbox, &r.rc
-	if len(s.Writable.Items) > 0 && rc.WorkdirMode == RW {
-		r.add(s.Writable.At, "sandbox.writable", "the whole working folder is writable", `workdir_mode = "ro" goes with it`)
+	writable, keep, rc := r.s.Value("sandbox.writable"), r.s.Value("sandbox.keep"), &r.rc
+	if len(writable.Items) > 0 && rc.WorkdirMode == RW {
+		r.add(writable.At, "sandbox.writable", "the whole working folder is writable", `workdir_mode = "ro" goes with it`)
 	}
-	if len(s.Keep.Items) > 0 && Mode(s.WorkdirMode.V) != Keep {
-		r.add(s.Keep.At, "sandbox.keep", `is for workdir_mode = "keep" alone`, "")
+	if len(keep.Items) > 0 && Mode(r.s.Value("sandbox.workdir_mode").V) != Keep {
+		r.add(keep.At, "sandbox.keep", `is for workdir_mode = "keep" alone`, "")
 	}
-	rc.Zones = r.addZones(s.Writable, "sandbox.writable", false)
-	rc.Keep = r.addZones(s.Keep, "sandbox.keep", true)
+	rc.Zones = r.addZones(writable, "sandbox.writable", false)
+	rc.Keep = r.addZones(keep, "sandbox.keep", true)
 }
 
 // addZones mounts what fits of a list, and returns its names, each once. What sandbox.keep
 // names need not be there, and is a mount only if it is a folder.
-func (r *resolver) addZones(l strict.List, key string, keep bool) (names []string) {
+func (r *resolver) addZones(l *strict.Value, key string, keep bool) (names []string) {
 	rc := &r.rc
 	for _, it := range l.Items {
 		name := filepath.Clean(it.Text)
@@ -119,7 +119,7 @@ func (r *resolver) fits(name string) (kind, why string) {
 // skipped reports whether a mount is left out because its source is not there, and that is
 // what the profile says then.
 func (r *resolver) skipped(m Mount) bool {
-	entry, _ := r.s.Mounts.Get(m.Written)
+	entry, _ := r.s.Value("mounts").Get(m.Written)
 	if missing, _ := entry.Get("missing"); m.File == "--mount" || missing.Text != "skip" || m.Mode == Tmpfs {
 		return false
 	}

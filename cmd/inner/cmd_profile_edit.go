@@ -195,10 +195,7 @@ func (a *app) cmdProfileClone() *cobra.Command {
 
 // renamed is a profile with its name key, when it has one, saying name.
 func renamed(file profile.File, name string) ([]byte, error) {
-	var only struct {
-		Name strict.String `toml:"name"`
-	}
-	if strict.Decode(file.Path, file.Data, &only); !only.Name.Set {
+	if !says(file, "name").Set {
 		return file.Data, nil
 	}
 	text, err := strict.Edit(string(file.Data), []string{"name"}, fmt.Sprintf("%q", name))
@@ -253,9 +250,11 @@ func (a *app) deleteProfile(f found, name string) error {
 
 // saysExtends is what a profile extends, whatever else is wrong with it.
 func saysExtends(file profile.File) string {
-	var only struct {
-		Extends strict.String `toml:"extends"`
-	}
-	strict.Decode(file.Path, file.Data, &only)
-	return only.Extends.V
+	return says(file, "extends").V
+}
+
+// says is what a profile says of one key, whatever else is wrong with it.
+func says(file profile.File, key string) strict.Value {
+	doc, _ := strict.Decode(file.Path, file.Data, []strict.Key{{Name: key}})
+	return *doc.Value(key)
 }

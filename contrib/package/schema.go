@@ -27,15 +27,16 @@ func table(prefix string, keys []strict.Key) node {
 	root := object()
 	whole := root
 	for _, k := range keys {
-		properties := root["properties"].(node)
-		for _, part := range k.Path[:len(k.Path)-1] {
+		properties, path := root["properties"].(node), k.Path()
+		last := path[len(path)-1]
+		for _, part := range path[:len(path)-1] {
 			if properties[part] == nil {
 				properties[part] = object()
 			}
 			properties = properties[part].(node)["properties"].(node)
 		}
-		of := refined(prefix+k.Name(), k)
-		if properties[k.Path[len(k.Path)-1]] = of; k.Short {
+		of := refined(prefix+k.Name, k)
+		if properties[last] = of; k.Short {
 			whole = node{"anyOf": []node{of, root}}
 		}
 	}

@@ -32,9 +32,9 @@ func (f Finding) String() string {
 func Judge(r *Request) (refused, said []Finding) {
 	rows := Table()
 	for _, w := range r.Profile.Written() {
-		i := slices.IndexFunc(rows, func(row Export) bool { return row.Key == w.Name() })
+		i := slices.IndexFunc(rows, func(row Export) bool { return row.Key == w.Name })
 		if i < 0 { // a key that nobody thought of does not travel
-			refused = append(refused, Finding{Key: w.Name(), Verdict: Refused, Words: "inner export does not know it"})
+			refused = append(refused, Finding{Key: w.Name, Verdict: Refused, Words: "inner export does not know it"})
 			continue
 		}
 		for _, f := range judge(rows[i], r, w) {

@@ -186,7 +186,7 @@ func (r *Request) value(key string) string { return strings.Join(r.written(key),
 func (r *Request) written(key string) (list []string) {
 	for _, w := range r.Profile.Written() {
 		for _, p := range w.Parts() {
-			if w.Name() == key {
+			if w.Name == key {
 				list = append(list, cmp.Or(p.Key, p.Text))
 			}
 		}

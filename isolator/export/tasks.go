@@ -7,30 +7,24 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// taskFile is the file of --tasks.
-type taskFile struct {
-	Task strict.Tables[taskRow] `toml:"task"`
-}
-
-type taskRow struct {
-	Repo   strict.String `toml:"repo"`
-	Commit strict.String `toml:"commit"`
-	Prompt strict.String `toml:"prompt"`
+// taskKeys are those of the file of --tasks.
+func taskKeys() []strict.Key {
+	return []strict.Key{{Name: "task", Kind: strict.Rows, Of: []strict.Key{{Name: "repo"}, {Name: "commit"}, {Name: "prompt"}}}}
 }
 
 // ReadTasks reads a file of tasks: one [[task]] for each run of the fleet, with the
 // repository, the commit to begin at, and a prompt, which is the last argument of the program.
 // Either all of them have a repository or none, and the same with the prompt.
 func ReadTasks(path string, data []byte) ([]Task, error) {
-	var f taskFile
-	if problems := strict.Decode(path, data, &f); len(problems) > 0 {
+	doc, problems := strict.Decode(path, data, taskKeys())
+	if len(problems) > 0 {
 		return nil, problems
 	}
 	refuse := func(format string, args ...any) error {
 		return fault.Refuse(2, "", "--tasks %q: not a list of tasks: %s", path, fmt.Sprintf(format, args...))
 	}
 	var out []Task
-	for _, row := range f.Task.Items {
+	for _, row := range doc.Value("task").Items {
 		commit, _ := row.Get("commit")
 		prompt, _ := row.Get("prompt")
 		repo, _ := row.Get("repo")

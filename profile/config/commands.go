@@ -25,7 +25,7 @@ type Commands struct {
 // only is the key of [commands] that is no command.
 const only = "only"
 
-func commands(t strict.Table[strict.Switch]) *Commands {
+func commands(t strict.Value) *Commands {
 	if !t.Set {
 		return nil
 	}
@@ -40,7 +40,7 @@ func commands(t strict.Table[strict.Switch]) *Commands {
 	return c
 }
 
-func checkCommands(t strict.Table[strict.Switch], problems *strict.Problems) {
+func checkCommands(t strict.Value, problems *strict.Problems) {
 	checkCount(t.At, "commands", len(t.Items), problems)
 	for _, e := range t.Items {
 		key := strict.Join("commands", e.Key)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -43,35 +44,58 @@ type Config struct {
 	Former   []strict.Problem // lines of the version before that do nothing any more
 }
 
-// file is a config.toml as written. Tags say of a key what is plain text:
-//
-//	user    what a project does not do: the key is the user's own
-//	former  why it does nothing any more
-type file struct {
-	SchemaVersion  strict.String               `toml:"schema_version"`
-	DefaultProfile strict.String               `toml:"default_profile"`
-	WorkspacesPath strict.String               `toml:"workspaces_path"`
-	Log            strict.String               `toml:"log"`
-	SetuidBwrap    strict.Bool                 `toml:"setuid_bwrap" user:"decide which bwrap is used"`
-	Aliases        strict.Table[strict.String] `toml:"aliases"`
-	Shims          strict.Table[strict.String] `toml:"shims"`
-	Roles          strict.Table[strict.Words]  `toml:"roles"`
-	Commands       strict.Table[strict.Switch] `toml:"commands"`
-	SessionIdle    strict.String               `toml:"session_idle" former:"a session that nobody uses is kept for 12 hours"`
-	Output         outputTable                 `toml:"output"`
-	DefaultLimits  profile.LimitsTable         `toml:"default_limits"`
-	Hide           hideTable                   `toml:"hide"`
-	Groups         strict.Table[strict.Words]  `toml:"groups" user:"decide which hosts a group stands for"`
-	Trust          trustTable                  `toml:"trust"`
+// language are the keys of a config.toml.
+func language() []strict.Key {
+	return slices.Concat([]strict.Key{
+		{Name: "schema_version"},
+		{Name: "default_profile"},
+		{Name: "workspaces_path"},
+		{Name: "log"},
+		{Name: "setuid_bwrap", Kind: strict.ABool},
+		{Name: "aliases", Kind: strict.ATable},
+		{Name: "shims", Kind: strict.ATable},
+		{Name: "roles", Kind: strict.ATable, Entry: strict.AWord},
+		{Name: "commands", Kind: strict.ATable, Entry: strict.ASwitch},
+		{Name: "session_idle"},
+		{Name: "output.keep"}, // "30d"
+		{Name: "output.size"},
+	}, profile.LimitKeys("default_limits"), hideKeys(), []strict.Key{
+		{Name: "groups", Kind: strict.ATable, Entry: strict.AWord},
+		{Name: "trust.prefixes", Kind: strict.AList}, // folders
+		{Name: "trust.clones", Kind: strict.ABool},
+	})
 }
 
-// tagged calls do for the keys that are written and have a tag.
-func (f *file) tagged(tag string, do func(at strict.Pos, key, text string)) {
-	for _, k := range strict.Keys(f) {
-		if text := k.Tag.Get(tag); text != "" {
-			if k.Value.Set {
-				do(k.Value.At, k.Name(), text)
-			}
+// hideKeys are those of [hide], in the file of an organisation, too.
+func hideKeys() []strict.Key {
+	return []strict.Key{{Name: "hide.paths", Kind: strict.AList}, {Name: "hide.env", Kind: strict.AList}}
+}
+
+// usersOwn are the keys that a project's file does not have, and what they are for.
+func usersOwn() map[string]string {
+	return map[string]string{
+		"setuid_bwrap": "decide which bwrap is used", "output.keep": "decide how long records are kept",
+		"groups": "decide which hosts a group stands for", "trust.prefixes": "decide what needs no question",
+	}
+}
+
+// formerKeys are those that do nothing any more, and why.
+func formerKeys() map[string]string {
+	return map[string]string{
+		"session_idle": "a session that nobody uses is kept for 12 hours",
+		"output.size":  "records are kept up to a size of their own, and as long as output.keep says",
+		"trust.clones": "a clone, and what has a remote, is asked about",
+	}
+}
+
+// file is a config.toml as written.
+type file struct{ strict.Doc }
+
+// named calls do for the keys that are written and have a text.
+func (f *file) named(texts map[string]string, do func(at strict.Pos, key, text string)) {
+	for _, k := range f.Keys() {
+		if text := texts[k.Name]; text != "" && k.Value.Set {
+			do(k.Value.At, k.Name, text)
 		}
 	}
 }
@@ -85,40 +109,34 @@ type Setting struct {
 // settings lists what a file sets, in the order of its sections, without what
 // does nothing any more.
 func (f *file) settings() (out []Setting) {
-	for _, k := range strict.Keys(f) {
-		if k.Tag.Get("former") != "" || k.Name() == "schema_version" {
+	for _, k := range f.Keys() {
+		if formerKeys()[k.Name] != "" || k.Name == "schema_version" {
 			continue
 		}
 		var list []string
 		for _, p := range k.Parts() {
 			switch {
-			case p.Text == "" || p.Text == "false" || k.Name() == "roles" && p.Key == order:
+			case p.Text == "" || p.Text == "false" || k.Name == "roles" && p.Key == order:
 			case p.Key != "":
-				out = append(out, Setting{k.Name() + "." + strict.Join(p.Key), p.Text})
+				out = append(out, Setting{k.Name + "." + strict.Join(p.Key), p.Text})
 			default:
 				list = append(list, p.Text)
 			}
 		}
 		if list != nil {
-			out = append(out, Setting{k.Name(), strings.Join(list, ", ")})
+			out = append(out, Setting{k.Name, strings.Join(list, ", ")})
 		}
 	}
 	return out
 }
 
-// hideTable is [hide].
-type hideTable struct {
-	Paths strict.List `toml:"paths"`
-	Env   strict.List `toml:"env"`
-}
-
-func (h hideTable) check(problems *strict.Problems) {
-	for _, it := range h.Paths.Items {
+func checkHide(d *strict.Doc, problems *strict.Problems) {
+	for _, it := range d.Value("hide.paths").Items {
 		if t := it.Text; control(t) || t == "/" || !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") {
 			problems.Add(it.At, "hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t), "")
 		}
 	}
-	for _, it := range h.Env.Items {
+	for _, it := range d.Value("hide.env").Items {
 		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
 			problems.Add(it.At, "hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text), "")
 		}
@@ -157,11 +175,11 @@ func Load(path string, project bool) Read {
 
 // Parse reads the bytes of a config.toml.
 func Parse(read profile.File, project bool) (*Config, error) {
-	var f file
-	problems := strict.Decode(read.Path, read.Data, &f)
-	check(&f, &problems)
+	doc, problems := strict.Decode(read.Path, read.Data, language())
+	f := file{doc}
+	f.check(&problems)
 	if project {
-		f.tagged("user", func(at strict.Pos, key, what string) {
+		f.named(usersOwn(), func(at strict.Pos, key, what string) {
 			problems.Add(at, key, "a project does not "+what, "write it into your own config.toml: inner config edit")
 		})
 	}
@@ -169,53 +187,58 @@ func Parse(read profile.File, project bool) (*Config, error) {
 		return nil, err
 	}
 	return &Config{
-		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.On(),
-		Aliases: profile.Pairs(f.Aliases.Value), Shims: profile.Pairs(f.Shims.Value), Roles: roles(f.Roles), Commands: commands(f.Commands), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
-		Groups: groups(f.Groups), Keep: f.Output.Keep.V,
-		TrustPrefixes: f.Trust.Prefixes.Texts(), Settings: f.settings(), Former: f.former(),
+		DefaultProfile: f.Value("default_profile").V, WorkspacesPath: f.Value("workspaces_path").V, Log: f.Value("log").V,
+		SetuidBwrap: f.Value("setuid_bwrap").On(), Aliases: profile.Pairs(*f.Value("aliases")), Shims: profile.Pairs(*f.Value("shims")),
+		Roles: roles(*f.Value("roles")), Commands: commands(*f.Value("commands")), Groups: groups(*f.Value("groups")),
+		DefaultLimits: profile.LimitsOf(f.limits()), Hide: f.Value("hide.paths").Texts(), HideEnv: f.Value("hide.env").Texts(),
+		Keep: f.Value("output.keep").V, TrustPrefixes: f.Value("trust.prefixes").Texts(), Settings: f.settings(), Former: f.former(),
 	}, nil
 }
 
+func (f *file) limits() []strict.Item { return profile.TableOf(&f.Doc, "default_limits") }
+
 // former are the lines that did something in the version before.
 func (f *file) former() (list strict.Problems) {
-	f.tagged("former", func(at strict.Pos, key, since string) {
+	f.named(formerKeys(), func(at strict.Pos, key, since string) {
 		list.Add(at, key, "does nothing any more: "+since, "take the line out")
 	})
 	return list
 }
 
-func check(f *file, problems *strict.Problems) {
-	f.DefaultLimits.Check("default_limits", problems)
-	checkVersion(f.SchemaVersion, problems)
-	if p := f.DefaultProfile; p.V != "" {
+func (f *file) check(problems *strict.Problems) {
+	profile.CheckLimits(f.limits(), "default_limits", problems)
+	checkVersion(&f.Doc, problems)
+	if p := f.Value("default_profile"); p.V != "" {
 		problems.Judge(p.At, "default_profile", profile.CheckName(p.V))
 	}
-	checkFolder(f.WorkspacesPath, "workspaces_path", problems)
-	checkFolder(f.Log, "log", problems)
-	f.Hide.check(problems)
-	checkGroups(f.Groups, problems)
-	checkRoles(f.Roles, problems)
-	f.Output.check(problems)
-	f.Trust.check(problems)
-	checkCommands(f.Commands, problems)
-	checkCount(f.Shims.At, "shims", len(f.Shims.Items), problems)
-	for _, e := range f.Shims.Items {
+	for _, key := range []string{"workspaces_path", "log"} {
+		checkFolder(*f.Value(key), key, problems)
+	}
+	checkHide(&f.Doc, problems)
+	checkGroups(*f.Value("groups"), problems)
+	checkRoles(*f.Value("roles"), problems)
+	checkKeep(*f.Value("output.keep"), problems)
+	checkPrefixes(*f.Value("trust.prefixes"), problems)
+	checkCommands(*f.Value("commands"), problems)
+	shims := f.Value("shims")
+	checkCount(shims.At, "shims", len(shims.Items), problems)
+	for _, e := range shims.Items {
 		key := strict.Join("shims", e.Key)
 		problems.Judge(e.At, key, profile.CheckCommand(e.Key))
 		problems.Judge(e.At, key, profile.CheckName(e.Text))
 	}
-	for _, e := range f.Aliases.Items {
+	for _, e := range f.Value("aliases").Items {
 		problems.Judge(e.At, strict.Join("aliases", e.Key), checkAlias(e.Key, e.Text))
 	}
 }
 
-func checkVersion(v strict.String, problems *strict.Problems) {
-	if v.Set && v.V != "1" {
+func checkVersion(d *strict.Doc, problems *strict.Problems) {
+	if v := d.Value("schema_version"); v.Set && v.V != "1" {
 		problems.Add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V), "")
 	}
 }
 
-func checkFolder(s strict.String, key string, problems *strict.Problems) {
+func checkFolder(s strict.Value, key string, problems *strict.Problems) {
 	switch {
 	case control(s.V):
 		problems.Add(s.At, key, fmt.Sprintf("%q contains a control character", s.V), "")

@@ -14,7 +14,7 @@ import (
 //	[groups]
 //	npm  = ["npm.corp.example"]
 //	pypi = "@pypi pypi.corp.example:8443"
-func groups(t strict.Table[strict.Words]) map[string][]string {
+func groups(t strict.Value) map[string][]string {
 	if !t.Set {
 		return nil
 	}
@@ -25,7 +25,7 @@ func groups(t strict.Table[strict.Words]) map[string][]string {
 	return out
 }
 
-func checkGroups(t strict.Table[strict.Words], problems *strict.Problems) {
+func checkGroups(t strict.Value, problems *strict.Problems) {
 	members := groups(t)
 	for _, e := range t.Items {
 		key := strict.Join("groups", e.Key)

@@ -19,27 +19,24 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// organisation is profile.OrganisationFile as written. It has no key that gives a box
-// anything.
-type organisation struct {
-	SchemaVersion strict.String       `toml:"schema_version"`
-	Hide          hideTable           `toml:"hide"`
-	DefaultLimits profile.LimitsTable `toml:"default_limits"`
-	MaxLimits     struct {
-		profile.LimitsTable
-		Timeout strict.Int `toml:"timeout_seconds"`
-	} `toml:"max_limits"`
-	Forbid struct {
-		Values       strict.List `toml:",short"`
-		Hosts        strict.List `toml:"hosts"` // these and Grants of the version before
-		Capabilities strict.List `toml:"capabilities"`
-		Allow        strict.List `toml:"allow"`
-		Grants       strict.List `toml:"grants"`
-	} `toml:"forbid"`
-	Profiles struct {
-		Publishers strict.List `toml:"publishers"`
-	} `toml:"profiles"`
+// organisationKeys are those of profile.OrganisationFile. There is none that gives a box anything.
+func organisationKeys() []strict.Key {
+	return slices.Concat(
+		[]strict.Key{{Name: "schema_version"}}, hideKeys(), profile.LimitKeys("default_limits"), profile.LimitKeys("max_limits"),
+		[]strict.Key{
+			{Name: "max_limits.timeout_seconds", Kind: strict.AnInt},
+			{Name: "forbid", Kind: strict.AList},
+			{Name: "forbid.hosts", Kind: strict.AList}, // these of the version before
+			{Name: "forbid.capabilities", Kind: strict.AList},
+			{Name: "forbid.allow", Kind: strict.AList},
+			{Name: "forbid.grants", Kind: strict.AList},
+			{Name: "profiles.publishers", Kind: strict.AList},
+		},
+	)
 }
+
+// organisation is the file as written.
+type organisation struct{ strict.Doc }
 
 // LoadOrganisation reads the configuration of this computer's organisation; nil when there
 // is none. What it forbids would be lost with it, so everything that keeps it from being
@@ -92,18 +89,19 @@ func notRoots(st fs.FileInfo) string {
 }
 
 func parseOrganisation(read profile.File) (*profile.Organisation, error) {
-	var f organisation
-	problems := strict.Decode(read.Path, read.Data, &f)
+	doc, problems := strict.Decode(read.Path, read.Data, organisationKeys())
+	f := organisation{doc}
 	for i := range problems {
 		if problems[i].Msg == strict.UnknownKey {
 			problems[i].Msg += ": this file only takes from what users and projects say"
 		}
 	}
-	f.check(&problems)
 	o := &profile.Organisation{
-		Hide: f.Hide.Paths, HideEnv: f.Hide.Env, DefaultLimits: f.DefaultLimits, MaxLimits: f.MaxLimits.LimitsTable, MaxTimeout: f.MaxLimits.Timeout, Publishers: f.Profiles.Publishers,
+		Hide: *f.Value("hide.paths"), HideEnv: *f.Value("hide.env"), Publishers: *f.Value("profiles.publishers"),
+		DefaultLimits: profile.TableOf(&f.Doc, "default_limits"), MaxLimits: profile.TableOf(&f.Doc, "max_limits"), MaxTimeout: *f.Value("max_limits.timeout_seconds"),
 	}
-	for _, it := range f.Forbid.Values.Items {
+	f.check(o, &problems)
+	for _, it := range f.Value("forbid").Items {
 		o.Forbids(it, &problems)
 	}
 	f.former(o, &problems)
@@ -120,12 +118,10 @@ func (f *organisation) lines(o *profile.Organisation) (out []profile.Origin) {
 	add := func(key, value string, at strict.Pos) {
 		out = append(out, profile.Origin{Key: key, Value: value, File: at.File, Line: at.Line})
 	}
-	for prefix, keys := range map[string][]strict.Key{"": strict.Keys(f), "max_limits.": strict.Keys(&f.MaxLimits.LimitsTable)} {
-		for _, k := range keys {
-			for _, p := range k.Parts() {
-				if k.Path[0] != "forbid" && k.Path[0] != "schema_version" {
-					add(prefix+k.Name(), p.Text, p.At)
-				}
+	for _, k := range f.Keys() {
+		for _, p := range k.Parts() {
+			if table := k.Path()[0]; table != "forbid" && table != "schema_version" {
+				add(k.Name, p.Text, p.At)
 			}
 		}
 	}
@@ -139,16 +135,15 @@ func (f *organisation) lines(o *profile.Organisation) (out []profile.Origin) {
 // former reads the [forbid] of the version before.
 func (f *organisation) former(o *profile.Organisation, problems *strict.Problems) {
 	for _, l := range []struct {
-		strict.List
 		key   string
 		means func(word string) []string
 	}{
-		{f.Forbid.Hosts, "forbid.hosts", func(word string) []string { return []string{"sandbox.network_allow=" + word} }},
-		{f.Forbid.Capabilities, "forbid.capabilities", func(word string) []string { return []string{"capabilities=" + word} }},
-		{f.Forbid.Allow, "forbid.allow", func(word string) []string { return []string{"sandbox.allow=" + word} }},
-		{f.Forbid.Grants, "forbid.grants", func(word string) []string { return formerGrants()[word] }},
+		{"forbid.hosts", func(word string) []string { return []string{"sandbox.network_allow=" + word} }},
+		{"forbid.capabilities", func(word string) []string { return []string{"capabilities=" + word} }},
+		{"forbid.allow", func(word string) []string { return []string{"sandbox.allow=" + word} }},
+		{"forbid.grants", func(word string) []string { return formerGrants()[word] }},
 	} {
-		for _, it := range l.Items {
+		for _, it := range f.Value(l.key).Items {
 			means := l.means(it.Text)
 			if len(means) == 0 {
 				words := slices.Sorted(maps.Keys(formerGrants()))
@@ -180,15 +175,15 @@ func formerGrants() map[string][]string {
 	}
 }
 
-func (f *organisation) check(problems *strict.Problems) {
-	f.DefaultLimits.Check("default_limits", problems)
-	f.MaxLimits.Check("max_limits", problems)
-	f.Hide.check(problems)
-	if t := f.MaxLimits.Timeout; t.Set && (t.Int() < 1 || t.Int() > profile.MaxSeconds) {
+func (f *organisation) check(o *profile.Organisation, problems *strict.Problems) {
+	profile.CheckLimits(o.DefaultLimits, "default_limits", problems)
+	profile.CheckLimits(o.MaxLimits, "max_limits", problems)
+	checkHide(&f.Doc, problems)
+	if t := o.MaxTimeout; t.Set && (t.Int() < 1 || t.Int() > profile.MaxSeconds) {
 		problems.Add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.Int(), int64(profile.MaxSeconds)), "")
 	}
-	checkVersion(f.SchemaVersion, problems)
-	for _, it := range f.Profiles.Publishers.Items {
+	checkVersion(&f.Doc, problems)
+	for _, it := range o.Publishers.Items {
 		_, err := sshkey.Parse(it.Text)
 		problems.Judge(it.At, "profiles.publishers", err)
 	}

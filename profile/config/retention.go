@@ -10,14 +10,8 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// outputTable is [output]: what is kept of the records of runs.
-type outputTable struct {
-	Keep strict.String `toml:"keep" user:"decide how long records are kept"` // "30d"
-	Size strict.String `toml:"size" former:"records are kept up to a size of their own, and as long as output.keep says"`
-}
-
-func (t outputTable) check(problems *strict.Problems) {
-	if s := t.Keep; s.Set {
+func checkKeep(s strict.Value, problems *strict.Problems) {
+	if s.Set {
 		if d, err := ParseAge(s.V); err != nil || d < time.Hour {
 			problems.Add(s.At, "output.keep", fmt.Sprintf("%q is not a time of at least an hour", s.V), `write it like "30d", "2w" or "12h"`)
 		}

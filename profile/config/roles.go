@@ -40,7 +40,7 @@ func (r *Roles) For(name string) (role, profileName string) {
 // order is no role: it is the order of the roles in files of the version before, which is that of the lines now.
 const order = "order"
 
-func roles(t strict.Table[strict.Words]) *Roles {
+func roles(t strict.Value) *Roles {
 	if !t.Set {
 		return nil
 	}
@@ -57,7 +57,7 @@ func roles(t strict.Table[strict.Words]) *Roles {
 	return r
 }
 
-func checkRoles(t strict.Table[strict.Words], problems *strict.Problems) {
+func checkRoles(t strict.Value, problems *strict.Problems) {
 	if !t.Set {
 		return
 	}

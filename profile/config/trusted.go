@@ -8,14 +8,9 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// trustTable is [trust]: whose profiles need no question.
-type trustTable struct {
-	Prefixes strict.List `toml:"prefixes" user:"decide what needs no question"` // folders
-	Clones   strict.Bool `toml:"clones" former:"a clone, and what has a remote, is asked about"`
-}
-
-func (t trustTable) check(problems *strict.Problems) {
-	for _, it := range t.Prefixes.Items {
+// checkPrefixes looks at [trust] prefixes: whose profiles need no question.
+func checkPrefixes(v strict.Value, problems *strict.Problems) {
+	for _, it := range v.Items {
 		clean := filepath.Clean(it.Text)
 		inHome := strings.HasPrefix(clean, "~/") && clean != "~/.inner" && !strings.HasPrefix(clean, "~/.inner/")
 		if control(it.Text) || clean == "/" || !inHome && !strings.HasPrefix(clean, "/") {

@@ -24,13 +24,8 @@ func TestAppend(t *testing.T) {
 		}
 		// Read again, the list has one more item, the last.
 		items := func(text string) []string {
-			var s struct {
-				S struct {
-					A List `toml:"a"`
-				} `toml:"s"`
-			}
-			Decode("x", []byte(text), &s)
-			return s.S.A.Texts()
+			doc, _ := Decode("x", []byte(text), []Key{{Name: "s.a", Kind: AList}})
+			return doc.Value("s.a").Texts()
 		}
 		before, after := items(c.text), items(got)
 		if len(after) != len(before)+1 || after[len(after)-1] != "new" {

@@ -2,30 +2,29 @@ package strict
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/enr/inner/internal/visible"
 )
 
-// Key is one key of a file, with all that may be said of any: where its value is, which is
+// Key is one key of a language, with all that may be said of any: what is written for it is
 // decoded, merged and listed without knowing what it means.
 type Key struct {
-	Path  []string
-	Kind  Kind
-	Value *Value   // nil of a key of an entry
-	Entry Kind     // of a Table: what its entries are, unless they have keys
-	Of    []Key    // of a Table and of Tables: the keys of an entry that is a table itself
-	Short bool     // of an entry of a Table: what a plain string is
-	Words []string // of the tag words:"a,b": all that it takes; nil for any
-	Tag   reflect.StructTag
+	Name   string // as it is written: sandbox.network_mode
+	Kind   Kind
+	Entry  Kind     // of ATable: what its entries are, unless they have keys
+	Of     []Key    // of ATable and Rows: the keys of an entry that is a table itself
+	Short  bool     // of an entry of ATable: what a plain string is
+	Words  []string // all that it takes; nil for any
+	Merge  string   // see Doc.Merge
+	Former bool     // a key of a version before: it is decoded, and neither listed nor merged
 
-	index []int // in its struct, as reflect.Value.FieldByIndex has it
+	Value *Value // of one of Doc.Keys
 }
 
-// Name is the key as it is written.
-func (k Key) Name() string { return Join(k.Path...) }
+// Path are the parts of the name.
+func (k Key) Path() []string { return strings.Split(k.Name, ".") }
 
 // Parts are the values that are written: of a list its items, of a table its entries, of a list of
 // tables these.
@@ -48,75 +47,55 @@ func (k Key) Keep(ok func(Item) bool) {
 	}
 }
 
-// Keys are the keys of a schema, of which v points to a value, in its order. Those of an embedded
-// struct, which are keys of a version before, are decoded alone.
-func Keys(v any) []Key { return keysOf(make([]Key, 0, 80), reflect.ValueOf(v).Elem(), nil) }
+// Doc is what one file says, or several of them merged, in a language.
+type Doc struct {
+	language []Key
+	values   []Value
+}
 
-func keysOf(out []Key, v reflect.Value, path []string) []Key {
-	for _, k := range fields(v.Type()) {
-		if len(k.index) > 1 {
-			continue
-		}
-		at, sub := v.FieldByIndex(k.index), append(path[:len(path):len(path)], k.Path...)
-		if x, ok := at.Addr().Interface().(Field); ok {
-			k.Path, k.Value = sub, x.value()
+// NewDoc returns one that says nothing.
+func NewDoc(language []Key) Doc { return Doc{language, make([]Value, len(language))} }
+
+// Clone returns one that can be changed by itself. The items of its values are shared.
+func (d *Doc) Clone() Doc { return Doc{d.language, slices.Clone(d.values)} }
+
+// Value is what is written for a key of the language.
+func (d *Doc) Value(name string) *Value { return &d.values[index(d.language, name)] }
+
+// In is Value for the keys of one table.
+func (d *Doc) In(table string) func(key string) *Value {
+	return func(key string) *Value { return d.Value(table + "." + key) }
+}
+
+func index(keys []Key, name string) int {
+	return slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+}
+
+// Keys are the keys of the language with their values, in its order.
+func (d *Doc) Keys() []Key {
+	out := make([]Key, 0, len(d.language))
+	for i, k := range d.language {
+		if k.Value = &d.values[i]; !k.Former {
 			out = append(out, k)
-		} else {
-			out = keysOf(out, at, sub)
 		}
 	}
 	return out
 }
 
-// known are the fields of each type, which are asked for at each merge.
-var known sync.Map
-
-// fields are the keys of a struct, without their values; those of an embedded one are its own.
-func fields(t reflect.Type) (out []Key) {
-	if list, ok := known.Load(t); ok {
-		return list.([]Key)
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		tag, ok := f.Tag.Lookup("toml")
-		if !ok {
-			continue
-		}
-		name, opt, _ := strings.Cut(tag, ",")
-		k := Key{Path: []string{name}, Short: opt == "short", Tag: f.Tag, index: f.Index}
-		if words, ok := f.Tag.Lookup("words"); ok {
-			k.Words = strings.Split(words, ",")
-		}
-		v := reflect.New(f.Type).Interface()
-		if x, ok := v.(Field); ok {
-			k.Kind = x.kind()
-		}
-		if with, ok := v.(interface{ entry() any }); ok {
-			if one, ok := with.entry().(Field); ok {
-				k.Entry = one.kind()
-			} else {
-				k.Of = Keys(with.entry())
-			}
-		}
-		out = append(out, k)
-	}
-	known.Store(t, out)
-	return out
-}
-
-// Merge puts child on top of base, both pointers to values of one schema. Scalars: the child's
-// when it is written. Lists: the union, base first; "-NAME" removes NAME of the base. Tables: by
-// key, an overridden key keeps its place; "-KEY" = "" removes KEY of the base. Lists of tables:
-// appended. A tag names the exceptions:
+// Merge puts child on top of d, of the same language. Scalars: the child's when it is written.
+// Lists: the union, the base's first; "-NAME" removes NAME of the base. Tables: by key, an
+// overridden key keeps its place; "-KEY" = "" removes KEY of the base. Lists of tables: appended.
+// Key.Merge names the exceptions:
 //
-//	merge:"own"      stays with the file it is written in
-//	merge:"replace"  a list of the child stands in for the base's
-//	merge:"first"    a union with the child's items in front
+//	own      stays with the file it is written in
+//	replace  a list of the child stands in for the base's
+//	first    a union with the child's items in front
 //
-// The child is not changed, nor is any list base had before. An empty child changes nothing.
-func Merge(base, child any) (problems Problems) {
-	children := Keys(child)
-	for i, k := range Keys(base) {
-		k.merge(children[i].Value, k.Tag.Get("merge"), &problems)
+// The child is not changed, nor is any list d had before. An empty child changes nothing.
+func (d *Doc) Merge(child Doc) (problems Problems) {
+	children := child.Keys()
+	for i, k := range d.Keys() {
+		k.merge(children[i].Value, &problems)
 	}
 	return problems
 }

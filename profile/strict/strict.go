@@ -7,17 +7,16 @@
 // key and the nearest valid key, all at once and in file order. It never
 // panics, whatever the bytes are.
 //
-// The schema is a Go struct whose fields carry `toml:"name"` tags and are made
-// of the types of this package, which remember whether and where they were
-// written:
+// The language is a list of keys, and what a file says a Doc, which remembers whether and where
+// each is written:
 //
-//	type settings struct {
-//		Network strict.Bool                 `toml:"network"`
-//		Allow   strict.List                 `toml:"allow"`
-//		Rewrite strict.Table[strict.String] `toml:"rewrite"` // free keys, file order
-//		Checks  strict.Tables[check]        `toml:"checks"`
-//		Nested  struct{ … }                 `toml:"nested"`
+//	language := []strict.Key{
+//		{Name: "sandbox.network", Kind: strict.ABool},
+//		{Name: "noop.rewrite", Kind: strict.ATable}, // free keys, file order
+//		{Name: "verify.checks", Kind: strict.Rows, Of: []strict.Key{{Name: "cmd"}}},
 //	}
+//	doc, problems := strict.Decode("web.toml", data, language)
+//	network := doc.Value("sandbox.network").On()
 //
 // What is TOML, and where each key stands, pelletier/go-toml says; values of files that
 // belong to other programs are written anew by BurntSushi/toml.
@@ -33,7 +32,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 )
 
-// UnknownKey is the Msg of a Problem about a key that the schema does not have.
+// UnknownKey is the Msg of a Problem about a key that the language does not have.
 const UnknownKey = "unknown key"
 
 // Pos is a place in a file.

@@ -22,41 +22,6 @@ const (
 	Rows         // a list of tables, written inline or as [[name]]
 )
 
-// The settings a schema is made of: a Value, and by its type what may be written. The entries of a
-// Table are of the type T, which is one of these or a struct of them; of such a struct a field tagged
-// `toml:"name,short"` makes key = "text" mean key = { name = "text" }. The rows of Tables are structs.
-type (
-	String        struct{ Value }
-	Bool          struct{ Value }
-	Int           struct{ Value }
-	Number        struct{ Value }
-	Switch        struct{ Value }
-	List          struct{ Value }
-	Words         struct{ Value }
-	Table[T any]  struct{ Value }
-	Tables[T any] struct{ Value }
-)
-
-// Field is a pointer to one of them.
-type Field interface {
-	value() *Value
-	kind() Kind
-}
-
-func (*String) kind() Kind    { return AText }
-func (*Bool) kind() Kind      { return ABool }
-func (*Int) kind() Kind       { return AnInt }
-func (*Number) kind() Kind    { return ANumber }
-func (*Switch) kind() Kind    { return ASwitch }
-func (*List) kind() Kind      { return AList }
-func (*Words) kind() Kind     { return AWord }
-func (*Table[T]) kind() Kind  { return ATable }
-func (*Tables[T]) kind() Kind { return Rows }
-
-// entry is what the entries of a Table, and the rows of Tables, are.
-func (*Table[T]) entry() any  { return new(T) }
-func (*Tables[T]) entry() any { return new(T) }
-
 // Value is what is written for a key.
 type Value struct {
 	V     string // of one value: its text
@@ -78,8 +43,6 @@ type Item struct {
 	Parts []Item // of an entry or row that is a table its keys, of an entry that is a list its items
 	List  bool   // of an entry: it is a list
 }
-
-func (x *Value) value() *Value { return x }
 
 // On reports whether a boolean is true.
 func (x Value) On() bool { return x.V == "true" }
@@ -144,9 +107,9 @@ func (x *Value) Keep(ok func(Item) bool) {
 	}
 }
 
-// merge puts a child's value on top; how is the tag of Merge.
-func (k Key) merge(child *Value, how string, problems *Problems) {
-	x := k.Value
+// merge puts a child's value on top.
+func (k Key) merge(child *Value, problems *Problems) {
+	x, how := k.Value, k.Merge
 	switch {
 	case how == "own", child.Set && (how == "replace" || k.Kind < AList):
 		*x = *child
@@ -179,7 +142,7 @@ func (k Key) united(base, child []Item, first bool, problems *Problems) (out []I
 			added = append(added, it)
 			continue
 		case !slices.Contains(have, removed) && !problems.Full():
-			problems.Add(it.At, k.Name(), quote(name(it))+" removes nothing: no profile this one extends lists "+quote(removed), Meant("-", removed, have))
+			problems.Add(it.At, k.Name, quote(name(it))+" removes nothing: no profile this one extends lists "+quote(removed), Meant("-", removed, have))
 		}
 		gone[removed] = true
 	}
@@ -211,8 +174,8 @@ func (k Key) TOML(it Item) string {
 	}
 	var parts []string
 	for _, of := range k.Of {
-		if part, ok := it.Get(of.Name()); ok {
-			parts = append(parts, of.Name()+" = "+of.TOML(part))
+		if part, ok := it.Get(of.Name); ok {
+			parts = append(parts, of.Name+" = "+of.TOML(part))
 		}
 	}
 	if parts == nil {
