@@ -47,7 +47,11 @@ func (s *sharedGit) open(run *Run) error {
 			return err
 		}
 		if s.locked() {
-			return os.WriteFile(filepath.Join(s.dir, gitTop), []byte(s.repo.Top+"\n"), 0o600)
+			note, top := filepath.Join(s.dir, gitTop), s.repo.Top+"\n"
+			if noted, err := os.ReadFile(note); err == nil && string(noted) == top {
+				return nil // to write it again would wait for the disk
+			}
+			return os.WriteFile(note, []byte(top), 0o600)
 		}
 	}
 	return fmt.Errorf("%d boxes have it", maxBoxes)

@@ -1,15 +1,12 @@
 package repos
 
 import (
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -165,37 +162,26 @@ func (w *sweep) keeps(p string, fi fs.FileInfo) bool {
 	}
 	good, known := w.timed[stat(fi).Dev]
 	if !known {
-		if good = keepsTime(p); unix.Access(p, unix.W_OK) == nil {
-			w.timed[stat(fi).Dev] = good
-		}
+		good = keepsTime(p)
+		w.timed[stat(fi).Dev] = good
 	}
 	return good
 }
 
-// keepsTime reports whether a folder lies in a file system that sets the time of a change by this
-// computer's clock, and lets no program set it, unlike FAT, sshfs and some network file systems: it
-// dates a file of our own back. What the user cannot write a box cannot.
+const zfsMagic = 0x2fc12fc1 // ZFS_SUPER_MAGIC of OpenZFS's sys/fs/zfs.h
+
+// keepsTime reports whether a folder lies in a file system that sets the time of a change by this computer's
+// clock, and lets no program set it: one of the kernel's own, on a disk or in memory. FAT, sshfs and network file
+// systems are not among them. What nobody can write no box can.
 func keepsTime(dir string) bool {
-	fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		name := filepath.Join(dir, ".inner-probe-"+rand.Text())
-		const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-		if fd, err = unix.Open(name, flags, 0o600); err != nil {
-			fi, gone := os.Stat(dir)
-			others := gone == nil && stat(fi).Uid != uint32(os.Getuid())
-			return errors.Is(err, unix.EROFS) || others && unix.Access(dir, unix.W_OK) != nil
-		}
-		defer func() { _ = unix.Unlink(name) }()
-	}
-	defer unix.Close(fd)
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
 		return false
 	}
-	past := unix.NsecToTimeval(now.Nano() - int64(time.Hour))
-	if unix.Futimes(fd, []unix.Timeval{past, past}) != nil {
-		return false
+	switch st.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC,
+		unix.XFS_SUPER_MAGIC, unix.BCACHEFS_SUPER_MAGIC, zfsMagic:
+		return true
 	}
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Ctim.Nano() >= now.Nano() && st.Mtim.Nano() < now.Nano()
+	return st.Flags&unix.ST_RDONLY != 0
 }

@@ -181,10 +181,10 @@ func (r *Run) Close() error {
 
 // Tidy removes the oldest runs of the folder when there are too many, more than MaxTotal
 // bytes, or older than keep (0: of any age). How many bytes they have it counts
-// only when one is too old, after one run in 32, and after one that left much.
+// only when one is too old, after one run in 256, and after one that left much.
 func (r *Run) Tidy(left int64, keep time.Duration) error {
 	ids, err := r.folder.Runs()
-	seldom := r.ID[len(r.ID)-1] == '0' && r.ID[len(r.ID)-2]&1 == 0
+	seldom := r.ID[len(r.ID)-2:] == "00"
 	if err != nil || len(ids) == 0 || left < 1<<20 && !seldom && !older(ids[0], keep) {
 		return err
 	}
