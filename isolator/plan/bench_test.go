@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/sensitive"
 )
 
 // BenchmarkBuild plans a box for a host with every sensitive resource in
@@ -24,8 +23,8 @@ func BenchmarkBuild(b *testing.B) {
 
 func bare() host.Facts {
 	f := machine()
-	for _, r := range sensitive.Resources() {
-		for _, p := range site(config(), f).PlacesOf(r, f.Match) {
+	for _, r := range site(config(), f).Places(f.Match) {
+		for _, p := range r.At {
 			f.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -48,8 +47,8 @@ func FuzzPlan(f *testing.F) {
 		}
 		// Some of the secrets there are: with all of them a plan takes too long to read.
 		some, every := d.roll(17), 0
-		for _, res := range sensitive.Resources() {
-			for _, p := range site(config(), m).PlacesOf(res, m.Match) {
+		for _, res := range site(config(), m).Places(m.Match) {
+			for _, p := range res.At {
 				if every++; res.Method != "place" && !res.Part && res.Key != "ssh-keys" && every%17 != some {
 					m.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 				}
@@ -114,14 +113,14 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, s Staged, plan 
 	hidden := append(slices.Clone(f.Sockets), f.InnerHome)
 	hidden = append(hidden, rc.Hide...)
 	var allowed []string
-	for _, res := range sensitive.Resources() {
+	for _, res := range site(config(), f).Places(f.Match) {
 		if slices.Contains(rc.Allow, res.Key) {
-			allowed = append(allowed, site(config(), f).PlacesOf(res, f.Match)...)
+			allowed = append(allowed, res.At...)
 		}
 		if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
 			continue
 		}
-		for _, p := range site(config(), f).PlacesOf(res, f.Match) {
+		for _, p := range res.At {
 			if there(f, p) {
 				hidden = append(hidden, p)
 			}

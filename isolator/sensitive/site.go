@@ -1,10 +1,12 @@
 package sensitive
 
 import (
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -163,35 +165,73 @@ func kernels(p string) bool {
 	return slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { return paths.Below(dir, p) })
 }
 
-// expand returns what paths of the table stand for. There are two
-// homes when $HOME is not the one of the password file: the secrets are in either.
-func (s *Site) expand(places []string) []Spot {
-	var out []Spot // of most rows nothing is there
-	for _, p := range places {
-		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			for _, h := range s.Homes {
-				if s.mayHold(h, rest) {
-					out = append(out, under(h, rest))
+// listed are the lines of the table that may stand for something here, in its order: of a home that
+// holds a few dozen of two thousand places, those that begin with a name in it.
+func (s *Site) listed() []string {
+	t := table()
+	home := sort.Search(len(t.places), func(i int) bool { return t.places[i] >= "~" })
+	lines := slices.Clone(t.places[:home])
+	for _, h := range s.Homes {
+		var names map[string]bool
+		known := false
+		if s.Names != nil {
+			names, known = s.Names(h)
+		}
+		if !known {
+			lines = append(lines, t.places[home:]...)
+		}
+		for name := range names {
+			lines = append(lines, t.at("~/"+name)...)
+		}
+	}
+	for _, m := range s.moved {
+		lines = append(lines, t.at(strings.ToLower(m.Place))...)
+	}
+	return inOrder(lines)
+}
+
+// Spots are what the rows of the table stand for, in its order.
+func (s Site) Spots() iter.Seq2[Resource, Spot] {
+	return func(yield func(Resource, Spot) bool) {
+		for _, line := range s.listed() {
+			path, row := placeOf(line)
+			r := table().rows[row]
+			if r.Root && s.UID != 0 {
+				continue
+			}
+			for _, spot := range s.expand(nil, path) {
+				if !yield(r, spot) {
+					return
 				}
 			}
-			out = append(out, s.elsewhere(p)...)
-			continue
 		}
-		if rest, ok := strings.CutPrefix(p, "PROJECT/"); ok {
-			for _, root := range s.Roots {
-				out = append(out, under(root, rest))
-			}
-			continue
-		}
-		if name, rest, ok := variableOf(p); ok {
-			for _, v := range s.values[name] {
-				out = append(out, under(v, rest))
-			}
-			continue
-		}
-		out = append(out, under("/", strings.Replace(p[1:], "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1)))
 	}
-	return out
+}
+
+// expand adds what a path of the table stands for. There are two
+// homes when $HOME is not the one of the password file: the secrets are in either.
+func (s *Site) expand(out []Spot, p string) []Spot {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		for _, h := range s.Homes {
+			if s.mayHold(h, rest) {
+				out = append(out, under(h, rest))
+			}
+		}
+		return append(out, s.elsewhere(p)...)
+	}
+	if rest, ok := strings.CutPrefix(p, "PROJECT/"); ok {
+		for _, root := range s.Roots {
+			out = append(out, under(root, rest))
+		}
+		return out
+	}
+	if name, rest, ok := variableOf(p); ok {
+		for _, v := range s.values[name] {
+			out = append(out, under(v, rest))
+		}
+		return out
+	}
+	return append(out, under("/", strings.Replace(p[1:], "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1)))
 }
 
 // mayHold reports whether a place below a folder may be there. A home holds a few dozen of the two
@@ -248,7 +288,7 @@ func (s Site) Startup() (places, files []string) {
 		list = append(list, "~/"+name)
 	}
 	programs := Programs(s.Env["PATH"], s.Homes, s.Apart)
-	return append(pathsOf(s.expand(list)), programs...), pathsOf(s.expand(slices.Concat(table().files, table().commands)))
+	return append(s.pathsOf(list), programs...), s.pathsOf(slices.Concat(table().files, table().commands))
 }
 
 // Programs returns the folders of a PATH that lie in a home of the user: what is put there runs when its
@@ -265,10 +305,12 @@ func Programs(path string, homes, apart []string) []string {
 	return out
 }
 
-func pathsOf(spots []Spot) []string {
+func (s Site) pathsOf(list []string) []string {
 	var out []string
-	for _, s := range spots {
-		out = append(out, s.Path)
+	for _, p := range list {
+		for _, spot := range s.expand(nil, p) {
+			out = append(out, spot.Path)
+		}
 	}
 	return out
 }
@@ -280,40 +322,35 @@ type Place struct {
 	At []string
 }
 
-// Places returns the table for the run. match says what a pattern matches in a folder of files that hold a text,
-// or of all. What a row of the rest found in the path of another row is left to that one.
+// Places returns the rows that stand for something in the run. match says what a pattern matches in a folder of files that
+// hold a text, or of all. What a row of the rest found in the path of another row is left to that one.
 func (s Site) Places(match func(dir, pattern, text string) []string) []Place {
 	var out []Place
-	var rest []int
-	for _, r := range table().resources {
-		if r.Rest {
-			rest = append(rest, len(out))
+	for r, spot := range s.Spots() {
+		at := []string{spot.Path}
+		if spot.Pattern != "" {
+			at = match(spot.Path, spot.Pattern, r.Holds)
 		}
-		out = append(out, Place{r, s.PlacesOf(r, match)})
+		if len(out) == 0 || out[len(out)-1].What != r.What {
+			out = append(out, Place{Resource: r})
+		}
+		for _, p := range at {
+			if !r.excepts(p) {
+				out[len(out)-1].At = append(out[len(out)-1].At, p)
+			}
+		}
 	}
-	for _, i := range rest {
-		out[i].At = slices.DeleteFunc(out[i].At, func(p string) bool {
+	for i, r := range out {
+		if !r.Rest {
+			continue
+		}
+		out[i].At = slices.DeleteFunc(r.At, func(p string) bool {
 			return slices.ContainsFunc(out, func(other Place) bool {
 				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.At, func(dir string) bool { return paths.Below(dir, p) })
 			})
 		})
 	}
 	return out
-}
-
-// PlacesOf returns the host paths of one row by name: its paths, with patterns replaced
-// by what they matched, without its exceptions.
-func (s Site) PlacesOf(r Resource, match func(dir, pattern, text string) []string) []string {
-	listed := s.Expand(r)
-	out := make([]string, 0, len(listed))
-	for _, p := range listed {
-		if p.Pattern != "" {
-			out = append(out, match(p.Path, p.Pattern, r.Holds)...)
-		} else {
-			out = append(out, p.Path)
-		}
-	}
-	return slices.DeleteFunc(out, r.excepts)
 }
 
 // KeyAt returns the key of the row that a host path is, or lies in, or "". It goes by
@@ -325,11 +362,9 @@ func (s Site) KeyAt(p string) string {
 			return place.holds(h) && (paths.Below(h, p) || paths.Below(p, h))
 		})
 	}
-	for _, r := range table().resources {
-		for _, place := range s.Expand(r) {
-			if place.holds(p) && !own(place) && !r.excepts(p) {
-				return r.Key
-			}
+	for r, place := range s.Spots() {
+		if place.holds(p) && !own(place) && !r.excepts(p) {
+			return r.Key
 		}
 	}
 	return ""

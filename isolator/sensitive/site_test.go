@@ -3,7 +3,6 @@ package sensitive
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -26,15 +25,17 @@ func TestPresent(t *testing.T) {
 	}
 	with := NewSite(Run{Homes: []string{home}, Names: names})
 	without := NewSite(Run{Homes: []string{home}})
-	for _, r := range table().resources {
-		for _, p := range without.Expand(r) {
-			if _, err := os.Lstat(p.Path); err == nil && !slices.Contains(with.Expand(r), p) {
-				t.Errorf("%s is there and left out", p.Path)
-			}
+	found := map[Spot]bool{}
+	for _, p := range with.Spots() {
+		found[p] = true
+	}
+	for _, p := range without.Spots() {
+		if _, err := os.Lstat(p.Path); err == nil && !found[p] {
+			t.Errorf("%s is there and left out", p.Path)
 		}
 	}
 	for _, p := range []string{"~/.ssh", "~/.config/gh", "~/.local/share/keyrings", "~/.vault-token", "~/é/x", "~/É/x", "~/x.pem"} {
-		if got := with.expand([]string{p}); len(got) != 1 {
+		if got := with.expand(nil, p); len(got) != 1 {
 			t.Errorf("%s: %v", p, got)
 		}
 	}
@@ -42,12 +43,12 @@ func TestPresent(t *testing.T) {
 	held := map[string]map[string]bool{"/": {".ssh": true, ".config": true}, "/.config": {"gh": true}}
 	root := NewSite(Run{Homes: []string{"/"}, Names: func(dir string) (map[string]bool, bool) { return held[dir], true }})
 	for p, want := range map[string]string{"~/.ssh": "/.ssh", "~/.config/gh": "/.config/gh"} {
-		if got := root.expand([]string{p}); len(got) != 1 || got[0].Path != want {
+		if got := root.expand(nil, p); len(got) != 1 || got[0].Path != want {
 			t.Errorf("home /, %s: %v", p, got)
 		}
 	}
 	for _, p := range []string{"~/.sst", "~/.config/gj", "~/.local/state/keyrings"} {
-		if got := with.expand([]string{p}); len(got) != 0 {
+		if got := with.expand(nil, p); len(got) != 0 {
 			t.Errorf("%s: %v", p, got)
 		}
 	}
