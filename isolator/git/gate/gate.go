@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -28,8 +29,9 @@ type Repository = objects.Repository
 // Gate is open until Close.
 type Gate struct {
 	*objects.Gate
-	tree *os.File
-	say  func(format string, args ...any)
+	tree   *os.File
+	say    func(format string, args ...any)
+	untrue sync.Map // entries whose files were looked at: a box has them in each index that it writes
 }
 
 // Open opens the gate of a repository. say tells the person what comes of files that the box may not write.
@@ -77,8 +79,7 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
 		Gitlink:   func(path string) bool { return slices.Contains(g.Nested, path) && g.HostHad(path, objects.Gitlink) },
-		True:      func(e *index.Entry) bool { return tree != nil && index.TimesTrue(int(tree.Fd()), e) },
-		Trees:     func(ids []index.ID) bool { return g.BringAs("tree", names(ids)...) == nil },
+		True:      func(e *index.Entry) bool { return tree != nil && g.timesTrue(int(tree.Fd()), *e) },
 	})
 	if err != nil {
 		return nil, nil, err
@@ -91,6 +92,18 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		done = func() { g.settle(checked.Away) }
 	}
 	return checked.Index.Bytes(), done, nil
+}
+
+// timesTrue reports whether git outside may believe the times of an entry. A box goes on to write those that it may not.
+func (g *Gate) timesTrue(tree int, e index.Entry) bool {
+	if _, known := g.untrue.Load(e); known {
+		return false
+	}
+	is := index.TimesTrue(tree, &e)
+	if !is {
+		g.untrue.Store(e, true)
+	}
+	return is
 }
 
 // treeOf opens the work tree of an index, nil when it is not in the one that the box has.

@@ -20,10 +20,6 @@ type Rules struct {
 	Gitlink func(path string) bool
 	// True reports whether the file of an entry has its times and its content, as TimesTrue does.
 	True func(e *Entry) bool
-	// Trees reports whether the host has all of these trees, and what is in them, now that those
-	// that the box made came over. Where it does not, no trees are cached: git gc and git fsck fail
-	// where one is missing.
-	Trees func(ids []ID) bool
 }
 
 // Checked is what becomes of an index that a box wrote.
@@ -41,7 +37,7 @@ type Change struct {
 }
 
 // Check makes what a box wrote into what the host's index is to be. An error says what the box may
-// not do. What is only a hint for git (bits, times, cached trees) is taken out without a word
+// not do. What is only a hint for git (bits, times) is taken out without a word
 // where it is not the host's and not seen to be true. A host without an index has an empty one.
 func Check(box, host *Index, rules Rules) (*Checked, error) {
 	if box.Partial || host.Partial {
@@ -66,15 +62,6 @@ func Check(box, host *Index, rules Rules) (*Checked, error) {
 	}
 	for i := range rest {
 		c.gone(&rest[i])
-	}
-	var ask []ID
-	for id := range box.trees {
-		if !host.trees[id] {
-			ask = append(ask, id)
-		}
-	}
-	if len(ask) == 0 || rules.Trees(ask) {
-		c.out.Index.trees = box.trees
 	}
 	return &c.out, nil
 }

@@ -3,9 +3,6 @@ package index
 import (
 	"bytes"
 	"crypto/sha1"
-	"encoding/binary"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,14 +11,13 @@ import (
 // seeds are indexes of all forms. A null checksum lets the fuzzer change them.
 func seeds() (list [][]byte) {
 	a, b := file("a", modeFile, ID{1}), file("d/b", modeExecutable, ID{2})
-	trees := allTrees([]Entry{a, b})
 	link, sub, added, skipped := file("l", modeLink, ID{3}), file("sub", modeGitlink, ID{4}), file("n", modeFile, ID{}), file("s", modeFile, ID{5})
 	added.Extra, skipped.Extra, skipped.Stat[3], link.Flags = intentToAdd, skipWorktree, 1, assumeValid
 	for _, x := range []Index{
 		{},
-		{Entries: []Entry{a, b}, trees: trees},
+		{Entries: []Entry{a, b}},
 		{Entries: []Entry{a, link, added, skipped, sub}},
-		{Entries: []Entry{staged(a, 1), staged(a, 2), staged(a, 3), b}, trees: trees},
+		{Entries: []Entry{staged(a, 1), staged(a, 2), staged(a, 3), b}},
 		{Entries: []Entry{file(".git/a", modeFile, ID{1}), file(strings.Repeat("x", 300), modeFile, ID{1})}},
 		{Entries: []Entry{file("d", modeFolder, ID{1})}},
 	} {
@@ -47,7 +43,7 @@ func FuzzParse(f *testing.F) {
 		for i := range x.Entries {
 			names += len(x.Entries[i].Name)
 		}
-		if len(x.Entries)*minEntry > len(data) || names > maxExpansion*len(data) || len(x.trees)*len(ID{}) > len(data) {
+		if len(x.Entries)*minEntry > len(data) || names > maxExpansion*len(data) {
 			t.Fatalf("%d entries, %d bytes of names from %d bytes", len(x.Entries), names, len(data))
 		}
 		out := x.Bytes()
@@ -58,14 +54,13 @@ func FuzzParse(f *testing.F) {
 		if !slices.Equal(again.Entries, x.Entries) {
 			t.Error("it is another one when it is read again")
 		}
-		twice := again.Bytes() // without names of trees that are not those of entries
-		if again, err = Parse(twice); err != nil || !bytes.Equal(again.Bytes(), twice) {
+		if !bytes.Equal(again.Bytes(), out) {
 			t.Error("it is written in another way")
 		}
 	})
 }
 
-// made builds an index of few names, four bytes an entry, with the true trees.
+// made builds an index of few names, four bytes an entry.
 func made(program []byte) *Index {
 	names := []string{"a", "a-b", "a/b", "a/c/d", "a/c/e", "b", "d/b", "d/e/f", "sub", "d/sub", ".git/x", "d/.GIT/x", ".gitmodules", "x/git~1", "../x", "z"}
 	modes := []uint32{modeFile, modeFile, modeFile, modeExecutable, modeLink, modeGitlink}
@@ -86,88 +81,24 @@ func made(program []byte) *Index {
 	for i := len(x.Entries) - 1; i >= 0 && x.ordered() != nil; i-- {
 		x.Entries = slices.Delete(x.Entries, i, i+1)
 	}
-	x.trees = allTrees(x.Entries)
 	return x
 }
 
-// naive computes a tree in the plainest way, for comparison. It is nil for one that cannot be known.
-func naive(entries []Entry, folder string) (id *ID, count int) {
-	tree, done, whole := []byte{}, map[string]bool{}, true
-	for _, e := range entries {
-		rest, in := strings.CutPrefix(e.Name, folder)
-		if !in {
-			continue
-		}
-		count++
-		name, _, deeper := strings.Cut(rest, "/")
-		line, of := fmt.Sprintf("%o %s\x00", e.Mode(), name), &e.ID
-		if whole = whole && e.Stage() == 0 && e.Extra&intentToAdd == 0; !whole || done[name] {
-			continue
-		}
-		if deeper {
-			done[name] = true
-			line = "40000 " + name + "\x00"
-			of, _ = naive(entries, folder+name+"/")
-		}
-		if whole = of != nil; whole {
-			tree = append(append(tree, line...), of[:]...)
-		}
-	}
-	if !whole {
-		return nil, count
-	}
-	sum := ID(sha1.Sum(append(fmt.Appendf(nil, "tree %d\x00", len(tree)), tree...)))
-	return &sum, count
-}
-
-// cached writes the trees as git would: those of a set, nil for all, with all below them.
-func cached(name string, entries []Entry, folder string, known map[ID]bool) (out []byte, whole bool) {
-	var below []string
-	for _, e := range entries {
-		if rest, in := strings.CutPrefix(e.Name, folder); in {
-			if name, _, deeper := strings.Cut(rest, "/"); deeper && !slices.Contains(below, name) {
-				below = append(below, name)
-			}
-		}
-	}
-	id, count := naive(entries, folder)
-	whole = id != nil && (known == nil || known[*id])
-	var in []byte
-	for _, name := range below {
-		more, ok := cached(name, entries, folder+name+"/", known)
-		in, whole = append(in, more...), whole && ok
-	}
-	if !whole {
-		return append(fmt.Appendf(nil, "%s\x00-1 %d\n", name, len(below)), in...), false
-	}
-	out = append(fmt.Appendf(nil, "%s\x00%d %d\n", name, count, len(below)), id[:]...)
-	return append(out, in...), true
-}
-
-// allTrees are the names of all of them.
-func allTrees(entries []Entry) map[ID]bool {
-	text, _ := cached("", entries, "", nil)
-	return treeNames(string(text))
-}
-
 // FuzzCheck: whatever a box writes, what becomes of it does not have what a box may not bring. The
-// programs make indexes; the names of cached trees that the box's has are some of the host's and its own.
+// programs make indexes.
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte("\x00\x00\x00\x00\x02\x10\x00\x02\x03\x20\x00\x00"), []byte("\x00\x00\x00\x00"), byte(8), byte(0))
-	f.Add([]byte("\x06\x00\x1c\x05\x08\x05\x00\x00"), []byte("\x06\x00\x00\x00\x08\x05\x00\x00"), byte(15), byte(1))
-	f.Add([]byte("\x0a\x00\x00\x00"), []byte("\x0a\x00\x00\x00"), byte(0), byte(0))
-	f.Add([]byte("\x02\x00\x01\x00\x02\x00\x02\x00\x07\x00\x08\x00"), []byte("\x02\x00\x00\x00"), byte(9), byte(3))
-	f.Fuzz(func(t *testing.T, boxProgram, hostProgram []byte, bits, without byte) {
+	f.Add([]byte("\x00\x00\x00\x00\x02\x10\x00\x02\x03\x20\x00\x00"), []byte("\x00\x00\x00\x00"), byte(8))
+	f.Add([]byte("\x06\x00\x1c\x05\x08\x05\x00\x00"), []byte("\x06\x00\x00\x00\x08\x05\x00\x00"), byte(15))
+	f.Add([]byte("\x0a\x00\x00\x00"), []byte("\x0a\x00\x00\x00"), byte(0))
+	f.Add([]byte("\x02\x00\x01\x00\x02\x00\x02\x00\x07\x00\x08\x00"), []byte("\x02\x00\x00\x00"), byte(9))
+	f.Fuzz(func(t *testing.T, boxProgram, hostProgram []byte, bits byte) {
 		box, host := made(boxProgram), made(hostProgram)
-		maps.Copy(box.trees, host.trees)
-		maps.DeleteFunc(box.trees, func(id ID, _ bool) bool { return id[0]&without != 0 })
 		rules := Rules{
 			Written:   1 << 62,
 			Sparse:    bits&2 != 0,
 			Protected: func(path string) bool { return bits&1 != 0 && strings.HasPrefix(path, "d/") },
 			Gitlink:   func(string) bool { return false },
 			True:      func(e *Entry) bool { return bits&4 != 0 && e.Stat[0] == 0 },
-			Trees:     func([]ID) bool { return bits&8 != 0 },
 		}
 		read, err := Parse(box.Bytes())
 		if err != nil {
@@ -186,14 +117,6 @@ func FuzzCheck(f *testing.F) {
 			if fault := brought(&out.Entries[i], host, checked, rules); fault != "" {
 				t.Errorf("%s: %+v", fault, out.Entries[i])
 			}
-		}
-		known := read.trees
-		if bits&8 == 0 && slices.ContainsFunc(slices.Collect(maps.Keys(read.trees)), func(id ID) bool { return !host.trees[id] }) {
-			known = map[ID]bool{}
-		}
-		text, _ := cached("", out.Entries, "", known)
-		if has := bytes.Contains(data, append([]byte("TREE"), binary.BigEndian.AppendUint32(nil, uint32(len(text)))...)); has && !bytes.Contains(data, text) || !has && len(known) > 0 {
-			t.Errorf("cached trees are not %q in %q", text, data)
 		}
 		if end := data[len(data)-52:]; string(end[:8]) != "EOIE\x00\x00\x00\x18" {
 			t.Error("the end is not ours")

@@ -8,10 +8,9 @@
 //	checked, err := index.Check(box, host, rules)
 //	// checked.Blobs come over, then checked.Index.Bytes() takes the place of the host's index.
 //
-// Of what an index holds besides entries only the names of cached trees are read. All else
-// (resolved conflicts, untracked cache, file system monitor, offsets for threads) git makes again
-// or does without. Bytes writes every byte anew, so that no reader can see in the result what
-// Parse did not see in the input.
+// Of what an index holds, entries alone come. All else (cached trees, resolved conflicts, untracked
+// cache, file system monitor, offsets for threads) git makes again or does without. Bytes writes
+// every byte anew, so that no reader can see in the result what Parse did not see in the input.
 //
 // Git looks at a file again unless the index is younger. Whoever writes the result therefore
 // gives the file the time at which the box wrote its own, by the clock of the kernel.
@@ -25,6 +24,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +41,6 @@ type Index struct {
 	// Partial says that entries are missing: they are in another file (a split index), or a
 	// folder stands for them (a sparse one). Git makes such an index whole.
 	Partial bool
-
-	trees map[ID]bool // which trees are there, of those that can be cached
 }
 
 // Entry is a path of an index.
@@ -116,15 +114,9 @@ func (x *Index) Bytes() []byte {
 		out = x.Entries[i].append(out)
 	}
 	end := len(out)
-	var head []byte
-	if len(x.trees) > 0 {
-		cached, _ := x.cachedTrees("", x.Entries, 0, 0)
-		head = binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cached)))
-		out = append(append(out, head...), cached...)
-	}
 	out = append(out, "EOIE\x00\x00\x00\x18"...)
 	out = binary.BigEndian.AppendUint32(out, uint32(end))
-	types := sha1.Sum(head)
+	types := sha1.Sum(nil) // of the extensions before this one
 	out = append(out, types[:]...)
 	sum := sha1.Sum(out)
 	return append(out, sum[:]...)
@@ -169,4 +161,9 @@ func EntryOf(path, mode, id string) *Entry {
 	}
 	binary.BigEndian.PutUint32(e.Stat[modeAt:], uint32(bits))
 	return e
+}
+
+// BlobID is the name of a file with this content.
+func BlobID(content []byte) ID {
+	return sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...))
 }

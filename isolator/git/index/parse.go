@@ -179,10 +179,8 @@ func (p *parser) extension() error {
 	if p.short || size > len(p.text)-p.at {
 		return errCutOff
 	}
-	content := p.take(size)
+	p.take(size)
 	switch name := head[:4]; {
-	case name == "TREE":
-		p.index.trees = treeNames(content)
 	case name == "link" || name == "sdir":
 		p.index.Partial = true
 	case name[0] < 'A' || name[0] > 'Z':

@@ -134,8 +134,7 @@ func (g *Gate) Close() {
 // zeros, is passed over.
 func (g *Gate) Bring(names ...string) error { return g.BringAs("", names...) }
 
-// BringAs brings what an index is about to name: "blob" or "tree" objects, or files as Modules. Trees
-// were compared with its entries.
+// BringAs brings what an index is about to name: objects of the kind "blob", or files as Modules.
 func (g *Gate) BringAs(kind string, names ...string) error {
 	list, err := checkNames(names)
 	if err != nil || len(list) == 0 {

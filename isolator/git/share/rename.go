@@ -162,13 +162,18 @@ func (r *Server) replace(m move) error {
 	if err != nil && err != unix.ENOENT {
 		return unix.EACCES // a link, or what else somebody outside has made there
 	}
-	data, done, err := r.enter(m.to, data, old)
+	entered, done, err := r.enter(m.to, data, old)
 	if err != nil {
 		r.refuse(m.to, err)
 		return unix.EACCES
 	}
 	changed := r.watchRefs(m.from, m.to)
-	if err := place(r.base(m.to), m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, data, &m.st) }); err != nil {
+	if isIndex(m.to) {
+		err = r.replaceIndex(m, entered, data)
+	} else {
+		err = place(r.base(m.to), m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error { return writeFor(f, entered, &m.st) })
+	}
+	if err != nil {
 		return err
 	}
 	_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) }) // what is left of it is looked at again

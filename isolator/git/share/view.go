@@ -1,7 +1,10 @@
 package share
 
 import (
+	"errors"
 	"io"
+	"maps"
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -9,7 +12,8 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 )
 
-// A view is an index as the box reads it, where that is not what the host has. Who has one open keeps it.
+// A view is an index as the box reads it: what the box wrote, as long as the host's is what was made of that, else what is made of
+// the host's. Who has one open keeps it.
 type view struct {
 	of   stamp
 	data []byte
@@ -65,10 +69,34 @@ func (r *Server) present(name string) (*view, error) {
 		return nil, err
 	}
 	if len(r.views.byName) == maxViews { // a box can make any number of worktrees
-		clear(r.views.byName)
+		maps.DeleteFunc(r.views.byName, func(other string, _ *view) bool { return other != r.Index() }) // of which the kernel keeps pages
 	}
-	v := &view{of: stampOf(&st), data: data, st: st}
-	v.st.Size = int64(len(data))
-	r.views.byName[name] = v
-	return v, nil
+	return r.views.add(name, data, st), nil
+}
+
+// add has the box read an index as this, while the host's is the one with that status.
+func (v *views) add(name string, data []byte, st unix.Stat_t) *view {
+	one := &view{of: stampOf(&st), data: data, st: st}
+	one.st.Size = int64(len(data))
+	v.byName[name] = one
+	return one
+}
+
+// replaceIndex gives the host what was made of an index of the box, which the box goes on reading: of what it has checked out with
+// a filter, or line ends, it knows that the file is true, and git outside has yet to look.
+func (r *Server) replaceIndex(m move, entered, written []byte) error {
+	r.views.mu.Lock()
+	defer r.views.mu.Unlock()
+	var placed, now unix.Stat_t
+	err := place(r.base(m.to), m.toDir, m.toLast, m.st.Mode, 0, func(f *os.File) error {
+		return errors.Join(writeFor(f, entered, &m.st), unix.Fstat(int(f.Fd()), &placed))
+	})
+	if err != nil || unix.Fstatat(m.toDir, m.toLast, &now, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return err
+	}
+	placed.Ctim = now.Ctim // which the rename changed
+	if written, err = r.Served(m.to, written); err == nil && stampOf(&now) == stampOf(&placed) {
+		r.views.add(m.to, written, now)
+	}
+	return nil
 }
