@@ -121,6 +121,12 @@ func (b *boxGits) look(run *Run) {
 	}
 }
 
+// Where the box has the store of a repository, by its number, and the host's objects.
+const (
+	boxStore   = paths.BoxGit + "/%d/store"
+	boxObjects = paths.BoxGit + "/%d/objects"
+)
+
 // bind puts what a shared repository is made of into the plan.
 func (b *boxGits) bind(run *Run, i int) {
 	s := b.shared[i]
@@ -132,10 +138,9 @@ func (b *boxGits) bind(run *Run, i int) {
 	if s.clone {
 		dir = plan.Bind{Host: filepath.Join(s.dir, "clone"), Box: r.Common, Write: true, Reason: gitClone}
 	}
-	at := fmt.Sprintf("%s/%d", paths.BoxGit, i)
 	repo := plan.Repo{Dir: r.Common, Served: !dir.Write, Binds: []plan.Bind{
-		{Host: store, Box: at + "/store", Write: true, Reason: gitStore},
-		{Host: filepath.Join(r.Common, "objects"), Box: at + "/objects", Reason: gitHost},
+		{Host: store, Box: fmt.Sprintf(boxStore, i), Write: true, Reason: gitStore},
+		{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf(boxObjects, i), Reason: gitHost},
 	}}
 	if dir.Write || !slices.ContainsFunc(b.shared[:i], func(x *sharedGit) bool { return paths.Below(x.repo.Common, r.Common) }) { // else it is mounted in that one
 		repo.Binds = append(repo.Binds, dir)
@@ -188,7 +193,7 @@ func (b *boxGits) open(run *Run, i int) error {
 	}
 	run.Undo(func() { s.close(run) })
 	s.nested, s.clone = b.nested(s.repo.Top), b.unserved(run) != ""
-	return s.fill(fmt.Sprintf("%s/%d/objects", paths.BoxGit, i))
+	return s.fill(fmt.Sprintf(boxObjects, i))
 }
 
 // begin starts the server, if there is anything to serve.

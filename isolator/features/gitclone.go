@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
@@ -131,6 +132,13 @@ func boxFolders(innerHome string) string { return filepath.Join(innerHome, "repo
 
 // recoverGit brings what killed runs left.
 func recoverGit(c *caller.Caller) {
+	earlier, _ := filepath.Glob(filepath.Join(c.InnerHome, "git/*/*.waits"))
+	for _, name := range earlier { // of the version before: PLACE: a rebase is not finished, so …
+		if text, err := os.ReadFile(name); err == nil && os.Rename(name, name+"-said") == nil {
+			what, _, _ := strings.Cut(string(text), ",")
+			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
+		}
+	}
 	list, _ := filepath.Glob(boxFolders(c.InnerHome))
 	for _, dir := range list {
 		if server.Locks(dir) || len(clone.States(dir)) > 0 {

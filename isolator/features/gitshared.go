@@ -94,7 +94,7 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 	of := gated(gitProgram(run), r, s.dir, covered)
 	of.Nested = s.nested
 	return server.Repository{
-		Repository: of, Box: fmt.Sprintf("%s/%d/store", paths.BoxGit, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials,
+		Repository: of, Box: fmt.Sprintf(boxStore, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials,
 		Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,
 	}
 }

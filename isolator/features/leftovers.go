@@ -2,7 +2,9 @@ package features
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -117,10 +119,13 @@ func (l *leftoversOf) watch(run *Run) error {
 // search says where to look for what a run leaves on the host.
 func (l *leftoversOf) search(run *Run) repos.Search {
 	rc, f := run.Spec, run.Facts
-	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Copies: map[string]string{}}
+	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Copies: map[string]string{}, Objects: map[string]string{}}
 	s.Watched = stage.Watched{
 		Roots: rc.WritableRoots(), Obeyed: plan.ObeyedRoots(rc), Guarded: l.git.stays, Unlisted: slices.Concat(f.Unlisted, l.git.passed),
 		Before: slices.Concat(l.kept, Placeholders(run)), Named: f.Named, Paths: plan.ProgramFolders(rc, f),
+	}
+	for i, common := range l.git.repositories() {
+		s.Objects[fmt.Sprintf(boxObjects, i)] = filepath.Join(common, "objects")
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host

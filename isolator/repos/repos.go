@@ -49,6 +49,7 @@ type Search struct {
 	// Tracked is what git outside has at a place of a work tree, see git.TrackedAt; nil asks nobody.
 	Tracked func(r *git.Repo, place string) git.Tracked
 	Copies  map[string]string // the box's own copies, which it keeps, of files in the roots
+	Objects map[string]string // folders of objects outside, by their places in the box
 }
 
 // Moved is something that was moved aside.

@@ -108,6 +108,7 @@ func (w *sweep) repository(repo string) {
 			w.aside(p, ofGit(repo, name))
 		}
 	}
+	w.objects(filepath.Join(repo, "objects/info/alternates"))
 	p := filepath.Join(repo, "commondir")
 	data, err := w.read(p)
 	linked := err == nil && strings.TrimRight(string(data), "\r\n") == "../.."
@@ -119,6 +120,20 @@ func (w *sweep) repository(repo string) {
 	for _, dir := range []string{repo + "/modules", repo + "/worktrees"} {
 		if _, err := w.lstat(dir); err == nil {
 			w.queue[0] = append(w.queue[0], dir)
+		}
+	}
+}
+
+// objects has a clone that the box made of a repository outside find the objects there.
+func (w *sweep) objects(p string) {
+	data, err := w.read(p)
+	text := string(data)
+	for box, outside := range w.Objects {
+		text = strings.ReplaceAll(text, box+"\n", outside+"\n")
+	}
+	if err == nil && text != string(data) {
+		if err := w.at(p, func(at string) error { return files.Write(at, []byte(text), 0o644) }); err != nil {
+			w.errs = append(w.errs, err)
 		}
 	}
 }

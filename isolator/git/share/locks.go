@@ -25,7 +25,7 @@ const maxNotes = 1000
 
 // foreign reports whether a file with this name, in a folder or open, is a passing one that somebody else made.
 func (l *locks) foreign(name string, dir int, last string) bool {
-	if !passing().MatchString(name) {
+	if !passing(name) {
 		return false
 	}
 	l.mu.Lock()
@@ -36,7 +36,7 @@ func (l *locks) foreign(name string, dir int, last string) bool {
 
 // made notes a passing file of this box's before anybody is told that it is there.
 func (l *locks) made(name string, dir int, last string) {
-	if !passing().MatchString(name) {
+	if !passing(name) {
 		return
 	}
 	l.mu.Lock()

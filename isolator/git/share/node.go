@@ -57,6 +57,10 @@ func number(name string, file uint64) uint64 {
 // lasting is how long the kernel keeps what the watch takes back.
 const lasting = time.Hour
 
+// brief is how long it keeps that a ref, or its log, is a file: the person may have made a folder of it, and below a file the kernel asks
+// for nothing.
+var brief = 5 * time.Second
+
 // tell makes the node of a name, and tells the kernel of it. generation is that of the watch before
 // the file was looked at.
 func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse.EntryOut, generation uint64) *fs.Inode {
@@ -66,6 +70,9 @@ func (n *node) tell(ctx context.Context, name string, st *unix.Stat_t, out *fuse
 	if n.r.keeps(name, generation) {
 		out.SetEntryTimeout(lasting)
 		out.SetAttrTimeout(lasting)
+		if top := firstPart(name); kind == unix.S_IFREG && (top == "refs" || top == "logs") {
+			out.SetEntryTimeout(brief)
+		}
 	}
 	return n.NewInode(ctx, &node{r: n.r, file: st.Ino}, fs.StableAttr{Mode: kind, Ino: inode})
 }

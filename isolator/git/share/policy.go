@@ -39,6 +39,8 @@ func (r *Server) isOwn(name string) bool {
 	switch {
 	case name == "info/exclude" && r.exclude, slices.ContainsFunc(r.Away, func(at string) bool { return paths.Below(at, name) }):
 		return true
+	case name == rest && (top == "refs" || top == "logs"):
+		return false
 	case rest == "" || hosts().MatchString(rest) || r.worktrees[tree]:
 		return false
 	case r.isSink(name):
@@ -202,7 +204,7 @@ func goodRef(name string) bool {
 func isFolder(name string) bool {
 	_, rest := inTree(name)
 	top := firstPart(rest)
-	return (top == "refs" || top == "logs" || top == "worktrees" || top == "lfs") && !passing().MatchString(name)
+	return (top == "refs" || top == "logs" || top == "worktrees" || top == "lfs") && !passing(name)
 }
 
 // isLog reports whether a name is that of a log of a ref.
@@ -219,7 +221,10 @@ func isIndex(name string) bool {
 
 // passing are files that git makes, fills and renames. Another's (the host's git, another box) is not
 // written, removed or replaced: what the host's git renames into place nobody looks at.
-var passing = lazy.Regexp(`\.lock$|^(worktrees/[^/]+/)?index\.stash\.|^packed-refs\.new$|/\.tmp-renamed-log$`)
+func passing(name string) bool {
+	_, rest := inTree(name)
+	return strings.HasSuffix(name, ".lock") || strings.HasPrefix(rest, "index.stash.") || name == "packed-refs.new" || strings.HasSuffix(name, "/.tmp-renamed-log")
+}
 
 func firstPart(name string) string {
 	top, _, _ := strings.Cut(name, "/")

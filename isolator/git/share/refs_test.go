@@ -3,6 +3,7 @@ package share
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 )
@@ -121,3 +122,16 @@ func TestTimeOfIndex(t *testing.T) {
 
 // A folder is listed to its end, though the kernel drops what it kept of it meanwhile and asks from there on.
 var _ fs.FileSeekdirer = (*listing)(nil)
+
+// What was a branch is a folder of branches outside, and the box sees those.
+func TestBranchBecomesFolder(t *testing.T) {
+	brief = 0
+	t.Cleanup(func() { brief = 5 * time.Second })
+	b := newBox(t)
+	b.steps([]step{
+		{outside: "git branch x; git branch k/l", want: ""},
+		{box: "git rev-parse x k/l | uniq | wc -l", want: "1\n"},
+		{outside: "git branch -qD x k/l; git branch x/y; git branch k", want: ""},
+		{box: "git rev-parse x/y k | uniq | wc -l", want: "1\n"},
+	})
+}

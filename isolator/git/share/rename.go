@@ -128,7 +128,7 @@ func (r *Server) rename(m move) (err error) {
 		return unix.EEXIST
 	case taken && r.locks.foreign(m.to, m.toDir, m.toLast):
 		return unix.EACCES
-	case !taken && passing().MatchString(m.to):
+	case !taken && passing(m.to):
 		m.flags |= unix.RENAME_NOREPLACE // somebody else may make it meanwhile
 	}
 	if r.access(m.to) == added {

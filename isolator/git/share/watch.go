@@ -103,7 +103,7 @@ func (w *watch) addAll(name string) {
 // covers reports whether the kernel may keep what it is told of a name. What is the box's own it changes itself, but for its
 // settings.
 func (r *Server) covers(name string) bool {
-	return !passing().MatchString(name) && !r.isSink(name) && (r.isOwn(name) && name != ownSettings || r.watch.covers(name))
+	return !passing(name) && !r.isSink(name) && (r.isOwn(name) && name != ownSettings || r.watch.covers(name))
 }
 
 // keeps reports whether it may, and nothing has changed since a generation.
@@ -186,7 +186,7 @@ func (k *inotify) event(wd int32, mask uint32, name string) {
 		case mask&unix.IN_IGNORED != 0:
 			delete(k.folders, wd)
 			f.of.watched.Delete(f.name)
-		case !passing().MatchString(path.Join(f.name, name)) && !strings.HasPrefix(name, ours):
+		case !passing(path.Join(f.name, name)) && !strings.HasPrefix(name, ours):
 			f.of.changed(f.name, name, mask)
 		}
 	}
