@@ -67,8 +67,14 @@ func SettingOf(run *features.Run) Setting {
 	if h := run.Facts.Hide; h != nil {
 		own = append(own, h.Paths...)
 	}
+	var masked []string
+	for _, o := range run.Plan.Ops {
+		if o.Key == "sandbox.home" && slices.Contains(run.Plan.Masked, o.Dest) {
+			masked = append(masked, o.Dest)
+		}
+	}
 	return Setting{
-		Home: run.Home, Granted: granted, Own: own,
+		Home: run.Home, Granted: granted, Own: own, Masked: masked,
 		Secret: func(p string) string {
 			key := plan.ResourceAt(p, rc, run.Facts)
 			if slices.Contains(rc.Allow, key) {

@@ -14,6 +14,7 @@ type Setting struct {
 	Home    string
 	Granted map[string]bool // what the profile shows in the box, and whether it can be written
 	Own     []string        // what inner itself shows or hides there
+	Masked  []string        // what is hidden as it is not in the list of a home
 	// Secret returns the key of [sandbox] allow under which a path is hidden, or "".
 	Secret func(path string) string
 	Exists func(path string) bool // on the host
@@ -101,7 +102,7 @@ func (s Setting) missing(list []Access, out *Suggestion) (reads, writes []Access
 		case s.umbrella(a.Path):
 		case a.Write && !writable:
 			writes = append(writes, a)
-		case !granted && a.missed():
+		case !granted && s.missed(a):
 			reads = append(reads, a)
 		}
 	}
@@ -113,10 +114,10 @@ func (s Setting) everyBoxHas(p string) bool {
 	return System(p) || slices.ContainsFunc(s.Own, func(own string) bool { return paths.Below(own, p) })
 }
 
-// missed reports whether the host has what was asked for and the box has not. A folder may only
-// have been asked whether it is there.
-func (a Access) missed() bool {
-	return a.Host != None && a.Box == None && (a.Host != Dir || a.Read)
+// missed reports whether the host has what was asked for and the box has not, or has a mask there. A
+// folder may only have been asked whether it is there.
+func (s Setting) missed(a Access) bool {
+	return a.Host != None && (a.Box == None || slices.Contains(s.Masked, a.Path)) && (a.Host != Dir || a.Read)
 }
 
 func (s *Suggestion) hide(key, p string) {

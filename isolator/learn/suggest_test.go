@@ -36,11 +36,15 @@ func TestSuggest(t *testing.T) {
 		{"reads of what is written", []Access{write("/home/u/.cache/tool/f"), read("/home/u/.cache/tool/g")}, "rw? ~/.cache/tool", nil},
 		{"a folder of all that is made", []Access{write("/home/u/.cache")}, "", nil},
 		{"secrets", []Access{read("/home/u/.ssh/id"), {Path: "/home/u/.ssh/none"}, {Path: "/home/u/.ssh", Host: Dir}, write("/home/u/.ssh/new")}, "hidden ssh ~/.ssh/id ~/.ssh", nil},
+		{"masks of a home's dot entries", []Access{
+			{Path: "/home/u/.maskrc", Host: File, Box: File, Read: true}, {Path: "/home/u/.masked", Host: Dir, Box: Dir, Read: true}, {Path: "/home/u/.looked", Host: Dir, Box: Dir},
+		}, "allow ~/.masked, allow ~/.maskrc", nil},
 		{"inner's own", []Access{read("/home/u/.inner/x"), write("/home/u/.inner/y")}, "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Suggest(tt.list, Setting{
 				Home: "/home/u", Granted: map[string]bool{"/home/u/app": true, "/data": true, "/data/ro": false}, Own: []string{"/home/u/.inner"},
+				Masked: []string{"/home/u/.maskrc", "/home/u/.masked", "/home/u/.looked"},
 				Secret: func(p string) string {
 					if paths.Below("/home/u/.ssh", p) {
 						return "ssh"
