@@ -21,7 +21,6 @@ import (
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 )
@@ -167,8 +166,7 @@ func (c *Cmd) run() (err error) {
 	call.Done, call.Began = done, notes.Began
 	var s *session.Session
 	if p.session != "" {
-		key := session.Key{ID: p.session, Project: sessionProject(p.place), Profile: p.profile.Path}
-		if s, err = session.Open(who.SessionsDir(), key); err != nil {
+		if s, err = p.Session(); err != nil {
 			return err
 		}
 		defer s.Close()
@@ -287,13 +285,4 @@ func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession
 	// shift hides the line from itself: it sees no arguments. An earlier call may have left a
 	// FIFO at LastFile, on which this one would block for ever.
 	return []string{sh, "-c", "trap '[ -p " + session.LastFile + " ] || pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
-}
-
-// sessionProject returns what sessions of a place belong to: the root of its project, or the folder
-// itself outside of projects.
-func sessionProject(pl settings.Place) string {
-	if root := pl.Root(); root != "" {
-		return root
-	}
-	return pl.Cwd
 }

@@ -284,16 +284,39 @@ func (p *Profile) Classify(host string) (Place, error) {
 	if !filepath.IsAbs(host) {
 		host = filepath.Join(p.place.Cwd, host)
 	}
-	b, err := run.Show(p.settings.With(p.caller), run.Call{Profile: p.profile, Context: p.context, Word: p.word, By: p.role.By("", p.session)}, false)
+	t, err := p.Table()
 	if err != nil {
-		return Place{}, refused(err)
+		return Place{}, err
 	}
-	a := why.Of(b).Path(filepath.Clean(host))
+	a := t.Path(filepath.Clean(host))
 	box := a.Box
 	if a.Access == why.Absent || a.Access == why.Outside {
 		box = ""
 	}
 	return Place{Box: box, Access: string(a.Access), Key: a.Key, From: a.From}, nil
+}
+
+// Table is what the box has of the host, for Classify and for who asks more. The program of the profile need not be there.
+func (p *Profile) Table() (*why.Table, error) {
+	c := p.context
+	c.Overrides.Entrypoint = "/bin/sh"
+	b, err := run.Show(p.settings.With(p.caller), run.Call{Profile: p.profile, Context: c, Word: p.word, By: p.role.By("", p.session)}, false)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return why.Of(b), nil
+}
+
+// Dir is the folder that the profile was loaded for, with no link in it.
+func (p *Profile) Dir() string { return p.place.Cwd }
+
+// OwnsGit reports whether a box may make and change repositories as it likes.
+func (p *Profile) OwnsGit() bool { return p.spec.GitDir == "rw" }
+
+// Session opens the session of the profile, which the caller closes.
+func (p *Profile) Session() (*session.Session, error) {
+	key := session.Key{ID: p.session, Project: cmp.Or(p.place.Root(), p.place.Cwd), Profile: p.profile.Path}
+	return session.Open(p.caller.SessionsDir(), key)
 }
 
 // Args returns a command line that runs argv in a box of the profile, for a program that starts

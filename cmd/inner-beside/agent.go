@@ -21,11 +21,8 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/repos"
-	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/session"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
-	"github.com/enr/inner/profile"
 )
 
 func (a *app) cmdAgent() *cobra.Command {
@@ -172,11 +169,11 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	if err != nil {
 		return err
 	}
-	o := agenthook.Options{Dir: b.place.Cwd, Home: a.Home, Boxed: boxed || a.prefixed(agent, f)}
+	o := agenthook.Options{Dir: b.Dir(), Home: a.Home, Boxed: boxed || a.prefixed(agent, f)}
 	if f.session != "" {
 		o.Tmp = b.tmp
 	}
-	if o.Command, err = a.boxedLine(f, b.place.Cwd); err != nil {
+	if o.Command, err = a.boxedLine(f, o.Dir); err != nil {
 		return err
 	}
 	d, err := c.Judge(b, o)
@@ -237,57 +234,30 @@ const claudePrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
 // toolBox is the box of calls of tools, as it is asked about paths.
 type toolBox struct {
+	*isolator.Profile
 	a     *app
-	f     toolFlags
-	place settings.Place
-	prof  *profile.Profile
 	table *why.Table
-
-	git bool // repositories are the box's to change
 }
 
 // toolBox plans the box of a profile that is allowed, in a folder; "" is the current one.
-func (a *app) toolBox(f toolFlags, dir string) (*toolBox, error) {
-	if dir == "" {
-		dir = "."
+func (a *app) toolBox(f toolFlags, dir string) (b toolBox, err error) {
+	o := f.options()
+	if o.Dir, err = filepath.Abs(dir); err != nil {
+		return b, err
 	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
+	if strings.Contains(o.Name, "/") {
+		o.Name, o.File = "", o.Name
 	}
-	b := &toolBox{a: a, f: f}
-	if b.place, err = a.At(dir); err != nil {
-		return nil, err
+	b.a = a
+	if b.Profile, err = isolator.LoadFor(a.Caller, "agent", o); err == nil {
+		b.table, err = b.Table()
 	}
-	name := f.profile
-	if _, err := a.RoleFlags(f.who, b.place, &name); err != nil {
-		return nil, err
-	}
-	if b.prof, err = a.Choose(name, b.place); err != nil {
-		return nil, err
-	}
-	spec, c, err := a.Spec(b.prof, b.place, profile.Overrides{Entrypoint: "/bin/sh", Interactive: new(bool)}, false)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.AsAllowed(b.prof, c, spec); err != nil {
-		return nil, err
-	}
-	shown, err := run.Show(a.Settings, run.Call{Profile: b.prof, Context: c}, false)
-	if err != nil {
-		return nil, err
-	}
-	b.table, b.git = why.Of(shown), spec.GitDir == "rw"
-	return b, nil
+	return b, err
 }
 
 // tmp is the host folder of /tmp of the session.
-func (b *toolBox) tmp() (string, error) {
-	key := session.Key{ID: b.f.session, Project: b.place.Root(), Profile: b.prof.Path}
-	if key.Project == "" {
-		key.Project = b.place.Cwd
-	}
-	s, err := session.Open(b.a.SessionsDir(), key)
+func (b toolBox) tmp() (string, error) {
+	s, err := b.Session()
 	if err != nil {
 		return "", err
 	}
@@ -296,7 +266,7 @@ func (b *toolBox) tmp() (string, error) {
 }
 
 // Path is agenthook.Box.
-func (b *toolBox) Path(path string, use agenthook.Use) string {
+func (b toolBox) Path(path string, use agenthook.Use) string {
 	answer := b.table.Direct(path)
 	short := b.a.Short(path)
 	switch {
@@ -305,7 +275,7 @@ func (b *toolBox) Path(path string, use agenthook.Use) string {
 	case use.Write && !answer.Granted(true):
 		return fmt.Sprintf("%s: the sandbox has it read-only (%s)", short, orKey(answer))
 	}
-	if use.Write && !b.git {
+	if use.Write && !b.OwnsGit() {
 		if dir := repos.Bare(answer.Real); dir != "" {
 			return fmt.Sprintf("%s: git would take %s for a repository; write there with a command, in the sandbox", short, b.a.Short(dir))
 		}
@@ -334,7 +304,7 @@ func orKey(w why.Answer) string {
 }
 
 // Host is agenthook.Box.
-func (b *toolBox) Host(host string) string {
+func (b toolBox) Host(host string) string {
 	answer, err := b.table.Host(host)
 	switch {
 	case err != nil:
