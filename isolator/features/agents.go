@@ -27,7 +27,6 @@ import (
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitignore"
@@ -61,7 +60,7 @@ func agents(home *ownHome) Feature {
 			return nil
 		},
 		Start: func(run *Run, o *launch.Options) {
-			run.watchDisk("its copies of settings and its history", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, stage.Shells, filepath.Dir(CloneOf+"~/x")) }, o)
+			run.watchDisk("its copies of settings", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, filepath.Dir(CloneOf+"~/x")) }, o)
 		},
 		Finish: func(run *Run, _ *Outcome) error {
 			for _, l := range a.logins {

@@ -17,7 +17,6 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/netproxy"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
@@ -108,21 +107,15 @@ func tellReach(run *Run) error {
 		for _, name := range []string{
 			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE",
 		} {
-			if err := certificates(run, name, run.Getenv(name)); err != nil {
-				return err
-			}
+			certificates(run, name, run.Getenv(name))
 		}
 	}
 	for _, s := range run.Reach.Settings {
-		var err error
 		switch {
 		case made && (s.Name == "npm_config_cafile" || s.Name == "PIP_CERT"):
-			err = certificates(run, s.Name, s.Value)
+			certificates(run, s.Name, s.Value)
 		case s.Name != "":
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
-		}
-		if err != nil {
-			return err
 		}
 	}
 	if !made {
@@ -133,9 +126,9 @@ func tellReach(run *Run) error {
 
 // certificates sets a variable that names a file of certificates. Where the box
 // would not see the file, it gets a copy.
-func certificates(run *Run, variable, file string) error {
+func certificates(run *Run, variable, file string) {
 	if !filepath.IsAbs(file) {
-		return nil
+		return
 	}
 	file = filepath.Clean(file)
 	hidden := slices.ContainsFunc([]string{run.Home, "/tmp", "/var/tmp", "/run"}, func(dir string) bool {
@@ -148,16 +141,10 @@ func certificates(run *Run, variable, file string) error {
 		}
 		if err != nil {
 			run.Warn("%s: %s is not passed to the box: %v", variable, run.Short(file), err)
-			return nil
+			return
 		}
-		name := "ca-" + strings.ToLower(variable) + ".pem"
-		at, err := run.Folder.File(name, data, 0o444)
-		if err != nil {
-			return err
-		}
-		file = filepath.Join(paths.BoxDir, name)
-		run.Assets.Binds = append(run.Assets.Binds, plan.Bind{Host: at, Box: file, Reason: "certificates you trust (" + variable + ")"})
+		file = filepath.Join(paths.BoxDir, "ca-"+strings.ToLower(variable)+".pem")
+		boxFile(run, file, data, "certificates you trust ("+variable+")")
 	}
 	run.Assets.Env = append(run.Assets.Env, profile.KV{Key: variable, Value: file})
-	return nil
 }

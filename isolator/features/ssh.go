@@ -2,7 +2,6 @@ package features
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -21,20 +20,11 @@ func sshByProxy(run *Run) error {
 		return nil // it was replaced while it ran: ssh has no way out then
 	}
 	text := []byte("# There is no network but the proxy of the box.\nHost *\n    ProxyCommand " + paths.BoxConnect + " %h %p\n\n")
-	bind := func(host, box, reason string) {
-		run.Assets.Binds = append(run.Assets.Binds, plan.Bind{Host: host, Box: box, Reason: reason})
-	}
-	at := paths.BoxSSH
 	if system, err := files.Read(files.Real(hostSSH), files.NoLinks, 1<<20); err == nil {
-		at, text = hostSSH, append(text, system...)
+		run.Assets.Parts = append(run.Assets.Parts, systemFile(files.Real(hostSSH), append(text, system...), "ssh goes through the proxy"))
 	} else {
-		run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + paths.BoxSSH})
+		boxFile(run, paths.BoxSSH, text, "ssh goes through the proxy", profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + paths.BoxSSH})
 	}
-	file, err := run.Folder.File(filepath.Base(paths.BoxSSH), text, 0o444)
-	if err != nil {
-		return err
-	}
-	bind(self, paths.BoxConnect, "how ssh gets to the proxy")
-	bind(file, at, "ssh goes through the proxy")
+	run.Assets.Binds = append(run.Assets.Binds, plan.Bind{Host: self, Box: paths.BoxConnect, Reason: "how ssh gets to the proxy"})
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
 )
 
 // system makes the file that masks are bound from, says who the user is, and gives ssh settings that it takes.
@@ -67,6 +68,13 @@ func whoIAm(run *Run) error {
 // systemFile is a file of the system that the box has its own text of. It belongs to the user there.
 func systemFile(path string, text []byte, reason string) plan.Part {
 	return plan.Part{System: true, Op: plan.Op{Kind: plan.OpData, Perms: 0o444, Dest: path, Reason: reason}, Data: text}
+}
+
+// boxFile gives the box a read-only file below paths.BoxDir, and variables that lead to it. It returns where it is.
+func boxFile(run *Run, dest string, text []byte, reason string, env ...profile.KV) string {
+	op := plan.Op{Kind: plan.OpFile, Perms: 0o444, Dest: dest, Reason: reason}
+	run.Assets.Parts = append(run.Assets.Parts, plan.Part{Op: op, Data: text, Env: env})
+	return dest
 }
 
 // listed reports whether a password or group file has a number. Package user does not say so: it

@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/profile"
 )
 
 func base(t *testing.T) string {
@@ -165,64 +161,6 @@ func TestBaseOfOthersIsRefused(t *testing.T) {
 		}
 		if _, err := New(b, b+".home"); err == nil {
 			t.Errorf("New(%s) staged in a folder that is not private", b)
-		}
-	}
-}
-
-// TestBashHistory asks a real bash for its history after the generated rc
-// file was read. The pty tests recall it by key.
-func TestBashHistory(t *testing.T) {
-	entries := []string{"git status", "echo 'it''s' \"$HOME\" `id`", "for x in a b\ndo echo $x\ndone", "-n dash", "#1234 not a time", "päth\\n"}
-	text := bashrc(entries, true)
-	rc := filepath.Join(t.TempDir(), "rc")
-	text = strings.ReplaceAll(text, paths.BoxShell, t.TempDir())
-	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("bash", "--norc", "-c", `. "$1"; history -s the fc command itself; for ((i=1;i<=$2;i++)); do fc -ln "$i" "$i"; printf '\0'; done`, "bash", rc, fmt.Sprint(len(entries)))
-	cmd.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", "HISTSIZE=2", "LC_ALL=C.UTF-8"}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var got []string
-	for _, h := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		h = strings.TrimPrefix(strings.TrimPrefix(h, "\n"), "\t ")
-		got = append(got, strings.TrimSuffix(h, "\n"))
-	}
-	if !slices.Equal(got, entries) {
-		t.Errorf("got  %q\nwant %q", got, entries)
-	}
-}
-
-func TestHistoryOnlyForInteractiveShells(t *testing.T) {
-	for _, c := range []struct {
-		cmd  string
-		args []string
-		want []string
-	}{
-		{"/bin/bash", nil, []string{"--rcfile", paths.BoxShell + "/bashrc", "-i"}},
-		{"bash", []string{"-i"}, []string{"--rcfile", paths.BoxShell + "/bashrc", "-i"}},
-		{"bash", []string{"-l"}, nil},
-		{"bash", []string{"-c", "true"}, nil},
-		{"bash", []string{"script.sh"}, nil},
-		{"zsh", nil, nil},
-		{"fish", nil, nil},
-		{"claude", nil, nil},
-	} {
-		r, err := New(base(t), t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sh, err := r.History(profile.Entrypoint{Cmd: c.cmd, Args: c.args, History: []string{"true"}})
-		if err != nil || !slices.Equal(sh.Args, c.want) {
-			t.Errorf("%s %v: %v %v, want %v", c.cmd, c.args, sh.Args, err, c.want)
-		}
-		if (c.cmd == "claude" || c.cmd == "zsh") && sh.Bind != nil {
-			t.Error("a program that is no shell got a history")
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
