@@ -5,15 +5,19 @@ package features
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -21,6 +25,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
@@ -158,8 +163,71 @@ func copyMount(run *Run, m profile.Mount, hidden []string, to string, record boo
 		return res, noRoom(m, err)
 	}
 	tellLeft(c, m, res.Left)
+	if err := leaveHidden(to, o.Exclude, res.Entries); err != nil {
+		run.Warn("%s: git in the copy takes tracked files that are hidden for deleted: %v", mountKey(m), err)
+	}
 	return res, nil
 }
+
+// leaveHidden has git in a copy take no notice of tracked files that are hidden, and so are not in it: no commit
+// there deletes them. No link of the copy is followed, and the indexes of its repositories are all that changes.
+func leaveHidden(tree string, hidden []string, list []copytree.Entry) (err error) {
+	top, err := unix.Open(tree, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(top)
+	for done := map[string]bool{}; len(hidden) > 0; hidden = hidden[1:] {
+		for dir := path.Dir(hidden[0]); !done[dir]; dir = path.Dir(dir) {
+			done[dir] = true
+			if st, errOne := copytree.Lstat(top, path.Join(dir, ".git/index")); errOne == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+				err = errors.Join(err, leaveIn(top, dir, hidden, list))
+			}
+		}
+	}
+	return err
+}
+
+// leaveIn is leaveHidden in one repository. Its index keeps its time, as git believes times that are older.
+func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error {
+	file := path.Join(dir, ".git/index")
+	data, err := copytree.Read(top, file, maxIndex)
+	if err != nil || !slices.ContainsFunc(hidden, func(p string) bool {
+		rest, in := paths.Rest(dir, p)
+		return in && index.MayHold(data, rest)
+	}) {
+		return err
+	}
+	x, err := index.Parse(data)
+	if err != nil {
+		return err
+	}
+	data, err = x.Served(func(name string) bool {
+		return slices.ContainsFunc(hidden, func(p string) bool { return paths.Below(p, path.Join(dir, name)) })
+	})
+	if err != nil {
+		return err
+	}
+	return copytree.In(top, file, func(parent int, name string) error {
+		var was, now unix.Stat_t
+		temp := ".inner-" + rand.Text()
+		err := errors.Join(unix.Fstatat(parent, name, &was, unix.AT_SYMLINK_NOFOLLOW), copytree.New(parent, temp, data, fs.FileMode(was.Mode).Perm()))
+		if err != nil {
+			return err
+		}
+		times := []unix.Timespec{was.Atim, was.Mtim}
+		err = errors.Join(unix.UtimesNanoAt(parent, temp, times, unix.AT_SYMLINK_NOFOLLOW), unix.Renameat(parent, temp, parent, name), unix.Fstatat(parent, name, &now, unix.AT_SYMLINK_NOFOLLOW))
+		for i := range list {
+			if list[i].Path == file {
+				list[i].Copy = now.Ino
+			}
+		}
+		return err
+	})
+}
+
+// maxIndex bounds an index that is read.
+const maxIndex = 512 << 20
 
 // tellLeft names what is not in a copy and could have been expected there.
 func tellLeft(c *caller.Caller, m profile.Mount, left []copytree.Left) {
