@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 )
@@ -55,7 +56,7 @@ func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer 
 	}
 	if answer != netproxy.No {
 		n.mu.Lock()
-		n.granted = append(n.granted, granted{t, time.Now()})
+		n.granted = append(n.granted, runlog.Event{Type: runlog.EventHostAllowed, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: t.String(), Count: 1, At: time.Now()})
 		n.mu.Unlock()
 	}
 	return answer
@@ -72,17 +73,17 @@ func (n *networkOf) always(t netproxy.Target) {
 		return
 	}
 	n.notes = append(n.notes, fmt.Sprintf("%q is now in network_allow of %s", entry, run.Short(rc.Path)))
-	n.changed = true
 }
 
 // addEntry changes the file, when it is still the one that was loaded and the
 // result is a profile.
 func (n *networkOf) addEntry(entry string) error {
 	rc := n.run.Spec
-	if n.text == nil {
-		n.text = n.run.Profile.Files[0].Data
+	was := n.text
+	if was == nil {
+		was = n.run.Profile.Files[0].Data
 	}
-	text, err := strict.Append(string(n.text), []string{"sandbox", "network_allow"}, strconv.Quote(entry))
+	text, err := strict.Append(string(was), []string{"sandbox", "network_allow"}, strconv.Quote(entry))
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (n *networkOf) addEntry(entry string) error {
 	if _, err := n.run.Loader(pl).LoadBytes(profile.File{Path: rc.Path, Data: data}, rc.Scope); err != nil {
 		return err
 	}
-	if err := files.Swap(rc.Path, n.text, data); err != nil {
+	if err := files.Swap(rc.Path, was, data); err != nil {
 		return err
 	}
 	n.text = data

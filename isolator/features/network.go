@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/netproxy"
@@ -68,18 +67,11 @@ type networkOf struct {
 	mu        sync.Mutex
 	refused   []netproxy.Refusal // the first maxTold: told, or to be told, in their order
 	count     int                // of all refusals that the proxy told of
-	granted   []granted          // by the person, during the run
+	granted   []runlog.Event     // what the person allowed during the run
 	questions int
 	silent    []uint16 // ports of this computer at which nothing listened
-	text      []byte   // of the profile's file, as we last knew it
-	changed   bool     // it is another one now
+	text      []byte   // of the profile's file, once it is another one than the run began with
 	notes     []string // what is said about that at the end
-}
-
-// granted is a target that a person allowed, and when.
-type granted struct {
-	netproxy.Target
-	at time.Time
 }
 
 // make makes the proxy and opens the ports of this computer. Nothing of
@@ -138,25 +130,21 @@ func (n *networkOf) refuse(r netproxy.Refusal) {
 		n.mu.Unlock()
 		return
 	}
-	hint := n.remedy([]netproxy.Refusal{r})
-	for _, old := range n.refused {
-		if hint == n.remedy([]netproxy.Refusal{old}) {
-			hint = ""
-		}
-	}
+	hint := n.remedy(r)
+	said := slices.ContainsFunc(n.refused, func(old netproxy.Refusal) bool { return hint == n.remedy(old) })
 	n.refused = append(n.refused, r)
 	n.mu.Unlock()
 	if n.run.Facts.Terminal {
 		return
 	}
 	n.run.Say("refused: %s", r.Reason)
-	if hint != "" {
+	if hint != "" && !said {
 		n.run.Hint("%s", hint)
 	}
 }
 
 // remedy is what to type so that refused hosts are allowed, or "".
-func (n *networkOf) remedy(refused []netproxy.Refusal) string {
+func (n *networkOf) remedy(refused ...netproxy.Refusal) string {
 	var grants, fixes []string
 	for _, r := range refused {
 		grant := "host:" + r.Range
@@ -208,15 +196,23 @@ func (n *networkOf) since(_ *Run, o *Outcome) error {
 	if n.run == nil {
 		return nil
 	}
-	for _, h := range n.proxy.Report() {
-		to := netproxy.Target{Host: h.Host, Port: h.Port}
-		more := h.Refused - n.told[to]
-		if n.told[to] = h.Refused; more == 0 {
-			continue
+	for _, h := range n.news() {
+		if h.Refused > 0 {
+			n.note(o, runlog.Host{Host: h.Host, Port: h.Port, Refused: h.Refused, Reason: h.Reason})
 		}
-		n.note(o, runlog.Host{Host: h.Host, Port: h.Port, Refused: more, Reason: h.Reason})
 	}
 	return nil
+}
+
+// news are what became of hosts, with the refusals since they were asked for before.
+func (n *networkOf) news() []runlog.Host {
+	list := n.proxy.Report()
+	for i, h := range list {
+		to := netproxy.Target{Host: h.Host, Port: h.Port}
+		list[i].Refused -= n.told[to]
+		n.told[to] = h.Refused
+	}
+	return list
 }
 
 // note puts what became of a host into the record, and into the audit log when it was refused.
@@ -257,10 +253,8 @@ func (n *networkOf) tell(run *Run, o *Outcome) error {
 	counts := map[netproxy.Target]int64{}
 	n.ownLoopback(o, counts)
 	n.proxy.Close()
-	for _, h := range n.proxy.Report() {
-		to := netproxy.Target{Host: h.Host, Port: h.Port}
-		h.Refused -= n.told[to]
-		counts[to] = h.Refused
+	for _, h := range n.news() {
+		counts[netproxy.Target{Host: h.Host, Port: h.Port}] = h.Refused
 		n.note(o, h)
 	}
 	n.mu.Lock()
@@ -268,21 +262,19 @@ func (n *networkOf) tell(run *Run, o *Outcome) error {
 	for _, port := range n.silent {
 		run.Warn("nothing listens on port %d of this computer (sandbox.host_ports)", port)
 	}
-	for _, t := range n.granted {
-		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostAllowed, Run: run.ID(), Profile: run.Spec.Name, Host: t.String(), Count: 1, At: t.at})
-	}
+	o.Events = append(o.Events, n.granted...)
 	if run.Facts.Terminal {
 		for _, r := range n.refused {
 			run.Say("refused: %s (%s)", r.Reason, runlog.Times(counts[r.Target]))
 		}
-		if hint := n.remedy(n.refused); hint != "" {
+		if hint := n.remedy(n.refused...); hint != "" {
 			run.Hint("%s", hint)
 		}
 	}
 	for _, note := range n.notes {
 		run.Say("%s", note)
 	}
-	if n.changed && run.Spec.Scope == profile.Local {
+	if n.text != nil && run.Spec.Scope == profile.Local {
 		run.Hint("inner allow, before the next run: the profile has changed")
 	}
 	if more := n.count - maxTold; more > 0 {
