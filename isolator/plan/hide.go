@@ -183,7 +183,7 @@ type hid struct {
 func (b *builder) places(allowed bool) (out []hid) {
 	for _, r := range b.table() {
 		for _, p := range r.At {
-			if b.allowed[r.Key] == allowed {
+			if b.allowed[r.Key] == allowed && r.Method != "place" {
 				out = append(out, hid{p, b.canon(p), b.kind(p), r.Key, r.What, r.Part})
 			}
 		}
@@ -300,9 +300,7 @@ func (b *builder) table() []sensitive.Place {
 		key.Names = nil
 		for _, e := range host.Kept(b.f, key, func() []sensitive.Place { return b.site().Places(b.f.Match) }) {
 			e.At = slices.DeleteFunc(slices.Clone(e.At), func(p string) bool { return b.kind(p) == host.Missing })
-			if e.Method != "place" && len(e.At) > 0 { // see places
-				out = append(out, e)
-			}
+			out = append(out, e)
 		}
 		return out
 	})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -49,9 +48,12 @@ func (b *builder) placesIn(m Op) {
 
 // emptied are the places that are to be empty and are there.
 func (b *builder) emptied() (out []hid) {
-	for _, r := range sensitive.EmptyPlaces() {
-		for _, p := range r.Paths {
-			if real := b.place(p); real != "" && !b.allowed[r.Key] {
+	for _, r := range b.table() {
+		if r.Method != "place" || b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.At {
+			if real := b.place(p); real != "" {
 				out = append(out, hid{path: p, real: real, key: r.Key, what: r.What})
 			}
 		}

@@ -70,8 +70,8 @@ func read() *document {
 	return d
 }
 
-// placeOf reads a line: a path, a tab, and six digits. A path of the home whose first name is a pattern
-// begins with ?/ in the place of ~/.
+// placeOf reads a line: a path, a tab, and six digits. A path of the home with a pattern in it begins
+// with ?/ in the place of ~/.
 func placeOf(line string) (path string, row int) {
 	cut := len(line) - 7
 	path = line[:cut]
@@ -101,11 +101,6 @@ func (d *document) from(text string) []string {
 	return d.places[first:end]
 }
 
-// at returns the lines of a path of the home, and of those below it.
-func (d *document) at(path string) []string {
-	return slices.Concat(d.from(path+"\t"), d.from(path+"/"))
-}
-
 // Resources returns the table of sensitive resources.
 func Resources() []Resource {
 	out := slices.Clone(table().rows)
@@ -114,11 +109,6 @@ func Resources() []Resource {
 		out[row].Paths = append(out[row].Paths, path)
 	}
 	return out
-}
-
-// EmptyPlaces returns the rows of the folders that are emptied.
-func EmptyPlaces() []Resource {
-	return slices.DeleteFunc(Resources(), func(r Resource) bool { return r.Method != "place" })
 }
 
 // Spot is what a path of the table stands for in one run: a path of the host, whatever its name

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -43,7 +44,7 @@ func TestTable(t *testing.T) {
 		}
 		rows = append(rows, strings.Join(append([]string{r.Key, r.What, r.Kind, r.Method, r.Source, r.Holds, flags}, r.Except...), "\t"))
 		for j, p := range r.Paths {
-			if first, _, _ := strings.Cut(strings.TrimPrefix(p, "~/"), "/"); p[0] == '~' && IsPattern(first) {
+			if p[0] == '~' && IsPattern(p) {
 				p = "?" + p[1:]
 			}
 			places = append(places, fmt.Sprintf("%s\t%03d%03d", p, i, j))
@@ -104,11 +105,15 @@ func TestTable(t *testing.T) {
 
 // TestListed: what is looked up by the names that a home holds is all of the table that is there.
 func TestListed(t *testing.T) {
-	all := map[string]bool{}
+	all := map[string]map[string]bool{}
 	for _, line := range table().places {
-		if p, _ := placeOf(line); strings.HasPrefix(p, "~/") {
-			first, _, _ := strings.Cut(p[2:], "/")
-			all[strings.ToLower(first)] = true
+		p, _ := placeOf(line)
+		for p = strings.ToLower(p); strings.HasPrefix(p, "~/"); p = path.Dir(p) {
+			dir := "/h" + path.Dir(p)[1:]
+			if all[dir] == nil {
+				all[dir] = map[string]bool{}
+			}
+			all[dir][path.Base(p)] = true
 		}
 	}
 	run := Run{Homes: []string{"/h"}, Roots: []string{"/p"}, UID: 7, Env: map[string]string{"XDG_CONFIG_HOME": "/x", "CARGO_HOME": "/c"}}
@@ -119,11 +124,11 @@ func TestListed(t *testing.T) {
 		return out
 	}
 	want := spots(run)
-	run.Names = func(dir string) (map[string]bool, bool) { return all, dir == "/h" }
+	run.Names = func(dir string) (map[string]bool, bool) { return all[dir], true }
 	if got := spots(run); !slices.Equal(got, want) || len(got) < 2000 {
 		t.Errorf("%d places, and %d when the home holds all of them", len(want), len(got))
 	}
-	run.Names = func(string) (map[string]bool, bool) { return map[string]bool{".ssh": true}, true }
+	run.Env, run.Names = nil, func(string) (map[string]bool, bool) { return map[string]bool{".ssh": true}, true }
 	if got := spots(run); !slices.ContainsFunc(got, func(s string) bool { return strings.HasSuffix(s, " /h/.ssh ") }) || len(got) > 700 {
 		t.Errorf("of a home with one folder %d places", len(got))
 	}

@@ -165,29 +165,43 @@ func kernels(p string) bool {
 	return slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { return paths.Below(dir, p) })
 }
 
-// listed are the lines of the table that may stand for something here, in its order: of a home that
-// holds a few dozen of two thousand places, those that begin with a name in it.
+// listed are the lines of the table that may stand for something here, in its order: of two thousand
+// places a home holds a few dozen.
 func (s *Site) listed() []string {
 	t := table()
 	home := sort.Search(len(t.places), func(i int) bool { return t.places[i] >= "~" })
 	lines := slices.Clone(t.places[:home])
 	for _, h := range s.Homes {
-		var names map[string]bool
-		known := false
-		if s.Names != nil {
-			names, known = s.Names(h)
-		}
-		if !known {
-			lines = append(lines, t.places[home:]...)
-		}
-		for name := range names {
-			lines = append(lines, t.at("~/"+name)...)
-		}
+		lines = s.inFolder(lines, h, "~")
 	}
 	for _, m := range s.moved {
-		lines = append(lines, t.at(strings.ToLower(m.Place))...)
+		lines = append(append(lines, t.from(strings.ToLower(m.Place)+"\t")...), t.from(strings.ToLower(m.Place)+"/")...)
 	}
 	return inOrder(lines)
+}
+
+// inFolder adds the lines of what may be in a folder, which the table calls at. Most places lie in the few folders of
+// folders.
+func (s *Site) inFolder(lines []string, dir, at string) []string {
+	var names map[string]bool
+	known := false
+	if s.Names != nil {
+		names, known = s.Names(dir)
+	}
+	if !known {
+		return append(lines, table().from(at+"/")...)
+	}
+	for name := range names {
+		p := at + "/" + name
+		lines = append(lines, table().from(p+"\t")...)
+		below := table().from(p + "/")
+		if len(below) > 0 && slices.Contains([]string{".config", ".cache", ".local", "share", "state"}, name) {
+			lines = s.inFolder(lines, paths.Join(dir, name), p)
+		} else {
+			lines = append(lines, below...)
+		}
+	}
+	return lines
 }
 
 // Spots are what the rows of the table stand for, in its order.
@@ -213,9 +227,7 @@ func (s Site) Spots() iter.Seq2[Resource, Spot] {
 func (s *Site) expand(out []Spot, p string) []Spot {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		for _, h := range s.Homes {
-			if s.mayHold(h, rest) {
-				out = append(out, under(h, rest))
-			}
+			out = append(out, under(h, rest))
 		}
 		return append(out, s.elsewhere(p)...)
 	}
@@ -234,26 +246,6 @@ func (s *Site) expand(out []Spot, p string) []Spot {
 	return append(out, under("/", strings.Replace(p[1:], "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1)))
 }
 
-// mayHold reports whether a place below a folder may be there. A home holds a few dozen of the two
-// thousand places of the table, and most of the others lie in a few folders: what these hold tells
-// sooner than asking for each place.
-func (s *Site) mayHold(dir, rest string) bool {
-	for s.Names != nil {
-		name, more, deeper := strings.Cut(rest, "/")
-		if IsPattern(name) || name == "" {
-			return true
-		}
-		if names, known := s.Names(dir); known && !names[strings.ToLower(name)] {
-			return false
-		}
-		if !deeper || !slices.Contains([]string{".config", ".cache", ".local", "share", "state"}, name) {
-			return true
-		}
-		dir, rest = paths.Join(dir, name), more
-	}
-	return true
-}
-
 // elsewhere returns where variables have moved a path of the home.
 func (s *Site) elsewhere(p string) []Spot {
 	var out []Spot
@@ -265,9 +257,6 @@ func (s *Site) elsewhere(p string) []Spot {
 		for _, by := range m.By {
 			name, tail, _ := variableOf(by)
 			for _, v := range s.values[name] {
-				if !s.mayHold(v, strings.Trim(tail+rest, "/")) {
-					continue
-				}
 				to := under(v, strings.Trim(tail+rest, "/"))
 				usual := slices.ContainsFunc(s.Homes, func(h string) bool { return to == under(h, p[2:]) })
 				if !usual {

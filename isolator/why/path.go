@@ -92,8 +92,10 @@ func (t *Table) nothing(a *Answer, o plan.Op, there bool) {
 	default:
 		a.Access, a.How = Outside, "not shown in the box"
 		key := t.hidden(a.Real)
-		lacks := func(r sensitive.Resource) bool { return r.Key == key && t.box.Spec.Base == "minimal" }
-		if key != "" && !slices.ContainsFunc(sensitive.EmptyPlaces(), lacks) { // their words show what the base has of them
+		lacks := func(r sensitive.Resource) bool {
+			return r.Key == key && r.Method == "place" && t.box.Spec.Base == "minimal"
+		}
+		if key != "" && !slices.ContainsFunc(sensitive.Resources(), lacks) { // their words show what the base has of them
 			a.Access, a.Key, a.From = Hidden, key, builtIn
 		}
 	}
