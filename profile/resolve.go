@@ -97,12 +97,10 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	return r.rc, err
 }
 
-func newResolver(p *Profile, c Context) *resolver {
+// resolverOf knows the homes that a run is about.
+func resolverOf(c Context) *resolver {
 	c.Home = filepath.Clean(c.Home)
-	if c.Lookup == nil {
-		c.Lookup = func(string) (string, bool) { return "", false }
-	}
-	r := &resolver{c: c, s: &p.src, home: real(c.Home)}
+	r := &resolver{c: c, home: real(c.Home)}
 	if c.OtherHome != "" {
 		r.otherHome = real(filepath.Clean(c.OtherHome))
 	}
@@ -110,6 +108,15 @@ func newResolver(p *Profile, c Context) *resolver {
 		r.c.InnerHome = filepath.Clean(c.InnerHome)
 		r.inner = real(r.c.InnerHome)
 	}
+	return r
+}
+
+func newResolver(p *Profile, c Context) *resolver {
+	if c.Lookup == nil {
+		c.Lookup = func(string) (string, bool) { return "", false }
+	}
+	r := resolverOf(c)
+	r.s, c.Home = &p.src, r.c.Home
 	r.rc = RunConfig{
 		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
 	}

@@ -180,6 +180,9 @@ func (r *resolver) mountOver(boxPath string) *Mount {
 	return over
 }
 
+// CheckWorkdir says why a folder, a real path, can be nobody's working folder, or nil.
+func (c Context) CheckWorkdir(dir string) error { return resolverOf(c).checkWorkdir(dir) }
+
 // checkWorkdir refuses folders that nobody means to hand over by standing in
 // them.
 func (r *resolver) checkWorkdir(dir string) error {

@@ -421,7 +421,7 @@ func TestDecideConfig(t *testing.T) {
 	w.allow("app", "web", "b", "c")
 	must(t, os.Remove(w.path(conf)))
 	w.want("config gone",
-		[3]string{"app", "claude", `126: config.toml of "~/app" was allowed and is gone [bring back ~/app/.inner/config.toml]`},
+		[3]string{"app", "claude", `126: config.toml of "~/app" was allowed and is gone [mkdir -p ~/app/.inner && touch ~/app/.inner/config.toml && inner allow ~/app]`},
 		[3]string{"app", "web", `126: profile "web" of "~/app" changed since it was allowed (".inner/config.toml": it was allowed too, and is not used any more) [inner allow]`},
 		[3]string{"app", "go", none})
 	w.file(conf, "[shims\n")

@@ -40,10 +40,11 @@ func (a *app) initPlace() (settings.Place, error) {
 			break
 		}
 	}
-	if paths.Below(root, a.Home) {
-		return pl, fault.Refuse(1, "cd to a project, or for all folders: inner init --everywhere claude", "%s is not a project: it is, or holds, your home folder", a.Short(root))
-	}
 	pl.Cwd = root
+	c := profile.Context{Home: a.Home, OtherHome: a.OtherHome(), InnerHome: a.InnerHome}
+	if err := c.CheckWorkdir(root); err != nil { // as every run there would be
+		return pl, fault.Refuse(1, "cd to a project, or for all folders: inner init --everywhere claude", "%s is not a project: %v", a.Short(root), err)
+	}
 	return pl, nil
 }
 

@@ -47,7 +47,7 @@ func (k Key) Keep(ok func(Item) bool) {
 	}
 }
 
-// Doc is what one file says, or several of them merged, in a language.
+// Doc is what one file says, or several of them merged, in a language. The zero Doc says nothing.
 type Doc struct {
 	language []Key
 	values   []Value
@@ -60,7 +60,12 @@ func NewDoc(language []Key) Doc { return Doc{language, make([]Value, len(languag
 func (d *Doc) Clone() Doc { return Doc{d.language, slices.Clone(d.values)} }
 
 // Value is what is written for a key of the language.
-func (d *Doc) Value(name string) *Value { return &d.values[index(d.language, name)] }
+func (d *Doc) Value(name string) *Value {
+	if d.language == nil {
+		return &Value{}
+	}
+	return &d.values[index(d.language, name)]
+}
 
 // In is Value for the keys of one table.
 func (d *Doc) In(table string) func(key string) *Value {

@@ -13,7 +13,7 @@ import (
 const maxIndex = 256 << 20
 
 // PutBack says how a file of a project comes back that was allowed and is gone: from git, when
-// its index has it, or by inner init for one of the agents. It never names revoke, after which
+// its index has it, by inner init for one of the agents, or for a config.toml as an empty one. It never names revoke, after which
 // the command would run outside of any sandbox.
 func PutBack(root, path string) string {
 	rel, err := filepath.Rel(root, path)
@@ -23,6 +23,9 @@ func PutBack(root, path string) string {
 	}
 	if name := nameOf(path); capability.IsProgram(name) {
 		return "cd " + quote.POSIX(root) + " && inner init " + name
+	}
+	if filepath.Base(path) == "config.toml" { // an empty one is allowed after it was shown what no longer holds
+		return "mkdir -p " + quote.POSIX(filepath.Dir(path)) + " && touch " + quote.POSIX(path) + " && inner allow " + quote.POSIX(root)
 	}
 	return "bring back " + quote.POSIX(path)
 }

@@ -384,3 +384,13 @@ func (s Store) check(root string, p *profile.Profile, config *profile.File) Verd
 	}
 	return s.Judge(rec, p, config)
 }
+
+// TestPutBackConfig: of a config.toml that nobody has any more, what is typed makes one that inner allow shows.
+func TestPutBackConfig(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, ".inner", "config.toml")
+	want := "mkdir -p " + dir + "/.inner && touch " + at + " && inner allow " + dir
+	if got := PutBack(dir, at); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
