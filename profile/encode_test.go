@@ -165,7 +165,7 @@ func TestOriginsOf(t *testing.T) {
 			t.Errorf("%s (%s) comes from nowhere", g.Kind, g.Text)
 		}
 	}
-	got := p.OriginsOf(Grant{Kind: "limit"})
+	got := p.OriginsOf(Grant{Key: "limits"})
 	want := []Origin{
 		{"sandbox.limits.memory", `"512M"`, p.Path, 11},
 		{"sandbox.limits.pids", `"77"`, p.Path, 12},

@@ -21,8 +21,7 @@ type keyRule struct {
 	check func(v *validator, key string, p strict.Item) // and with each value of it
 	take  func(r *resolver)                             // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
-	grants string                          // the kinds of Grant that come from the key, see OriginsOf
-	say    func(g *granter, rc *RunConfig) // the grants themselves
+	say func(g *granter, rc *RunConfig) // the grants that come from it
 
 	container says                            // why no container engine can hold it; nil: the plan shows that
 	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL: kept, or else why not

@@ -16,33 +16,30 @@ func environmentRules() []keyRule {
 			kind:   strict.ATable,
 			of:     mountKeys(),
 			whole:  (*validator).mounts,
-			grants: "writes reads copies hides",
 			say:    (*granter).folders, // and of all other keys that are about files
 			remote: (*hardener).mounts,
 		},
 
-		{key: "env.clearenv", kind: strict.ABool, grants: "passes", remote: dropped("your environment stays outside", "false")},
+		{key: "env.clearenv", kind: strict.ABool, remote: dropped("your environment stays outside", "false")},
 		{
 			key:    "env.inherit",
 			kind:   strict.AList,
 			check:  (*validator).inherit,
-			grants: "secret passes",
 			say:    (*granter).variables, // and of the other keys of [env]
 			remote: each(secret),
 		},
-		{key: "env.set", kind: strict.ATable, check: (*validator).set, grants: "sets", remote: each(variables)},
-		{key: "env.path_prepend", kind: strict.AList, merge: "first", check: (*validator).pathPrepend, grants: "path", remote: each(variables)},
+		{key: "env.set", kind: strict.ATable, check: (*validator).set, remote: each(variables)},
+		{key: "env.path_prepend", kind: strict.AList, merge: "first", check: (*validator).pathPrepend, remote: each(variables)},
 
 		{
 			key:    "git.strip_sections",
 			kind:   strict.AList,
 			check:  (*validator).filled,
 			take:   (*resolver).git,
-			grants: "git layer",
 			say:    (*granter).git,
 			remote: kept,
 		},
-		{key: "git.overrides", kind: strict.ATable, check: (*validator).gitOverride, grants: "git layer", remote: kept},
+		{key: "git.overrides", kind: strict.ATable, check: (*validator).gitOverride, remote: kept},
 	}
 }
 
@@ -57,18 +54,17 @@ func mountKeys() []strict.Key {
 
 func programRules() []keyRule {
 	return []keyRule{
-		{key: "entrypoint.cmd", check: (*validator).program, grants: "runs", say: (*granter).program, remote: kept},
-		{key: "entrypoint.args", kind: strict.AList, merge: "replace", grants: "runs", remote: kept},
+		{key: "entrypoint.cmd", check: (*validator).program, say: (*granter).program, remote: kept},
+		{key: "entrypoint.args", kind: strict.AList, merge: "replace", remote: kept},
 		{key: "entrypoint.interactive", kind: strict.ABool, remote: kept},
 		{key: "entrypoint.tui", kind: strict.ABool, remote: kept},
 		{key: "entrypoint.cursor_fix", words: ",newlines,shell", remote: kept},
 		{key: "entrypoint.workdir", check: (*validator).text, remote: dropped("it works where you are")},
 		{
-			key:    "entrypoint.history",
-			kind:   strict.AList,
-			check:  (*validator).history,
-			take:   func(r *resolver) { r.rc.Entrypoint.History = r.s.Value("entrypoint.history").Texts() },
-			grants: "history",
+			key:   "entrypoint.history",
+			kind:  strict.AList,
+			check: (*validator).history,
+			take:  func(r *resolver) { r.rc.Entrypoint.History = r.s.Value("entrypoint.history").Texts() },
 			say: func(g *granter, rc *RunConfig) {
 				g.list("history", "history", "offers in the shell history", texts(rc.Entrypoint.History))
 			},
@@ -84,7 +80,6 @@ func programRules() []keyRule {
 		{
 			key:    "output.log",
 			check:  (*validator).text,
-			grants: "writes",
 			remote: dropped("the log is kept where your others are"),
 		},
 		{
@@ -100,7 +95,6 @@ func programRules() []keyRule {
 				r.rc.AskedTimeout = out.Timeout
 				out.Timeout = r.cappedTime(r.rc.AskedTimeout)
 			},
-			grants: "limit",
 			remote: kept,
 		},
 		{
@@ -111,7 +105,6 @@ func programRules() []keyRule {
 				record := r.s.Value("output.record").V
 				r.rc.Output.Record, r.rc.Output.Audit = record == "true", record == "audit"
 			},
-			grants: "writes",
 			remote: dropped("its runs are recorded as your others are", "audit"),
 		},
 		{
@@ -138,16 +131,14 @@ func programRules() []keyRule {
 			kind:      strict.AList,
 			check:     (*validator).blocked,
 			take:      func(r *resolver) { r.rc.Noop = noopOf(r.s) }, // all of [noop]
-			grants:    "blocks",
 			say:       (*granter).blocked,
 			container: imagePrograms,
 			remote:    kept,
 		},
 		{
-			key:    "noop.rewrite",
-			kind:   strict.ATable,
-			check:  (*validator).rewritten,
-			grants: "replaces",
+			key:   "noop.rewrite",
+			kind:  strict.ATable,
+			check: (*validator).rewritten,
 			say: func(g *granter, rc *RunConfig) {
 				g.list("replaces", "noop.rewrite", "runs another program", texts(rc.Noop.Rewritten()))
 			},

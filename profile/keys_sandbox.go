@@ -21,11 +21,10 @@ func generalRules() []keyRule {
 		},
 		{key: "experimental", kind: strict.ABool, remote: kept},
 		{
-			key:    "capabilities",
-			kind:   strict.AList,
-			words:  strings.Join(Capabilities(), ","),
-			take:   func(r *resolver) { r.rc.Capabilities = r.s.Value("capabilities").Texts() },
-			grants: "capability",
+			key:   "capabilities",
+			kind:  strict.AList,
+			words: strings.Join(Capabilities(), ","),
+			take:  func(r *resolver) { r.rc.Capabilities = r.s.Value("capabilities").Texts() },
 			say: func(g *granter, rc *RunConfig) {
 				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
 			},
@@ -36,7 +35,6 @@ func generalRules() []keyRule {
 			key:    "sync_credentials",
 			kind:   strict.ABool,
 			take:   func(r *resolver) { r.rc.SyncLogin = r.s.Value("sync_credentials").On() },
-			grants: "login",
 			say:    (*granter).login,
 			remote: dropped("a login is not written back", "true"),
 		},
@@ -55,28 +53,25 @@ func generalRules() []keyRule {
 
 func networkRules() []keyRule {
 	return []keyRule{
-		{key: "sandbox.network", kind: strict.ABool, grants: "network", remote: kept},
+		{key: "sandbox.network", kind: strict.ABool, remote: kept},
 		{
 			key:    "sandbox.network_mode",
 			words:  "off,full,allowlist,ask",
 			check:  (*validator).networkMode,
-			grants: "network",
 			say:    (*granter).network,
 			remote: kept,
 		},
-		{key: "sandbox.network_allow", kind: strict.AList, check: (*validator).networkAllow, grants: "network", remote: each(near)},
+		{key: "sandbox.network_allow", kind: strict.AList, check: (*validator).networkAllow, remote: each(near)},
 		{
 			key:    "sandbox.publish",
 			kind:   strict.AList,
 			check:  (*validator).port,
-			grants: "network",
 			remote: dropped("nothing of it listens on your computer"),
 		},
 		{
 			key:    "sandbox.host_ports",
 			kind:   strict.AList,
 			check:  (*validator).port,
-			grants: "network",
 			remote: dropped("the services of your computer stay yours"),
 		},
 	}
@@ -87,10 +82,9 @@ func sandboxRules() []keyRule {
 	devices := func(rc *RunConfig) bool { return len(rc.Devices) > 0 }
 	return []keyRule{
 		{
-			key:    "sandbox.clipboard",
-			kind:   strict.ABool,
-			take:   func(r *resolver) { r.rc.Clipboard = r.s.Value("sandbox.clipboard").On() },
-			grants: "clipboard",
+			key:  "sandbox.clipboard",
+			kind: strict.ABool,
+			take: func(r *resolver) { r.rc.Clipboard = r.s.Value("sandbox.clipboard").On() },
 			say: func(g *granter, rc *RunConfig) {
 				if rc.Clipboard {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
@@ -100,11 +94,10 @@ func sandboxRules() []keyRule {
 			remote:    dropped("the clipboard stays yours", "true"),
 		},
 		{
-			key:    "sandbox.devices",
-			kind:   strict.AList,
-			words:  strings.Join(deviceNames(), ","),
-			take:   func(r *resolver) { r.rc.Devices = r.s.Value("sandbox.devices").Texts() },
-			grants: "device",
+			key:   "sandbox.devices",
+			kind:  strict.AList,
+			words: strings.Join(deviceNames(), ","),
+			take:  func(r *resolver) { r.rc.Devices = r.s.Value("sandbox.devices").Texts() },
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
@@ -112,29 +105,27 @@ func sandboxRules() []keyRule {
 			remote:    dropped("the devices of your computer stay yours"),
 		},
 		{
-			key:    "sandbox.allow",
-			kind:   strict.AList,
-			words:  strings.Join(AllowKeys(), ","),
-			take:   (*resolver).allow,
-			grants: "secret layer",
+			key:   "sandbox.allow",
+			kind:  strict.AList,
+			words: strings.Join(AllowKeys(), ","),
+			take:  (*resolver).allow,
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
 			container: nestedContainers,
 			remote:    each(notAllowed),
 		},
-		{key: "sandbox.base", words: "host,minimal", grants: "reads writes", remote: kept},
-		{key: "sandbox.workdir_mode", words: "rw,ro,keep,none", grants: "writes reads", remote: kept},
-		{key: "sandbox.writable", kind: strict.AList, check: (*validator).inside, grants: "writes", remote: kept},
-		{key: "sandbox.keep", kind: strict.AList, check: (*validator).inside, grants: "writes", remote: kept},
-		{key: "sandbox.etc", words: "host,minimal", grants: "hides", remote: kept},
-		{key: "sandbox.home", words: "host,own,isolated", grants: "reads writes", remote: (*hardener).home},
-		{key: "sandbox.home_allow", kind: strict.AList, check: (*validator).homeAllow, grants: "reads", remote: each(variables)},
+		{key: "sandbox.base", words: "host,minimal", remote: kept},
+		{key: "sandbox.workdir_mode", words: "rw,ro,keep,none", remote: kept},
+		{key: "sandbox.writable", kind: strict.AList, check: (*validator).inside, remote: kept},
+		{key: "sandbox.keep", kind: strict.AList, check: (*validator).inside, remote: kept},
+		{key: "sandbox.etc", words: "host,minimal", remote: kept},
+		{key: "sandbox.home", words: "host,own,isolated", remote: (*hardener).home},
+		{key: "sandbox.home_allow", kind: strict.AList, check: (*validator).homeAllow, remote: each(variables)},
 		{
 			key:    "sandbox.hide",
 			kind:   strict.AList,
 			check:  (*validator).hide,
-			grants: "hides",
 			say:    (*granter).hide,
 			remote: each(revealing), // a variable it may not use is an error: what narrows is not dropped
 		},
@@ -142,20 +133,18 @@ func sandboxRules() []keyRule {
 			key:    "sandbox.git_dir",
 			words:  "checked,ro,rw",
 			take:   func(r *resolver) { r.rc.GitDir = r.s.Value("sandbox.git_dir").Or("checked") },
-			grants: "layer",
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},
 		{
 			key:       "sandbox.proc",
 			words:     "auto,fresh,empty",
-			grants:    "layer",
 			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
 			remote:    kept,
 		},
-		{key: "sandbox.landlock", words: "auto,required", grants: "layer", remote: kept},
-		{key: "sandbox.backend", words: "auto,bwrap,podman,docker", grants: "reads", remote: kept},
-		{key: "sandbox.image", check: (*validator).image, grants: "reads", remote: kept},
+		{key: "sandbox.landlock", words: "auto,required", remote: kept},
+		{key: "sandbox.backend", words: "auto,bwrap,podman,docker", remote: kept},
+		{key: "sandbox.image", check: (*validator).image, remote: kept},
 	}
 }
 
@@ -166,18 +155,16 @@ func limitRules() (rules []keyRule) {
 			key:    "sandbox.limits." + name,
 			kind:   strict.ANumber,
 			check:  (*validator).limit,
-			grants: "limit",
 			remote: kept,
 		})
 	}
 	rules[0].say = (*granter).limits // of all
 	disk := &rules[len(rules)-1]
-	disk.grants = "limit writes"
 	disk.container = when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" })
 	return append(
 		rules,
-		keyRule{key: "sandbox.limits_required", kind: strict.ABool, grants: "limit", remote: kept},
-		keyRule{key: "sandbox.session", words: "files,box", grants: "layer", remote: kept},
+		keyRule{key: "sandbox.limits_required", kind: strict.ABool, remote: kept},
+		keyRule{key: "sandbox.session", words: "files,box", remote: kept},
 	)
 }
 

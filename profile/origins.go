@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,24 +42,63 @@ func (o Origin) Place() string {
 	return file + ":" + strconv.Itoa(o.Line)
 }
 
-// OriginsOf lists the values that a grant comes from; none when it is what a box is without them.
+// Text is a value without its quotes.
+func (o Origin) Text() string {
+	if text, err := strconv.Unquote(o.Value); err == nil {
+		return text
+	}
+	return o.Value
+}
+
+// sayings are the keys of the language that say a grant, by its own key or the first word of that, and a value that is
+// meant alone. A grant that is not here is called as the key is, without "sandbox.".
+func sayings() map[string]string {
+	return map[string]string{
+		"runs": "entrypoint.cmd entrypoint.args", "capability": "capabilities", "history": "entrypoint.history", "env.inherit_all": "env.clearenv",
+		"mount ro": "mounts=ro workdir_mode=ro workdir_mode=keep home_allow", "mount rw": "mounts=rw workdir_mode=rw",
+		"mount safe-rw": "mounts=safe-rw", "mount tmpfs": "mounts=tmpfs", "mounts.missing": "mounts=create",
+		System: `mounts."` + System + `"`, Toolchains: "home_allow=" + Toolchains, "host": "base home", "minimal": "base home",
+		"network allow": "network_allow", "ranges": "network_allow", "deny": "network_allow",
+		"full": "network network_mode", "ask": "network_mode", "no": "network network_mode", "capabilities": "network network_mode",
+		"limits": "limits limits_required output.timeout_seconds", "proc bind": "allow=host-proc", "seccomp": "allow=no-seccomp", "landlock off": "allow=no-landlock",
+	}
+}
+
+// OriginsOf lists the values that a grant comes from; none when it is what a box is without them. Of a list those are
+// meant that it names.
 func (p *Profile) OriginsOf(g Grant) []Origin {
-	name, mode, _ := strings.Cut(g.Key, " ")
-	called := func(r keyRule) bool {
-		switch r.key {
-		case "mounts", "sandbox.workdir_mode", "sandbox.home_allow":
-			return name == "mount"
-		case "sandbox.home", "sandbox.base":
-			return name == "home" || strings.HasSuffix(g.Key, wholeHome.key)
-		}
-		return name != "" && strings.HasSuffix(r.key, name)
-	}
-	rules := slices.DeleteFunc(slices.Clone(keyRules()), func(r keyRule) bool { return !slices.Contains(strings.Fields(r.grants), g.Kind) })
-	if slices.ContainsFunc(rules, called) {
-		rules = slices.DeleteFunc(rules, func(r keyRule) bool { return !called(r) })
-	}
-	return slices.DeleteFunc(p.Origins(), func(o Origin) bool {
-		otherMode := name == "mount" && !strings.Contains(o.Value, strconv.Quote(mode)) && (mode != "ro" || o.Key != "sandbox.home_allow")
-		return otherMode || !slices.ContainsFunc(rules, func(r keyRule) bool { return o.Key == r.key || strings.HasPrefix(o.Key, r.key+".") })
+	name, _, _ := strings.Cut(g.Key, " ")
+	said := sayings()
+	said[name] = cmp.Or(said[g.Kind+" "+name], said[g.Key], said[name], name)
+	list := keep(p.Origins(), func(o Origin) bool {
+		return slices.ContainsFunc(strings.Fields(said[name]), func(saying string) bool {
+			key, value, one := strings.Cut(saying, "=")
+			key, at := strings.TrimPrefix(key, "sandbox."), strings.TrimPrefix(o.Key, "sandbox.")
+			return (at == key || strings.HasPrefix(at, key+".")) && (!one || strings.Contains(o.Value, strconv.Quote(value)) && at != said[System])
+		})
 	})
+	named := keep(list, func(o Origin) bool {
+		value := strings.TrimPrefix(o.Text(), "!")
+		return slices.ContainsFunc(g.Items, func(it Item) bool { return it.ID == value || it.Text == value })
+	})
+	if len(named) > 0 {
+		return named
+	}
+	return list
+}
+
+// Grants are those of a run of the profile, each with the places that it is written at, one for each file; with none where
+// a box is like that by default.
+func (p *Profile) Grants(rc RunConfig) []Grant {
+	list := Grants(rc)
+	for i := range list {
+		var from, files []string
+		for _, o := range p.OriginsOf(list[i]) {
+			if !slices.Contains(files, o.File) {
+				from, files = append(from, o.Place()), append(files, o.File)
+			}
+		}
+		list[i].From = strings.Join(from, ", ")
+	}
+	return list
 }

@@ -109,26 +109,32 @@ func (a *app) profileToWiden(name string) (found, error) {
 // box has it. It is p itself where that has the grant.
 func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (*profile.Profile, error) {
 	text, now := string(d.text), p
+	none := func(format string, args ...any) error {
+		return fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
+	}
 	for tries := 0; ; tries++ {
 		t, err := a.tableOf(f.place, now)
-		if err != nil {
+		switch {
+		case err != nil && now == p:
 			return nil, a.Unusable(err, p.Name)
+		case err != nil:
+			return nil, none("%v", err)
 		}
 		t.Write = write
 		has, err := a.hasGrant(t, w)
 		switch {
 		case err != nil:
 			return nil, err
-		case has.Granted(write) && now == p:
+		case has.Granted(write) && !has.Own && now == p:
 			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
 			return p, nil
-		case has.Granted(write), w.kind == "host" && now != p: // whose addresses may change
+		case has.Granted(write) && !has.Own, w.kind == "host" && now != p: // whose addresses may change
 			d.text = []byte(text)
 			return now, nil
 		case has.Refused:
 			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
 		case len(has.Lines) == 0 || tries == 3:
-			return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: %s (%s)", p.Name, w.word, has.How, has.From)
+			return nil, none("%s (%s)", has.How, has.From)
 		}
 		for _, l := range has.Lines {
 			if text, err = l.Add(text); err != nil {
@@ -136,7 +142,7 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write b
 			}
 		}
 		if now, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope); err != nil {
-			return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: %v", p.Name, w.word, err)
+			return nil, none("%v", err)
 		}
 	}
 }

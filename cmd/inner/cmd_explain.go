@@ -206,7 +206,7 @@ func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chos
 	if rc.Name == "" && p.Program() != "" {
 		command = p.Program()
 	}
-	for _, o := range p.OriginsOf(profile.Grant{Kind: "runs"}) {
+	for _, o := range p.OriginsOf(profile.Grant{Key: "runs"}) {
 		if o.Key == "entrypoint.cmd" && p.Program() != "" {
 			return command, fmt.Sprintf("entrypoint.cmd, %s:%d", a.Short(o.File), o.Line)
 		}

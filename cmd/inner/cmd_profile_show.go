@@ -66,7 +66,7 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	if asJSON {
 		return a.PrintJSON(map[string]any{
 			"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "extends": p.Extends(), "toml": string(file.Data),
-			"resolved": p.Resolved(c), "grants": picture.Grants(p, rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
+			"resolved": p.Resolved(c), "grants": p.Grants(rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
 		})
 	}
 	a.printText(header + string(file.Data))

@@ -193,11 +193,13 @@ func (a *app) printWhy(w why.Answer, edit string, write bool) {
 // widenWith is the command that widens a profile to what was asked.
 func widenWith(w why.Answer, name string, write bool) string {
 	switch kind, _, _ := strings.Cut(w.Asked, ":"); {
+	case strings.HasPrefix(w.From, "config.toml"): // it is no profile's
+		return "inner config edit"
 	case len(w.Lines) == 0: // it takes more than to add lines
 		return "inner profile edit " + name
 	case kind == "host", kind == "port":
 		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
-	case write, w.Access == why.ReadOnly:
+	case write, w.Access == why.ReadOnly && !w.Own:
 		return "inner allow --write " + cli.Quoted("file:"+w.Asked) + " -p " + name
 	}
 	return "inner allow " + cli.Quoted("file:"+w.Asked) + " -p " + name

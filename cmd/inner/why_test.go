@@ -25,6 +25,8 @@ func whyProfiles() map[string]string {
 		"./own.toml":     "[sandbox]\nhome = \"own\"\nhome_allow = [\"~/notes\", \"~/link\"]\n[mounts]\n\"~/data\" = \"rw\"\n",
 		"./minimal.toml": "[sandbox]\nbase = \"minimal\"\nhome_allow = [\"~/notes\"]\n[mounts]\n\"~/data\" = \"rw\"\n",
 		"./hide.toml":    "[sandbox]\nhide = [\"*.log\", \"secret/\", \"~/notes/a\"]\n[mounts]\n\"~/data\" = \"rw\"\n",
+		"./copy.toml":    "[sandbox]\nhome = \"isolated\"\n[mounts]\n\"~/data\" = \"safe-rw\"\n\"~/notes\" = \"safe-rw\"\n",
+		"./keep.toml":    "[sandbox]\nhome = \"isolated\"\nworkdir_mode = \"keep\"\nkeep = [\"ro-file\", \"public\", \"AGENTS.md\"]\n",
 		"./ro.toml":      "[sandbox]\nworkdir_mode = \"ro\"\nhome = \"isolated\"\nhome_allow = [\"~/notes\", \"~/link\"]\n",
 	}
 }

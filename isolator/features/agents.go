@@ -169,7 +169,9 @@ func (a *agentsOf) bring(run *Run, c capability.Capability) error {
 	s, places := &run.Assets, make([]string, len(c.Folders))
 	for i, f := range c.Folders {
 		places[i] = f.Place(run.Home)
+		source := f.Source(origin(run.Caller, run.Spec))
 		if run.Spec.Home == "own" { // what is put into that is no mount
+			run.mirror(filepath.Join(run.Facts.OwnHome.Path, f.Rel()), source, f.Copied(), nil)
 			continue
 		}
 		// A mount point can be made in an empty home, and nowhere else.
@@ -182,6 +184,7 @@ func (a *agentsOf) bring(run *Run, c capability.Capability) error {
 			}
 			places[i] = filepath.Join(paths.BoxAgents, c.Name, f.Rel())
 		}
+		run.mirror(run.Folder.At(CloneOf+f.Path), source, f.Copied(), nil)
 		s.Binds = append(s.Binds, plan.Bind{Host: run.Folder.At(CloneOf + f.Path), Box: places[i], Write: true, Reason: "capability " + c.Name + ": a clone of " + f.Path})
 	}
 	s.Env = append(s.Env, c.Environment(run.Home, places)...)

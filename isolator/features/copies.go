@@ -62,9 +62,6 @@ func copies() Feature {
 	}
 }
 
-// CopyOf begins the name of a copy of a mount in a preview; the path that it is of follows.
-const CopyOf = "copy of "
-
 // makeCopies makes the copies of the safe-rw mounts. With a review to come
 // they are kept from here on: a crash loses nothing of what the box wrote. It returns where.
 func makeCopies(run *Run) (kept string, err error) {
@@ -77,7 +74,9 @@ func makeCopies(run *Run) (kept string, err error) {
 	}
 	if !run.Mode.Made() {
 		for _, m := range mounts {
-			run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: run.Folder.At(CopyOf + m.Source)})
+			at := run.Folder.At("copy of " + m.Source)
+			run.mirror(at, m.Source, nil, plan.Hidden(run.Spec, run.Facts, run.Assets))
+			run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: at})
 		}
 		return "", nil
 	}

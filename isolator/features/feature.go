@@ -84,6 +84,7 @@ type Run struct {
 	LeftOut  []string                // git settings: those of the user that the box does not have
 	Reach    Reach                   // reach: what the box may reach by name
 	Assets   plan.Staged             // what is made for the run
+	Mirrors  []Mirror                // in a preview: what will have the content of something of the host
 	Unserved bool                    // git directories: what is served could not be mounted in the box, and Refresh takes clones
 	Plan     plan.Plan
 	Result   launch.Result // of the last try to start

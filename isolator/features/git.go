@@ -178,9 +178,9 @@ func (b *boxGits) make(run *Run) error {
 	if made {
 		b.sayClone(run)
 		b.begin(run)
-		if err := b.heads(run); err != nil {
-			return err
-		}
+	}
+	if err := b.heads(run); err != nil {
+		return err
 	}
 	return b.stay(run.Spec, &run.Facts, &run.Assets)
 }

@@ -86,12 +86,18 @@ func (k *keepOf) make(run *Run) error {
 		return nil
 	}
 	var kept []string
+	copied := []string{}
 	for _, c := range run.Facts.Entries {
-		if c.Kind == host.File && k.fits(run, c.Name, false) {
+		fits := c.Kind == host.File && k.fits(run, c.Name, false)
+		if fits {
 			kept = append(kept, c.Name)
+		}
+		if fits || c.Kind == host.Link {
+			copied = append(copied, c.Name)
 		}
 	}
 	run.Assets.Kept, run.Assets.KeptFiles = run.Folder.At("kept working folder"), kept
+	run.mirror(run.Assets.Kept, run.Spec.Workdir, copied, nil)
 	if !run.Mode.Made() {
 		return nil
 	}

@@ -34,7 +34,7 @@ func groups() []Group {
 // refused, and has no plan, there are the grants alone.
 func Groups(p *profile.Profile, b *run.Prepared) []Group {
 	rows := map[string][]Row{}
-	for _, g := range Grants(p, b.Spec) {
+	for _, g := range p.Grants(b.Spec) {
 		if g.Kind != "runs" { // which is told before all groups
 			key := g.Verb().Group
 			rows[key] = append(rows[key], grant(withoutValues(g)))
@@ -49,22 +49,6 @@ func Groups(p *profile.Profile, b *run.Prepared) []Group {
 		out[i].Rows = rows[out[i].Key]
 	}
 	return slices.DeleteFunc(out, func(g Group) bool { return len(g.Rows) == 0 })
-}
-
-// Grants are those of a profile, each with the place that it is written at, one for each file; with none where a box is
-// like that by default.
-func Grants(p *profile.Profile, rc profile.RunConfig) []profile.Grant {
-	list := profile.Grants(rc)
-	for i := range list {
-		var from, files []string
-		for _, o := range p.OriginsOf(list[i]) {
-			if !slices.Contains(files, o.File) {
-				from, files = append(from, o.Place()), append(files, o.File)
-			}
-		}
-		list[i].From = strings.Join(from, ", ")
-	}
-	return list
 }
 
 // withoutValues is a grant without values of variables: a page is shown to others.
@@ -138,7 +122,7 @@ func remark(text string) []Row { return []Row{{Way: Note, Word: text, Things: []
 // Unseen are the places of the project, or of the working folder, that the box would not see, relative to it.
 func Unseen(b *run.Prepared) (out []string) {
 	for _, place := range b.Plan.Masked {
-		if rest, below := paths.Rest(cmp.Or(b.Spec.Project, b.Spec.Workdir), place); below && rest != "" && files.Exists(place) {
+		if rest, below := paths.Rest(cmp.Or(b.Spec.Project, b.Spec.Workdir), place); below && rest != "" && files.Exists(place) && b.Assets.Heads[place] == "" {
 			out = append(out, rest)
 		}
 	}
@@ -206,11 +190,7 @@ func hidden(b *run.Prepared) (rows []Row) {
 // line in the file.
 func organisation(b *run.Prepared) (rows []Row) {
 	for _, o := range b.Spec.Organisation {
-		value, err := strconv.Unquote(o.Value)
-		if err != nil {
-			value = o.Value
-		}
-		rows = append(rows, row(Shut, strings.TrimPrefix(o.Key, "sandbox."), value+" (line "+strconv.Itoa(o.Line)+")")...)
+		rows = append(rows, row(Shut, strings.TrimPrefix(o.Key, "sandbox."), o.Text()+" (line "+strconv.Itoa(o.Line)+")")...)
 	}
 	return rows
 }

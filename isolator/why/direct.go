@@ -38,8 +38,7 @@ func (t *Table) same(path string) Answer {
 	}
 	if o := t.ops[t.over(a.Box)]; o.Bind() {
 		rest, _ := paths.Rest(o.Dest, a.Box)
-		original, copied := t.original(o)
-		if shown, _ := real(filepath.Join(original, rest)); !copied && shown == path {
+		if shown, _ := real(filepath.Join(o.Source, rest)); shown == path {
 			return a
 		}
 	}
@@ -65,11 +64,12 @@ func (t *Table) new(path string) string {
 // obeyed returns the key that forbids making a file at a path because of its name or that of a
 // folder above it: a repository or a project would begin there, or tools outside would obey it.
 func (t *Table) obeyed(path string) string {
-	for p, kind := path, sensitive.File; p != "/" && p != t.box.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
+	for p := path; p != "/" && p != t.box.Spec.Workdir; p = filepath.Dir(p) {
 		if name := filepath.Base(p); strings.EqualFold(name, ".git") || strings.EqualFold(name, ".inner") {
 			return "sandbox.git_dir" // a repository or a project of inner would begin there
 		}
-		if _, obeyed := sensitive.Match(filepath.Dir(p), filepath.Base(p), kind); obeyed {
+		_, file := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.File)
+		if _, folder := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Folder); folder || file && p == path {
 			return "project-config"
 		}
 	}
@@ -82,7 +82,7 @@ func (t *Table) obeyed(path string) string {
 func (t *Table) HidesBelow(asked string, reads func(rest string, folder bool) bool) (place string, found bool) {
 	path, _ := real(asked)
 	for _, o := range t.ops {
-		file := o.Kind == plan.OpData || o.Kind == plan.OpFile
+		file := o.Kind == plan.OpData || o.Kind == plan.OpFile || o.Reason == committed
 		rest, below := paths.Rest(path, o.Dest)
 		if (hides(o) || file) && below && reads(rest, disk(o.Dest).kind != 'f') {
 			return o.Dest, true

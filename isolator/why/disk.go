@@ -25,7 +25,7 @@ func disk(p string) entry {
 	var st unix.Stat_t
 	switch err := unix.Lstat(p, &st); err {
 	case nil:
-	case unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG:
+	case unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG, unix.EINVAL: // the last for what a run would make
 		return entry{kind: '-'}
 	default:
 		return entry{kind: '?'}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -54,11 +53,7 @@ func (t *Table) written(key string, meant func(value string) bool) string {
 
 func written(origins []profile.Origin, key string, meant func(value string) bool) string {
 	for _, o := range origins {
-		value, err := strconv.Unquote(o.Value)
-		if err != nil {
-			value = o.Value
-		}
-		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (meant == nil || meant(value)) {
+		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (meant == nil || meant(o.Text())) {
 			return o.Place()
 		}
 	}
@@ -97,8 +92,7 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 			from = ruled[j].Place()
 		}
 		if i < len(own) {
-			from = own[i].Place()
-			text, _ = strconv.Unquote(own[i].Value)
+			from, text = own[i].Place(), own[i].Text()
 		}
 	}
 	return from, text

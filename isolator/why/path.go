@@ -1,12 +1,12 @@
 package why
 
 import (
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/sensitive"
 )
@@ -44,8 +44,9 @@ func (t *Table) judge(a *Answer, e entry, there bool) {
 		a.Access = Hidden
 		t.secret(a)
 	case there && t.point(e, a.Real):
-		a.own, a.Access, a.How = a.Asked, Outside, "the home of the box has an empty folder there, where other boxes mount something"
+		a.own, a.Access, a.How = a.Asked, Outside, "the home of the box has an empty folder there, where boxes mount something"
 	default:
+		a.Own = there && t.own(o, e, a.Real)
 		if access, how := e.barred(t.writable(o)); how != "" { // no profile gives more
 			a.Access, a.How, a.Key, a.From = access, how, "", "the host's permissions"
 			return
@@ -58,11 +59,33 @@ func (t *Table) judge(a *Answer, e entry, there bool) {
 	t.widen(a, o)
 }
 
-// point reports whether an entry of the box's own home is there for other boxes to mount something on, and not
-// what the host has of that name.
+// own reports whether the box has something of its own at the place of what the host has: in a folder in memory, in a
+// home of its own but for what is a copy there, or what the last commit has.
+func (t *Table) own(o plan.Op, e entry, real string) bool {
+	home := t.box.Facts.OwnHome
+	return o.Kind == plan.OpTmpfs || o.Reason == committed || home != nil && paths.Below(home.Path, o.Source) && e.host != real && t.box.Original(e.host) != real
+}
+
+// point reports whether an entry of the box's own home is there for boxes to mount something on or below, with nothing in
+// it, and not what the host has of that name.
 func (t *Table) point(e entry, real string) bool {
 	home := t.box.Facts.OwnHome
-	return home != nil && e.host != real && slices.ContainsFunc(home.Points, func(p host.HomePoint) bool { return e.host == filepath.Join(home.Path, p.Path) })
+	if home == nil || e.host == real || !paths.Inside(home.Path, e.host) {
+		return false
+	}
+	var points []string
+	for _, p := range home.Points {
+		points = append(points, filepath.Join(home.Path, p.Path))
+	}
+	for _, p := range t.box.Plan.HomePoints {
+		points = append(points, filepath.Join(home.Path, p.Path))
+	}
+	return slices.ContainsFunc(points, func(p string) bool { return paths.Below(e.host, p) }) && filepath.WalkDir(e.host, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !slices.Contains(points, p) {
+			return fs.ErrExist
+		}
+		return nil
+	}) == nil
 }
 
 // barred says how the permissions of the host keep a program from what its box shows, be it only
@@ -108,12 +131,19 @@ func (t *Table) secret(a *Answer) {
 	}
 }
 
-// makeable completes the answer about what is nowhere, where the box can make something of that name and it stays.
+// makeable completes the answer about what is nowhere, where the box can make something of that name, and says whether
+// that stays.
 func (t *Table) makeable(a *Answer) {
 	dir, above := t.follow(filepath.Dir(a.Asked))
 	at, o := filepath.Join(dir, filepath.Base(a.Asked)), t.ops[above.op]
-	if above.kind == 'd' && above.write && t.writable(o) && t.entry(at).kind == '-' && t.new(at) == "" {
+	if above.kind != 'd' || !above.write || !t.writable(o) || t.entry(at).kind != '-' {
+		return
+	}
+	switch t.new(at) {
+	case "":
 		a.Makes, a.How, a.Key, a.From = true, "there is nothing, and the box can make it: "+how(o), o.Key, t.from(o)
+	case "project-config":
+		a.How = "there is nothing, and what the box makes of that name is moved aside at the end"
 	}
 }
 
@@ -230,15 +260,40 @@ func (t *Table) elsewhere(asked string) (string, entry, bool) {
 	return "", entry{}, false
 }
 
-// sources returns the paths of the host that a place of the box shows: the real one, and that of
-// a mount as its profile writes it.
+// sources returns the paths of the host that a place of the box shows: the real one, that of which it is a copy, and that
+// of a mount as its profile writes it.
 func (t *Table) sources(o plan.Op) []string {
-	original, _ := t.original(o)
-	list := []string{original}
+	list := []string{o.Source}
+	for _, m := range t.box.Mirrors {
+		if m.At == o.Source {
+			list = append(list, m.Of)
+		}
+	}
 	for _, m := range t.box.Spec.Mounts {
 		if m.Dest == o.Dest {
 			list = append(list, m.Source)
 		}
 	}
 	return list
+}
+
+// mounted returns what a mount has at a path below it, or will have when the run is made.
+func (t *Table) mounted(o plan.Op, rest string) entry {
+	place, home := filepath.Join(o.Source, rest), t.box.Facts.OwnHome
+	e := disk(place)
+	if of := t.box.Original(place); e.kind == '-' && of != "" {
+		e = disk(of)
+		if kept := home != nil && paths.Below(home.Path, place); kept && (e.kind == 'd' || e.kind == 'f') {
+			e.read, e.write = true, true
+		} else if kept {
+			e = entry{kind: '-'}
+		}
+	}
+	if e.kind == '-' && rest == "" { // it is made before the start
+		e = entry{kind: 'd', read: true, write: true, perms: 0o755}
+		if home != nil && paths.Below(home.Path, place) {
+			e.host = place
+		}
+	}
+	return e
 }

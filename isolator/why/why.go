@@ -8,6 +8,7 @@
 package why
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ type Answer struct {
 	Widen  string `json:"widen"`  // what to write; "" when nothing widens it
 
 	Makes   bool   `json:"makes,omitempty"` // it is nowhere, and the box can make it
+	Own     bool   `json:"-"`               // the box has it, and not what the host has of that name
 	Refused bool   `json:"-"`               // a line refuses it, and no other one gives it back
 	Lines   []Line `json:"-"`               // which say what Widen says; none where it takes more than to add lines
 
@@ -64,16 +66,23 @@ type Table struct {
 	keys    []string // of the table of resources
 }
 
+// committed is how a hidden file looks of which git has something.
+const committed = "what the last commit has of it"
+
 // Of returns the table of a planned run that was not made: the operations of its plan in their order, with what comes after them.
 func Of(b *run.Prepared) *Table {
 	t := &Table{sealed: map[string]bool{}, box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
 	root := plan.Op{Kind: plan.OpTmpfs, Dest: "/", Key: "sandbox.base", Reason: "a folder on the way to what the box shows", Perms: 0o755}
+	heads := slices.Collect(maps.Values(b.Assets.Heads))
 	for _, o := range slices.Concat([]plan.Op{root}, b.Plan.Ops) { // bwrap begins with an empty root
 		switch o.Kind {
 		case plan.OpSeal:
 			t.sealed[o.Dest] = true
 		case plan.OpNote, plan.OpSwitch, plan.OpFilter:
 		default:
+			if slices.Contains(heads, o.Source) {
+				o.Kind, o.Reason = plan.OpData, committed
+			}
 			t.ops = append(t.ops, o)
 			if o.Kind == plan.OpReadOnly && slices.ContainsFunc(b.Assets.Repos, func(p plan.Repo) bool { return p.Dir == o.Dest }) {
 				t.serve(len(t.ops) - 1)

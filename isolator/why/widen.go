@@ -93,10 +93,10 @@ func unhiding(pattern string) string { return "hide without " + strconv.Quote(pa
 func (t *Table) widen(a *Answer, o plan.Op) {
 	resource := slices.Contains(t.keys, o.Key)
 	switch {
-	case a.Access == ReadWrite || a.Access == Absent:
+	case a.Access == ReadWrite && !a.Own || a.Access == Absent:
 	case slices.Contains(t.keys, a.Key) && a.Access == Hidden:
 		t.allowing(a, a.Key, a.Real)
-	case resource && (hides(o) || o.Key == "project-config"):
+	case resource && (hides(o) || o.Key == "project-config" || o.Reason == committed):
 		t.allowing(a, o.Key, o.Dest)
 	case hides(o) && o.Key == "sandbox.hide":
 		if from, pattern := t.pattern(o.Dest); pattern != "" && !strings.HasPrefix(from, profile.OrganisationFile) {
@@ -111,6 +111,9 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 	case !t.refused(a.Real):
 		t.mounting(a, o)
 	}
+	if a.Access == ReadWrite { // it is granted; the lines are for who wants the host's
+		a.Widen = ""
+	}
 }
 
 // mounting proposes what is to be written to have a path mounted, or to write in the working folder.
@@ -123,9 +126,9 @@ func (t *Table) mounting(a *Answer, o plan.Op) {
 		a.How += "; it cannot be written: " + why
 		return
 	}
-	if rest, ok := paths.Rest(spec.HomeDir, path); ok && rest != "" {
-		path = "~/" + rest
-		if mode == "ro" && o.Key == "sandbox.home" { // a mount comes after it
+	if rest, ok := paths.Rest(spec.HomeDir, path); ok {
+		path = strings.TrimSuffix("~/"+rest, "/")
+		if mode == "ro" && o.Key == "sandbox.home" && rest != "" { // a mount comes after it
 			a.propose(listing("home_allow", path))
 			return
 		}

@@ -102,6 +102,15 @@ type Origin struct {
 // Place is where the clone of a folder appears in the box.
 func (f Folder) Place(home string) string { return expand(f.Path, home) }
 
+// Copied are the files and folders in it that a clone has.
+func (f Folder) Copied() []string {
+	list := append([]string{}, f.Trees...)
+	for _, file := range f.Files {
+		list = append(list, file.Name)
+	}
+	return list
+}
+
 // Rel is the folder's path below a home.
 func (f Folder) Rel() string { return strings.TrimPrefix(f.Path, "~/") }
 
