@@ -47,8 +47,11 @@ const (
 
 // kind returns what an entry must lead to.
 func (e entry) kind() string {
-	if e.mode == modeTree {
+	switch e.mode {
+	case modeTree:
 		return "tree"
+	case gitlink:
+		return "commit"
 	}
 	return "blob"
 }

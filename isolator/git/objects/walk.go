@@ -1,13 +1,8 @@
 package objects
 
 import (
-	"compress/zlib"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"slices"
 	"strings"
 )
@@ -219,31 +214,15 @@ func Fsck() []string {
 // judge lets git check files as what they are called, each in a tree of its own that does not come, as it does when
 // somebody pushes that.
 func (g *Gate) judge(list map[entry]bool) error {
-	var names strings.Builder
+	var entries strings.Builder
 	for e := range list {
-		object, err := hex.DecodeString(e.object)
-		if err != nil {
-			return err
-		}
-		text := e.mode + " " + e.name + "\x00" + string(object)
-		text = fmt.Sprintf("tree %d\x00%s", len(text), text)
-		sum := sha1.Sum([]byte(text))
-		name := hex.EncodeToString(sum[:])
-		names.WriteString(name + "\n")
-		file, err := g.create(name)
-		if errors.Is(err, fs.ErrExist) {
-			continue // such a tree comes
-		}
-		if err != nil {
-			return err
-		}
-		z := zlib.NewWriter(file)
-		_, err = io.WriteString(z, text)
-		if err := errors.Join(err, z.Close(), file.Close()); err != nil {
-			return err
-		}
+		fmt.Fprintf(&entries, "%s %s %s\t%s\x00\x00", e.mode, e.kind(), e.object, e.name)
 	}
-	pack, err := g.run(g.quarantine, strings.NewReader(names.String()), "pack-objects", "-q", "--stdout")
+	trees, err := g.run(g.quarantine, strings.NewReader(entries.String()), "mktree", "-z", "--batch", "--missing")
+	if err != nil {
+		return err
+	}
+	pack, err := g.run(g.quarantine, strings.NewReader(trees), "pack-objects", "-q", "--stdout")
 	if err == nil {
 		_, err = g.run(g.quarantine, strings.NewReader(pack), "index-pack", "--stdin", severities)
 	}

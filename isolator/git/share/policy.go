@@ -14,43 +14,94 @@ import (
 type access int
 
 const (
-	shown access = iota // look at it
-	free                // write it: git outside reads it as text, and follows it nowhere
-	gated               // rename something there, which is looked at
-	once                // write it in place, with the one content it may have
-	added               // rename something new there, whose name is the hash of its content
+	shown   access = iota // look at it
+	private               // write it: it is the box's alone, and lies in the private folder
+	free                  // write it: git outside reads it as text, and follows it nowhere
+	gated                 // rename something there, which is looked at
+	once                  // write it in place, with the one content it may have
+	added                 // rename something new there, whose name is the hash of its content
 )
 
 // inPlace reports whether the box writes there.
-func (a access) inPlace() bool { return a == free || a == once }
+func (a access) inPlace() bool { return a == private || a == free || a == once }
 
-// own are the names at the top, and in a worktree, that are the box's alone, with all that is below them.
-var own = lazy.Regexp(`(?i)^(config(\.worktree)?(\.lock)?|info|rr-cache|rebase-merge|rebase-apply|sequencer|bisect_[a-z_]+)$`)
+// Names at the top, and in a worktree.
+var (
+	// trusted are those that git outside follows.
+	trusted = lazy.Regexp(`^(HEAD|packed-refs|index)$`)
+	// text are those that git outside reads, and takes for text or for the id of a commit.
+	text = lazy.Regexp(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
+		`[A-Z]+_EDITMSG|EDIT_DESCRIPTION|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
+	// hosts are others of the host.
+	hosts = lazy.Regexp(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
+		`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
+	// large are the objects of git-lfs, and their folders.
+	large = lazy.Regexp(`^lfs(/objects(/[0-9a-f]{2}){0,2}(/[0-9a-f]{64})?)?$`)
+	// mains are those of the main work tree.
+	mains = lazy.Regexp(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
+)
 
-// hosts are what of these, and of everything else that git knows, is the host's.
-var hosts = lazy.Regexp(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
-	`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
-
-// isOwn reports whether a name lies in the private folder: one of these, or one that is not git's, which is
-// the box's until it is renamed to one that is. What other tools keep there of the host's, as keys, is not served.
-func (r *Server) isOwn(name string) bool {
-	tree, rest := inTree(name)
-	top := firstPart(rest)
-	switch {
-	case name == "info/exclude" && r.exclude, slices.ContainsFunc(r.Away, func(at string) bool { return paths.Below(at, name) }):
-		return true
-	case name == rest && (top == "refs" || top == "logs"):
-		return false
-	case rest == "" || hosts().MatchString(rest) || r.worktrees[tree]:
-		return false
-	case r.isSink(name):
-		return true
-	case own().MatchString(top), strings.HasPrefix(name, "lfs/"):
-		return tree == r.Tree || tree == "" || !ofTree().MatchString(top) // the files that a box may not write are checked out in a worktree that it makes
+// access returns what the box may do with a name. What is none of git's is the box's own, until it is renamed to one that is: what other
+// tools keep there of the host's, as keys, is not served. So are its settings, and what it has half done.
+func (r *Server) access(name string) access {
+	if name == "info/exclude" && r.exclude || slices.ContainsFunc(r.Away, func(at string) bool { return paths.Below(at, name) }) || r.isSink(name) {
+		return private
 	}
-	l, _ := strings.CutSuffix(top, ".lock")
-	return !text().MatchString(l) && !trusted().MatchString(l)
+	tree, rest := inTree(name)
+	if tree != "" {
+		if a, known := r.ofWorktree(tree, rest); known {
+			return a
+		}
+	}
+	top, in, deep := strings.Cut(rest, "/")
+	bare, locked := strings.CutSuffix(top, ".lock")
+	switch {
+	case name == "", top == "worktrees" && !strings.Contains(in, "/"):
+		return free
+	case top == "refs" && (in == "" && tree == "" || firstPart(in) == "replace"): // git bisect makes that of a worktree
+		return shown
+	case top == "refs" && !strings.HasSuffix(name, ".lock"):
+		return gated
+	case r.Tree != "" && (name == "logs/HEAD" || mains().MatchString(name) && (text().MatchString(bare) || trusted().MatchString(bare))):
+		return shown // the box does not see that work tree
+	case top == "refs", top == "logs":
+		return free
+	case large().MatchString(name):
+		return added
+	case hosts().MatchString(rest):
+		return shown
+	}
+	follows := trusted().MatchString(bare)
+	switch {
+	case !follows && !text().MatchString(bare):
+		return private
+	case deep:
+		return shown
+	case follows && !locked:
+		return gated
+	}
+	return free
 }
+
+// ofWorktree is about what lies in the folder of a linked worktree, and is not as it is at the top.
+func (r *Server) ofWorktree(tree, rest string) (a access, known bool) {
+	far, theirs := r.worktrees[tree]
+	lower := strings.ToLower(rest)
+	switch top := firstPart(lower); {
+	case far, top == "worktrees", top == "packed-refs", top == "packed-refs.lock":
+		return shown, true
+	case lower == "commondir", lower == "gitdir", rest == "HEAD" && !theirs: // git worktree add writes them in place
+		return map[bool]access{true: shown, false: once}[theirs], true
+	case lower == "locked":
+		return map[bool]access{true: shown, false: free}[theirs], true
+	case strings.HasPrefix(lower, "config"), strings.HasPrefix(lower, "info"): // they say what is checked out there
+		return shown, tree != r.Tree
+	}
+	return shown, false
+}
+
+// isOwn reports whether a name lies in the private folder.
+func (r *Server) isOwn(name string) bool { return r.access(name) == private }
 
 // sinkText is all that a file has which is the box's, and says what is checked out in a worktree that it makes.
 const sinkText = "/*\n"
@@ -62,9 +113,6 @@ func (r *Server) isSink(name string) bool {
 	_, theirs := r.worktrees[tree]
 	return tree != "" && !theirs && (rest == "info" || rest == "info/sparse-checkout")
 }
-
-// ofTree are those that another worktree has of the host: they say what is checked out there.
-var ofTree = lazy.Regexp(`(?i)^(config|info)`)
 
 // inTree splits the name of what is in a worktree into that of the worktree and the rest. Elsewhere the
 // rest is the name.
@@ -81,90 +129,6 @@ func inTree(name string) (tree, rest string) {
 func mixed(name string) bool {
 	_, rest := inTree(path.Join(name, "x"))
 	return rest == "x" || name == "lfs"
-}
-
-// text are the names at the top that git outside reads, and takes for text or for the id of a commit.
-var text = lazy.Regexp(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
-	`[A-Z]+_EDITMSG|EDIT_DESCRIPTION|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
-
-// trusted are the names at the top that git outside follows.
-var trusted = lazy.Regexp(`^(HEAD|packed-refs|index)$`)
-
-// access returns what the box may do with a name.
-func (r *Server) access(name string) access {
-	switch {
-	case name == "" || r.isOwn(name):
-		return free
-	case r.Tree != "" && mains().MatchString(name): // the box does not see that work tree
-		return shown
-	}
-	return r.shared(name)
-}
-
-// mains are the names of the main work tree.
-var mains = lazy.Regexp(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
-
-// shared is about a name of the host.
-func (r *Server) shared(name string) access {
-	top, rest, deep := strings.Cut(name, "/")
-	switch {
-	case top == "refs":
-		return refAccess(rest)
-	case top == "logs":
-		return free
-	case top == "worktrees":
-		return r.worktreeAccess(rest)
-	case large().MatchString(name):
-		return added
-	case deep:
-		return shown
-	case trusted().MatchString(name):
-		return gated
-	}
-	if l, locked := strings.CutSuffix(name, ".lock"); text().MatchString(l) || locked && trusted().MatchString(l) {
-		return free
-	}
-	return shown
-}
-
-// large are the objects of git-lfs, and their folders.
-var large = lazy.Regexp(`^lfs(/objects(/[0-9a-f]{2}){0,2}(/[0-9a-f]{64})?)?$`)
-
-func refAccess(rest string) access {
-	top := firstPart(rest)
-	switch {
-	case rest == "" || top == "replace":
-		return shown
-	case strings.HasSuffix(rest, ".lock"):
-		return free
-	}
-	return gated
-}
-
-// worktreeAccess is about what lies in worktrees: rest begins with the name of one.
-func (r *Server) worktreeAccess(rest string) access {
-	tree, rest, _ := strings.Cut(rest, "/")
-	far, theirs := r.worktrees[tree]
-	lower := strings.ToLower(rest)
-	switch {
-	case rest == "":
-		return free
-	case far:
-		return shown
-	case theirs && (lower == "commondir" || lower == "gitdir" || lower == "locked"):
-		return shown
-	case lower == "commondir" || lower == "gitdir" || lower == "head" && !theirs:
-		return once // git worktree add writes them in place
-	case lower == "locked":
-		return free
-	case rest == "refs": // git bisect makes it
-		return gated
-	}
-	switch firstPart(lower) {
-	case "worktrees", "packed-refs", "packed-refs.lock", "lfs":
-		return shown
-	}
-	return r.shared(rest)
 }
 
 // kept are the names that are never removed or renamed.

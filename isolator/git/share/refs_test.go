@@ -3,7 +3,6 @@ package share
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 )
@@ -125,8 +124,6 @@ var _ fs.FileSeekdirer = (*listing)(nil)
 
 // What was a branch is a folder of branches outside, and the box sees those.
 func TestBranchBecomesFolder(t *testing.T) {
-	brief = 0
-	t.Cleanup(func() { brief = 5 * time.Second })
 	b := newBox(t)
 	b.steps([]step{
 		{outside: "git branch x; git branch k/l", want: ""},

@@ -19,6 +19,11 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
+func TestMain(m *testing.M) {
+	brief = 0 // no test waits
+	os.Exit(m.Run())
+}
+
 // plain brings whatever the store has, and looks at nothing: what is decided about is tested where it is.
 type plain struct{ dir, store string }
 
