@@ -8,20 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Leave has git leave the files that the box may not write, where the index or a commit that a ref leads to has such files: it takes them
-// for those outside of a sparse checkout. It takes a git, and a moment.
+// Leave has git leave the files that the box may not write, where a commit that a ref leads to has such files: it takes them for those
+// outside of a sparse checkout. It takes a git, and a moment.
 func (r *Repository) Leave() {
-	staged := r.staged()
-	r.leaves = slices.DeleteFunc(slices.Clone(r.Covered), func(p string) bool {
-		return !slices.ContainsFunc(staged, func(file string) bool { return paths.Below(p, file) })
-	})
-	if r.leaves = append(r.leaves, r.inRefs()...); len(r.leaves) > 0 {
+	if r.leaves = r.inRefs(); len(r.leaves) > 0 {
 		r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
 			gitconfig.Entry{Key: "sparse.expectfilesoutsideofpatterns", Value: "true"})
 	}
@@ -117,32 +111,9 @@ func removed(name string) error {
 // maxTips is how many refs are looked at, the latest first.
 const maxTips = "200"
 
-// staged are the paths of the index that the box may not write. When in doubt it is all of those places.
-func (r *Repository) staged() (found []string) {
-	data, err := os.ReadFile(filepath.Join(r.Dir, r.Index()))
-	if os.IsNotExist(err) || len(r.Covered) == 0 {
-		return nil
-	}
-	x, errParse := index.Parse(data)
-	if err != nil || errParse != nil || x.Partial {
-		return r.Covered
-	}
-	for _, e := range x.Entries {
-		if r.Covers(e.Name) {
-			found = append(found, e.Name)
-		}
-	}
-	return found
-}
-
-// inRefs returns which other of those places a commit has that a ref leads to. When in doubt it is all.
+// inRefs returns which of those places a commit has that a ref leads to, or as a file the index. When in doubt it is all.
 func (r *Repository) inRefs() (known []string) {
-	var places []string
-	for _, p := range r.Covered {
-		if !slices.Contains(r.leaves, p) && !strings.Contains(p, "\n") {
-			places = append(places, p)
-		}
-	}
+	places := slices.DeleteFunc(slices.Clone(r.Covered), func(p string) bool { return strings.Contains(p, "\n") })
 	if len(places) == 0 {
 		return nil
 	}
@@ -154,13 +125,14 @@ func (r *Repository) inRefs() (known []string) {
 	}
 	tips, err := git("", "for-each-ref", "--count="+maxTips, "--sort=-committerdate", "--format=%(objectname)")
 	var ask strings.Builder
-	for _, tip := range append(tips, "HEAD") {
+	tips = append(tips, "HEAD", "") // and the index
+	for _, tip := range tips {
 		for _, p := range places {
 			ask.WriteString(tip + ":" + p + "\n")
 		}
 	}
 	there, errThere := git(ask.String(), "cat-file", "--batch-check=%(objectname)")
-	doubt := err != nil || errThere != nil || len(there) != (len(tips)+1)*len(places)
+	doubt := err != nil || errThere != nil || len(there) != len(tips)*len(places)
 	for i, p := range places {
 		found := doubt
 		for at := i; at < len(there) && !found; at += len(places) {

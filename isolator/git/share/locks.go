@@ -3,10 +3,8 @@ package share
 import (
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/server"
 )
 
@@ -14,14 +12,9 @@ import (
 // in a file, so that the next server removes what one that was killed has left, and nobody else's.
 type locks struct {
 	mu    sync.Mutex
-	at    string
-	notes *os.File
+	notes *os.File // is emptied when none is there
 	ours  map[string]string
-	lines int
 }
-
-// maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
-const maxNotes = 1000
 
 // foreign reports whether a file with this name, in a folder or open, is a passing one that somebody else made.
 func (l *locks) foreign(name string, dir int, last string) bool {
@@ -58,24 +51,9 @@ func (l *locks) end(name string, remove func() error) error {
 }
 
 func (l *locks) note(of, name string) {
-	l.lines++
+	if len(l.ours) == 0 {
+		_ = l.notes.Truncate(0)
+		return
+	}
 	fmt.Fprintf(l.notes, "%s %s\n", of, name) // one write
-	if l.lines > maxNotes+2*len(l.ours) {
-		_ = l.begin()
-	}
-}
-
-// begin writes the file anew.
-func (l *locks) begin() error {
-	var text strings.Builder
-	for name, of := range l.ours {
-		text.WriteString(of + " " + name + "\n")
-	}
-	err := files.Replace(l.at, []byte(text.String()), 0o600)
-	if err == nil {
-		l.notes.Close()
-		l.notes, err = os.OpenFile(l.at, os.O_WRONLY|os.O_APPEND, 0)
-		l.lines = len(l.ours)
-	}
-	return err
 }

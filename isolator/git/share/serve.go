@@ -42,8 +42,8 @@ func Open(of server.Repository, gate Gate, person Person) (*Server, error) {
 		err = server.Sweep(r.Dir, r.Private)
 	}
 	if err == nil {
-		r.locks = &locks{at: filepath.Join(r.Private, "locks"), ours: map[string]string{}}
-		err = r.locks.begin()
+		r.locks = &locks{ours: map[string]string{}}
+		r.locks.notes, err = os.OpenFile(filepath.Join(r.Private, "locks"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
 	}
 	if err != nil {
 		return nil, err
