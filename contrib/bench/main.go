@@ -1,20 +1,19 @@
 // Command bench measures inner against bwrap, direnv, script(1) and podman and prints a
 // Markdown table. It is run by contrib/bench.sh; nothing it finds is a failure.
 //
-// Whole commands are timed here, one of each in turn, so that a busy minute hits all of
-// them. Hooks are timed by the shell itself, in a loop. A figure is the median of the
-// rounds' medians, a ratio the median of the rounds' ratios.
+// Each row has two sides (rows.go, git.go), which are run in turn, so that a busy minute hits both.
+// A figure is the median of the rounds' medians, a ratio the median of the rounds' ratios.
 package main
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/enr/inner/isolator"
 )
@@ -24,17 +23,20 @@ func main() {
 	os.Exit(measure())
 }
 
-// measure is the exit code. What stops a part ends its goroutine, and nothing stays behind.
+// measure is the exit code. What stops the measurement ends its goroutine, and nothing stays behind.
 func measure() (code int) {
 	b, done := &bench{rounds: 5}, make(chan bool, 1)
 	go func() {
 		defer func() {
+			for _, p := range b.partners {
+				p.end()
+			}
 			_ = os.RemoveAll(b.work)
 			_ = os.RemoveAll(b.runtime)
 			close(done)
 		}()
 		b.prepare(os.Getenv("INNER_TEST_BIN"))
-		b.run()
+		b.run(append(b.rows(), b.repositories()...), os.Getenv("INNER_BENCH_ONLY"))
 		done <- true
 	}()
 	if !<-done {
@@ -68,11 +70,97 @@ type bench struct {
 	bin, inner             string // the folder of programs, and the binary in it
 	env                    []string
 	rounds                 int
-	rows                   []row
+	partners               []*partner
 }
 
-// row is one line of the table.
-type row struct{ what, figure, against, ratio, aim string }
+// row is one line of the table: what is timed, beside what.
+type row struct {
+	part, what string
+	ours       func()
+	against    string // what theirs is; "" for nothing
+	theirs     func()
+	aim        string
+
+	runs   int                    // of each side in a round
+	each   float64                // how often a side does it, where that is not once
+	before func()                 // before each run, and not timed
+	figure func(s float64) string // of seconds; nil is milliseconds
+	open   func()                 // what the sides need, once
+}
+
+// run times the rows whose part is only, or all, and prints the table.
+func (b *bench) run(rows []row, only string) {
+	if parts := slices.Compact(list(rows, func(r row) string { return r.part })); only != "" && !slices.Contains(parts, only) {
+		fail("INNER_BENCH_ONLY=%q is no part; the parts are:\n  %s", only, strings.Join(parts, "\n  "))
+	}
+	fmt.Println("| what | figure | against | ratio | aim |\n|---|---|---|---|---|")
+	for _, r := range rows {
+		if only == "" || only == r.part {
+			fmt.Fprintln(os.Stderr, "inner: measuring:", r.part+":", r.what)
+			fmt.Println(b.line(r))
+		}
+	}
+	var versions []string
+	for _, v := range [][]string{{"bwrap", "--version"}, {"bash", "--version"}, {"zsh", "--version"}, {"fish", "--version"}, {"direnv", "version"}, {"script", "--version"}} {
+		if out, err := b.try("/", v...); err == nil {
+			words := strings.FieldsFunc(out, func(r rune) bool { return strings.ContainsRune(" \n(", r) })
+			number := slices.IndexFunc(words, func(w string) bool { return w[0] >= '0' && w[0] <= '9' })
+			versions = append(versions, v[0]+" "+words[max(0, number)])
+		}
+	}
+	fmt.Printf("\nMedians of %d rounds in one run of `make bench`, as a plain user: %s.\n", b.rounds, strings.Join(versions, ", "))
+}
+
+// line times a row, and is its line of the table.
+func (b *bench) line(r row) string {
+	if r.open != nil {
+		r.open()
+	}
+	each, show := max(r.each, 1), r.figure
+	if show == nil {
+		show = func(s float64) string { return fmt.Sprintf("%.2f ms", s*1e3) }
+	}
+	sides := []func(){r.ours}
+	if r.theirs != nil {
+		sides = append(sides, r.theirs)
+	}
+	rounds := make([][]float64, len(sides)) // the median of each round
+	for range b.rounds {
+		took := make([][]float64, len(sides))
+		for turn := range r.runs + 2 { // the first two are not counted
+			for i, side := range sides {
+				if r.before != nil {
+					r.before()
+				}
+				start := time.Now()
+				if side(); turn >= 2 || r.runs == 1 {
+					took[i] = append(took[i], time.Since(start).Seconds()/each)
+				}
+			}
+		}
+		for i := range took {
+			rounds[i] = append(rounds[i], median(took[i]))
+		}
+	}
+	figure, against, ratio := show(median(rounds[0])), "", ""
+	if r.theirs != nil {
+		var more, times []float64
+		for i, ours := range rounds[0] {
+			more, times = append(more, 1e3*(ours-rounds[1][i])), append(times, ours/rounds[1][i])
+		}
+		against, ratio = r.against+", "+show(median(rounds[1])), fmt.Sprintf("%+.2f ms, %.2f×", median(more), median(times))
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |", r.what, figure, against, ratio, r.aim)
+}
+
+func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+
+func list[T any](from []T, of func(T) string) (out []string) {
+	for _, v := range from {
+		out = append(out, of(v))
+	}
+	return out
+}
 
 // prepare puts programs and allowed profiles in place. The program that is run
 // is true(1) under another name: nothing else is measured with it.
@@ -96,17 +184,19 @@ func (b *bench) prepare(built string) {
 	for from, to := range map[string]string{built: b.inner, "/usr/bin/true": b.bin + "/prog"} {
 		must(os.WriteFile(to, value(os.ReadFile(from)), 0o755))
 	}
-	writeFiles(b.app, map[string]string{".envrc": "export A=b\n"})
 	b.output(b.home, b.inner, "init")
 	const listed = "network_mode = \"allowlist\"\nnetwork_allow = [\"example.com\", \"*.example.org\", \"@github\"]\n"
+	const isolated = "home = \"isolated\"\nhome_allow = [\"~/.local/bin\"]\n"
+	call := func(session string) string {
+		return isolated + "session = \"" + session + "\"\n[output]\nrecord = \"audit\"\n"
+	}
 	b.allowed(b.app, map[string]string{
-		"prog": profile("prog", isolated), "nap": profile("sleep", isolated), "show": profile("cat", isolated), "host": profile("true", ""), "listed": profile("true", listed),
+		"prog": profile("prog", isolated), "show": profile("cat", isolated), "host": profile("true", ""), "listed": profile("true", listed),
+		"call": profile("true", call("files")), "shared": profile("true", call("box")),
 	})
+	writeFiles(b.app, map[string]string{".envrc": "export A=b\n"})
 	b.output(b.app, "direnv", "allow")
 }
-
-// isolated is the sandbox of the programs that are only started.
-const isolated = "home = \"isolated\"\nhome_allow = [\"~/.local/bin\"]\n"
 
 // profile runs a program; that of the shim is claimed by its name.
 func profile(program, sandbox string) string {
@@ -136,91 +226,4 @@ func writeFiles(dir string, files map[string]string) {
 		must(os.MkdirAll(filepath.Dir(at), 0o700))
 		must(os.WriteFile(at, []byte(text), 0o600))
 	}
-}
-
-// command is a command in the environment of the measurements, found in the system's folders.
-func (b *bench) command(dir string, args ...string) *exec.Cmd {
-	path := args[0]
-	for _, d := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
-		if _, err := os.Stat(d + "/" + path); err == nil && !strings.Contains(args[0], "/") {
-			path = d + "/" + args[0]
-			break
-		}
-	}
-	cmd := exec.Command(path, args[1:]...)
-	cmd.Args[0] = args[0]
-	cmd.Dir, cmd.Env = dir, append([]string{"PWD=" + dir}, b.env...)
-	return cmd
-}
-
-// try runs a command and returns what it wrote.
-func (b *bench) try(dir string, args ...string) (string, error) {
-	cmd := b.command(dir, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %v\n%s%s", strings.Join(args, " "), err, out, &stderr)
-	}
-	return string(out), nil
-}
-
-func (b *bench) output(dir string, args ...string) string { return value(b.try(dir, args...)) }
-
-func (b *bench) run() {
-	parts := []struct {
-		name string
-		do   func()
-	}{
-		{"starts", b.starts},
-		{"what is hidden", b.hidden},
-		{"repositories", b.repositories},
-		{"prompts", b.prompts},
-		{"shim regenerate", b.regenerate},
-		{"memory", b.memory},
-		{"bytes through the terminal", b.throughput},
-		{"calls of tools", b.calls},
-		{"calls in containers", b.containers},
-	}
-	only, names := os.Getenv("INNER_BENCH_ONLY"), ""
-	for _, part := range parts {
-		names += "\n  " + part.name
-	}
-	if only != "" && !strings.Contains(names+"\n", "\n  "+only+"\n") {
-		fail("INNER_BENCH_ONLY=%q is no part; the parts are:%s", only, names)
-	}
-	for _, part := range parts {
-		if only == "" || only == part.name {
-			fmt.Fprintln(os.Stderr, "inner: measuring:", part.name)
-			part.do()
-		}
-	}
-	b.print(os.Stdout)
-}
-
-func (b *bench) add(rows ...row) { b.rows = append(b.rows, rows...) }
-
-func (b *bench) print(w io.Writer) {
-	fmt.Fprintln(w, "| what | figure | against | ratio | aim |")
-	fmt.Fprintln(w, "|---|---|---|---|---|")
-	for _, r := range b.rows {
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", r.what, r.figure, r.against, r.ratio, r.aim)
-	}
-	var versions []string
-	for _, v := range [][]string{{"bwrap", "--version"}, {"bash", "--version"}, {"zsh", "--version"}, {"fish", "--version"}, {"direnv", "version"}, {"script", "--version"}} {
-		if out, err := b.try("/", v...); err == nil {
-			versions = append(versions, v[0]+" "+versionOf(out))
-		}
-	}
-	fmt.Fprintf(w, "\nMedians of %d rounds in one run of `make bench`, as a plain user: %s.\n", b.rounds, strings.Join(versions, ", "))
-}
-
-// versionOf is the first word that starts with a digit.
-func versionOf(text string) string {
-	for _, word := range strings.Fields(text) {
-		if word[0] >= '0' && word[0] <= '9' {
-			return strings.SplitN(word, "(", 2)[0]
-		}
-	}
-	return "?"
 }
