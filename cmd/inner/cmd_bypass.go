@@ -50,7 +50,7 @@ func (a *app) bypass(args []string) error {
 	}
 	real, err := a.FindReal(name, os.Getenv("PATH"))
 	if err != nil {
-		return fault.Refuse(shims.ExitCode(err), "inner which "+name, "%v", err)
+		return fault.Refuse(shims.ExitCode(err), "inner status "+name, "%v", err)
 	}
 	// What cannot be logged does not happen: the log is the point of a bypass.
 	cwd, _ := os.Getwd()

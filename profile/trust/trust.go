@@ -234,6 +234,9 @@ func (r *ProjectRecord) check(path string, config *profile.File, now []FileRecor
 	if r == nil || r.Of == nil || own.State == Allowed || own.State == Denied {
 		return own
 	}
+	if config != nil && r.Config != nil && r.Config.Decision == Denied { // as in the main one
+		return Verdict{State: Denied, File: config.Path, Detail: "it was denied"}
+	}
 	main := r.Of.checkOwn(path, config, now)
 	if own.State != Untrusted && main.State != Allowed {
 		return own

@@ -114,7 +114,7 @@ func (a *App) Command(path string, words ...string) *exec.Cmd {
 
 // Programs are the paths of the programs beside inner that are installed.
 func (a *App) Programs() (paths []string) {
-	var names []string
+	names := []string{Fetch, "inner-beside"} // the file that the others are names of
 	for _, b := range Besides() {
 		names = append(names, b.Program)
 	}

@@ -71,7 +71,7 @@ func (p *Process) pass(call shims.Call, argv []string) int {
 	err := shims.Exec(call, argv, os.Environ())
 	p.Say("%s", err)
 	if code := shims.ExitCode(err); code == shims.ExitNotFound {
-		p.Hint("install %s, or inner which %s", call.Name, call.Name)
+		p.Hint("install %s, or inner status %[1]s", call.Name)
 		return code
 	}
 	return shims.ExitRefused
