@@ -196,7 +196,7 @@ func (f Folder) link(r Report) error {
 
 // note writes the state after what the report says was done.
 func (f Folder) note(r Report, state State, version string, start time.Time) error {
-	next := State{Generation: state.Generation, binary: version, agents: r.Set.agents}
+	next := State{Generation: state.Generation, Binary: version, Agents: r.Set.agents}
 	checked := start
 	switch {
 	case r.Changed() || state.Generation == "":
@@ -224,7 +224,7 @@ func (f Folder) renewal(s Site, state State) (version string, text func() (io.Re
 	switch {
 	case err != nil || version == "":
 		return "", nil, err
-	case have == nil, !have.Mode().IsRegular(), have.Mode().Perm() != binaryMode, state.binary != sized(version, have.Size()),
+	case have == nil, !have.Mode().IsRegular(), have.Mode().Perm() != binaryMode, state.Binary != sized(version, have.Size()),
 		s.Program.Lacks != nil && s.Program.Lacks(filepath.Dir(f.Binary())):
 		return version, text, nil
 	}
@@ -264,7 +264,7 @@ const binaryMode = 0o700
 func (f Folder) writeBinary(s Site, state State) (string, error) {
 	version, text, err := f.renewal(s, state)
 	if err != nil || text == nil {
-		return state.binary, err
+		return state.Binary, err
 	}
 	src, err := text()
 	if err != nil {

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,57 +20,31 @@ import (
 //
 // Its first line is the generation: a word that changes whenever the set of shims or
 // the binary behind them does, or somebody calls Bump. A prompt that reads the same
-// word as before knows that nothing has happened. The lines after it are Regenerate's
-// own memory.
+// word as before knows that nothing has happened. The line after it is Regenerate's
+// own memory, as JSON.
 //
 // The time of the file is when things were last checked (see Touch).
 type State struct {
-	Generation string
-	binary     string            // the version of the program, and its size
-	agents     map[string]string // installed agent: where it was found
+	Generation string            `json:"-"`
+	Binary     string            // the version of the program, and its size
+	Agents     map[string]string // installed agent: where it was found
 }
 
 // ReadState reads the state of a shim folder. One that is missing or damaged is the
 // zero State, after which everything counts as new.
-func (f Folder) ReadState() State {
-	data, err := os.ReadFile(f.StateFile())
-	if err != nil {
-		return State{}
-	}
-	return parseState(data)
-}
-
-func parseState(data []byte) State {
+func (f Folder) ReadState() (s State) {
+	data, _ := os.ReadFile(f.StateFile())
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
-	s := State{Generation: string(first), agents: map[string]string{}}
-	for line := range strings.Lines(string(rest)) {
-		word, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		switch word {
-		case "binary":
-			s.binary = value
-		case "agent":
-			name, quoted, _ := strings.Cut(value, " ")
-			if path, err := strconv.Unquote(quoted); err == nil {
-				s.agents[name] = path
-			}
-		}
+	if json.Unmarshal(rest, &s) != nil {
+		s = State{}
 	}
+	s.Generation = string(first)
 	return s
 }
 
 func (s State) bytes() []byte {
-	var b bytes.Buffer
-	fmt.Fprintln(&b, s.Generation)
-	fmt.Fprintln(&b, "binary", s.binary)
-	names := make([]string, 0, len(s.agents))
-	for name := range s.agents {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintln(&b, "agent", name, strconv.QuoteToASCII(s.agents[name]))
-	}
-	return b.Bytes()
+	text, _ := json.Marshal(s) // texts always can be
+	return fmt.Appendf(nil, "%s\n%s\n", s.Generation, text)
 }
 
 // Bump starts a new generation without any other change, so that every prompt looks

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
@@ -111,7 +110,7 @@ func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *
 		err = plain(err)
 		v.Uncertain = append(v.Uncertain, err)
 	}
-	unapproved := &budget{start: time.Now(), seen: map[string]os.FileInfo{}}
+	unapproved := &budget{}
 	for _, path := range files {
 		v.Profiles = append(v.Profiles, h.lookProfile(v, path, unapproved))
 	}
@@ -161,7 +160,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	pv := ProfileView{Name: strings.TrimSuffix(filepath.Base(path), ".toml"), Path: path, rec: rec}
 	loader := h.loader(v.Project)
 	if rec == nil || !rec.WasApproved() {
-		loader.Read = unapproved.reader(path, h.globalDir())
+		loader.Read = unapproved.reader(h.globalDir())
 	}
 	p, err := loader.Load(path, profile.Local)
 	if err != nil {

@@ -126,7 +126,7 @@ func (s *Set) installed(at Site, state State) {
 	for _, agent := range Agents() {
 		path, err := FindReal(agent, at.Path, bin, func() []os.FileInfo { return self })
 		if err != nil || !filepath.IsAbs(path) {
-			path = state.agents[agent]
+			path = state.Agents[agent]
 			if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
 				continue
 			}

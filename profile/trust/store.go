@@ -50,15 +50,7 @@ func (s Store) Project(root string) (*ProjectRecord, error) {
 	if !filepath.IsAbs(root) {
 		return nil, fmt.Errorf("project %q: not an absolute path", root)
 	}
-	path := s.path(root)
-	r, err := load(path)
-	if err != nil || r == nil {
-		return nil, err
-	}
-	if r.Root != filepath.Clean(root) {
-		return nil, &Damaged{path, fmt.Errorf("it is the record of %q", r.Root)}
-	}
-	return r, nil
+	return s.read(s.path(root))
 }
 
 // Projects returns every record that can be read, sorted by root, and the errors
@@ -77,7 +69,7 @@ func (s Store) Projects() ([]ProjectRecord, error) {
 	}, len(entries))
 	atonce.Of(len(entries), func(i int) {
 		if name := entries[i].Name(); strings.HasSuffix(name, ".json") {
-			read[i].record, read[i].err = s.named(name)
+			read[i].record, read[i].err = s.read(filepath.Join(s.Dir, name))
 		}
 	})
 	var list []ProjectRecord
@@ -94,9 +86,8 @@ func (s Store) Projects() ([]ProjectRecord, error) {
 	return list, errors.Join(bad...)
 }
 
-// named reads the record in a file of the store: nil when there is none.
-func (s Store) named(name string) (*ProjectRecord, error) {
-	path := filepath.Join(s.Dir, name)
+// read reads the record in a file of the store, which is called by the project it is of: nil when there is none.
+func (s Store) read(path string) (*ProjectRecord, error) {
 	r, err := load(path)
 	if err == nil && r != nil && s.path(r.Root) != path {
 		return nil, &Damaged{path, fmt.Errorf("it is the record of %q", r.Root)}

@@ -1,9 +1,8 @@
 package shim
 
 import (
-	"bytes"
-	"fmt"
-	"hash/fnv"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,12 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/shims"
 )
-
-// maxTold is the most bytes of the file that remembers where sayBare has said its line.
-const maxTold = 16 << 10
 
 // sayBare says on a terminal that an agent runs outside the sandbox, once a day in each folder.
 func (p *Process) sayBare(d shims.Decision, cwd string) {
@@ -31,26 +28,14 @@ func (p *Process) sayBare(d shims.Decision, cwd string) {
 	}
 }
 
-// firstToday reports whether a word has not been asked about today, and remembers it. Other days
-// are forgotten, and all when there are too many.
+// firstToday reports whether a word has not been asked about today, and remembers it by a file of its own in the
+// folder of the day. Other days are forgotten; what cannot be remembered is said again.
 func (p *Process) firstToday(word string) bool {
-	file := filepath.Join(p.InnerHome, "shims", "told")
-	day := time.Now().Format(time.DateOnly)
-	sum := fnv.New64a()
-	sum.Write([]byte(word))
-	line := fmt.Appendf(nil, "%s %016x\n", day, sum.Sum64())
-	how := os.O_APPEND
-	was, err := files.Read(file, files.NoLinks, maxTold)
-	if err != nil || !bytes.HasPrefix(was, []byte(day)) {
-		how = os.O_TRUNC
+	told := filepath.Join(p.InnerHome, "shims", "told")
+	day := filepath.Join(told, time.Now().Format(time.DateOnly))
+	if !files.Exists(day) {
+		_ = os.RemoveAll(told)
+		_ = os.MkdirAll(day, 0o700)
 	}
-	if how == os.O_APPEND && bytes.Contains(was, line) {
-		return false
-	}
-	// What cannot be remembered is said again.
-	if f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW|how, 0o600); err == nil {
-		_, _ = f.Write(line)
-		_ = f.Close()
-	}
-	return true
+	return !errors.Is(os.Mkdir(filepath.Join(day, hooks.NewKey(word)), 0o700), fs.ErrExist)
 }
