@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,8 +22,13 @@ import (
 	"github.com/enr/inner/isolator/container"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/picture"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/seccomp"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 )
 
 // finding is one line of doctor. One that is a warning or broken carries a fix.
@@ -318,4 +326,160 @@ func (a *app) globalProfiles() []finding {
 		list = append(list, ok("profiles", "%d global profiles are valid", len(files)))
 	}
 	return list
+}
+
+// kernelFindings says which layers below the mounts this host has.
+func kernelFindings() []finding {
+	var list []finding
+	status, _ := os.ReadFile("/proc/self/status")
+	switch {
+	case !seccomp.Known(runtime.GOARCH):
+		list = append(list, broken("seccomp", `allow = ["no-seccomp"] under [sandbox] of every profile`, "there is no system call filter for %s", runtime.GOARCH))
+	case !bytes.Contains(status, []byte("\nSeccomp_filters:")) && !bytes.Contains(status, []byte("\nSeccomp:")):
+		list = append(list, broken("seccomp", `a kernel with CONFIG_SECCOMP_FILTER, or allow = ["no-seccomp"] under [sandbox]`, "the kernel filters no system calls"))
+	default:
+		list = append(list, ok("seccomp", "system calls can be filtered"))
+	}
+	list = append(list, landlockFinding(host.LandlockABI()))
+	n := host.ProbeNested(os.Getuid(), os.Getgid())
+	_, noPodman := exec.LookPath("podman")
+	switch {
+	case n.Why != "" && noPodman != nil:
+		list = append(list, absent("containers", "", "boxes cannot make containers: %s", n.Why)) // nor did anybody ask
+	case n.Why != "":
+		list = append(list, warning("containers", n.Fix, "profiles with allow = [\"nested-user-ns\"] do not start: %s", n.Why))
+	default:
+		list = append(list, ok("containers", "%d ids from %d up can be given to boxes that make containers (allow = [\"nested-user-ns\"])", n.UIDs.Count, n.UIDs.Start))
+	}
+	return list
+}
+
+// landlockFinding says what the kernel's second layer gives.
+func landlockFinding(abi int) finding {
+	const name, fix = "landlock", picture.LandlockFix
+	switch {
+	case abi >= plan.LandlockScopes:
+		return ok(name, "version %d: writing, signals and abstract sockets are confined a second time", abi)
+	case abi >= plan.LandlockWrites:
+		return warning(name, fix, "version %d: writing is confined a second time; with the network, abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start", abi)
+	default:
+		return warning(name, fix, "this kernel has none: FIFOs in a visible home can be written, and with the network abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start")
+	}
+}
+
+// limitFindings says what holds which limit of [sandbox.limits] here.
+func limitFindings() []finding {
+	h := host.ProbeLimits(os.Getuid(), map[string]string{"XDG_RUNTIME_DIR": os.Getenv("XDG_RUNTIME_DIR"), "PATH": os.Getenv("PATH")})
+	var list []finding
+	plan, missing := limits.Choose(limits.Values{Memory: 1 << 40, CPU: 1000, Pids: 1000}, h)
+	for _, held := range plan.Held {
+		list = append(list, ok("limits", "%s: held by %s", held.Key, features.EngineText(held, plan)))
+	}
+	for i, m := range missing {
+		if i+1 < len(missing) && missing[i+1].Why == m.Why {
+			missing[i+1].Key = m.Key + ", " + missing[i+1].Key // one reason for both
+			continue
+		}
+		// Nobody has asked for it yet: whoever does is told in the same words.
+		list = append(list, absent("limits", "", "%s: a profile that asks for it does not start: %s", m.Key, m.Why))
+	}
+	return append(list, ok("limits", "files and file_size: held by resource limits of the program (setrlimit); disk: by the size of each tmpfs, and of the box's git directories and home by a look at them"))
+}
+
+// rolesAnswer is what inner doctor --roles shows.
+type rolesAnswer struct {
+	File  string     `json:"file"` // the config.toml of the table
+	Roles []roleRow  `json:"roles"`
+	Steps []roleStep `json:"steps,omitempty"`
+}
+
+type roleRow struct {
+	Role    string `json:"role"`
+	Profile string `json:"profile"`
+	Error   string `json:"error,omitempty"` // why the profile cannot be used here
+}
+
+// roleStep compares two neighbours.
+type roleStep struct {
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Narrower []string `json:"narrower"` // where the second may do less than the first
+}
+
+// roles is the table of roles that is in force here, and whether something is wrong with it: each profile is loaded,
+// and each role compared with the one before it.
+func (a *app) roles() (out rolesAnswer, bad bool, err error) {
+	pl, err := a.Here()
+	if err != nil {
+		return out, false, err
+	}
+	t, err := a.Roles(pl)
+	if err != nil {
+		return out, false, a.Unusable(err, "")
+	}
+	if t.Roles == nil {
+		_, err := a.RoleOf("", pl)
+		return out, false, err
+	}
+	out = rolesAnswer{File: t.File}
+	for _, kv := range t.Profiles {
+		out.Roles = append(out.Roles, roleRow{Role: kv.Key, Profile: kv.Value})
+	}
+	specs := map[string]profile.RunConfig{}
+	for i, row := range out.Roles {
+		spec, err := a.specHere(row.Profile)
+		if err != nil {
+			out.Roles[i].Error, bad = settings.FirstFault(err), true
+			continue
+		}
+		specs[row.Role] = spec
+	}
+	out.Steps = stepsOf(out.Roles, specs)
+	bad = bad || slices.ContainsFunc(out.Steps, func(s roleStep) bool { return len(s.Narrower) > 0 })
+	return out, bad, nil
+}
+
+// stepsOf compares each role with the one before it, as far as they can be used. Who has none is no step.
+func stepsOf(rows []roleRow, specs map[string]profile.RunConfig) []roleStep {
+	var out []roleStep
+	last := ""
+	for _, row := range rows {
+		to, ok := specs[row.Role]
+		if !ok || row.Role == config.AnyRole {
+			continue
+		}
+		before := last
+		if last = row.Role; before == "" {
+			continue
+		}
+		from := specs[before]
+		step := roleStep{From: before, To: row.Role, Narrower: []string{}}
+		for _, g := range profile.Narrower(from, to) {
+			text := g.Text
+			if !g.Tightens {
+				text = "no longer: " + text
+			}
+			step.Narrower = append(step.Narrower, text)
+		}
+		out = append(out, step)
+	}
+	return out
+}
+
+func (a *app) printRoles(out rolesAnswer) {
+	rows := [][]string{{"ROLE", "PROFILE"}}
+	for _, r := range out.Roles {
+		rows = append(rows, []string{r.Role, r.Profile})
+	}
+	tell.Table(a.Out, rows)
+	for _, r := range out.Roles {
+		if r.Error != "" {
+			a.Say("role %q: %s", r.Role, r.Error)
+		}
+	}
+	for _, s := range out.Steps {
+		for _, text := range s.Narrower {
+			a.Say("%s may do less than %s: %s", s.To, s.From, text)
+		}
+	}
 }

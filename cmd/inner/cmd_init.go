@@ -1,15 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/starter"
 )
@@ -164,4 +172,105 @@ func (a *app) sayReady(agents []string) {
 		return
 	}
 	a.Say("type %s, then: %s", line, words)
+}
+
+// The lines of start-up files that inner init writes, each once: a file is added to, and
+// nothing in it is changed.
+
+// initStartup writes the lines that were asked for; with ask it asks about the hook.
+func (a *app) initStartup(f initFlags, ask bool) error {
+	shell := cmp.Or(hooks.ShellOf(usershell.TypedIn()), "bash")
+	rc, line := a.startup().HookLine(shell)
+	loaded := a.startup().FindHook(shell)
+	switch {
+	case loaded != nil && loaded.Problem != "":
+		a.Warn("line %d of %s %s", loaded.Number, a.Short(loaded.File), loaded.Problem)
+		a.Hint("%s", loaded.Fix)
+	case loaded != nil && f.hook:
+		a.Say("line %d of %s loads the hook already", loaded.Number, a.Short(loaded.File))
+	case loaded != nil:
+	case !f.hook && a.hookLive() == "live":
+		a.Hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
+	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), cli.Printable(line))):
+		if err := a.addHook(shell, rc, line, f.hook); err != nil {
+			return err
+		}
+	default:
+		a.Hint("inner init --hook adds this to %s: %s", a.Short(rc), line)
+	}
+	return nil
+}
+
+// hookComment stands above the line that loads the hook.
+const hookComment = "# inner: keeps the shim folder first on PATH"
+
+// addHook adds the hook to a start-up file; told: the person has asked for just that.
+func (a *app) addHook(shell, rc, line string, told bool) error {
+	if err := usershell.Add(rc, hookComment, line); err != nil {
+		return err
+	}
+	a.Say("added to %s: %s", a.Short(rc), line)
+	if told && a.hookLive() != "live" {
+		a.Hint("open a new shell, or type here: %s", line)
+	}
+	if problem, fix := a.startup().LoginGap(shell, a.startup().FindHook(shell)); problem != "" {
+		a.Warn("%s", problem)
+		a.Hint("%s", fix)
+	}
+	return nil
+}
+
+// yesUnlessNo asks a question to which Enter says yes.
+func (a *app) yesUnlessNo(question string) bool {
+	text, ok := a.answer(question + " [Y/n] ")
+	return ok && (text == "" || isYes(text))
+}
+
+// Restoring the built-in profiles: inner init --restore.
+
+// restore writes the built-in profiles as they come with this version of inner. What was changed in them is lost.
+func (a *app) restore(yes bool) error {
+	changed := a.changedBuiltins()
+	if len(changed) > 0 {
+		for _, name := range changed {
+			a.Say("profile %s is not the built-in one any more: inner profile diff %s shows both", name, name)
+		}
+		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes, "inner init --restore --yes"); err != nil {
+			return err
+		}
+	}
+	for _, name := range changed {
+		// Taken away first: what is there may be a link or a folder's name.
+		path := filepath.Join(a.ProfilesDir(), name+".toml")
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	written, err := a.Install("")
+	if err != nil {
+		return err
+	}
+	for _, path := range written {
+		fmt.Fprintln(a.Out, path)
+	}
+	if len(written) == 0 {
+		a.Say("the built-in profiles are unmodified; nothing was changed")
+	}
+	return a.Regenerate()
+}
+
+// changedBuiltins names the built-in profiles that are not as they came.
+// Missing ones are not among them: bringing them back loses nothing.
+func (a *app) changedBuiltins() []string {
+	var out []string
+	for _, name := range builtin.Names() {
+		path := filepath.Join(a.ProfilesDir(), name+".toml")
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		if file, err := profile.ReadFile(path); err != nil || !bytes.Equal(file.Data, builtin.Read(name)) {
+			out = append(out, name)
+		}
+	}
+	return out
 }

@@ -18,14 +18,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/strict"
 )
 
 // Target is the engine that the objects are for.
@@ -259,4 +264,90 @@ func inPod(p string) string {
 		return path.Join(homeDir, rest)
 	}
 	return path.Clean(p)
+}
+
+// taskKeys are those of the file of --tasks.
+func taskKeys() []strict.Key {
+	return []strict.Key{{Name: "task", Kind: strict.Rows, Of: []strict.Key{{Name: "repo"}, {Name: "commit"}, {Name: "prompt"}}}}
+}
+
+// ReadTasks reads a file of tasks: one [[task]] for each run of the fleet, with the
+// repository, the commit to begin at, and a prompt, which is the last argument of the program.
+// Either all of them have a repository or none, and the same with the prompt.
+func ReadTasks(path string, data []byte) ([]Task, error) {
+	doc, problems := strict.Decode(path, data, taskKeys())
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	refuse := func(format string, args ...any) error {
+		return fault.Refuse(2, "", "--tasks %q: not a list of tasks: %s", path, fmt.Sprintf(format, args...))
+	}
+	var out []Task
+	for _, row := range doc.Value("task").Items {
+		commit, _ := row.Get("commit")
+		prompt, _ := row.Get("prompt")
+		repo, _ := row.Get("repo")
+		out = append(out, Task{Repo: repo.Text, Commit: commit.Text, Prompt: prompt.Text})
+	}
+	if len(out) == 0 {
+		return nil, refuse("there is no [[task]]")
+	}
+	for i, t := range out {
+		if (t.Repo == "") != (out[0].Repo == "") || (t.Repo == "") != (t.Commit == "") {
+			return nil, refuse("task %d: all tasks have repo and commit, or none has", i)
+		}
+		if (t.Prompt == "") != (out[0].Prompt == "") {
+			return nil, refuse("task %d: all tasks have a prompt, or none has", i)
+		}
+	}
+	return out, nil
+}
+
+// networks returns the ranges of private addresses that listed hosts may be in.
+func (r *Request) networks() (out []string) {
+	for _, text := range r.written("sandbox.network_allow") {
+		if e, err := hosts.ParseAllow(text); err == nil && e.Range.IsValid() {
+			out = append(out, e.String())
+		}
+	}
+	return out
+}
+
+// addresses returns the private addresses that are named as such, each once.
+func (r *Request) addresses() []netip.AddrPort {
+	var out []netip.AddrPort
+	seen := map[netip.AddrPort]bool{}
+	add := func(addr netip.Addr, port uint16) {
+		if a := netip.AddrPortFrom(addr, port); addr.IsPrivate() && !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	for _, text := range r.written("sandbox.network_allow") {
+		e, err := hosts.Parse(text)
+		if err != nil || !e.Addr.IsValid() {
+			continue
+		}
+		for _, port := range e.Ports {
+			add(e.Addr, port)
+		}
+	}
+	for _, t := range r.Tasks {
+		u, err := url.Parse(t.Repo)
+		if err != nil {
+			continue
+		}
+		addr, err := netip.ParseAddr(u.Hostname())
+		if err != nil {
+			continue
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			add(addr, uint16(n))
+		}
+	}
+	return out
 }
