@@ -61,7 +61,11 @@ type Message struct {
 	Moved  *Moved
 }
 
-// Moved is a ref whose value a box replaced or removed.
+// Say is a message with a line for the person.
+func Say(format string, args ...any) Message { return Message{Line: fmt.Sprintf(format, args...)} }
+
+// Moved is a ref whose value a box replaced or, with New "", removed, and has not made itself. The values are ids in hex, or "ref: "
+// and a name.
 type Moved struct{ Repo, Ref, Old, New string }
 
 // Server is a process that serves.

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/git/gate"
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // value returns the value of a ref of the host: an id, the name of another ref after "ref: ", or "".
@@ -57,6 +58,6 @@ func (r *Server) tellMoved(ref, old string) {
 		}
 	default:
 		delete(r.made, ref)
-		r.Moved(ref, old, now)
+		r.tell(server.Message{Moved: &server.Moved{Repo: r.Dir, Ref: ref, Old: old, New: now}})
 	}
 }

@@ -59,7 +59,7 @@ const lasting = time.Hour
 
 // brief is how long it keeps that a ref, or its log, is a file: the person may have made a folder of it, and below a file the kernel asks
 // for nothing.
-var brief = 5 * time.Second
+var brief = 20 * time.Second
 
 // tell makes the node of a name, and tells the kernel of it. generation is that of the watch before
 // the file was looked at.

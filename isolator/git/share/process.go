@@ -89,26 +89,11 @@ func serveAll(told *teller) error {
 
 // open opens a repository and its gate.
 func open(r server.Repository, told *teller) (*Server, error) {
-	tell := person{told, r.Dir}
-	g, err := gate.Open(r.Repository, tell.Say)
+	g, err := gate.Open(r.Repository, func(format string, args ...any) { told.send(server.Say(format, args...)) })
 	if err != nil {
 		return nil, err
 	}
-	return Open(r, g, tell)
-}
-
-// person is told by way of the launcher.
-type person struct {
-	*teller
-	repo string
-}
-
-func (p person) Say(format string, args ...any) {
-	p.send(server.Message{Line: fmt.Sprintf(format, args...)})
-}
-
-func (p person) Moved(ref, old, now string) {
-	p.send(server.Message{Moved: &server.Moved{Repo: p.repo, Ref: ref, Old: old, New: now}})
+	return Open(r, g, told.send)
 }
 
 // teller tells the launcher.

@@ -29,18 +29,14 @@ type Gate interface {
 	Served(name string, data []byte) ([]byte, error)
 }
 
-// Person is told what was refused or passed, and of each ref that the box has moved or, with now "", removed, and has not made
-// itself. The values are ids in hex, or "ref: " and a name.
-type Person interface {
-	Say(format string, args ...any)
-	Moved(ref, old, now string)
-}
+// Say tells the person what was refused or passed.
+func (r *Server) Say(format string, args ...any) { r.tell(server.Say(format, args...)) }
 
 // Server serves one repository to one box.
 type Server struct {
 	server.Repository
 	Gate
-	Person
+	tell          func(server.Message)
 	root, private int             // folders
 	exclude       bool            // the box has an info/exclude of its own
 	worktrees     map[string]bool // those that were there at the start; true: outside the project

@@ -56,9 +56,14 @@ type box struct {
 	moved   said
 }
 
-func (b *box) Say(format string, args ...any) { b.said.say(format, args...) }
-
-func (b *box) Moved(ref, old, now string) { b.moved.say("%s %.7s %.7s", ref, old, now) }
+func (b *box) tell(m server.Message) {
+	if m.Line != "" {
+		b.said.say("%s", m.Line)
+	}
+	if m.Moved != nil {
+		b.moved.say("%s %.7s %.7s", m.Moved.Ref, m.Moved.Old, m.Moved.New)
+	}
+}
 
 // command is a command outside, in the project.
 func (b *box) command(name string, args ...string) *exec.Cmd {
@@ -185,7 +190,7 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 	s, err = Open(server.Repository{
 		Repository: gate.Repository{Git: program, Dir: dir, Top: project, Tree: tree, Private: filepath.Join(home, "private")},
 		Ours:       []gitconfig.Entry{{Key: "gc.auto", Value: "0"}},
-	}, plain{dir, store}, b)
+	}, plain{dir, store}, b.tell)
 	if err != nil {
 		t.Fatal(err)
 	}

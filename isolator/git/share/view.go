@@ -68,18 +68,18 @@ func (r *Server) present(name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.views.byName) == maxViews { // a box can make any number of worktrees
-		maps.DeleteFunc(r.views.byName, func(other string, _ *view) bool { return other != r.Index() }) // of which the kernel keeps pages
-	}
-	return r.views.add(name, data, st), nil
+	return r.addView(name, data, st), nil
 }
 
-// add has the box read an index as this, while the host's is the one with that status.
-func (v *views) add(name string, data []byte, st unix.Stat_t) *view {
-	one := &view{of: stampOf(&st), data: data, st: st}
-	one.st.Size = int64(len(data))
-	v.byName[name] = one
-	return one
+// addView has the box read an index as this, while the host's is the one with that status.
+func (r *Server) addView(name string, data []byte, st unix.Stat_t) *view {
+	if len(r.views.byName) >= maxViews { // a box can make any number of worktrees
+		maps.DeleteFunc(r.views.byName, func(other string, _ *view) bool { return other != r.Index() }) // of which the kernel keeps pages
+	}
+	v := &view{of: stampOf(&st), data: data, st: st}
+	v.st.Size = int64(len(data))
+	r.views.byName[name] = v
+	return v
 }
 
 // replaceIndex gives the host what was made of an index of the box, which the box goes on reading: of what it has checked out with
@@ -96,7 +96,7 @@ func (r *Server) replaceIndex(m move, entered, written []byte) error {
 	}
 	placed.Ctim = now.Ctim // which the rename changed
 	if written, err = r.Served(m.to, written); err == nil && stampOf(&now) == stampOf(&placed) {
-		r.views.add(m.to, written, now)
+		r.addView(m.to, written, now)
 	}
 	return nil
 }
