@@ -10,15 +10,13 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/limits"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
 )
 
 // Backend finds what makes the box: bwrap, or where a profile says so a container engine.
 func Backend() features.Feature {
 	return features.Feature{
-		Name: "backend", Keys: []string{"sandbox.backend", "sandbox.image"}, Learn: chooseBackend,
-		Translate: translated, Planned: containerFiles,
+		Name: "backend", Keys: []string{"sandbox.backend", "sandbox.image"}, Learn: chooseBackend, Planned: translated,
 	}
 }
 
@@ -93,37 +91,31 @@ func useEngine(run *features.Run, e *engine) error {
 	return nil
 }
 
-// translated says the plan of a run in the words of its engine, when it has one.
-func translated(run *features.Run, p plan.Plan) (plan.Plan, error) {
+// translated says the plan of a run in the words of its engine, when it has one, and makes the files that its
+// container has of its own.
+func translated(run *features.Run) error {
 	e := run.Facts.Engine
 	if e == nil {
-		return p, nil
+		return nil
 	}
 	t := Target{Spec: run.Spec, Engine: *e, Folder: stage.DryMark, Run: "dry-run", UID: run.Facts.UID, GID: run.Facts.GID}
 	table, err := mounts("/proc/self/mountinfo")
 	if err != nil {
-		return p, err
+		return err
 	}
 	for _, m := range table {
 		t.Mounted = append(t.Mounted, m.At)
 	}
 	if run.Mode.Made() {
-		folder, err := run.Folder.Dir("container")
-		if err != nil {
-			return p, err
+		if t.Folder, err = run.Folder.Dir("container"); err != nil {
+			return err
 		}
-		t.Folder, t.Run = folder, run.ID()
+		t.Run = run.ID()
 	}
-	return Translate(p, t)
-}
-
-// containerFiles makes the files that a container has of its own.
-func containerFiles(run *features.Run) error {
-	c := run.Plan.Container
-	if c == nil {
-		return nil
+	if run.Plan, err = Translate(run.Plan, t); err != nil || !run.Mode.Made() {
+		return err
 	}
-	for _, f := range c.Files {
+	for _, f := range run.Plan.Container.Files {
 		name := filepath.Join("container", f.Name)
 		_ = os.Remove(filepath.Join(run.Folder.Path, name)) // of a plan before this one
 		if _, err := run.Folder.File(name, []byte(f.Content), 0o444); err != nil {

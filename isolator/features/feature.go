@@ -36,13 +36,10 @@ type Feature struct {
 	Ask     func(*Run) error            // completes Spec and Agents, or refuses, before the host is looked at; changes nothing
 	Learn   func(*Run) error            // completes Facts and Reach with what a probe cannot tell; each time they are new
 	Make    func(*Run) error            // makes what the run needs, and puts it into Assets; in a preview the stage is dry
-	Planned func(*Run) error            // makes on the host what the plan needs there; for each plan of a run
+	Planned func(*Run) error            // follows each plan: says it in other words, and makes on the host what it needs there
 	Start   func(*Run, *launch.Options) // says what the launcher is to call; before each try to start
 	Between func(*Run, *Outcome) error  // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error  // follows the end of the program, while Assets are still there
-
-	// Translate says the plan in the words of what makes the box, where that is not bwrap.
-	Translate func(*Run, plan.Plan) (plan.Plan, error)
 }
 
 // All are the features of one run, with the one that finds what makes the box, in the order in which they are made and finished. What

@@ -80,27 +80,17 @@ func (b *Prepared) assemble(c Call) error {
 	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Make }); err != nil {
 		return err
 	}
-	if err := b.build(); err != nil || !b.Mode.Made() {
-		return err
-	}
-	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
+	return b.build()
 }
 
-// build makes the plan.
+// build makes the plan, and on the host what that needs.
 func (b *Prepared) build() error {
 	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
 	if err != nil {
 		return err
 	}
 	b.Plan = p
-	for _, f := range b.features {
-		if f.Translate != nil {
-			if b.Plan, err = f.Translate(b.Run, b.Plan); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
 }
 
 // Show is Prepare for a preview: nothing is made. pasted is for a bwrap command that a person

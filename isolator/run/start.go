@@ -72,9 +72,6 @@ func (b *Prepared) learned() bool {
 // again makes another plan, and on the host what that one needs.
 func (b *Prepared) again() bool {
 	err := b.build()
-	if err == nil {
-		err = b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
-	}
 	if err != nil {
 		b.Fail(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
@@ -41,12 +42,36 @@ func (r *Run) Workspaces(root string, places []host.Placeholder) error {
 	if err := r.lockWorkspaces(root, places); err != nil {
 		return err
 	}
+	var list []host.Placeholder // with the folders on the way, each before what is in it
 	for _, p := range places {
-		if err := r.place(root, p); err != nil {
-			return err
+		rest, _ := paths.Rest(root, p.Path)
+		for i, c := range rest {
+			if c == '/' {
+				list = append(list, host.Placeholder{Path: filepath.Join(root, rest[:i])})
+			}
+		}
+		if rest != "" { // else it is the root itself
+			list = append(list, p)
 		}
 	}
-	return nil
+	made := r.MakePlaceholders(list...)
+	for _, p := range list {
+		why := ""
+		switch fi, err := os.Lstat(p.Path); {
+		case err != nil:
+			why = "cannot be made: " + err.Error()
+		case fi.Mode()&fs.ModeSymlink != 0:
+			why = "is a link"
+		case p.Content != nil && !fi.Mode().IsRegular():
+			why = "is not a file, and a file is mounted there"
+		case p.Content == nil && !fi.IsDir():
+			why = "is not a folder"
+		default:
+			continue
+		}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("workspace %q %s", p.Path, why), Hint: "name another folder below ${workspaces_path}"}
+	}
+	return made
 }
 
 // fitRoot refuses a root that is not a folder, or that somebody else can change.
@@ -115,41 +140,4 @@ func (r *Run) lockWorkspaces(root string, places []host.Placeholder) error {
 		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the lock %q is held by a process of the same number, in another container perhaps", path)}
 	}
 	return err
-}
-
-// place makes one mount point, folder by folder, and none through a link.
-func (r *Run) place(root string, p host.Placeholder) error {
-	rest, ok := strings.CutPrefix(p.Path, root+"/")
-	if !ok {
-		return nil // the root itself
-	}
-	at := root
-	for name := range strings.SplitSeq(rest, "/") {
-		at = filepath.Join(at, name)
-		made := host.Placeholder{Path: at}
-		if at == p.Path {
-			made = p
-		}
-		isFile := made.Content != nil
-		if err := r.MakePlaceholders(made); err != nil {
-			return err
-		}
-		refuse := func(why string) error {
-			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("workspace %q: %q %s", p.Path, at, why), Hint: "name another folder below ${workspaces_path}"}
-		}
-		fi, err := os.Lstat(at)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return refuse("cannot be made")
-		case err != nil:
-			return refuse("cannot be looked at: " + err.Error())
-		case fi.Mode()&fs.ModeSymlink != 0:
-			return refuse("is a link")
-		case isFile && !fi.Mode().IsRegular():
-			return refuse("is not a file, and a file is mounted there")
-		case !isFile && !fi.IsDir():
-			return refuse("is not a folder")
-		}
-	}
-	return nil
 }
