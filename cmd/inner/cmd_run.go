@@ -206,8 +206,8 @@ func (a *app) dryRun(call run.Call, asJSON bool) error {
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(g.Text))
 	}
-	for _, line := range b.Reach.Lines {
-		fmt.Fprintf(a.Out, "#     %s\n", cli.Printable(line.Text))
+	for _, line := range b.Reach.Lines() {
+		fmt.Fprintf(a.Out, "#     %s\n", cli.Printable(line))
 	}
 	if left := b.LeftOut; len(left) > 0 {
 		fmt.Fprintf(a.Out, "#   of your git settings it does not have: %s\n", cli.Printable(strings.Join(left, ", ")))

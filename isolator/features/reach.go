@@ -22,17 +22,8 @@ type Reach struct {
 	Ports       []profile.Port     // servers of this computer that the user's variables name
 	Settings    []registry.Setting // of the package managers of the groups in network_allow
 	Missing     []Missing          // of these groups
-	Lines       []ReachLine        // for people: what is behind a word of the profile
+	Notes       []string           // for people: what else is to be known
 	Warnings    []string
-}
-
-// ReachLine says what is behind a word of the profile.
-type ReachLine struct {
-	Origin string   // that word, a group with its @; "" when the text is not about hosts of it
-	Hosts  []string // that can be reached by it
-	Own    []string // those of them that are of the user's own network
-	Text   string   // the whole line
-	Fix    string   // what to type where something is missing, else ""
 }
 
 // Policy is that of a proxy.
@@ -79,38 +70,37 @@ func reachOf(run *Run) (r Reach, err error) {
 		r.Settings = append(r.Settings, list...)
 		if m, any := lackOf(run, group, list, r.Policy(), cfg.Groups); any {
 			r.Missing = append(r.Missing, m)
-			r.Lines = append(r.Lines, ReachLine{Origin: text, Text: m.String(), Fix: m.Fix})
 		}
 	}
 	ownPorts(run, &r)
-	r.Lines = append(behind(r.Allow), r.Lines...)
 	return r, nil
 }
 
-// behind says which hosts come from where, for those that the profile does not
-// write itself.
-func behind(rules []netproxy.Rule) []ReachLine {
-	var out []ReachLine
-	for _, rule := range rules {
+// Lines say what is behind words of the profile: which hosts come from where, for those that it does not write
+// itself, what is missing, and what else is to be known.
+func (r Reach) Lines() (out []string) {
+	var origins []string
+	named := map[string][]string{}
+	for _, rule := range r.Allow {
 		if rule.Origin == "network_allow" {
 			continue
 		}
-		i := slices.IndexFunc(out, func(l ReachLine) bool { return l.Origin == rule.Origin })
-		if i < 0 {
-			i = len(out)
-			out = append(out, ReachLine{Origin: rule.Origin})
+		if named[rule.Origin] == nil {
+			origins = append(origins, rule.Origin)
 		}
 		text := rule.String()
 		if rule.Private {
 			text += " (of your own network)"
-			out[i].Own = append(out[i].Own, text)
 		}
-		out[i].Hosts = append(out[i].Hosts, text)
+		named[rule.Origin] = append(named[rule.Origin], text)
 	}
-	for i, l := range out {
-		out[i].Text = fmt.Sprintf("can reach %s [%s]", strings.Join(l.Hosts, ", "), l.Origin)
+	for _, origin := range origins {
+		out = append(out, fmt.Sprintf("can reach %s [%s]", strings.Join(named[origin], ", "), origin))
 	}
-	return out
+	for _, m := range r.Missing {
+		out = append(out, m.String())
+	}
+	return append(out, r.Notes...)
 }
 
 // rules reads a list of the profile; origin is its key, and own are the groups of the user's config.toml.
@@ -160,7 +150,7 @@ func endpoint(r *Reach, name, value string, own bool) {
 		return
 	}
 	if !own {
-		r.Lines = append(r.Lines, ReachLine{Text: fmt.Sprintf("%s is set by the profile: its host has to be in network_allow", name)})
+		r.Notes = append(r.Notes, name+" is set by the profile: its host has to be in network_allow")
 		return
 	}
 	text := strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
@@ -191,7 +181,7 @@ func ownPorts(run *Run, r *Reach) {
 		taken := func(p profile.Port) bool { return p.Box == port }
 		if port != profile.ProxyPort && !slices.ContainsFunc(slices.Concat(run.Spec.HostPorts, run.Spec.Publish, r.Ports), taken) {
 			r.Ports = append(r.Ports, profile.Port{Host: port, Box: port, File: rule.Origin})
-			r.Lines = append(r.Lines, ReachLine{Text: fmt.Sprintf("uses the service at port %d of this computer [%s]", port, rule.Origin)})
+			r.Notes = append(r.Notes, fmt.Sprintf("uses the service at port %d of this computer [%s]", port, rule.Origin))
 		}
 		return true
 	})
@@ -229,10 +219,10 @@ func learnReach(run *Run) error {
 	case err != nil && run.Mode.Made():
 		return err
 	case err != nil:
-		r.Lines = []ReachLine{{Text: err.Error()}}
+		r = Reach{Notes: []string{err.Error()}}
 	}
 	if run.Mode == Pasted {
-		r = Reach{Lines: r.Lines}
+		r.Ports, r.Settings = nil, nil
 	}
 	run.Reach, run.Spec.HostPorts = r, append(slices.Clip(run.Spec.HostPorts), r.Ports...)
 	return nil

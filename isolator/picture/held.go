@@ -56,10 +56,11 @@ func (h *holder) network() {
 		}
 	case rc.Network.ByName():
 		h.say("network", "", "a network namespace of its own, and inner's proxy, which lets through the names that are listed (%d)", len(h.Reach.Allow))
-		for _, l := range h.Reach.Lines {
-			if len(l.Hosts) == 0 {
-				h.say("network", l.Fix, "%s", l.Text)
-			}
+		for _, m := range h.Reach.Missing {
+			h.say("network", m.Fix, "%s", m)
+		}
+		for _, note := range h.Reach.Notes {
+			h.say("network", "", "%s", note)
 		}
 	default:
 		h.say("network", "", "a network namespace of its own, with nothing outside of it")

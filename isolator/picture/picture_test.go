@@ -68,7 +68,7 @@ func prepared(t *testing.T, change func(*features.Run)) *run.Prepared {
 			Copies: []plan.Copy{{Dest: home + "/notes", Host: "/stage/copy"}},
 			Binds:  []plan.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Reason: "capability claude: a clone of ~/.claude"}},
 		},
-		Reach: features.Reach{Lines: []features.ReachLine{{Text: "can reach api.example.net [capability claude]"}}},
+		Reach: features.Reach{Notes: []string{"can reach api.example.net [capability claude]"}},
 	}
 	for _, p := range []string{"/usr/bin/bash"} {
 		shown.Facts.Paths[p] = host.Path{Kind: host.File, Real: p}

@@ -108,8 +108,8 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 	if len(features.Unsigned(b.Caller, b.Spec)) > 0 {
 		add("settings", remark(features.SignLine))
 	}
-	for _, l := range b.Reach.Lines {
-		add("network", remark(l.Text))
+	for _, l := range b.Reach.Lines() {
+		add("network", remark(l))
 	}
 	for _, h := range Holds(b) {
 		key := map[string]string{"network": "network", "ports": "network", "hide": "hidden", "limits": "limits"}[h.Name]

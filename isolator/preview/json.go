@@ -116,11 +116,7 @@ func reachJSON(r features.Reach) object {
 	rule := func(r netproxy.Rule) object {
 		return object{"rule": r.String(), "ports": r.Ports, "origin": r.Origin, "private": r.Private}
 	}
-	lines := []string{}
-	for _, l := range r.Lines {
-		lines = append(lines, l.Text)
-	}
-	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "lines": lines, "warnings": r.Warnings}
+	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "lines": append([]string{}, r.Lines()...), "warnings": r.Warnings}
 }
 
 // stagedJSON is what would be made on the host for the run.
