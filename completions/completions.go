@@ -3,44 +3,23 @@
 // a command substitution on it is text until the person presses Enter.
 package completions
 
-import _ "embed"
+import "embed"
 
-//go:embed inner.bash
-var bashText string
-
-//go:embed _inner
-var zshText string
-
-//go:embed inner.fish
-var fishText string
-
-//go:embed inner.elv
-var elvishText string
-
-//go:embed inner.nu
-var nuText string
-
-//go:embed inner.tcsh
-var tcshText string
+//go:embed inner.* _inner
+var scripts embed.FS // allowed: embed writes only to a variable
 
 // Shells lists the shells that have a script.
 func Shells() []string { return []string{"bash", "zsh", "fish", "elvish", "nu", "tcsh"} }
 
-// Script returns the script of a shell.
-func Script(shell string) (text string, ok bool) {
+// Script returns the script of a shell, which is one of Shells.
+func Script(shell string) string {
+	name := "inner." + shell
 	switch shell {
-	case "bash":
-		return bashText, true
 	case "zsh":
-		return zshText, true
-	case "fish":
-		return fishText, true
+		name = "_inner"
 	case "elvish":
-		return elvishText, true
-	case "nu":
-		return nuText, true
-	case "tcsh":
-		return tcshText, true
+		name = "inner.elv"
 	}
-	return "", false
+	text, _ := scripts.ReadFile(name)
+	return string(text)
 }
