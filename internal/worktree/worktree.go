@@ -21,9 +21,6 @@ import (
 	"github.com/enr/inner/internal/own"
 )
 
-// maxPointer is the most bytes of a file that names a folder.
-const maxPointer = 4096
-
 // Tree is a folder whose .git file says that it is a linked worktree.
 type Tree struct {
 	Top    string // the folder of the .git file
@@ -89,16 +86,12 @@ func (t *Tree) confirm(pointer string) error {
 	case real != t.Dir:
 		return fmt.Errorf("%q leads through a link (git worktree repair)", pointer)
 	}
-	common, err := Line(filepath.Join(t.Dir, "commondir"))
-	if err != nil {
-		return err
+	common, named := Named(filepath.Join(t.Dir, "commondir")), Named(filepath.Join(t.Dir, "gitdir"))
+	if common == "" || named == "" {
+		return fmt.Errorf("%q has no commondir or no gitdir", t.Dir)
 	}
 	if Absolute(t.Dir, common) != t.Common {
 		return fmt.Errorf("%q is not part of the repository %q", t.Dir, t.Common)
-	}
-	named, err := Line(filepath.Join(t.Dir, "gitdir"))
-	if err != nil {
-		return err
 	}
 	if at := Absolute(t.Dir, named); at != pointer {
 		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(at))
@@ -149,17 +142,4 @@ func Named(path string) string {
 	}
 	text, _, _ := strings.Cut(strings.TrimRight(string(data), "\r\n"), "\x00")
 	return text
-}
-
-// Line returns the one line of a file that names a folder, without the newline.
-func Line(path string) (string, error) {
-	data, err := files.Read(path, files.NoLinks, maxPointer)
-	text := strings.TrimRight(string(data), "\r\n")
-	if err == nil && (text == "" || strings.ContainsAny(text, "\n\x00")) {
-		err = errors.New("git does not write such a file")
-	}
-	if err != nil {
-		return "", fmt.Errorf("%q cannot be read: %w", path, err)
-	}
-	return text, nil
 }
