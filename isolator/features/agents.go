@@ -221,10 +221,7 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 			_, err := run.Folder.Dir(name)
 			return err
 		}
-		_, err := run.Folder.Dir(filepath.Dir(name))
-		if err == nil {
-			_, err = run.Folder.File(name, p.Data, p.Mode)
-		}
+		_, err := run.Folder.File(name, p.Data, p.Mode)
 		return err
 	})
 }

@@ -5,6 +5,7 @@ package capability
 // whose script the box would not have is left out, so that it fails nowhere.
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,7 +137,13 @@ func (cl *cloner) copied(p string) bool {
 		// It is named by settings of the user's own: a link there is theirs. What it leads to
 		// comes along when it lies in the folder, too.
 		from := files.Real(filepath.Join(cl.source, rest))
-		return paths.Below(files.Real(cl.source), from) && cl.asIs(from, rest, maxScript) == nil
+		if !paths.Below(files.Real(cl.source), from) {
+			return false
+		}
+		if dir := filepath.Dir(rest); !cl.had[dir] && cl.put(dir, nil, fs.ModeDir, File{}) != nil {
+			return false
+		}
+		return cl.asIs(from, rest, maxScript) == nil
 	}
 	return false
 }
