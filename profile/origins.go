@@ -57,7 +57,7 @@ func sayings() map[string]string {
 		"runs": "entrypoint.cmd entrypoint.args", "capability": "capabilities", "history": "entrypoint.history", "env.inherit_all": "env.clearenv",
 		"mount ro": "mounts=ro workdir_mode=ro workdir_mode=keep home_allow", "mount rw": "mounts=rw workdir_mode=rw",
 		"mount safe-rw": "mounts=safe-rw", "mount tmpfs": "mounts=tmpfs", "mounts.missing": "mounts=create",
-		System: `mounts."` + System + `"`, Toolchains: "home_allow=" + Toolchains, "host": "base home", "minimal": "base home",
+		System: `mounts."` + System + `"`, Toolchains: "home_allow=" + Toolchains + " base=minimal", "host": "base home", "minimal": "base home",
 		"network allow": "network_allow", "ranges": "network_allow", "deny": "network_allow",
 		"full": "network network_mode", "ask": "network_mode", "no": "network network_mode", "capabilities": "network network_mode",
 		"limits": "limits limits_required output.timeout_seconds", "proc bind": "allow=host-proc", "seccomp": "allow=no-seccomp", "landlock off": "allow=no-landlock",

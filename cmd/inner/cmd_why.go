@@ -42,7 +42,7 @@ func (a *app) cmdWhy() *cobra.Command {
 		t.Write = write
 		w, err := a.why(t, args[0])
 		return cli.Answer{Value: w, Code: cli.OneIf(!w.Granted(write) && !(write && w.Makes)), Words: func() {
-			edit := t.Profile()
+			edit := t.Box.Spec.Name
 			if strings.Contains(name, "/") { // it is changed where that file is
 				edit = ""
 			}

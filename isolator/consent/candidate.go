@@ -66,8 +66,7 @@ func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file strin
 	v := s.Trust().Judge(rec, c.Profile, cfg.File)
 	c.State, c.Of = v.State, v.Of
 	if c.State == trust.Allowed {
-		had := slices.Concat(c.Old, s.FromBuiltins(c.Profile, c.At))
-		if wider, _ := profile.DiffGrants(had, c.Grants); len(c.Old) == 0 || len(wider) > 0 { // all of it, where the record has no grants
+		if wider := s.Wider(c.Profile, c.At, slices.Clone(c.Old), c.Grants); len(c.Old) == 0 || len(wider) > 0 { // all of it, where the record has no grants
 			c.State = trust.Changed
 		}
 	}

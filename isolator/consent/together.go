@@ -11,25 +11,21 @@ import (
 // others do not. One list of grants is one profile's.
 func together(names []string, lists [][]profile.Grant) (out []profile.Grant) {
 	whose := map[[2]string][]string{}
-	has := func(words, text, name string) (first bool) {
-		key := [2]string{words, text}
-		first = whose[key] == nil
-		if !slices.Contains(whose[key], name) {
-			whose[key] = append(whose[key], name)
-		}
-		return first
-	}
 	for i, list := range lists {
 		for _, g := range list {
-			if has(g.Words, "", names[i]) {
-				first := g
-				first.Items = nil
-				out = append(out, first)
-			}
 			at := slices.IndexFunc(out, func(o profile.Grant) bool { return o.Words == g.Words })
-			for _, it := range g.Items {
-				if has(g.Words, it.Text, names[i]) {
+			if at < 0 {
+				at = len(out)
+				out = append(out, g)
+				out[at].Items = nil
+			}
+			for _, it := range append([]profile.Item{{}}, g.Items...) { // first that it is of this profile at all
+				thing := [2]string{g.Words, it.Text}
+				if whose[thing] == nil && it.Text != "" {
 					out[at].Items = append(out[at].Items, it)
+				}
+				if !slices.Contains(whose[thing], names[i]) {
+					whose[thing] = append(whose[thing], names[i])
 				}
 			}
 		}

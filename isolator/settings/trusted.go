@@ -60,27 +60,34 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	now := profile.Grants(plain)
 	old := profile.AlignGrants(r.Grants, now, root, c.Project)
-	wider, _ := profile.DiffGrants(append(old, s.FromBuiltins(p, c)...), now)
-	if len(wider) == 0 {
-		return nil
+	if wider := s.Wider(p, c, old, now); len(wider) > 0 {
+		return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
 	}
-	return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
+	return nil
 }
 
-// FromBuiltins is what the built-in profiles grant that a profile extends and nobody changed:
-// after an upgrade that is what this version of inner says, and no reason to ask. A path
-// counts where no link leads elsewhere.
-func (s *Settings) FromBuiltins(p *profile.Profile, c profile.Context) (list []profile.Grant) {
-	for _, rc := range s.builtins(p, c) {
+// Wider is what grants of now have and the old ones had not, without what built-in profiles say that a profile
+// extends and nobody changed: after an upgrade that is what this version of inner says, and no reason to ask. A path
+// counts where no link leads elsewhere, and a sentence where all lines that it comes from are theirs.
+func (s *Settings) Wider(p *profile.Profile, c profile.Context, old, now []profile.Grant) []profile.Grant {
+	builtins := s.builtins(p, c)
+	for _, rc := range builtins {
 		for _, g := range profile.Grants(rc) {
 			plain := len(g.Items) == 0
 			g.Items = slices.DeleteFunc(g.Items, func(it profile.Item) bool { return it.Path != "" && rc.Real[it.Path] != it.Path })
 			if !g.Tightens && (plain || len(g.Items) > 0) {
-				list = append(list, g)
+				old = append(old, g)
 			}
 		}
 	}
-	return list
+	wider, _ := profile.DiffGrants(old, now)
+	return slices.DeleteFunc(wider, func(g profile.Grant) bool {
+		lines := p.OriginsOf(g)
+		other := func(o profile.Origin) bool {
+			return !slices.ContainsFunc(builtins, func(rc profile.RunConfig) bool { return rc.Path == o.File })
+		}
+		return len(g.Items) == 0 && !g.Tightens && len(lines) > 0 && !slices.ContainsFunc(lines, other)
+	})
 }
 
 // Builtin is the built-in profile that a profile builds on and nobody changed, and what that grants here; "" for none.

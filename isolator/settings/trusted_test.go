@@ -1,8 +1,11 @@
 package settings
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,6 +87,50 @@ func TestFlagsNeedNoApproval(t *testing.T) {
 		}
 		if err := s.AsAllowed(p, c, rc); err != nil {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// What a built-in profile says since an upgrade asks nothing again; the same said by a line of the project does.
+func TestUpgradeAsksNothing(t *testing.T) {
+	home := t.TempDir()
+	root, global := filepath.Join(home, "app"), filepath.Join(home, ".inner", "profiles")
+	local := filepath.Join(root, ".inner", "profiles")
+	base := "schema_version = \"1\"\n[sandbox]\nbase = \"minimal\"\n"
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(home, ".cargo", "bin", "x"), "")
+	write(filepath.Join(global, "old.toml"), "schema_version = \"1\"\n")
+	write(filepath.Join(local, "a.toml"), "schema_version = \"1\"\nextends = \"base\"\n[sandbox]\nhome = \"isolated\"\n")
+	write(filepath.Join(local, "b.toml"), "schema_version = \"1\"\nextends = \"old\"\n[sandbox]\nbase = \"minimal\"\nhome = \"isolated\"\n")
+	write(filepath.Join(global, "base.toml"), base)
+	s := Of(&caller.Caller{Home: home, InnerHome: filepath.Join(home, ".inner")})
+	write(s.BuiltinsFile(), fmt.Sprintf("%x  base\n%x  old\n", sha256.Sum256([]byte(base)), sha256.Sum256([]byte("schema_version = \"1\"\n"))))
+	pl := Place{Cwd: root, Project: s.ProjectOf(root)}
+	for name, asks := range map[string]bool{"a": false, "b": true} {
+		p, err := s.Load(name, pl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc, c, err := s.AtRoot(p, pl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := profile.Grants(rc)
+		installed := func(g profile.Grant) bool { return g.Key == profile.Toolchains }
+		if !slices.ContainsFunc(now, installed) {
+			t.Fatalf("%s: %+v", name, now)
+		}
+		wider := s.Wider(p, c, slices.DeleteFunc(slices.Clone(now), installed), now)
+		if len(wider) > 0 != asks {
+			t.Errorf("%s: %+v", name, wider)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (t *Table) new(path string) string {
 	if _, text := t.pattern(path); text != "" && !strings.HasPrefix(text, "!") {
 		return "sandbox.hide"
 	}
-	if slices.Contains(t.box.Spec.Allow, "project-config") {
+	if slices.Contains(t.Box.Spec.Allow, "project-config") {
 		return ""
 	}
 	return t.obeyed(path)
@@ -64,7 +64,7 @@ func (t *Table) new(path string) string {
 // obeyed returns the key that forbids making a file at a path because of its name or that of a
 // folder above it: a repository or a project would begin there, or tools outside would obey it.
 func (t *Table) obeyed(path string) string {
-	for p := path; p != "/" && p != t.box.Spec.Workdir; p = filepath.Dir(p) {
+	for p := path; p != "/" && p != t.Box.Spec.Workdir; p = filepath.Dir(p) {
 		if name := filepath.Base(p); strings.EqualFold(name, ".git") || strings.EqualFold(name, ".inner") {
 			return "sandbox.git_dir" // a repository or a project of inner would begin there
 		}

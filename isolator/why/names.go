@@ -35,7 +35,7 @@ func (t *Table) Host(asked string) (Answer, error) {
 		return a, err
 	}
 	switch {
-	case t.Network() == profile.NetFull:
+	case t.Box.Spec.Network == profile.NetFull:
 		a.Access, a.How, a.Box = ReadWrite, "the host's network, all of it", asked
 		return a, nil
 	case hosts.Loopback(name, addr):
@@ -44,7 +44,7 @@ func (t *Table) Host(asked string) (Answer, error) {
 			a.Lines = nil
 		}
 		return a, nil
-	case t.Network() == profile.NetOff:
+	case t.Box.Spec.Network == profile.NetOff:
 		a.How = "no network"
 		a.propose(t.Hosts(asked)...)
 		return a, nil
@@ -75,13 +75,13 @@ func (t *Table) localPort(a *Answer, name string, addr netip.Addr, port uint16) 
 	if allow, _ := t.policy().Listed(name, addr, port); allow != nil {
 		a.Key, a.From = "sandbox.network_allow", t.listed(*allow)
 	}
-	i := slices.IndexFunc(t.box.Spec.HostPorts, func(p profile.Port) bool { return p.Host == port })
+	i := slices.IndexFunc(t.Box.Spec.HostPorts, func(p profile.Port) bool { return p.Host == port })
 	if i < 0 {
 		a.How = "a box has a loopback of its own"
 		a.propose(Port(profile.BoxPort(port).String())...)
 		return
 	}
-	a.Access, a.Box, a.How = ReadWrite, fmt.Sprintf("127.0.0.1:%d", t.box.Spec.HostPorts[i].Box), "a port of this computer that the box has"
+	a.Access, a.Box, a.How = ReadWrite, fmt.Sprintf("127.0.0.1:%d", t.Box.Spec.HostPorts[i].Box), "a port of this computer that the box has"
 }
 
 // listedHost fills in the answer about a host where the lists of the profile decide.
@@ -95,7 +95,7 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 	case deny != nil:
 		a.How = deny.String() + " is refused"
 		refused := is("!" + deny.String())
-		a.From = cmp.Or(written(t.box.Spec.Organisation, a.Key, refused), t.written(a.Key, refused), "the default")
+		a.From = cmp.Or(written(t.Box.Spec.Organisation, a.Key, refused), t.written(a.Key, refused), "the default")
 		if !strings.HasPrefix(a.From, profile.OrganisationFile) { // what that takes, nothing of the user's gives
 			a.Widen = "network_allow without " + strconv.Quote("!"+deny.String())
 		}
@@ -106,7 +106,7 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 		if name != "" {
 			t.resolved(a, name, port)
 		}
-	case t.Network() == profile.NetAsk:
+	case t.Box.Spec.Network == profile.NetAsk:
 		a.How = "you are asked, at a terminal"
 		a.propose(t.Hosts(asked)...)
 	default:
@@ -131,7 +131,7 @@ func (t *Table) resolved(a *Answer, name string, port uint16) {
 }
 
 func (t *Table) policy() *netproxy.Policy {
-	return netproxy.NewPolicy(t.box.Reach.Allow, t.box.Reach.Deny)
+	return netproxy.NewPolicy(t.Box.Reach.Allow, t.Box.Reach.Deny)
 }
 
 // Env answers for a variable, never with its value.
@@ -151,9 +151,9 @@ func (t *Table) Env(name string) Answer {
 // setBy says why a variable of the box has its value, by which key, and where that was written.
 func (t *Table) setBy(name, value string) (how, key, from string) {
 	const always = "every box has it"
-	mine, inherited := t.box.Facts.Env[name]
+	mine, inherited := t.Box.Facts.Env[name]
 	switch {
-	case slices.ContainsFunc(t.box.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
+	case slices.ContainsFunc(t.Box.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
 		return "the profile sets it", "env.set", cmp.Or(t.written("env.set."+name, nil), "--env")
 	case !inherited || mine != value:
 		return "inner sets it", "", always
@@ -163,11 +163,11 @@ func (t *Table) setBy(name, value string) (how, key, from string) {
 
 // withheld completes the answer for a variable that the box does not have.
 func (t *Table) withheld(a *Answer, name string) {
-	_, outside := t.box.Facts.Env[name]
+	_, outside := t.Box.Facts.Env[name]
 	switch {
-	case t.box.Spec.Env.Kept(name):
+	case t.Box.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
-		if at := written(t.box.Spec.Organisation, "hide.env", func(pattern string) bool { return profile.VariableLike(pattern, name) }); at != "" {
+		if at := written(t.Box.Spec.Organisation, "hide.env", func(pattern string) bool { return profile.VariableLike(pattern, name) }); at != "" {
 			a.From, a.Widen = at, ""
 		}
 	case !outside:
@@ -177,7 +177,7 @@ func (t *Table) withheld(a *Answer, name string) {
 
 // variable looks up a variable of the box.
 func (t *Table) variable(name string) (value string, there bool) {
-	for _, kv := range t.box.Plan.Env {
+	for _, kv := range t.Box.Plan.Env {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
 			return v, true
 		}
@@ -190,8 +190,8 @@ func (t *Table) Command(name string) Answer {
 	a := Answer{Asked: "cmd:" + name, Access: Absent, How: "it is not on PATH"}
 	path, _ := t.variable("PATH")
 	a.Box = t.onPath(name, path, t.follow)
-	a.Real = t.onPath(name, t.box.Facts.Env["PATH"], real)
-	blocked := t.box.Spec.Noop.Blocked()
+	a.Real = t.onPath(name, t.Box.Facts.Env["PATH"], real)
+	blocked := t.Box.Spec.Noop.Blocked()
 	if slices.Contains(blocked, name) {
 		a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"
 		a.Key, a.From = "noop.block", t.at("noop.block")
@@ -231,4 +231,4 @@ func (t *Table) onPath(name, path string, at func(string) (string, entry)) strin
 }
 
 // shims returns the folder of shims of the host, which is on PATH and empty in a box.
-func (t *Table) shims() string { return filepath.Join(t.box.Facts.InnerHome, "shims", "bin") }
+func (t *Table) shims() string { return filepath.Join(t.Box.Facts.InnerHome, "shims", "bin") }

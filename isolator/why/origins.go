@@ -33,9 +33,9 @@ func (t *Table) from(o plan.Op) string {
 		return "the command line"
 	}
 	shows := func(item string) bool { // the item of a list that shows a place is a folder that it lies in
-		dir := t.box.Spec.Workdir
+		dir := t.Box.Spec.Workdir
 		if rest, ok := paths.Rest("~", item); ok {
-			dir, item = t.box.Spec.HomeDir, rest
+			dir, item = t.Box.Spec.HomeDir, rest
 		}
 		if !filepath.IsAbs(item) {
 			item = filepath.Join(dir, item)
@@ -79,8 +79,8 @@ func (t *Table) listed(r netproxy.Rule) string {
 // pattern returns where the last pattern of hide that matches a path was written, and what it
 // says there.
 func (t *Table) pattern(hostPath string) (from, text string) {
-	hide := t.box.Spec.Hide // the profile's own first, the organisation's last
-	own, ruled := originsOf(t.origins, "sandbox.hide"), originsOf(t.box.Spec.Organisation, "sandbox.hide")
+	hide := t.Box.Spec.Hide // the profile's own first, the organisation's last
+	own, ruled := originsOf(t.origins, "sandbox.hide"), originsOf(t.Box.Spec.Organisation, "sandbox.hide")
 	from = "config.toml"
 	for i, p := range hide {
 		parsed, err := gitignore.Parse(p)

@@ -62,14 +62,14 @@ func (t *Table) judge(a *Answer, e entry, there bool) {
 // own reports whether the box has something of its own at the place of what the host has: in a folder in memory, in a
 // home of its own but for what is a copy there, or what the last commit has.
 func (t *Table) own(o plan.Op, e entry, real string) bool {
-	home := t.box.Facts.OwnHome
-	return o.Kind == plan.OpTmpfs || o.Reason == committed || home != nil && paths.Below(home.Path, o.Source) && e.host != real && t.box.Original(e.host) != real
+	home := t.Box.Facts.OwnHome
+	return o.Kind == plan.OpTmpfs || o.Reason == committed || home != nil && paths.Below(home.Path, o.Source) && e.host != real && t.Box.Original(e.host) != real
 }
 
 // point reports whether an entry of the box's own home is there for boxes to mount something on or below, with nothing in
 // it, and not what the host has of that name.
 func (t *Table) point(e entry, real string) bool {
-	home := t.box.Facts.OwnHome
+	home := t.Box.Facts.OwnHome
 	if home == nil || e.host == real || !paths.Inside(home.Path, e.host) {
 		return false
 	}
@@ -77,7 +77,7 @@ func (t *Table) point(e entry, real string) bool {
 	for _, p := range home.Points {
 		points = append(points, filepath.Join(home.Path, p.Path))
 	}
-	for _, p := range t.box.Plan.HomePoints {
+	for _, p := range t.Box.Plan.HomePoints {
 		points = append(points, filepath.Join(home.Path, p.Path))
 	}
 	return slices.ContainsFunc(points, func(p string) bool { return paths.Below(e.host, p) }) && filepath.WalkDir(e.host, func(p string, d fs.DirEntry, err error) error {
@@ -116,7 +116,7 @@ func (t *Table) nothing(a *Answer, o plan.Op, there bool) {
 		a.Access, a.How = Outside, "not shown in the box"
 		key := t.hidden(a.Real)
 		lacks := func(r sensitive.Resource) bool {
-			return r.Key == key && r.Method == "place" && t.box.Spec.Base == "minimal"
+			return r.Key == key && r.Method == "place" && t.Box.Spec.Base == "minimal"
 		}
 		if key != "" && !slices.ContainsFunc(sensitive.Resources(), lacks) { // their words show what the base has of them
 			a.Access, a.Key, a.From = Hidden, key, builtIn
@@ -264,12 +264,12 @@ func (t *Table) elsewhere(asked string) (string, entry, bool) {
 // of a mount as its profile writes it.
 func (t *Table) sources(o plan.Op) []string {
 	list := []string{o.Source}
-	for _, m := range t.box.Mirrors {
+	for _, m := range t.Box.Mirrors {
 		if m.At == o.Source {
 			list = append(list, m.Of)
 		}
 	}
-	for _, m := range t.box.Spec.Mounts {
+	for _, m := range t.Box.Spec.Mounts {
 		if m.Dest == o.Dest {
 			list = append(list, m.Source)
 		}
@@ -279,9 +279,9 @@ func (t *Table) sources(o plan.Op) []string {
 
 // mounted returns what a mount has at a path below it, or will have when the run is made.
 func (t *Table) mounted(o plan.Op, rest string) entry {
-	place, home := filepath.Join(o.Source, rest), t.box.Facts.OwnHome
+	place, home := filepath.Join(o.Source, rest), t.Box.Facts.OwnHome
 	e := disk(place)
-	if of := t.box.Original(place); e.kind == '-' && of != "" {
+	if of := t.Box.Original(place); e.kind == '-' && of != "" {
 		e = disk(of)
 		if kept := home != nil && paths.Below(home.Path, place); kept && (e.kind == 'd' || e.kind == 'f') {
 			e.read, e.write = true, true

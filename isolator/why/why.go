@@ -58,10 +58,10 @@ func (a Answer) Granted(write bool) bool {
 // Table is everything there is to say about one box.
 type Table struct {
 	Write bool // what would widen an answer is to let the box write, too
+	Box   *run.Prepared
 
 	ops     []plan.Op // what is put at places of the box: a later one overrides earlier ones there and below
 	sealed  map[string]bool
-	box     *run.Prepared
 	origins []profile.Origin
 	keys    []string // of the table of resources
 }
@@ -71,7 +71,7 @@ const committed = "what the last commit has of it"
 
 // Of returns the table of a planned run that was not made: the operations of its plan in their order, with what comes after them.
 func Of(b *run.Prepared) *Table {
-	t := &Table{sealed: map[string]bool{}, box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
+	t := &Table{sealed: map[string]bool{}, Box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
 	root := plan.Op{Kind: plan.OpTmpfs, Dest: "/", Key: "sandbox.base", Reason: "a folder on the way to what the box shows", Perms: 0o755}
 	heads := slices.Collect(maps.Values(b.Assets.Heads))
 	for _, o := range slices.Concat([]plan.Op{root}, b.Plan.Ops) { // bwrap begins with an empty root
@@ -129,7 +129,7 @@ func (t *Table) writable(o plan.Op) bool {
 
 // confined reports whether Landlock keeps the box from writing at a place.
 func (t *Table) confined(box string) bool {
-	l := t.box.Plan.Landlock
+	l := t.Box.Plan.Landlock
 	return l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, box) })
 }
 
@@ -151,19 +151,10 @@ func how(o plan.Op) string {
 	return o.Reason
 }
 
-// Network is the network of the box.
-func (t *Table) Network() profile.Network { return t.box.Spec.Network }
-
-// Profile is the name of its profile.
-func (t *Table) Profile() string { return t.box.Spec.Name }
-
 // hidden returns the key of the resource that hides a path of the host; "" for none.
 func (t *Table) hidden(hostPath string) string {
-	if key := plan.ResourceAt(hostPath, t.box.Spec, t.box.Facts); !slices.Contains(t.box.Spec.Allow, key) {
+	if key := plan.ResourceAt(hostPath, t.Box.Spec, t.Box.Facts); !slices.Contains(t.Box.Spec.Allow, key) {
 		return key
 	}
 	return ""
 }
-
-// Workdir is the working folder of the box, as the host has it.
-func (t *Table) Workdir() string { return t.box.Spec.Workdir }

@@ -56,7 +56,7 @@ func listing(key, item string) Line { return Line{sandbox, key, item, true} }
 // Hosts are the lines with which a host can be reached.
 func (t *Table) Hosts(host string) []Line {
 	listed := listing("network_allow", host)
-	if t.Network() == profile.NetOff {
+	if t.Box.Spec.Network == profile.NetOff {
 		return []Line{{sandbox, networkMode, "allowlist", false}, listed}
 	}
 	return []Line{listed}
@@ -118,11 +118,11 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 
 // mounting proposes what is to be written to have a path mounted, or to write in the working folder.
 func (t *Table) mounting(a *Answer, o plan.Op) {
-	spec, path, mode := t.box.Spec, cmp.Or(a.own, a.Real), "rw"
+	spec, path, mode := t.Box.Spec, cmp.Or(a.own, a.Real), "rw"
 	if a.Access != ReadOnly && !t.Write {
 		mode = "ro"
 	}
-	if why := plan.Unwritten(spec, t.box.Facts, a.Real); mode == "rw" && why != "" { // whatever the profile says
+	if why := plan.Unwritten(spec, t.Box.Facts, a.Real); mode == "rw" && why != "" { // whatever the profile says
 		a.How += "; it cannot be written: " + why
 		return
 	}
@@ -156,6 +156,6 @@ func zone(spec profile.RunConfig, rest string) []Line {
 
 // refused reports whether no profile can mount a place of the host.
 func (t *Table) refused(p string) bool {
-	return p == "/run" || paths.Below("/proc", p) || paths.Below("/sys", p) || paths.Inside(p, t.box.Spec.HomeDir) ||
-		slices.ContainsFunc(t.box.Facts.InnerHomes(), func(home string) bool { return paths.Below(home, p) })
+	return p == "/run" || paths.Below("/proc", p) || paths.Below("/sys", p) || paths.Inside(p, t.Box.Spec.HomeDir) ||
+		slices.ContainsFunc(t.Box.Facts.InnerHomes(), func(home string) bool { return paths.Below(home, p) })
 }
