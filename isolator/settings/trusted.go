@@ -60,10 +60,11 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	now := profile.Grants(plain)
 	old := profile.AlignGrants(r.Grants, now, root, c.Project)
-	if wider := s.Wider(p, c, old, now); len(wider) > 0 {
-		return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
+	wider := s.Wider(p, c, old, now)
+	if len(wider) == 0 {
+		return nil
 	}
-	return nil
+	return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
 }
 
 // Wider is what grants of now have and the old ones had not, without what built-in profiles say that a profile
