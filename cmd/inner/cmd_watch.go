@@ -45,21 +45,18 @@ func (a *app) watch() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	var known map[string]watched
-	ready := func() {
-		known = a.snapshot(pl)
-		a.Say("watching %s (%d profiles); ^C ends", a.Short(pl.Project.Dir), len(known))
-	}
 	dirs := func() []string {
 		return []string{filepath.Join(pl.Project.Dir, "profiles"), pl.Project.Dir, a.ProfilesDir()}
 	}
-	watch.Watch(ctx, dirs, ready, func([]string) {
+	var known map[string]watched
+	watch.Watch(ctx, dirs, func() {
 		now := a.snapshot(pl)
-		changed := a.printWatched(known, now)
-		known = now
-		if changed {
+		if known == nil {
+			a.Say("watching %s (%d profiles); ^C ends", a.Short(pl.Project.Dir), len(now))
+		} else if a.printWatched(known, now) {
 			a.WarnIf(a.Regenerate())
 		}
+		known = now
 	})
 	return nil
 }

@@ -1,16 +1,11 @@
-// Package watch tells when profiles are saved, for `inner watch`.
+// Package watch tells when profiles may have been saved, for `inner watch`.
 //
-//	err := watch.Watch(ctx, func() []string { return folders }, ready, func(paths []string) { … })
+//	watch.Watch(ctx, func() []string { return folders }, func() { … })
 package watch
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -21,18 +16,15 @@ const (
 	always = time.Second            // without any: what sends none is seen then
 )
 
-// Watch calls onChange, from one goroutine and with sorted paths, whenever a
-// *.toml file directly in one of the folders of dirs changed, came or went, and
-// whenever one of those folders itself came, went or was replaced. It returns when ctx ends.
+// Watch calls look, from one goroutine: at once, whenever something changed in one of the folders of
+// dirs, and once a second. It returns when ctx ends.
 //
-// What changed is told by looking at the files. That the system says when to look makes it
+// What changed is told by looking, which is the caller's. That the system says when makes it
 // fast, and nothing depends on it: where there can be no more watches, or another machine
 // writes to a network file system, a change is seen a second later. The folders need not
-// exist. dirs is asked before each look, so it may give other folders then.
-//
-// It calls ready, from the same goroutine, once it watches: a change made after that
-// is seen, so what is to be compared with must be read in there and not before.
-func Watch(ctx context.Context, dirs func() []string, ready func(), onChange func(paths []string)) {
+// exist. dirs is asked before each look, so it may give other folders then, and what changes
+// from the beginning of a look on leads to another one.
+func Watch(ctx context.Context, dirs func() []string, look func()) {
 	var events chan fsnotify.Event
 	var faults chan error
 	w, err := fsnotify.NewWatcher()
@@ -42,10 +34,9 @@ func Watch(ctx context.Context, dirs func() []string, ready func(), onChange fun
 	}
 	tick := time.NewTicker(always)
 	defer tick.Stop()
-	known := look(dirs())
-	follow(w, dirs())
-	ready()
 	for {
+		follow(w, dirs())
+		look()
 		select {
 		case <-ctx.Done():
 			return
@@ -57,20 +48,6 @@ func Watch(ctx context.Context, dirs func() []string, ready func(), onChange fun
 			}
 		case <-faults: // events were lost
 		case <-tick.C:
-		}
-		follow(w, dirs())
-		now := look(dirs())
-		var changed []string
-		for _, seen := range []map[string]string{known, now} {
-			for path := range seen {
-				if known[path] != now[path] {
-					changed = append(changed, path)
-				}
-			}
-		}
-		if known = now; len(changed) > 0 {
-			slices.Sort(changed)
-			onChange(slices.Compact(changed))
 		}
 	}
 }
@@ -90,30 +67,4 @@ func follow(w *fsnotify.Watcher, dirs []string) {
 			}
 		}
 	}
-}
-
-// look returns what tells one state of the folders and of their profiles from another, by path.
-func look(dirs []string) map[string]string {
-	out := map[string]string{}
-	for _, dir := range dirs {
-		info, err := os.Stat(dir)
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		out[dir] = fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if info, err := e.Info(); err == nil && isProfileName(e.Name()) {
-				st := info.Sys().(*syscall.Stat_t)
-				out[filepath.Join(dir, e.Name())] = fmt.Sprint(st.Ino, st.Size, st.Mtim, st.Ctim)
-			}
-		}
-	}
-	return out
-}
-
-// isProfileName leaves out what editors put beside a file while it is edited:
-// .#x.toml (emacs), .x.toml.swp and 4913 (vim), x.toml~, .x.toml.XXXX (renames).
-func isProfileName(base string) bool {
-	return strings.HasSuffix(base, ".toml") && !strings.HasPrefix(base, ".") && !strings.HasPrefix(base, "#")
 }
