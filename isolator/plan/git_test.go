@@ -130,7 +130,7 @@ func TestSharedGit(t *testing.T) {
 			c.change(&rc, &f)
 		}
 		s.Repos = []Repo{{Dir: c.dir, Binds: []Bind{
-			{Host: "/store", Box: paths.BoxDir + "/git/0/store", Write: true},
+			{Host: "/home/ann/.inner/store", Box: paths.BoxDir + "/git/0/store", Write: true},
 			{Host: c.dir + "/objects", Box: paths.BoxDir + "/git/0/objects"},
 			{Host: c.dir, Box: c.dir, Reason: "shared"},
 		}}}
@@ -144,7 +144,7 @@ func TestSharedGit(t *testing.T) {
 			switch {
 			case o.Source == c.dir && o.Reason == "shared" && o.Kind == OpReadOnly:
 				got = append(got, o.Dest)
-			case o.Source == "/store":
+			case o.Source == "/home/ann/.inner/store":
 				store = append(store, o.Dest)
 			}
 		}

@@ -238,8 +238,7 @@ func (b *builder) hide() error {
 	return nil
 }
 
-// cover hides one of them, with what was mounted in it, and refuses a mount that shows a part of it
-// elsewhere.
+// cover hides one of them, with what was mounted in it. A mount that shows a part of it elsewhere the check refuses.
 func (b *builder) cover(h hid) error {
 	switch {
 	case h.kind == host.Denied && (h.key == hideKey || b.f.UID == 0):
@@ -250,12 +249,6 @@ func (b *builder) cover(h hid) error {
 		return b.refuseHome(h)
 	}
 	b.maskAt(h.real, h.kind, h.reason())
-	for i, o := range b.plan.Ops {
-		part := o.bound() && o.Source != h.real && paths.Below(h.real, o.hostPlace(o.Dest))
-		if part && !b.isStaged(o.Source) && !covered(b.plan.Ops[i+1:], o.Dest) {
-			return b.partShown(o.hostPlace(o.Dest), h)
-		}
-	}
 	return nil
 }
 
