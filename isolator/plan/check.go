@@ -66,9 +66,9 @@ func (b *builder) unlawful(o Op, format string, args ...any) error {
 	return fault.Refuse(125, "", "profile %q: %s: "+format, append([]any{b.rc.Name, o.Reason}, args...)...)
 }
 
-// ours reports whether a path is inner's own: all is there that is made for runs.
+// ours reports whether a path is inner's own: all is there that is made for runs. What a preview would make has no path.
 func (b *builder) ours(p string) bool {
-	return slices.ContainsFunc(append(b.f.InnerHomes(), b.f.StageBase), func(own string) bool { return own != "" && paths.Below(b.canon(own), p) })
+	return !filepath.IsAbs(p) || slices.ContainsFunc(append(b.f.InnerHomes(), b.f.StageBase), func(own string) bool { return own != "" && paths.Below(b.canon(own), p) })
 }
 
 // grantsWriting reports whether the run may write what is at a path of the host.

@@ -98,7 +98,7 @@ func (b *builder) nestedStorage() error {
 	}
 	for _, name := range nestedFolders() {
 		p := b.canon(filepath.Join(b.home, name))
-		if l, _ := b.at(p); l.bound() && !l.Writable() && b.kind(filepath.Join(b.f.Home, name)) == host.Dir {
+		if l, _ := b.at(p); !l.Writable() && (!l.bound() || b.kind(filepath.Join(b.f.Home, name)) == host.Dir) { // also where it is hidden
 			b.tmpfs("images last as long as the run", 0o700, p)
 		}
 	}

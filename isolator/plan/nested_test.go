@@ -184,6 +184,22 @@ func TestKernel(t *testing.T) {
 	}
 }
 
+// Images have a place where what begins with a dot in a home is hidden.
+func TestNestedStorageHidden(t *testing.T) {
+	rc, f := config(), nestedMachine()
+	rc.Allow = []string{nestedKey}
+	b := newBuilder(rc, f, staged())
+	b.home = testHome
+	b.bind("the host", "/", "/", false)
+	b.tmpfs("hidden", 0o555, testHome+"/.local")
+	if err := b.nestedStorage(); err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := b.at(testHome + "/.local/share/containers"); !o.Writable() || b.unplaced != nil {
+		t.Errorf("images are kept in %+v, %v", o, b.unplaced)
+	}
+}
+
 // A link that leads to what is protected cannot be pinned in a box that makes
 // containers: the run is refused, in words, and not by the kernel.
 func TestNestedLinks(t *testing.T) {
