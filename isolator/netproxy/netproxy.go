@@ -80,7 +80,6 @@ const (
 	Unlisted  Kind = "unlisted"  // no list names it, or the person said no
 	Address   Kind = "address"   // it is, or was looked up as, an address of a private place
 	TLS       Kind = "tls"       // the tunnel is not TLS, or TLS with another name
-	Busy      Kind = "busy"      // more than the proxy does at once
 )
 
 // Refusal is why a request is not served.
@@ -221,7 +220,7 @@ func ownAddrs() []netip.Addr {
 
 // Serve answers the connections of a listener until the proxy is closed, which
 // is no error, or the listener fails. It closes the listener.
-func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.handle, p.tooMany) }
+func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.handle) }
 
 // Forward joins the connections of a listener to what dial connects to, and nothing is decided about them. It
 // ends as Serve does. A connection that cannot be joined ends with an error for its program.
@@ -237,11 +236,11 @@ func (p *Proxy) Forward(l net.Listener, dial func(context.Context) (net.Conn, er
 			t := &tunnel{p: p, client: c, server: s, rec: new(record)}
 			t.join(c, 1<<62, func(way) error { return nil })
 		}
-	}, reset)
+	})
 }
 
-// accept takes the connections of a listener, and tells a program when there are too many.
-func (p *Proxy) accept(l net.Listener, handle, tooMany func(net.Conn)) error {
+// accept takes the connections of a listener. Those beyond maxConns wait until others have ended.
+func (p *Proxy) accept(l net.Listener, handle func(net.Conn)) error {
 	if !p.keep(l) {
 		return nil
 	}
@@ -259,17 +258,12 @@ func (p *Proxy) accept(l net.Listener, handle, tooMany func(net.Conn)) error {
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
-		select {
-		case p.slots <- struct{}{}:
-			go func() {
-				handle(c)
-				p.drop(c)
-				<-p.slots
-			}()
-		default: // others wait in the listener's queue meanwhile
-			tooMany(c)
+		p.slots <- struct{}{}
+		go func() {
+			handle(c)
 			p.drop(c)
-		}
+			<-p.slots
+		}()
 	}
 }
 

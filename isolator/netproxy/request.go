@@ -61,7 +61,9 @@ func (p *Proxy) handle(c net.Conn) {
 		f = badf(0, "a request has a head of more than %d bytes", maxHead)
 	}
 	if f != nil {
-		p.refuse(c, r, to, f)
+		p.told(to, f)
+		r.answer(c, f)
+		part(c)
 	}
 	if f != nil || err != nil || !p.keep(s) {
 		return // an error: it has gone, or said nothing for too long
@@ -71,20 +73,6 @@ func (p *Proxy) handle(c net.Conn) {
 	_ = c.SetReadDeadline(time.Time{})
 	r.answer(c, nil)
 	p.tunnel(c, s, in, r, g)
-}
-
-// refuse counts a fault and tells the program.
-func (p *Proxy) refuse(c net.Conn, r request, to Target, f *Refusal) {
-	p.told(to, f)
-	r.answer(c, f)
-	part(c)
-}
-
-// tooMany tells a program that there are too many connections.
-func (p *Proxy) tooMany(c net.Conn) {
-	f := refusal(Busy, "more than %d connections at once", cap(p.slots))
-	f.status = "503 Service Unavailable"
-	p.refuse(c, request{}, Target{}, f)
 }
 
 // answer tells a program that it is connected, or why not.

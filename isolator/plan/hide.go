@@ -27,7 +27,7 @@ func (b *builder) held() []held {
 		}
 		add("git outside obeys it", "sandbox.git_dir", b.s.GitStays)
 		add("profiles cannot be changed from inside", "", b.innerFolders())
-		add("the profile cannot be changed from inside", "", b.looseFiles())
+		add("the profile cannot be changed from inside", "", b.rc.Files)
 		add("editors and agents on the host run what it says", configKey, b.later())
 		add("settings of git name it", "sandbox.git_dir", b.named())
 		add("it runs on the host later", "", b.startup())
@@ -129,18 +129,6 @@ func (b *builder) startup() []string {
 			}
 		}
 		return out
-	})
-}
-
-// looseFiles are the files of the profile that no .inner folder protects already:
-// each pin costs bwrap a look through all mounts.
-func (b *builder) looseFiles() []string {
-	folders := append(b.innerFolders(), b.f.InnerHomes()...)
-	return slices.DeleteFunc(slices.Clone(b.rc.Files), func(p string) bool {
-		return slices.ContainsFunc(folders, func(dir string) bool {
-			ok := paths.Below(dir, p)
-			return ok && b.kind(dir) == host.Dir && b.canon(p) == filepath.Join(b.canon(dir), p[len(dir):])
-		})
 	})
 }
 
