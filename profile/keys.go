@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,13 +22,8 @@ type keyRule struct {
 
 	say func(g *granter, rc *RunConfig) // the grants that come from it
 
-	container says                            // why no container engine can hold it; nil: the plan shows that
-	remote    func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL: kept, or else why not
+	remote func(h *hardener, k strict.Key) // what becomes of it in a profile from a URL: kept, or else why not
 }
-
-// says is what there is to say about a box, "" when there is nothing, and the name to say it of
-// when that is not the key.
-type says func(rc *RunConfig) (text, name string)
 
 // keyRules has a row for every key, in the order in which they are listed. What nothing is said
 // about is not kept of a profile from a URL, so that a new key is not let through.
@@ -67,40 +61,3 @@ type source struct {
 
 // Keys lists every key of the language, in its order.
 func Keys() []string { return eachOf(keyRules(), func(r keyRule) string { return r.key }) }
-
-func when(text string, has func(rc *RunConfig) bool) says {
-	return func(rc *RunConfig) (string, string) {
-		if !has(rc) {
-			return "", ""
-		}
-		return text, ""
-	}
-}
-
-// Uncontained is the first key of a box that no container engine can hold, and why; "" when
-// there is none.
-func (rc *RunConfig) Uncontained() (key, why string) {
-	for _, r := range keyRules() {
-		if r.container == nil {
-			continue
-		}
-		if why, name := r.container(rc); why != "" {
-			return cmp.Or(name, r.key), why
-		}
-	}
-	return "", ""
-}
-
-func nestedContainers(rc *RunConfig) (text, name string) {
-	if !slices.Contains(rc.Allow, "nested-user-ns") {
-		return "", ""
-	}
-	return "there are no containers in a container", `sandbox.allow = ["nested-user-ns"]`
-}
-
-func imagePrograms(rc *RunConfig) (text, name string) {
-	if len(rc.Noop.Rules) == 0 {
-		return "", ""
-	}
-	return "the programs are those of the image", "noop"
-}

@@ -127,13 +127,12 @@ func programRules() []keyRule {
 		},
 
 		{
-			key:       "noop.block",
-			kind:      strict.AList,
-			check:     (*validator).blocked,
-			take:      func(r *resolver) { r.rc.Noop = noopOf(r.s) }, // all of [noop]
-			say:       (*granter).blocked,
-			container: imagePrograms,
-			remote:    kept,
+			key:    "noop.block",
+			kind:   strict.AList,
+			check:  (*validator).blocked,
+			take:   func(r *resolver) { r.rc.Noop = noopOf(r.s) }, // all of [noop]
+			say:    (*granter).blocked,
+			remote: kept,
 		},
 		{
 			key:   "noop.rewrite",
@@ -142,8 +141,7 @@ func programRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("replaces", "noop.rewrite", "runs another program", texts(rc.Noop.Rewritten()))
 			},
-			container: imagePrograms,
-			remote:    kept,
+			remote: kept,
 		},
 		{key: "noop.message", kind: strict.ATable, check: (*validator).rule, remote: kept},
 

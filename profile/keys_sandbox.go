@@ -28,8 +28,7 @@ func generalRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
 			},
-			container: when("the programs and settings of agents are this computer's, not the image's", func(rc *RunConfig) bool { return len(rc.Capabilities) > 0 }),
-			remote:    kept,
+			remote: kept,
 		},
 		{
 			key:    "sync_credentials",
@@ -78,8 +77,6 @@ func networkRules() []keyRule {
 }
 
 func sandboxRules() []keyRule {
-	clipboard := func(rc *RunConfig) bool { return rc.Clipboard }
-	devices := func(rc *RunConfig) bool { return len(rc.Devices) > 0 }
 	return []keyRule{
 		{
 			key:  "sandbox.clipboard",
@@ -90,8 +87,7 @@ func sandboxRules() []keyRule {
 					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
 				}
 			},
-			container: when("a container has no display", clipboard),
-			remote:    dropped("the clipboard stays yours", "true"),
+			remote: dropped("the clipboard stays yours", "true"),
 		},
 		{
 			key:   "sandbox.devices",
@@ -101,8 +97,7 @@ func sandboxRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
 			},
-			container: when("the devices of a container are its engine's", devices),
-			remote:    dropped("the devices of your computer stay yours"),
+			remote: dropped("the devices of your computer stay yours"),
 		},
 		{
 			key:   "sandbox.allow",
@@ -112,8 +107,7 @@ func sandboxRules() []keyRule {
 			say: func(g *granter, rc *RunConfig) {
 				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
 			},
-			container: nestedContainers,
-			remote:    each(notAllowed),
+			remote: each(notAllowed),
 		},
 		{key: "sandbox.base", words: "host,minimal", remote: kept},
 		{key: "sandbox.workdir_mode", words: "rw,ro,keep,none", remote: kept},
@@ -136,12 +130,7 @@ func sandboxRules() []keyRule {
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},
-		{
-			key:       "sandbox.proc",
-			words:     "auto,fresh,empty",
-			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
-			remote:    kept,
-		},
+		{key: "sandbox.proc", words: "auto,fresh,empty", remote: kept},
 		{key: "sandbox.landlock", words: "auto,required", remote: kept},
 		{key: "sandbox.backend", words: "auto,bwrap,podman,docker", remote: kept},
 		{key: "sandbox.image", check: (*validator).image, remote: kept},
@@ -159,8 +148,6 @@ func limitRules() (rules []keyRule) {
 		})
 	}
 	rules[0].say = (*granter).limits // of all
-	disk := &rules[len(rules)-1]
-	disk.container = when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" })
 	return append(
 		rules,
 		keyRule{key: "sandbox.limits_required", kind: strict.ABool, remote: kept},

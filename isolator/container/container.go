@@ -92,13 +92,27 @@ func (t *translator) refuse(key, format string, args ...any) error {
 
 // keys refuses what no operation of the plan shows.
 func (t *translator) keys() error {
-	if key, why := t.Spec.Uncontained(); key != "" {
-		return t.refuse(key, "%s", why)
+	rc, p := t.Spec, t.plan
+	nested := `sandbox.allow = ["nested-user-ns"]`
+	for _, no := range []struct {
+		asked    bool
+		key, why string
+	}{
+		{len(rc.Capabilities) > 0, "capabilities", "the programs and settings of agents are this computer's, not the image's"},
+		{rc.Clipboard, "sandbox.clipboard", "a container has no display"},
+		{len(rc.Devices) > 0, "sandbox.devices", "the devices of a container are its engine's"},
+		{slices.Contains(rc.Allow, "nested-user-ns"), nested, "there are no containers in a container"},
+		{rc.Proc == "bind" || rc.Proc == "empty", "sandbox.proc", "a container has a /proc of its own"},
+		{rc.Limits.Disk != "", "sandbox.limits.disk", "not all that can be written has a size there"},
+		{len(rc.Noop.Rules) > 0, "noop", "the programs are those of the image"},
+	} {
+		if no.asked {
+			return t.refuse(no.key, "%s", no.why)
+		}
 	}
-	p := t.plan
 	switch {
 	case p.Map != nil:
-		return t.refuse(`sandbox.allow = ["nested-user-ns"]`, "the plan has user ids for containers")
+		return t.refuse(nested, "the plan has user ids for containers")
 	case len(p.Pins) > 0:
 		return t.refuse("mounts", "%s is a link that the box could replace", p.Pins[0].Path)
 	}
