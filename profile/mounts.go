@@ -15,8 +15,7 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// mounts expands [mounts] and the flags. Order is file order, with one
-// exception: a mount never comes before one that lies above it.
+// mounts expands [mounts] and the flags, in file order. That one above another is made first, the plan sees to.
 func (r *resolver) mounts() {
 	var list []Mount
 	for _, e := range r.s.Value("mounts").Items {
@@ -44,14 +43,7 @@ func (r *resolver) mounts() {
 	for _, m := range list {
 		// A child's mount replaces what a base puts at the same place.
 		r.rc.Mounts = slices.DeleteFunc(r.rc.Mounts, func(old Mount) bool { return old.Dest == m.Dest })
-		at := len(r.rc.Mounts)
-		for i, placed := range r.rc.Mounts {
-			if paths.Below(m.Dest, placed.Dest) {
-				at = i
-				break
-			}
-		}
-		r.rc.Mounts = slices.Insert(r.rc.Mounts, at, m)
+		r.rc.Mounts = append(r.rc.Mounts, m)
 	}
 }
 
@@ -207,18 +199,24 @@ func (r *resolver) badSource(m *Mount) (kind, msg, hint string) {
 	return kind, r.forbiddenSource(m), ""
 }
 
-// badPlace says why a source of this kind cannot be mounted at its dest.
+// badPlace says why a source of this kind cannot be mounted at its dest, where that is a place of the host's. Elsewhere
+// (in memory, in another mount) the plan knows what is there.
 func (r *resolver) badPlace(m *Mount, kind string) (msg, hint string) {
-	hostPath, made := r.mountPoint(m)
-	if made {
+	within := func(dir string) bool { return dir != m.Dest && paths.Below(dir, m.Dest) }
+	memory := []string{"/tmp", "/var/tmp", "/run"}
+	if r.rc.HidesHome() {
+		memory = append(memory, r.c.Home)
+	}
+	host := r.rc.Base != "minimal" || slices.ContainsFunc(slices.Concat(SystemFolders(), r.rc.System, []string{r.c.Home}), within)
+	if !host || slices.ContainsFunc(memory, within) || slices.ContainsFunc(r.rc.Mounts, func(o Mount) bool { return within(o.Dest) }) {
 		return "", ""
 	}
-	switch there, err := stat(hostPath); {
+	switch there, err := stat(m.Dest); {
 	case err != nil:
 		return fmt.Sprintf("mount dest %q cannot be inspected: %v", m.Dest, err), ""
 	case there == "":
 		// The manual's sentence, word for word: people look for it.
-		return fmt.Sprintf("profile [error] mount dest %q does not exist on host (expanded: %q)", r.writtenDest(m), hostPath), r.missingDest(m, hostPath)
+		return fmt.Sprintf("profile [error] mount dest %q does not exist on host (expanded: %q)", r.writtenDest(m), m.Dest), r.missingDest(m)
 	case there != kind:
 		return fmt.Sprintf("mount dest %q is %s on the host, the source is %s", m.Dest, there, kind), ""
 	}
@@ -245,10 +243,10 @@ func (r *resolver) writtenDest(m *Mount) string {
 
 // missingDest is what to write for a dest that does not exist: a place on a tmpfs of the
 // box or a workspace, both of which are made for the run.
-func (r *resolver) missingDest(m *Mount, hostPath string) string {
+func (r *resolver) missingDest(m *Mount) string {
 	switch {
 	case m.File == "--mount":
-		return "mkdir -p " + quote.POSIX(hostPath)
+		return "mkdir -p " + quote.POSIX(m.Dest)
 	case r.rc.WorkspacesDir == "":
 		return `dest = "/tmp/` + filepath.Base(m.Dest) + `" needs no folder on the host`
 	}
@@ -276,59 +274,4 @@ func (r *resolver) forbiddenSource(m *Mount) string {
 		return fmt.Sprintf("source %q holds your home folder, which can only be mounted at its own path", m.Source)
 	}
 	return ""
-}
-
-// layer is what shows a folder of the box: a folder of the host, or a tmpfs, in which mount
-// points are made.
-type layer struct {
-	dir, source string
-	tmpfs       bool
-}
-
-// layers lists what the box is made of, besides the mount that is asked about and others at
-// its dest.
-func (r *resolver) layers(m *Mount) (list []layer) {
-	host := func(dirs ...string) {
-		for _, dir := range dirs {
-			list = append(list, layer{dir, dir, false})
-		}
-	}
-	if r.rc.Base == "minimal" {
-		list = append(list, layer{"/", "/", true})
-		host(SystemFolders()...)
-		host(r.rc.System...)
-		host(r.c.Home) // or see below
-	}
-	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
-		list = append(list, layer{dir, dir, true})
-	}
-	if r.rc.HidesHome() {
-		list = append(list, layer{r.c.Home, r.c.Home, true})
-		host(keep(r.rc.HomeAllow, func(dir string) bool {
-			ok, err := exists(dir)
-			return ok && err == nil
-		})...)
-	}
-	if r.rc.WorkdirMode != None && r.rc.Workdir != "" {
-		host(r.rc.Workdir)
-	}
-	for i := range r.rc.Mounts {
-		if over := &r.rc.Mounts[i]; over != m && over.Dest != m.Dest {
-			list = append(list, layer{over.Dest, over.Source, over.Mode == Tmpfs})
-		}
-	}
-	return list
-}
-
-// mountPoint returns the host path whose existence decides whether a dest can
-// be mounted on, and whether it is on a tmpfs of the box, where it is made.
-func (r *resolver) mountPoint(m *Mount) (hostPath string, made bool) {
-	best, hostPath := "", m.Dest
-	for _, l := range r.layers(m) { // of the same folder the last one counts
-		if paths.Below(l.dir, m.Dest) && (l.tmpfs || l.dir != m.Dest) && len(l.dir) >= len(best) {
-			best, made = l.dir, l.tmpfs
-			hostPath = filepath.Join(l.source, strings.TrimPrefix(m.Dest, l.dir))
-		}
-	}
-	return hostPath, made
 }

@@ -136,7 +136,6 @@ L/p.toml:5: mounts."~/data": "x" is not an absolute path`},
 		{"[mounts]\n\"~/data\" = { dest = \"/tmp/nope\" }", ""},
 		{"[mounts]\n\"x\" = { dest = \"/srv\", mode = \"tmpfs\" }\n\"~/data\" = { dest = \"/srv/deep/er\" }", ""},
 		{"[mounts]\n\"~/box\" = { dest = \"~/data\" }\n\"~/other\" = { dest = \"~/data/in\" }", ""},
-		{"[mounts]\n\"~/box\" = { dest = \"~/data\" }\n\"~/other\" = { dest = \"~/data/no\" }", `L/p.toml:4: mounts."~/other": profile [error] mount dest "~/data/no" does not exist on host (expanded: "~/box/no") (dest = "/tmp/no" needs no folder on the host)`},
 		{"[mounts]\n\"~/file\" = { dest = \"/usr/lib\" }", `L/p.toml:3: mounts."~/file": mount dest "/usr/lib" is a folder on the host, the source is a file`},
 		{"[mounts]\n\"~/data\" = { dest = \"/etc/passwd\" }", `L/p.toml:3: mounts."~/data": mount dest "/etc/passwd" is a file on the host, the source is a folder`},
 		{"[mounts]\n\"~/data\" = { dest = \"/srv\" }\n\"~/box\" = { dest = \"/srv/\" }", `L/p.toml:4: mounts."~/box": dest "/srv" is taken by mounts."~/data" (line 3)`},
@@ -330,50 +329,33 @@ func TestHomeThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Where a mount point must exist on the host, and where the box makes it.
-func TestMountPoint(t *testing.T) {
-	dir := t.TempDir()
-	for _, c := range []struct{ dest, home, want string }{
-		{"/home/u/x", "host", "/home/u/x"},
-		{"/home/u/x", "isolated", "made"},
-		{"/home/u/app/x", "isolated", "/home/u/app/x"},
-		{"/tmp/x", "host", "made"},
-		{"/var/tmp/a/b", "host", "made"},
-		{"/run/x", "host", "made"},
-		{"/runner", "host", "/runner"},
-		{"/srv/a", "host", "made"},
-		{"/moved/a/b", "host", "/from/a/b"},
-		{"/moved/gone/x", "host", "made"},
-		{dir + "/x", "host", "made"},
-		{dir + "/x", "isolated", dir + "/x"},
+// A place of the host's has to be there; what is in memory or in another mount the plan looks at.
+func TestPlaceOnHost(t *testing.T) {
+	for _, c := range []struct {
+		dest, home, base string
+		asked            bool
+	}{
+		{"/home/u/x", "host", "host", true},
+		{"/home/u/x", "isolated", "host", false},
+		{"/home/u/x", "host", "minimal", true},
+		{"/usr/not-there", "host", "minimal", true},
+		{"/data/x", "host", "minimal", false},
+		{"/tmp/x", "host", "host", false},
+		{"/var/tmp/a/b", "host", "host", false},
+		{"/run/x", "host", "host", false},
+		{"/runner-not-there", "host", "host", true},
+		{"/srv/a", "host", "host", false},
+		{"/moved/a/b", "host", "host", false},
 	} {
-		r := resolver{c: Context{Home: "/home/u"}}
-		r.rc = RunConfig{Home: c.home, Workdir: "/home/u/app", WorkdirMode: RW, HomeAllow: []string{dir, "/home/u/none"}, Mounts: []Mount{
+		r := resolver{c: Context{Home: "/home/u"}, s: &source{}}
+		r.rc = RunConfig{Home: c.home, Base: c.base, Mounts: []Mount{
 			{Dest: c.dest},
 			{Source: "/srv", Dest: "/srv", Mode: Tmpfs},
 			{Source: "/from", Dest: "/moved", Mode: RW},
-			{Source: "/moved/gone", Dest: "/moved/gone", Mode: Tmpfs},
 		}}
-		got, made := r.mountPoint(&r.rc.Mounts[0])
-		if made {
-			got = "made"
+		if msg, _ := r.badPlace(&r.rc.Mounts[0], "a folder"); (msg != "") != c.asked {
+			t.Errorf("%s, home %s, base %s: %q", c.dest, c.home, c.base, msg)
 		}
-		if got != c.want {
-			t.Errorf("%s, home %s: %q, want %q", c.dest, c.home, got, c.want)
-		}
-	}
-}
-
-func TestMountOrder(t *testing.T) {
-	w, p := resolveWorld(t, "[mounts]\n\"a\" = { dest = \"/srv/x/y\", mode = \"tmpfs\" }\n\"b\" = { dest = \"/opt\", mode = \"tmpfs\" }\n\"c\" = { dest = \"/srv\", mode = \"tmpfs\" }\n\"d\" = { dest = \"/srv/x\", mode = \"tmpfs\" }")
-	rc, err := p.Resolve(w.context())
-	must(t, err)
-	var got []string
-	for _, m := range rc.Mounts {
-		got = append(got, m.Dest)
-	}
-	if diff := cmp.Diff([]string{"/srv", "/srv/x", "/srv/x/y", "/opt"}, got); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -312,6 +312,27 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestMountOrder: file order, and what lies above another one first.
+func TestMountOrder(t *testing.T) {
+	rc := config()
+	for _, dest := range []string{"/srv/x/y", "/tmp/b", "/srv", "/srv/x"} {
+		rc.Mounts = append(rc.Mounts, profile.Mount{Source: dest, Dest: dest, Mode: profile.Tmpfs, Key: dest})
+	}
+	plan, err := build(rc, machine(), staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range plan.Ops {
+		if o.Key != "" && o.Key == o.Dest {
+			got = append(got, o.Dest)
+		}
+	}
+	if want := []string{"/srv", "/tmp/b", "/srv/x", "/srv/x/y"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestMountPointsAreNeverCreatedInWritableFolders holds the lesson of
 // CVE-2026-87766.
 func TestMountPointsAreNeverCreatedInWritableFolders(t *testing.T) {
@@ -321,12 +342,15 @@ func TestMountPointsAreNeverCreatedInWritableFolders(t *testing.T) {
 	}{
 		{testWork + "/new", `profile "web": mounts."/data" (x.toml:1): dest "/home/ann/src/app/new" does not exist, and nothing is created in a writable folder`},
 		{"/nonexistent", `profile "web": mounts."/data" (x.toml:1): dest "/nonexistent" does not exist on the host`},
+		{"/etc/passwd", `profile "web": mounts."/data" (x.toml:1): of dest "/etc/passwd" and the source one is a folder and one is not`},
 		{"/tmp/new", ""},
 		{testWork + "/.inner", ""},
 	} {
 		rc := config()
 		rc.Mounts = []profile.Mount{{Source: "/data", Dest: c.dest, Mode: profile.RO, File: "x.toml", Line: 1}}
-		_, err := build(rc, machine(), staged())
+		f := machine()
+		f.Paths["/etc/passwd"] = host.Path{Kind: host.File, Real: "/etc/passwd"}
+		_, err := build(rc, f, staged())
 		got := ""
 		if err != nil {
 			got = err.Error()

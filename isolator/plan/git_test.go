@@ -29,7 +29,7 @@ func TestCoverGit(t *testing.T) {
 		{"a home that can be written", map[string]host.Path{own: file(own)}, func(rc *profile.RunConfig) {
 			rc.Mounts = []profile.Mount{{Source: testHome, Dest: testHome, Mode: profile.RW}}
 		}, []string{own}, nil, nil},
-		{"shown elsewhere", map[string]host.Path{own: file(own), inc: file(inc)}, func(rc *profile.RunConfig) {
+		{"shown elsewhere", map[string]host.Path{own: file(own), inc: file(inc), "/data": file("/data")}, func(rc *profile.RunConfig) {
 			rc.Mounts = []profile.Mount{{Source: inc, Dest: "/data", Mode: profile.RO}}
 		}, []string{own}, []string{inc, "/data"}, nil},
 		{"an isolated home", map[string]host.Path{own: file(own)}, func(rc *profile.RunConfig) { rc.Home = "isolated" }, nil, nil, nil},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
@@ -93,6 +94,11 @@ func (b *builder) oneMount(m mount) error {
 	}
 	if m.Mode == profile.Keep {
 		return b.keepFolder(m)
+	}
+	if _, at := b.at(m.dest); at != "" {
+		if there := b.f.Look(at).Kind; there != host.Missing && there != host.Denied && (there == host.Dir) != (b.f.Look(m.Source).Kind == host.Dir) {
+			return fault.Refuse(125, "", "profile %q: %s: of dest %q and the source one is a folder and one is not", b.rc.Name, m.reason, m.Dest)
+		}
 	}
 	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Look(m.Source).ID}
 	if m.Mode == profile.SafeRW {
