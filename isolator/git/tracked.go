@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -51,24 +50,14 @@ func Contains(name, dir, commit, earlier string) bool {
 	return program.Command(name, "-C", dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
 }
 
-// TrackedAt asks the index and HEAD of a work tree for what they have at a path in it, and below that. Nothing that a
+// TrackedAt asks the index of a work tree for what it has at a path in it, and below that. Nothing that a
 // repository's configuration names is run. What cannot be had is not there.
 func TrackedAt(name string, r *Repo, place string) Tracked {
 	out := Tracked{}
-	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
-		where := []string{"-C", r.Top, "--git-dir=" + r.Dir, "--work-tree=" + r.Top}
-		cmd := program.Command(name, slices.Concat(where, ask, []string{place})...)
-		text, err := cmd.Output()
-		if err != nil {
-			continue // there is no commit yet
-		}
-		for line := range strings.SplitSeq(string(text), "\x00") {
-			about, path, ok := strings.Cut(line, "\t")
-			if !ok {
-				continue
-			}
-			fields := strings.Fields(strings.Replace(about, " blob ", " ", 1)) // of ls-tree
-			at := filepath.Join(r.Top, path)
+	text, _ := program.Command(name, "-C", r.Top, "--git-dir="+r.Dir, "--work-tree="+r.Top, "ls-files", "-s", "-z", "--", place).Output()
+	for line := range strings.SplitSeq(string(text), "\x00") {
+		if about, path, ok := strings.Cut(line, "\t"); ok {
+			fields, at := strings.Fields(about), filepath.Join(r.Top, path)
 			out[at] = append(out[at], fields[0]+" "+fields[1])
 		}
 	}

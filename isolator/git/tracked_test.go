@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What git outside has for a path are the bytes in HEAD and those in the index, with their modes; and nothing else.
+// What git outside has for a path are the bytes in the index, with their mode; and nothing else.
 func TestTracked(t *testing.T) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestTracked(t *testing.T) {
 			executable bool
 			want       bool
 		}{
-			{"d/f", "old\n", false, true},
+			{"d/f", "old\n", false, false},
 			{"d/f", "new\n", false, true},
 			{"d/f", "later\n", false, false},
 			{"d/f", "old\n", true, false},

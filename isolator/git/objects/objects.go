@@ -26,7 +26,6 @@ package objects
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,14 +85,6 @@ type Gate struct {
 	packed     time.Time // when the host's packs had changed last, when they were started
 	packs      map[string]bool
 	commits    map[string]bool // that were brought, or seen at the host, and may have gone since
-}
-
-// NewLink is the error for a commit or tree that brings a gitlink. It holds the path, which the box chose.
-type NewLink string
-
-func (l NewLink) Error() string {
-	const hint = "a new submodule is for outside: git submodule add, or git fetch and merge there"
-	return fmt.Sprintf("brings the repository at %q: %s", string(l), hint)
 }
 
 // errMissing is an object that neither the host nor the box has.

@@ -206,19 +206,21 @@ func TestLinksThatMayCome(t *testing.T) {
 	f.land(name)
 	f.land(f.last(tools + `commit $({ entry 100644 f $blob; entry 160000 sub ${link//1/3}; } | raw tree) -p ` + name))
 	other := f.last(tools + `commit $(entry 40000 d $(git rev-parse ` + name + `^{tree}) | raw tree) -p ` + name)
-	var link NewLink
-	if err := f.gate.Bring(other); !errors.As(err, &link) || link != "d/sub" {
+	brings := func(err error, path string) bool {
+		return err != nil && strings.Contains(err.Error(), `brings the repository at "`+path)
+	}
+	if err := f.gate.Bring(other); !brings(err, "d/sub") {
 		t.Errorf("%v", err)
 	}
 	other = f.last(tools + `t=$(entry 160000 sub $link | raw tree); commit $({ entry 40000 a $t; entry 40000 b $t; } | raw tree) -p ` + name)
-	if err := f.gate.Bring(other); !errors.As(err, &link) || link != "b/sub" {
+	if err := f.gate.Bring(other); !brings(err, "b/sub") {
 		t.Errorf("what may come at one path came at another: %v", err)
 	}
 	f.gate.AllowedLinks = nil
 	f.land(f.last(tools + `commit $({ entry 100644 g $blob; entry 160000 sub ${link//1/4}; } | raw tree) -p ` + name))
 	merge := f.last(tools + `commit $(git rev-parse ` + name + `^{tree}) -p $head -p ` + name)
 	f.land(merge)
-	if err := f.gate.Bring(f.last(tools + `commit $(git rev-parse ` + name + `^{tree}) -p $head -m other`)); !errors.As(err, &link) {
+	if err := f.gate.Bring(f.last(tools + `commit $(git rev-parse ` + name + `^{tree}) -p $head -m other`)); !brings(err, "") {
 		t.Errorf("a tree that the host has brings a gitlink to another history: %v", err)
 	}
 	f.clean()
