@@ -6,21 +6,20 @@ import "time"
 type alarm int
 
 const (
-	timeLimit      alarm = iota // Options.Timeout is over
-	killTime                    // the whole box is killed
+	killTime       alarm = iota // the whole box is killed
 	lookAtLimits                // Options.Over is asked which limit the box came to
 	giveBackMemory              // the start took more than the rest of the run needs
 	recallTerminal              // has a shell brought us to its foreground again? See letgo.go
 	trueSize                    // the box gets its size back: programs draw again when it changes
 	questionOpens               // from now on a key answers, see question.go
 	questionEnds                // nobody has answered
-	tryTerminal                 // are we in the foreground again? Did our own stop not happen?
+	tryTerminal                 // are we in the foreground again?
 	unreadLine                  // what is typed and unread is for the program, see console.waits
 	lookAtCovers                // is all that is hidden or protected covered? See recover.go
 	callsWanted                 // is a box for calls wanted?
 )
 
-// alarms are the times of those that are set, and what is done then. A call has one of its own, by the call itself.
+// alarms are the times of those that are set, and what is done then. A job has one of its own: its time limit, and that of its last call.
 type alarms map[any]struct {
 	at time.Time
 	do func()

@@ -47,10 +47,8 @@ type Call struct {
 	Ended func(r Result, lost bool) (answer []byte)
 
 	// The loop's.
-	id     uint32
-	client int // the connection; -1 when it is gone
-	res    Result
-	ended  bool // the program has, or could not start
+	task
+	client int  // the connection; -1 when it is gone
 	whole  bool // all processes of the call have to end
 	killed bool // they have
 	over   bool // it is being answered
@@ -73,14 +71,6 @@ func Lost() Result {
 	return Result{Started: true, Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
 }
 
-// tellJob says something of a job to the first process.
-func (s *session) tellJob(kind wire.Kind, id, n uint32, fds ...int) error {
-	if s.sock < 0 {
-		return errNoBox
-	}
-	return wire.SendPatiently(s.sock, wire.Msg{Kind: kind, Job: id, N: n}, fds...)
-}
-
 // visitCalls does what a client says.
 func (s *session) visitCalls(client int, m wire.Msg, fds []int) {
 	c := s.callOf(client)
@@ -92,7 +82,7 @@ func (s *session) visitCalls(client int, m wire.Msg, fds []int) {
 		s.openCall(client, request, [3]*os.File{os.NewFile(uintptr(fds[1]), "stdin"), os.NewFile(uintptr(fds[2]), "stdout"), os.NewFile(uintptr(fds[3]), "stderr")})
 		fds = fds[:1]
 	case m.Kind == wire.Signal && c != nil:
-		s.signalCall(c, syscall.Signal(m.N))
+		s.signal(&c.task, syscall.Signal(m.N))
 	case m.Kind == wire.Kill && c != nil:
 		s.endWhole(c)
 	default:
@@ -124,7 +114,7 @@ func (s *session) openCall(client int, request []byte, stdio [3]*os.File) {
 		return
 	}
 	s.calls.last++
-	c.id, c.client = s.calls.last, client
+	c.client, c.task = client, task{id: s.calls.last, at: running, call: c}
 	s.calls.runs[c.id] = c
 	_ = wire.Send(client, wire.Msg{Kind: wire.Started}) // who is gone ends the call, see leave
 	s.coverNow()
@@ -132,17 +122,10 @@ func (s *session) openCall(client int, request []byte, stdio [3]*os.File) {
 		err = s.startCall(c)
 	}
 	if err != nil {
-		c.res = Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
-		s.endCall(c, false)
+		s.end(&c.task, Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())})
 		return
 	}
-	if c.Timeout > 0 {
-		s.alarms.in(c, c.Timeout, func() {
-			c.res.TimedOut = true
-			s.signalCall(c, syscall.SIGTERM)
-			s.signalCall(c, syscall.SIGCONT)
-		})
-	}
+	s.limitTime(&c.task, c.Timeout)
 }
 
 func (s *session) startCall(c *Call) error {
@@ -160,53 +143,31 @@ func (s *session) startCall(c *Call) error {
 		return err
 	}
 	defer unix.Close(text)
-	return s.tellJob(wire.Start, c.id, 0, append([]int{text}, stdio...)...)
-}
-
-// signalCall sends a signal to the process group of a call. When that is to end it, it has so long.
-func (s *session) signalCall(c *Call, sig syscall.Signal) {
-	_ = s.tellJob(wire.Signal, c.id, uint32(sig))
-	if (sig == syscall.SIGTERM || sig == syscall.SIGHUP) && !c.whole {
-		c.whole = true
-		s.alarms.in(c, killGrace, func() { s.endWhole(c) })
-	}
+	return s.tell(wire.Start, c.id, 0, append([]int{text}, stdio...)...)
 }
 
 // endWhole ends all processes of a call.
 func (s *session) endWhole(c *Call) {
 	c.whole = true
-	_ = s.tellJob(wire.Kill, c.id, 0)
+	_ = s.tell(wire.Kill, c.id, 0)
 }
 
-// callSaid takes what the first process says of a call.
-func (s *session) callSaid(m wire.Msg) {
-	c := s.calls.runs[m.Job]
-	if c == nil || c.over {
-		return
-	}
-	timedOut := c.res.TimedOut
-	switch m.Kind {
-	case wire.Failed:
-		c.res, c.ended = Result{Code: int(m.N), Reason: wire.Line(m.Text)}, true
-	case wire.Ended:
-		c.res, c.ended = programEnd(syscall.WaitStatus(m.N)), true
-		if c.whole && !c.killed {
-			s.endWhole(c)
-		}
-	case wire.Killed:
-		c.killed = true
-	}
-	c.res.TimedOut = timedOut
-	if c.ended && (c.killed || !c.whole) {
+// callEnded follows the end of a call, or of all its processes: it is answered when both have come where they have to.
+func (s *session) callEnded(c *Call) {
+	switch {
+	case c.over || c.at != ended:
+	case c.killed || !c.whole || !c.res.Started:
 		s.endCall(c, false)
+	default:
+		s.endWhole(c)
 	}
 }
 
 // endCall answers a call.
 func (s *session) endCall(c *Call, lost bool) {
 	c.over = true
-	s.alarms.off(c)
-	if c.res.TimedOut {
+	s.alarms.off(&c.task)
+	if c.res.TimedOut = c.timedOut; c.timedOut {
 		c.res.Code = CodeTimeout
 	}
 	again := &s.mounts.covered.again

@@ -20,11 +20,11 @@ import (
 //	  waits            ◄───────────── Terminal
 //	  Size ────────────────────────────────► its size has changed
 //	  ends             ◄───────────── Released(words)  the box goes on without this terminal
+//	  stops            ◄───────────── Stopped          the program has (^Z); joins again when continued
 //	  ends with code   ◄───────────── Ended(code)      the program has ended; then the socket closes
 //	                   ◄───────────── Failed(words)    refused
 //	inner detach: Detach(words) ───────────► lets go of its terminal, with these words there
-//	                 ◄─────────────── Stopped          stops itself, to be continued: see letgo.go
-//	                 ◄─────────────── Detach           it has
+//	                 ◄─────────────── Detach           it has, see letgo.go
 //
 // Where the terminal is stands in a file beside the socket, for inner ps.
 //
@@ -48,10 +48,10 @@ type joining struct {
 	door     int   // the socket it listens on
 	visitors []int // the connections
 	guest    int   // that of whoever has joined
-	detacher int   // that of whoever waits for the box to be detached
 
-	stay bool // the box goes on when its terminal is gone
-	away bool // it has none now
+	stay  bool // the box goes on when its terminal is gone
+	away  bool // it has none now
+	taken bool // a shell took the one that it was started in, see recall
 }
 
 // maxVisitors is how many connections are kept at a time, and maxWaiting how many more can wait.
@@ -138,7 +138,7 @@ func (s *session) admit(fd, terminal int) {
 	case !s.join.stay:
 		refusal = "it is in the terminal it was started in, and not detached"
 	default:
-		s.moveTo(terminal, fd, "taken over from another terminal")
+		s.moveTo(terminal, fd, takenOver)
 		return
 	}
 	_ = wire.Send(fd, wire.Msg{Kind: wire.Failed, Text: refusal})
@@ -155,12 +155,9 @@ func (s *session) leave(fd int) {
 		c.client = -1
 		s.endWhole(c)
 	}
-	if fd == s.join.detacher {
-		s.join.detacher = -1 // nobody would continue us
-	}
 	if fd == s.join.guest {
 		s.join.guest = -1
-		s.goAway()
+		s.moveTo(-1, -1, wire.Msg{})
 	}
 }
 

@@ -203,7 +203,7 @@ func Run(p plan.Plan, o Options) Result {
 	if s.o.Meanwhile != nil {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
-			s.program.failure = &failure{CodeNoSandbox, wire.Line(err.Error())}
+			s.program.at, s.program.res = ended, Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
 			// The supervisor ends when it sees that no job will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
 			s.refuse()

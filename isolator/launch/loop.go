@@ -76,7 +76,7 @@ func (s *session) sources() []source {
 		list = append(list,
 			source{s.child.pidfd, unix.POLLIN, func() { s.reap(false) }},
 			source{s.mounts.covered.table, unix.POLLPRI, s.coverAgain})
-		if len(s.join.visitors) < maxVisitors && s.program.started {
+		if len(s.join.visitors) < maxVisitors && s.program.at >= running {
 			list = append(list, source{s.join.door, unix.POLLIN, s.welcome})
 		}
 		for _, fd := range s.join.visitors {
@@ -109,7 +109,7 @@ func (s *session) readTerminal() {
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over() && !s.stopped
+	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over()
 }
 
 // killAfter sets the time when the whole box is killed; an earlier one stays.

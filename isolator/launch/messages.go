@@ -35,50 +35,34 @@ func (s *session) message(m wire.Msg, fds []int) {
 		return
 	}
 	wire.CloseAll(fds)
-	p := &s.program
-	switch {
-	case m.Job > wire.First:
-		s.callSaid(m)
-	case m.Kind == wire.Here && !p.here:
-		p.here = true
+	switch j := s.jobOf(m.Job); {
+	case m.Kind == wire.Here && s.program.at == making:
+		s.program.at = here
 		s.complete()
+	case j == nil:
 	case m.Kind == wire.Failed:
-		s.notStarted(m)
-	case m.Job != wire.First:
-	case m.Kind == wire.Started && p.released && !p.started:
+		s.end(j, Result{Code: int(m.N), Reason: wire.Line(m.Text)})
+	case m.Job == 0:
+	case m.Kind == wire.Started && j.at == told:
 		s.begin()
-	case m.Kind == wire.Stopped && s.runs() && s.console.full && !s.stopped:
+	case m.Kind == wire.Stopped && j.call == nil && s.runs() && s.console.full:
 		s.programStopped(syscall.Signal(m.N))
-	case m.Kind == wire.Ended && s.runs():
-		s.end(syscall.WaitStatus(m.N))
+	case m.Kind == wire.Ended && j.at == running:
+		s.end(j, programEnd(syscall.WaitStatus(m.N)))
+	case m.Kind == wire.Killed && j.call != nil:
+		j.call.killed = true
+		s.callEnded(j.call)
 	}
-}
-
-// notStarted follows a program that could not be started: its exit code, and why.
-func (s *session) notStarted(m wire.Msg) {
-	if p := &s.program; p.failure == nil && !p.ended {
-		p.started, p.failure = false, &failure{int(m.N), wire.Line(m.Text)}
-		s.alarms.off(timeLimit)
-	}
-}
-
-// end follows the end of the program. The first process has killed whatever else ran, and bwrap has
-// nothing left to tell.
-func (s *session) end(status syscall.WaitStatus) {
-	s.program.ended, s.program.status = true, status
-	s.dropQuestions()
-	s.output.end(s.child.reaped)
-	s.killBox()
 }
 
 // take takes the descriptors that come with a message, and reports whether it did.
 func (s *session) take(m wire.Msg, fds []int) bool {
 	switch p := &s.program; m.Kind {
 	case wire.Ready:
-		if !p.here || p.ready {
+		if p.at != here {
 			return false
 		}
-		p.ready = true
+		p.at = ready
 		s.takeNetwork()
 		s.takeMasters(fds)
 		s.release()
@@ -86,7 +70,7 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 	case wire.Socket:
 		return s.network.tookSocket(m, fds)
 	case wire.Listener:
-		if !p.here || p.ready || len(fds) != 1 {
+		if p.at != here || len(fds) != 1 {
 			return false
 		}
 		s.takeListener(int(m.N), fds[0])

@@ -25,14 +25,14 @@ func TestHostileMessages(t *testing.T) {
 	defer null.Close()
 	before := openFiles(t)
 	s := newSession(Options{})
-	s.sock, s.console.ptys, s.program.released = pair[0], []int{1}, true
+	s.sock, s.console.ptys, s.program.at = pair[0], []int{1}, told
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		msg := make([]byte, r.IntN(wire.MaxMessage+100)+1)
 		for i := range msg {
 			msg[i] = byte(r.Uint32())
 		}
-		msg[0] = "rxteelndogyz\x00"[r.IntN(13)] // all but that it is there, and that the program starts
+		msg[0] = "rzteelndogyz\x00"[r.IntN(13)] // all but that it is there, and that the program starts or cannot
 		if len(msg) > 4 && r.IntN(2) == 0 {
 			copy(msg[1:], []byte{wire.First, 0, 0, 0})
 		}
@@ -45,7 +45,7 @@ func TestHostileMessages(t *testing.T) {
 		}
 		s.readMessages()
 	}
-	if s.program.started || s.program.ended || len(s.output.relays) > 0 {
+	if s.program.at != told || len(s.output.relays) > 0 {
 		t.Errorf("believed: %+v", s)
 	}
 	if after := openFiles(t); after != before {
@@ -55,7 +55,7 @@ func TestHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.readMessages()
-	if s.program.ended {
+	if s.program.at == ended {
 		t.Error("ended without having started")
 	}
 	s.hangUpChannel()

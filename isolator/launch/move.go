@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -11,32 +12,34 @@ import (
 
 var errNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
 
-// goAway has the box go on without a terminal, when the one it has is gone.
-func (s *session) goAway() {
-	if !s.join.away {
-		s.moveTo(-1, -1, "")
-	}
-}
-
 // elsewhere reports whether the terminal that the box was started in is no longer the box's.
 func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 
-// moveTo exchanges the terminal for the one that a guest's connection has brought, -1 for none. words are for whoever
+// takenOver is what is said to whoever has lost the terminal to somebody else.
+var takenOver = wire.Msg{Kind: wire.Released, Text: "taken over from another terminal"}
+
+// moveTo exchanges the terminal for the one that a guest's connection has brought, -1 for none. bye is for whoever
 // has the present one. Between two control sequences the present terminal is told what switches off the modes that the
 // program has set, and the new one what sets them; it, or /dev/null, takes the place of the old one under every
 // descriptor number that is it, so whatever writes goes on. The program draws again, since its size changes.
-func (s *session) moveTo(terminal, guest int, words string) {
+func (s *session) moveTo(terminal, guest int, bye wire.Msg) {
+	if terminal < 0 && s.join.away {
+		return
+	}
 	s.endQuestion(0)
-	r, old, had := s.output.first(), -1, s.join.guest
+	r, had := s.output.first(), s.join.guest
 	r.pause()
 	if !s.join.away && s.console.real.foreground() { // else a shell has it
-		old, _ = unix.FcntlInt(uintptr(r.out), unix.F_DUPFD_CLOEXEC, 3)
 		s.restore()
 		last := r.modes.resets()
-		if had < 0 && words != "" {
-			last = fmt.Appendf(last, "\n%s\n", words)
+		if had < 0 && bye.Text != "" {
+			last = fmt.Appendf(last, "\n%s\n", bye.Text)
 		}
 		r.say(last)
+	}
+	if !s.elsewhere() {
+		s.join.taken = false
+		s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 	}
 	s.join.guest, s.join.away = guest, terminal < 0
 	s.noteWhere()
@@ -50,20 +53,18 @@ func (s *session) moveTo(terminal, guest int, words string) {
 	}
 	r.waiting, r.gone, r.held = nil, err != nil, false
 	if had >= 0 {
-		_ = wire.Send(had, wire.Msg{Kind: wire.Released, Text: words})
-		s.tellDetacher()
-	} else if s.join.detacher >= 0 {
-		s.givePrompt(old)
+		_ = wire.Send(had, bye)
 	}
-	closeFds(&old)
-	if s.join.away {
-		return
+	if !s.join.away {
+		s.console.real.shared = false
+		r.say(r.modes.sets())
+		_ = wire.Send(guest, wire.Msg{Kind: wire.Terminal})
+		s.attach()
+		s.drawAgain()
 	}
-	s.console.real.shared = false
-	r.say(r.modes.sets())
-	_ = wire.Send(guest, wire.Msg{Kind: wire.Terminal})
-	s.attach()
-	s.drawAgain()
+	if s.program.halted && bye.Kind != wire.Stopped {
+		s.signalProgram(syscall.SIGCONT)
+	}
 }
 
 // sets returns what gives a terminal the modes that the program has set so far.

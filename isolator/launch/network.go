@@ -52,7 +52,7 @@ func (s *session) takeNetwork() {
 			return
 		}
 	}
-	if s.program.failure != nil || s.o.Network == nil { // nobody accepts: what connects is refused once they are closed
+	if s.program.at == ended || s.o.Network == nil { // nobody accepts: what connects is refused once they are closed
 		return
 	}
 	if s.publishes {
@@ -67,9 +67,7 @@ func (s *session) takeNetwork() {
 }
 
 func (s *session) noNetwork(err error) {
-	if s.program.failure == nil {
-		s.fail("network: " + err.Error())
-	}
+	s.fail("network: " + err.Error())
 }
 
 // takeListener keeps a socket that the box listens on for us, of the listeners of a port.

@@ -3,42 +3,50 @@ package launch
 import (
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// program is what is known of the program.
-type program struct {
-	here     bool     // the first process of the box is there
-	ready    bool     // it waits for the program
-	released bool     // it was given
-	started  bool     // the program has run
-	failure  *failure // why it did not start, or nil
-	ended    bool     // with status
-	status   syscall.WaitStatus
+// progress is how far a job has come. The program of a plan has come as far as its box.
+type progress uint8
 
-	timedOut    bool           // the time limit ended it
-	early       syscall.Signal // came before it was started
-	interrupted bool           // SIGINT came
+const (
+	making  progress = iota // bwrap makes the box
+	here                    // its first process is there
+	ready                   // and waits for jobs
+	told                    // it was given the job
+	running                 // which has started
+	ended                   // or has ended, or could not start
+)
+
+// task is a job of the box: the program of a plan, or a call.
+type task struct {
+	id       uint32
+	at       progress
+	res      Result // once it has ended
+	timedOut bool   // its time limit ended it
+	call     *Call  // nil for the program
 }
 
-// failure is why a program did not start.
-type failure struct {
-	code int // that of inner
-	text string
+// program is that of a plan. In a box that has none, see Options.Calls, it is the box.
+type program struct {
+	task
+	early       syscall.Signal // came before it was started
+	interrupted bool           // SIGINT came
+	halted      bool           // it has stopped, and has not been continued
 }
 
 // fail ends the box before its program has started.
 func (s *session) fail(why string) {
-	s.program.failure = &failure{CodeNoSandbox, wire.Line(why)}
-	s.killBox()
+	s.end(&s.program.task, Result{Code: CodeNoSandbox, Reason: wire.Line(why)})
 }
 
 // complete mounts what is missing in the box, now that bwrap has mounted the rest.
 func (s *session) complete() {
-	if s.program.failure != nil || s.program.early != 0 || !s.limited() {
+	if !s.limited() {
 		return
 	}
 	if err := s.mounts.complete(s.first); err != nil {
@@ -51,32 +59,30 @@ func (s *session) complete() {
 // release makes the real terminal ready and has the program started, once the box
 // waits for it and signals are caught.
 func (s *session) release() {
-	p := &s.program
-	if s.sock < 0 || !p.ready || p.released || p.failure != nil || p.early != 0 || !s.caught {
+	if s.program.at != ready || s.sock < 0 || !s.caught {
 		return
 	}
 	if s.console.full {
 		s.attach()
 	}
-	p.released = true
+	s.program.at = told
 	if s.o.Calls != nil {
 		s.begin()
-		return
-	}
-	if err := s.startProgram(); err != nil {
+	} else if err := s.startProgram(); err != nil {
 		s.fail(err.Error())
 	}
 }
 
 // begin follows the start of the program.
 func (s *session) begin() {
-	s.program.started = true
+	p := &s.program
+	p.at = running
 	if s.cancelled {
 		s.killBox()
 	}
-	if s.program.early != 0 {
+	if p.early != 0 {
 		s.alarms.off(killTime) // it is up to the program now
-		s.lastCall(s.program.early)
+		s.lastCall(&p.task, p.early)
 	}
 	s.letGoOfPipes()
 	s.noteWhere()
@@ -92,7 +98,7 @@ func (s *session) begin() {
 	}
 	if s.o.Done == nil {
 		s.alarms.in(giveBackMemory, trimAfter, func() {
-			if !s.program.ended {
+			if s.runs() {
 				debug.FreeOSMemory()
 			}
 		})
@@ -100,9 +106,7 @@ func (s *session) begin() {
 	if s.o.Over != nil {
 		s.alarms.in(lookAtLimits, lookEvery, s.lookAtLimits)
 	}
-	if s.o.Timeout > 0 {
-		s.alarms.in(timeLimit, s.o.Timeout, s.timeUp)
-	}
+	s.limitTime(&p.task, s.o.Timeout)
 }
 
 // letGoOfPipes replaces our own ends of the pipes that the program now has, so
@@ -116,27 +120,91 @@ func (s *session) letGoOfPipes() {
 	}
 }
 
-func (s *session) timeUp() {
-	if s.over() {
-		return
-	}
-	s.program.timedOut = true
-	s.signalJob(syscall.SIGTERM)
-	s.signalJob(syscall.SIGCONT)
-	s.killAfter(killGrace)
-}
-
 // refuse has the first process end when it waits for a job: it sees that none will come.
 func (s *session) refuse() { _ = unix.Shutdown(s.sock, unix.SHUT_WR) }
 
-// signalJob signals the program's process group, which gets the foreground of its terminal again
-// when it goes on.
-func (s *session) signalJob(sig syscall.Signal) {
+// jobOf is the job of that number, or nil. The box itself is that of its program.
+func (s *session) jobOf(id uint32) *task {
+	if id <= wire.First {
+		return &s.program.task
+	}
+	if c := s.calls.runs[id]; c != nil {
+		return &c.task
+	}
+	return nil
+}
+
+// limitTime gives a job so long, or any time when that is zero.
+func (s *session) limitTime(j *task, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	s.alarms.in(j, d, func() {
+		if s.over() {
+			return
+		}
+		j.timedOut = true
+		s.signal(j, syscall.SIGTERM)
+		s.signal(j, syscall.SIGCONT)
+	})
+}
+
+// signalProgram is signal for the program.
+func (s *session) signalProgram(sig syscall.Signal) { s.signal(&s.program.task, sig) }
+
+// signal signals the process group of a job, which gets the foreground of its terminal again when it
+// goes on.
+func (s *session) signal(j *task, sig syscall.Signal) {
+	if j.at != told && j.at != running {
+		return
+	}
 	n := uint32(sig)
-	if sig == syscall.SIGCONT && s.console.full && !s.console.waits {
+	if j.call == nil && sig == syscall.SIGCONT && s.console.full && !s.console.waits {
 		n |= wire.Front
 	}
-	if s.program.released && !s.program.ended && s.o.Calls == nil {
-		_ = s.tellJob(wire.Signal, wire.First, n)
+	_ = s.tell(wire.Signal, j.id, n)
+	if j.call == nil && sig == syscall.SIGCONT {
+		s.program.halted = false
 	}
+	if j.at == running {
+		s.lastCall(j, sig)
+	}
+}
+
+// lastCall gives a job killGrace to follow a signal that is meant to end it. Who asks inner to end, and kills it
+// when it does not, would lose what comes after the program: the look at what it changed.
+func (s *session) lastCall(j *task, sig syscall.Signal) {
+	c := j.call
+	switch {
+	case sig != syscall.SIGTERM && sig != syscall.SIGHUP:
+	case c == nil:
+		s.killAfter(killGrace)
+	case !c.whole:
+		c.whole = true
+		s.alarms.in(j, killGrace, func() { s.endWhole(c) })
+	}
+}
+
+// end follows the end of a job. Of the program the first process has killed whatever else ran, and bwrap has
+// nothing left to tell.
+func (s *session) end(j *task, r Result) {
+	if j.at == ended {
+		return
+	}
+	j.at, j.res = ended, r
+	if s.alarms.off(j); j.call != nil {
+		s.callEnded(j.call)
+		return
+	}
+	s.dropQuestions()
+	s.output.end(s.child.reaped)
+	s.killBox()
+}
+
+// tell says something of a job to the first process.
+func (s *session) tell(kind wire.Kind, id, n uint32, fds ...int) error {
+	if s.sock < 0 {
+		return errNoBox
+	}
+	return wire.SendPatiently(s.sock, wire.Msg{Kind: kind, Job: id, N: n}, fds...)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A question stands alone on the screen, and leaves the terminal as the program had it.
@@ -56,7 +58,7 @@ func TestNoQuestionWhileMoving(t *testing.T) {
 	if s.asked == nil {
 		t.Fatal("no question is taken up")
 	}
-	s.moveTo(-1, -1, "")
+	s.moveTo(-1, -1, wire.Msg{})
 	if s.asked != nil || len(s.questions) != 1 {
 		t.Errorf("taken up while the terminal changes: %+v", s.asked)
 	}

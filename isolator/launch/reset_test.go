@@ -24,7 +24,7 @@ func TestLastWord(t *testing.T) {
 	s := newSession(Options{})
 	s.sock = fds[0]
 	s.readMessages()
-	if s.program.failure == nil || *s.program.failure != (failure{CodeNoSandbox, "because"}) || s.sock >= 0 {
-		t.Errorf("%+v, socket %d", s.program.failure, s.sock)
+	if r := s.program.res; s.program.at != ended || r.Code != CodeNoSandbox || r.Reason != "because" || s.sock >= 0 {
+		t.Errorf("%+v, socket %d", s.program, s.sock)
 	}
 }

@@ -16,13 +16,18 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	var r Result
-	if s.program.started {
-		r = s.programResult()
-	} else {
-		s.tellFailure(&r)
+	p := &s.program
+	r := p.res
+	switch {
+	case p.at == running:
+		r = s.lost()
+	case p.early != 0 && !r.Started:
+		r = Result{Code: 128 + int(p.early), Signal: p.early, Interrupted: p.early == syscall.SIGINT}
+		r.Reason = fmt.Sprintf("interrupted by %v before the program started", p.early)
+	case p.at != ended:
+		r = Result{Code: CodeNoSandbox, Reason: s.reason()}
 	}
-	r.TimedOut = s.program.timedOut
+	r.TimedOut = p.timedOut
 	s.mounts.covered.tell(&r)
 	r.Reached, r.Refused = s.reached(r), s.network.refused.told()
 	if !r.Started && slices.Contains(r.Reached, "memory") {
@@ -35,34 +40,16 @@ func (s *session) result() Result {
 	return r
 }
 
-// tellFailure says in the result why the program has not run.
-func (s *session) tellFailure(r *Result) {
-	switch p := &s.program; {
-	case p.early != 0:
-		r.Code, r.Signal = 128+int(p.early), p.early
-		r.Interrupted = p.early == syscall.SIGINT
-		r.Reason = fmt.Sprintf("interrupted by %v before the program started", p.early)
-	case p.failure != nil:
-		r.Code, r.Reason = p.failure.code, p.failure.text
-	default:
-		r.Code, r.Reason = CodeNoSandbox, s.reason()
-	}
-}
-
-// programResult is how the program has ended.
-func (s *session) programResult() Result {
-	if s.program.ended {
-		return programEnd(s.program.status)
-	}
-	// The first process did not live to tell: bwrap, or we, or the program
-	// itself killed it.
+// lost is the end of a program that the first process did not live to tell: bwrap, or we, or the program itself killed it.
+func (s *session) lost() Result {
+	p := &s.program
 	r := Result{Started: true, Code: wire.ExitCode(s.child.status)}
-	if s.program.early != 0 {
-		r.Code = 128 + int(s.program.early)
+	if p.early != 0 {
+		r.Code = 128 + int(p.early)
 	}
 	if n := r.Code - 128; n > 0 && n <= 64 {
 		r.Signal = syscall.Signal(n)
-		r.Interrupted = s.program.interrupted && r.Signal == syscall.SIGINT
+		r.Interrupted = p.interrupted && r.Signal == syscall.SIGINT
 	}
 	return r
 }
@@ -110,7 +97,7 @@ func (s *session) quiet() {
 // restores their modes.
 func (s *session) farewell() {
 	s.output.resets()
-	if out := s.console.stdio[1]; s.program.started && !s.output.abandoned && !s.console.hungUp && s.job.Stdio[1] != wire.FromLauncher {
+	if out := s.console.stdio[1]; s.started() && !s.output.abandoned && !s.console.hungUp && s.job.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
 			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))

@@ -4,7 +4,6 @@ import (
 	"net"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,10 +33,6 @@ type session struct {
 	join      joining    // other terminals, and clients
 	calls     calls      // that run
 
-	stopped  bool      // we have stopped ourselves, after the program
-	stopping sigaction // that of SIGTSTP, to be put back after that
-	wentOn   time.Time // when we went on without having seen SIGCONT
-
 	mounts       mounts          // what is mounted in the box from outside
 	network      network         // of the box
 	publishes    bool            // ports of it
@@ -53,9 +48,12 @@ type session struct {
 	alarms alarms
 }
 
-// runs reports whether the program runs, and over whether it, or all of the box, has ended.
-func (s *session) runs() bool { return s.program.started && !s.over() }
-func (s *session) over() bool { return s.program.ended || s.child.reaped }
+// runs reports whether the program runs, and over whether it will not any more: it, or all of the box, has ended.
+func (s *session) runs() bool { return s.program.at == running && !s.child.reaped }
+func (s *session) over() bool { return s.program.at == ended || s.child.reaped }
+
+// started reports whether the program has run.
+func (s *session) started() bool { return s.program.at == running || s.program.res.Started }
 
 // newSession is a session that has not one descriptor.
 func newSession(o Options) *session {
@@ -64,8 +62,9 @@ func newSession(o Options) *session {
 		inbox: inbox{event: -1}, alarms: alarms{},
 		child: child{pid: -1, pidfd: -1, errors: -1},
 		sock:  -1, listener: -1,
+		program: program{task: task{id: wire.First}},
 		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},
-		join:    joining{door: -1, guest: -1, detacher: -1},
+		join:    joining{door: -1, guest: -1},
 		calls:   calls{last: wire.First, runs: map[uint32]*Call{}},
 		network: network{over: make(chan struct{}), refused: refusals{packets: -1}},
 		mounts:  mounts{covered: covered{table: -1, root: -1}},

@@ -5,7 +5,8 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // catch starts catching signals, or where whoever makes several runs does that itself, waits for Options.Done. It is
@@ -22,10 +23,10 @@ func (s *session) catch() {
 	go func() {
 		defer close(ended)
 		if s.o.Done == nil {
-			// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
+			// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us, and what SIGCONT ends, see suspend.
 			signal.Notify(caught, slices.DeleteFunc([]os.Signal{
 				syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
-				syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
+				syscall.SIGTSTP, syscall.SIGWINCH,
 			}, signal.Ignored)...)
 			s.inbox.do(func() {
 				s.caught = true
@@ -55,14 +56,8 @@ func (s *session) onSignal(sig syscall.Signal) {
 	case syscall.SIGWINCH:
 		s.resize()
 		if !s.console.full {
-			s.signalJob(sig) // nobody else tells it, without a controlling terminal
+			s.signalProgram(sig) // nobody else tells it, without a controlling terminal
 		}
-	case syscall.SIGCONT:
-		// One that comes late, after a stop of which we went on by ourselves, is no news.
-		if time.Since(s.wentOn) >= time.Second {
-			s.resume(true)
-		}
-		s.wentOn = time.Time{}
 	case syscall.SIGHUP:
 		stays := s.join.stay && s.runs()
 		switch {
@@ -91,33 +86,22 @@ func (s *session) passOn(sig syscall.Signal) {
 		s.output.abandoned = s.output.abandoned || s.child.reaped
 		return
 	}
-	if !s.program.started {
+	if s.program.at != running {
 		s.giveUp(sig)
 	}
-	s.signalJob(sig)
-	if s.program.started {
-		s.lastCall(sig)
-	}
+	s.signalProgram(sig)
 }
 
 // stopJob follows SIGTSTP: the program stops, and inner with it.
 func (s *session) stopJob() {
-	if s.console.full || !s.program.started || s.stopped {
-		s.signalJob(syscall.SIGTSTP) // it says when it has stopped
+	if s.console.full || s.program.at != running {
+		s.signalProgram(syscall.SIGTSTP) // it says when it has stopped
 		return
 	}
 	// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
-	s.signalJob(syscall.SIGSTOP)
-	s.stop()
-}
-
-// lastCall gives the box killGrace to follow a signal that is meant to end it. Who
-// asks inner to end, and kills it when it does not, would lose what comes after the
-// program: the look at what it changed.
-func (s *session) lastCall(sig syscall.Signal) {
-	if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
-		s.killAfter(killGrace)
-	}
+	s.signalProgram(syscall.SIGSTOP)
+	s.output.settle()
+	s.suspend(syscall.SIGTSTP)
 }
 
 // giveUp follows a signal that came before the program was started. It is not
@@ -125,9 +109,9 @@ func (s *session) lastCall(sig syscall.Signal) {
 // signal when it starts. bwrap is not killed: its child would wait for ever to
 // be released by it (bwrap 0.8.0). Only when it hangs.
 func (s *session) giveUp(sig syscall.Signal) {
-	s.program.early = sig
-	if !s.program.released {
+	if s.program.early = sig; s.program.at < told {
 		s.refuse()
+		s.program.at = ended
 	}
 	s.killAfter(earlyGrace)
 }
@@ -138,7 +122,7 @@ func (s *session) hangUp() {
 		return
 	}
 	if s.join.stay && s.runs() {
-		s.goAway()
+		s.moveTo(-1, -1, wire.Msg{})
 		return
 	}
 	s.console.hungUp = true
@@ -148,11 +132,7 @@ func (s *session) hangUp() {
 		s.output.abandoned = true
 		return
 	}
-	if !s.program.started {
-		s.giveUp(syscall.SIGHUP)
-	}
-	s.signalJob(syscall.SIGHUP)
-	s.killAfter(killGrace)
+	s.passOn(syscall.SIGHUP)
 }
 
 // cancel ends the box at once, when Done is closed. bwrap is killed only once the program has
@@ -161,7 +141,7 @@ func (s *session) cancel() {
 	s.cancelled = true
 	switch {
 	case s.over():
-	case s.program.started:
+	case s.program.at == running:
 		s.killBox()
 	default:
 		s.giveUp(syscall.SIGTERM)

@@ -33,6 +33,7 @@ func (s *session) readKeys() {
 
 // programStopped gives a program that stopped for its terminal that terminal, or stops inner, too.
 func (s *session) programStopped(sig syscall.Signal) {
+	s.program.halted = true
 	switch sig {
 	case syscall.SIGTTIN, syscall.SIGTTOU:
 		s.want(sig)
@@ -53,7 +54,7 @@ func (s *session) want(sig syscall.Signal) {
 	case s.console.real.foreground() && s.console.waits:
 		s.give()
 	case s.console.real.foreground() || s.elsewhere():
-		s.signalJob(syscall.SIGCONT)
+		s.signalProgram(syscall.SIGCONT)
 	default:
 		s.endQuestion(0)
 		s.suspend(sig)
@@ -66,7 +67,7 @@ func (s *session) give() {
 	s.console.waits, s.console.wanted = false, false
 	s.alarms.off(unreadLine)
 	s.attach()
-	s.signalJob(syscall.SIGCONT)
+	s.signalProgram(syscall.SIGCONT)
 }
 
 // offered is called when the real terminal can be read while the program waits.
@@ -76,7 +77,7 @@ func (s *session) offered() {
 		return
 	}
 	s.alarms.in(unreadLine, offerAfter, func() {
-		if s.console.waits && !s.over() && !s.stopped && s.unread() {
+		if s.console.waits && !s.over() && s.unread() {
 			s.give()
 		}
 	})
@@ -84,7 +85,7 @@ func (s *session) offered() {
 
 // awaitsLine reports whether a line at the real terminal may turn out to be the program's.
 func (s *session) awaitsLine() bool {
-	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs() && !s.stopped
+	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs()
 }
 
 // unread reports whether a line is there that nobody reads. Who reads keys by
@@ -178,10 +179,11 @@ func (s *session) resize() {
 	}
 }
 
-// stop follows the job: the person's shell has to see a stopped job too.
+// stop follows the job: the person's shell has to see a stopped job too. Whoever has joined stops there, and joins again
+// when continued.
 func (s *session) stop() {
-	if s.elsewhere() { // no shell there has the box as its job
-		s.signalJob(syscall.SIGCONT)
+	if s.join.away { // no shell has the box as its job
+		s.signalProgram(syscall.SIGCONT)
 		return
 	}
 	s.endQuestion(0)
@@ -192,44 +194,38 @@ func (s *session) stop() {
 		s.console.keys.add(answers)
 		s.console.keys.flush(s.output.first().master)
 	}
+	if s.join.guest >= 0 {
+		s.moveTo(-1, -1, wire.Msg{Kind: wire.Stopped})
+		return
+	}
 	s.suspend(syscall.SIGTSTP)
 }
 
-// stopWithin is how long a stop may take to reach us. In an orphaned process group it never
-// does, and the job goes on.
-const stopWithin = 100 * time.Millisecond
+// soon is what no stop takes that somebody ends.
+const soon = 5 * time.Millisecond
 
-// suspend stops us as the terminal does it, with its modes put back: our whole group, with the default action. It
-// returns when we go on, or will be stopped a moment later.
+// suspend stops us as the terminal does it, with its modes put back: our whole group, with the default action. This is the
+// first thread of the process, which takes the signal before kill(2) returns: so it returns when we go on, and at once in
+// an orphaned process group, where the job goes on, too.
 func (s *session) suspend(sig syscall.Signal) {
 	s.restore()
-	s.stopped, s.stopping = true, defaultAction(syscall.SIGTSTP)
+	caught, at := defaultAction(syscall.SIGTSTP), time.Now()
 	_ = unix.Kill(0, sig)
-	s.alarms.in(tryTerminal, stopWithin, func() {
-		s.resume(false)
-		s.wentOn = time.Now()
-	})
-}
-
-// resume follows SIGCONT, when woken, and a stop that did not happen.
-func (s *session) resume(woken bool) {
-	if s.stopped {
-		s.stopped = false
-		setAction(syscall.SIGTSTP, &s.stopping)
-		s.alarms.off(tryTerminal)
-		s.tellDetacher()
-	}
+	setAction(syscall.SIGTSTP, &caught)
 	switch {
-	case s.elsewhere(): // the terminal there is nobody's, or another's
-		s.signalJob(syscall.SIGCONT)
+	case !s.console.full:
 	case !s.console.wanted:
-		if s.console.full {
-			s.attach()
-		}
-		s.signalJob(syscall.SIGCONT)
-	case woken && !s.console.real.foreground():
-		s.want(syscall.SIGTTIN) // bg: outside the program would stop again
+		s.attach()
+	case time.Since(at) > soon && !s.console.real.foreground():
+		s.alarms.in(tryTerminal, soon, func() { // bg: outside the program would stop again
+			if s.runs() {
+				s.want(syscall.SIGTTIN)
+			}
+		})
+		return
 	default:
 		s.give()
+		return
 	}
+	s.signalProgram(syscall.SIGCONT)
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // jobOf is what proc_pid_stat(5) says of a process as a job.
@@ -31,14 +29,17 @@ func lookAt(pid int) (j jobOf) {
 	return j
 }
 
-// goOn has a launcher that stops itself continue, once the shell has its terminal, and
-// returns when it has told so at sock, or has ended.
-func goOn(sock, pid int) {
-	for end := time.Now().Add(joinPatience); time.Now().Before(end) && wire.Poll(sock, unix.POLLIN, 5) == 0; {
-		if j := lookAt(pid); j.stopped && j.front != j.group {
-			WakeUp(pid)
-		}
+// givePrompt has the shell of a launcher take its terminal back: the launcher stops, with its group, as for ^Z, and
+// goes on in the background. Where it is no job of a shell it is left alone.
+func givePrompt(pid int) {
+	j := lookAt(pid)
+	if j.group < 2 || j.group != j.front || j.group == j.session {
+		return
 	}
+	_ = unix.Kill(-j.group, unix.SIGSTOP)
+	for end := time.Now().Add(joinPatience); time.Now().Before(end) && lookAt(pid).front == j.group; time.Sleep(5 * time.Millisecond) {
+	}
+	_ = unix.Kill(-j.group, unix.SIGCONT)
 }
 
 // WakeUp continues a launcher that is stopped, with its group.

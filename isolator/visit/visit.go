@@ -19,8 +19,12 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// joinPatience is how long a launcher may take to answer.
-const joinPatience = 5 * time.Second
+const (
+	// joinPatience is how long a launcher may take to answer.
+	joinPatience = 5 * time.Second
+	// stoppedEvery is how often a client in the background looks whether it is to go on.
+	stoppedEvery = 100 * time.Millisecond
+)
 
 var (
 	errNotLetIn = errors.New("its inner does not let this process in")
@@ -78,7 +82,7 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 			}
 		}
 	}()
-	if err = a.stay(sock, lookAt(launcher), fd); err == errNotLetIn {
+	if err = a.stay(sock, lookAt(launcher), fd, saved); err == errNotLetIn {
 		switch {
 		case a.Ended:
 			err = nil
@@ -92,10 +96,16 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 }
 
 // stay follows a visit to its end. errNotLetIn is that of the connection.
-func (a *Attached) stay(sock int, job jobOf, terminal int) error {
+func (a *Attached) stay(sock int, job jobOf, terminal int, modes *unix.Termios) error {
 	sid, _ := unix.Getsid(0)
 	_, elsewhere := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	ofShell := job.session == sid && elsewhere == nil // it is a job of the shell here, as this process is
+	back := func() {
+		if ofShell {
+			putFront(terminal, unix.Getpgrp())
+		}
+	}
+	defer back()
 	for patience := joinPatience; ; patience = -time.Millisecond {
 		m, err := answerOf(sock, patience)
 		switch {
@@ -106,11 +116,30 @@ func (a *Attached) stay(sock int, job jobOf, terminal int) error {
 			return nil
 		case m.Kind == wire.Ended:
 			a.Ended, a.Code = true, int(m.N)
+		case m.Kind == wire.Stopped:
+			back()
+			suspend(terminal, modes)
+			if wire.Send(sock, wire.Msg{Kind: wire.Terminal}, terminal) != nil {
+				return errNotLetIn
+			}
 		case m.Kind == wire.Terminal && ofShell:
 			putFront(terminal, job.group)
-			defer putFront(terminal, unix.Getpgrp())
 			_ = wire.Send(sock, wire.Msg{Kind: wire.Size})
 		}
+	}
+}
+
+// suspend stops this process and its group, as ^Z does, and returns when they are in the foreground again.
+func suspend(terminal int, modes *unix.Termios) {
+	_ = box.Quietly(func() error { return unix.IoctlSetTermios(terminal, unix.TCSETS, modes) })
+	for {
+		_ = unix.Kill(0, unix.SIGTSTP) // the others: this process has caught it
+		launch.StopSelf()
+		group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+		if err != nil || group == unix.Getpgrp() {
+			return
+		}
+		time.Sleep(stoppedEvery) // where nothing stops it, in an orphaned group
 	}
 }
 
@@ -128,32 +157,38 @@ func Detach(path string, launcher int, words string) error {
 		return err
 	}
 	defer unix.Close(sock)
-	stopped := lookAt(launcher).stopped // before it is asked: it stops itself, and the shell has not yet taken the terminal
+	stopped := lookAt(launcher).stopped // then the shell has its terminal
 	if wire.Send(sock, wire.Msg{Kind: wire.Detach, Text: words}) != nil {
 		return errNotLetIn
 	}
-	if stopped {
-		WakeUp(launcher)
+	for end := time.Now().Add(joinPatience); wire.Poll(sock, unix.POLLIN, int(stoppedEvery/time.Millisecond)) == 0 && time.Now().Before(end); {
+		WakeUp(launcher) // it stops again where its program wants the terminal
 	}
-	m, err := answerOf(sock, joinPatience)
-	if err == nil && m.Kind == wire.Stopped {
-		goOn(sock, launcher)
+	if _, err = answerOf(sock, joinPatience); err == nil && !stopped {
+		givePrompt(launcher)
 	}
 	return err
 }
 
-// State is where the terminal of a box is; "" when it has none of its own.
+// startsWithin is how long after its socket a box has started.
+const startsWithin = time.Minute
+
+// State is where the terminal of a box is; "" when it has none of its own, or none that is known: an earlier version said
+// that otherwise.
 func State(path string, launcher int) string {
 	text, err := os.ReadFile(path + launch.WhereSuffix)
+	door, gone := os.Lstat(path)
 	switch {
-	case unix.Access(path, unix.F_OK) != nil:
+	case gone != nil:
 		return ""
 	case lookAt(launcher).stopped:
 		return launch.Stopped
-	case err != nil:
-		return launch.Starting
+	case err == nil:
+		return string(text)
+	case time.Since(door.ModTime()) > startsWithin:
+		return ""
 	}
-	return string(text)
+	return launch.Starting
 }
 
 // enter connects to a launcher, which answers once its program runs.

@@ -78,7 +78,8 @@ const (
 
 // Messages between a launcher and inner attach or detach. A client sends Terminal with its terminal, which the
 // launcher reads and writes from its own Terminal on, until it says Released, or Ended with the exit code N. Failed
-// refuses what was asked for, because of Text; Stopped says that the launcher stops itself, to be continued.
+// refuses what was asked for, because of Text; Stopped says that the program has, and that the box goes on without the
+// terminal until the client sends Terminal again.
 const (
 	Terminal Kind = 't' // client: here is my terminal; launcher: it is the box's now
 	Size     Kind = 'W' // client: the size of its terminal has changed
