@@ -14,7 +14,7 @@ const (
 	questionOpens               // from now on a key answers, see question.go
 	questionEnds                // nobody has answered
 	tryTerminal                 // are we in the foreground again?
-	unreadLine                  // what is typed and unread is for the program, see console.waits
+	unreadLine                  // what is typed and unread is for the program, see kept
 	lookAtCovers                // is all that is hidden or protected covered? See recover.go
 	callsWanted                 // is a box for calls wanted?
 )

@@ -17,10 +17,26 @@ type console struct {
 	real  tty    // the person's terminal, when full
 	keys  keys   // typed, and not taken by the box yet
 
-	waits  bool // the program has not got its terminal yet, see want
-	wanted bool // it has asked for it
-	hungUp bool // the real terminal is gone
+	at place // where the program has its terminal
 }
+
+// place is where the program has its terminal.
+type place uint8
+
+const (
+	own    place = iota // it has that in which the box was started
+	kept                // it has not got that yet, see want
+	wanted              // and has asked for it
+	guests              // it has that of whoever has joined
+	none                // nowhere
+	hungUp              // it had one that was
+)
+
+// waits reports whether the program has not got its terminal yet.
+func (c *console) waits() bool { return c.at == kept || c.at == wanted }
+
+// elsewhere reports whether the terminal that the box was started in is no longer the box's.
+func (c *console) elsewhere() bool { return c.at == guests || c.at == none }
 
 // open gives the box a terminal for each one among the person's descriptors. The program never gets such
 // a descriptor itself, for reading or for writing: whoever has one of a terminal can open it
@@ -54,8 +70,9 @@ func (c *console) open(o Options, box *wire.Box, job *wire.Job) {
 				box.Terminals.Modes.Cc[unix.VMIN], box.Terminals.Modes.Cc[unix.VTIME] = 1, 0
 			}
 		}
-		c.waits = !terminal[1] || !foreground
-		job.Waits = c.waits
+		if !terminal[1] || !foreground {
+			c.at, job.Waits = kept, true
+		}
 		c.real.shared = !terminal[1]
 		job.Stdio[0] = wire.FromPty
 		c.ptys, devices = []int{c.real.fd}, []uint32{device[0]}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -50,7 +51,6 @@ type joining struct {
 	guest    int   // that of whoever has joined
 
 	stay  bool // the box goes on when its terminal is gone
-	away  bool // it has none now
 	taken bool // a shell took the one that it was started in, see recall
 }
 
@@ -117,15 +117,10 @@ const WhereSuffix = ".at"
 
 // noteWhere writes that file.
 func (s *session) noteWhere() {
-	where := InItsTerminal
-	switch {
-	case s.join.door < 0 || s.o.Calls != nil:
+	if s.join.door < 0 || s.o.Calls != nil {
 		return
-	case s.join.guest >= 0:
-		where = Joined
-	case s.join.away:
-		where = Detached
 	}
+	where := cmp.Or(map[place]string{guests: Joined, none: Detached}[s.console.at], InItsTerminal)
 	_ = os.WriteFile(s.o.Join+WhereSuffix, []byte(where), 0o600)
 }
 

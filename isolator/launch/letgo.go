@@ -17,7 +17,7 @@ func (s *session) letGo(fd int, words string) {
 		_ = wire.Send(fd, wire.Msg{Kind: wire.Failed, Text: notRunning})
 		return
 	}
-	if words = wire.Line(words); s.join.guest >= 0 {
+	if words = wire.Line(words); s.console.at == guests {
 		words = "detached"
 	}
 	s.join.stay = true
@@ -30,14 +30,14 @@ func (s *session) letGo(fd int, words string) {
 // runs already.
 func (s *session) recall() {
 	fd := -1
-	if s.elsewhere() && !s.over() {
+	if s.console.elsewhere() && !s.over() {
 		fd = openControlling() // -1 when it is gone
 	}
 	if fd < 0 {
 		return
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if front := err == nil && group == unix.Getpgrp(); front && s.join.taken && !(s.join.guest >= 0 && s.console.real.controls()) {
+	if front := err == nil && group == unix.Getpgrp(); front && s.join.taken && !(s.console.at == guests && s.console.real.controls()) {
 		s.moveTo(fd, -1, takenOver)
 		return
 	} else if !front {

@@ -97,7 +97,7 @@ func (s *session) sources() []source {
 func (s *session) readTerminal() {
 	switch {
 	case wire.Poll(s.console.real.fd, unix.POLLIN, 0) == 0:
-	case s.console.waits:
+	case s.console.waits():
 		s.offered()
 	case s.asked != nil:
 		s.readAnswer()
@@ -109,7 +109,7 @@ func (s *session) readTerminal() {
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.console.full && s.console.real.raw && !s.console.hungUp && !s.join.away && len(s.output.relays) > 0 && !s.over()
+	return s.console.real.raw && len(s.output.relays) > 0 && !s.over()
 }
 
 // killAfter sets the time when the whole box is killed; an earlier one stays.

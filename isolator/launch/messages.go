@@ -93,8 +93,8 @@ func (s *session) takeMasters(fds []int) {
 		s.fail("the box sent other terminals than it was asked for")
 		return
 	}
-	if s.join.stay && !s.join.away {
-		s.join.away = true
+	if s.join.stay {
+		s.console.at = none
 		put(-1, s.console.ptys...) // what goes wrong is still told on standard error
 	}
 	for i, fd := range fds {

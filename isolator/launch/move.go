@@ -12,9 +12,6 @@ import (
 
 var errNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
 
-// elsewhere reports whether the terminal that the box was started in is no longer the box's.
-func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
-
 // takenOver is what is said to whoever has lost the terminal to somebody else.
 var takenOver = wire.Msg{Kind: wire.Released, Text: "taken over from another terminal"}
 
@@ -23,13 +20,13 @@ var takenOver = wire.Msg{Kind: wire.Released, Text: "taken over from another ter
 // program has set, and the new one what sets them; it, or /dev/null, takes the place of the old one under every
 // descriptor number that is it, so whatever writes goes on. The program draws again, since its size changes.
 func (s *session) moveTo(terminal, guest int, bye wire.Msg) {
-	if terminal < 0 && s.join.away {
+	if terminal < 0 && s.console.at == none {
 		return
 	}
 	s.endQuestion(0)
 	r, had := s.output.first(), s.join.guest
 	r.pause()
-	if !s.join.away && s.console.real.foreground() { // else a shell has it
+	if s.console.at != none && s.console.real.foreground() { // else a shell has it
 		s.restore()
 		last := r.modes.resets()
 		if had < 0 && bye.Text != "" {
@@ -37,11 +34,18 @@ func (s *session) moveTo(terminal, guest int, bye wire.Msg) {
 		}
 		r.say(last)
 	}
-	if !s.elsewhere() {
+	if !s.console.elsewhere() {
 		s.join.taken = false
 		s.alarms.in(recallTerminal, foregroundEvery, s.recall)
 	}
-	s.join.guest, s.join.away = guest, terminal < 0
+	switch s.join.guest, s.console.real.raw = guest, false; {
+	case terminal < 0:
+		s.console.at = none
+	case guest < 0:
+		s.console.at = own
+	default:
+		s.console.at = guests
+	}
 	s.noteWhere()
 	s.alarms.off(tryTerminal)
 	put(terminal, s.console.everywhere()...)
@@ -55,7 +59,7 @@ func (s *session) moveTo(terminal, guest int, bye wire.Msg) {
 	if had >= 0 {
 		_ = wire.Send(had, bye)
 	}
-	if !s.join.away {
+	if s.console.at != none {
 		s.console.real.shared = false
 		r.say(r.modes.sets())
 		_ = wire.Send(guest, wire.Msg{Kind: wire.Terminal})

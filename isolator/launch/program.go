@@ -159,7 +159,7 @@ func (s *session) signal(j *task, sig syscall.Signal) {
 		return
 	}
 	n := uint32(sig)
-	if j.call == nil && sig == syscall.SIGCONT && s.console.full && !s.console.waits {
+	if j.call == nil && sig == syscall.SIGCONT && s.console.full && !s.console.waits() {
 		n |= wire.Front
 	}
 	_ = s.tell(wire.Signal, j.id, n)

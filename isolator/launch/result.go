@@ -66,7 +66,7 @@ func programEnd(st syscall.WaitStatus) Result {
 // quiet reads what the terminals still answer to questions of the box: the person's
 // shell would take it for typed.
 func (s *session) quiet() {
-	if s.output.abandoned || s.console.hungUp || s.output.busy() {
+	if s.output.abandoned || s.console.at == hungUp || s.output.busy() {
 		return
 	}
 	if s.console.real.raw {
@@ -97,7 +97,7 @@ func (s *session) quiet() {
 // restores their modes.
 func (s *session) farewell() {
 	s.output.resets()
-	if out := s.console.stdio[1]; s.started() && !s.output.abandoned && !s.console.hungUp && s.job.Stdio[1] != wire.FromLauncher {
+	if out := s.console.stdio[1]; s.started() && !s.output.abandoned && s.console.at != hungUp && s.job.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
 			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))

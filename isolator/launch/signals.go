@@ -51,7 +51,7 @@ func (s *session) catch() {
 var caught = make(chan os.Signal, 64)
 
 func (s *session) onSignal(sig syscall.Signal) {
-	s.program.interrupted = s.program.interrupted || sig == syscall.SIGINT && !s.elsewhere()
+	s.program.interrupted = s.program.interrupted || sig == syscall.SIGINT && !s.console.elsewhere()
 	switch sig {
 	case syscall.SIGWINCH:
 		s.resize()
@@ -61,7 +61,7 @@ func (s *session) onSignal(sig syscall.Signal) {
 	case syscall.SIGHUP:
 		stays := s.join.stay && s.runs()
 		switch {
-		case stays && s.elsewhere(): // it is about the terminal that the box was started in
+		case stays && s.console.elsewhere(): // it is about the terminal that the box was started in
 		case s.console.full && s.console.real.gone():
 			s.hangUp()
 		case !stays:
@@ -69,7 +69,7 @@ func (s *session) onSignal(sig syscall.Signal) {
 		}
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP:
 		switch {
-		case s.elsewhere(): // typed at the terminal that the box was started in
+		case s.console.elsewhere(): // typed at the terminal that the box was started in
 		case sig == syscall.SIGTSTP:
 			s.stopJob()
 		default:
@@ -118,14 +118,14 @@ func (s *session) giveUp(sig syscall.Signal) {
 
 // hangUp follows the end of the real terminal.
 func (s *session) hangUp() {
-	if s.console.hungUp || s.join.away {
+	if s.console.at == hungUp || s.console.at == none {
 		return
 	}
 	if s.join.stay && s.runs() {
 		s.moveTo(-1, -1, wire.Msg{})
 		return
 	}
-	s.console.hungUp = true
+	s.console.at = hungUp
 	s.dropQuestions()
 	s.console.real.raw = false // there is nothing to restore
 	if s.child.reaped {

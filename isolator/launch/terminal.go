@@ -24,7 +24,7 @@ func (s *session) readKeys() {
 
 // A program whose standard output is no terminal often shares the real one with
 // others, who read it: a pager, a filter that draws on it. And one in the background
-// must not have it. So in these cases (console.waits) the program starts in the
+// must not have it. So in these cases (kept) the program starts in the
 // background of the box's own terminal, and the real one is left alone, until the
 // program stops because it reads its terminal or changes its modes: then want gives
 // it, in the foreground, or stops us as the program would have been stopped outside.
@@ -48,12 +48,14 @@ func (s *session) programStopped(sig syscall.Signal) {
 // Who is in the foreground is asked last, when nothing has to be waited for any more. A shell
 // may bring us there meanwhile, and continues only what it has seen stop.
 func (s *session) want(sig syscall.Signal) {
-	s.console.wanted = s.console.waits
+	if s.console.at == kept {
+		s.console.at = wanted
+	}
 	s.output.settle()
-	switch {
-	case s.console.real.foreground() && s.console.waits:
+	switch front := s.console.real.foreground(); {
+	case front && s.console.waits():
 		s.give()
-	case s.console.real.foreground() || s.elsewhere():
+	case front || s.console.elsewhere():
 		s.signalProgram(syscall.SIGCONT)
 	default:
 		s.endQuestion(0)
@@ -64,7 +66,7 @@ func (s *session) want(sig syscall.Signal) {
 // give lets the program have its terminal, and the real one with it.
 func (s *session) give() {
 	s.output.settle()
-	s.console.waits, s.console.wanted = false, false
+	s.console.at = own
 	s.alarms.off(unreadLine)
 	s.attach()
 	s.signalProgram(syscall.SIGCONT)
@@ -77,7 +79,7 @@ func (s *session) offered() {
 		return
 	}
 	s.alarms.in(unreadLine, offerAfter, func() {
-		if s.console.waits && !s.over() && s.unread() {
+		if s.console.waits() && !s.over() && s.unread() {
 			s.give()
 		}
 	})
@@ -85,7 +87,7 @@ func (s *session) offered() {
 
 // awaitsLine reports whether a line at the real terminal may turn out to be the program's.
 func (s *session) awaitsLine() bool {
-	return s.console.waits && !s.console.hungUp && !s.alarms.set(unreadLine) && s.runs()
+	return s.console.waits() && !s.alarms.set(unreadLine) && s.runs()
 }
 
 // unread reports whether a line is there that nobody reads. Who reads keys by
@@ -98,7 +100,7 @@ func (s *session) unread() bool {
 // attach makes the real terminal ours: raw, and its size the box's. In the
 // background it is somebody else's; then it is tried again later.
 func (s *session) attach() {
-	if s.console.hungUp || s.console.waits || s.join.away {
+	if s.console.at != own && s.console.at != guests {
 		return
 	}
 	if !s.console.real.makeRaw() {
@@ -167,7 +169,7 @@ func arrived(master, readable int) {
 // resize gives the box's terminals the size of the real ones. The kernel
 // tells the program in the foreground when it changed.
 func (s *session) resize() {
-	if s.join.away {
+	if s.console.at == none {
 		return
 	}
 	for i, r := range s.output.relays {
@@ -182,7 +184,7 @@ func (s *session) resize() {
 // stop follows the job: the person's shell has to see a stopped job too. Whoever has joined stops there, and joins again
 // when continued.
 func (s *session) stop() {
-	if s.join.away { // no shell has the box as its job
+	if s.console.at == none { // no shell has the box as its job
 		s.signalProgram(syscall.SIGCONT)
 		return
 	}
@@ -194,7 +196,7 @@ func (s *session) stop() {
 		s.console.keys.add(answers)
 		s.console.keys.flush(s.output.first().master)
 	}
-	if s.join.guest >= 0 {
+	if s.console.at == guests {
 		s.moveTo(-1, -1, wire.Msg{Kind: wire.Stopped})
 		return
 	}
@@ -214,7 +216,7 @@ func (s *session) suspend(sig syscall.Signal) {
 	setAction(syscall.SIGTSTP, &caught)
 	switch {
 	case !s.console.full:
-	case !s.console.wanted:
+	case s.console.at != wanted:
 		s.attach()
 	case time.Since(at) > soon && !s.console.real.foreground():
 		s.alarms.in(tryTerminal, soon, func() { // bg: outside the program would stop again
