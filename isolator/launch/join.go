@@ -25,7 +25,8 @@ import (
 //	  ends with code   ◄───────────── Ended(code)      the program has ended; then the socket closes
 //	                   ◄───────────── Failed(words)    refused
 //	inner detach: Detach(words) ───────────► lets go of its terminal, with these words there
-//	                 ◄─────────────── Detach           it has, see letgo.go
+//	                 ◄─────────────── Detach           it has
+//	  Stopped ─────────────────────────────► was stopped and continued: the shell has its terminal, see letgo.go
 //
 // Where the terminal is stands in a file beside the socket, for inner ps.
 //
@@ -107,6 +108,8 @@ func (s *session) visit(fd int) {
 		s.resize()
 	case m.Kind == wire.Detach:
 		s.letGo(fd, m.Text)
+	case m.Kind == wire.Stopped:
+		s.join.taken = true
 	}
 	wire.CloseAll(fds)
 }

@@ -30,16 +30,16 @@ func lookAt(pid int) (j jobOf) {
 }
 
 // givePrompt has the shell of a launcher take its terminal back: the launcher stops, with its group, as for ^Z, and
-// goes on in the background. Where it is no job of a shell it is left alone.
-func givePrompt(pid int) {
+// goes on in the background. Where it is no job of a shell it is left alone, and taken is false.
+func givePrompt(pid int) (taken bool) {
 	j := lookAt(pid)
 	if j.group < 2 || j.group != j.front || j.group == j.session {
-		return
+		return false
 	}
 	_ = unix.Kill(-j.group, unix.SIGSTOP)
 	for end := time.Now().Add(joinPatience); time.Now().Before(end) && lookAt(pid).front == j.group; time.Sleep(5 * time.Millisecond) {
 	}
-	_ = unix.Kill(-j.group, unix.SIGCONT)
+	return unix.Kill(-j.group, unix.SIGCONT) == nil
 }
 
 // WakeUp continues a launcher that is stopped, with its group.

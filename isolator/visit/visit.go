@@ -157,15 +157,15 @@ func Detach(path string, launcher int, words string) error {
 		return err
 	}
 	defer unix.Close(sock)
-	stopped := lookAt(launcher).stopped // then the shell has its terminal
+	own := State(path, launcher) == launch.InItsTerminal // else a shell has it
 	if wire.Send(sock, wire.Msg{Kind: wire.Detach, Text: words}) != nil {
 		return errNotLetIn
 	}
 	for end := time.Now().Add(joinPatience); wire.Poll(sock, unix.POLLIN, int(stoppedEvery/time.Millisecond)) == 0 && time.Now().Before(end); {
 		WakeUp(launcher) // it stops again where its program wants the terminal
 	}
-	if _, err = answerOf(sock, joinPatience); err == nil && !stopped {
-		givePrompt(launcher)
+	if _, err = answerOf(sock, joinPatience); err == nil && own && givePrompt(launcher) {
+		_ = wire.Send(sock, wire.Msg{Kind: wire.Stopped})
 	}
 	return err
 }
