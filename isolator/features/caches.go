@@ -18,8 +18,8 @@ func caches() Feature {
 	var kept *ownhome.Home
 	return Feature{
 		Name: "caches of its own", Keys: []string{"sandbox.home"},
-		Before: func(run *Run) (err error) {
-			if !run.Spec.KeepsCaches() {
+		Ask: func(run *Run) (err error) {
+			if !run.Spec.KeepsCaches() || !run.Mode.Made() {
 				return nil
 			}
 			if kept, err = ownhome.Open(run.InnerHome, CachesOwner(run.Spec)); err != nil {

@@ -32,8 +32,7 @@ type Feature struct {
 	Name string
 	Keys []string // of the profile language, that it reads; none for what inner does by itself
 
-	Before  func(*Run) error            // makes what must be there before the host is looked at; not in a preview
-	Ask     func(*Run) error            // completes Spec and Agents, or refuses, before the host is looked at; changes nothing
+	Ask     func(*Run) error            // completes Spec and Agents, refuses, and makes what must be there before the host is looked at
 	Learn   func(*Run) error            // completes Facts and Reach with what a probe cannot tell; each time they are new
 	Make    func(*Run) error            // makes what the run needs, and puts it into Assets; in a preview the stage is dry
 	Planned func(*Run) error            // follows each plan: says it in other words, and makes on the host what it needs there

@@ -35,7 +35,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("two are called %q", f.Name)
 		}
 		seen[f.Name] = true
-		if f.Before == nil && f.Make == nil && f.Start == nil && f.Finish == nil && f.Learn == nil && f.Keys == nil {
+		if f.Ask == nil && f.Make == nil && f.Start == nil && f.Finish == nil && f.Learn == nil && f.Keys == nil {
 			t.Errorf("%s does nothing", f.Name)
 		}
 	}

@@ -26,7 +26,7 @@ type ownHome struct{ *ownhome.Home }
 func (h *ownHome) feature() Feature {
 	return Feature{
 		Name: "a home of its own", Keys: []string{"sandbox.home"},
-		Before: h.open, Learn: h.tell, Planned: h.places,
+		Ask: h.open, Learn: h.tell, Planned: h.places,
 		Start: func(run *Run, o *launch.Options) {
 			if h.Home != nil {
 				run.watchDisk("the box's home", h.Dir, h.Used, o)
@@ -53,7 +53,7 @@ func agentsOwn(rc profile.RunConfig) string {
 
 // open makes the home, before anything is put into it.
 func (h *ownHome) open(run *Run) (err error) {
-	if run.Spec.Home != "own" {
+	if run.Spec.Home != "own" || !run.Mode.Made() {
 		return nil
 	}
 	if h.Home, err = ownhome.Open(run.InnerHome, HomeOwner(run.Spec)); err != nil {

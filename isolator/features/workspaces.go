@@ -19,16 +19,12 @@ import (
 func workspaces() Feature {
 	return Feature{
 		Name: "workspaces", Keys: []string{"workspaces_path", "mounts", "entrypoint.workdir"},
-		Before: func(run *Run) error {
+		Ask: func(run *Run) error {
 			places, err := workspacesOf(run)
-			if err != nil || len(places) == 0 {
+			if err != nil || len(places) == 0 || !run.Mode.Made() {
 				return err
 			}
 			return run.Folder.Workspaces(run.Spec.WorkspacesDir, places)
-		},
-		Ask: func(run *Run) error {
-			_, err := workspacesOf(run)
-			return err
 		},
 	}
 }

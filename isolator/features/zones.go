@@ -36,9 +36,9 @@ func folders() Feature {
 			}
 			return nil
 		},
-		Before: func(run *Run) error {
+		Ask: func(run *Run) error {
 			for _, m := range run.Spec.Mounts {
-				if !m.Create || files.Exists(m.Source) {
+				if !m.Create || !run.Mode.Made() || files.Exists(m.Source) {
 					continue
 				}
 				if err := makeBelow(run.Homes(), m.Source); err != nil {

@@ -56,10 +56,8 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 
 // findOut finds out what the host has, and which program runs.
 func (b *Prepared) findOut() (err error) {
-	if b.Mode.Made() {
-		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Before }); err != nil {
-			return err
-		}
+	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Ask }); err != nil {
+		return err
 	}
 	if b.Facts, err = b.look(); err != nil {
 		return err
@@ -128,9 +126,6 @@ func (b *Prepared) look() (host.Facts, error) {
 			return none, b.missing
 		}
 		b.Program = filepath.Join("/usr/bin", filepath.Base(b.Spec.Entrypoint.Cmd)) // until it is known what makes the box
-	}
-	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Ask }); err != nil {
-		return none, err
 	}
 	b.Argv = features.WithArgs(append([]string{b.Spec.Entrypoint.Cmd}, b.Spec.Entrypoint.Args...), b.Agents)
 	facts := b.probe()
