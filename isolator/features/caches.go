@@ -58,7 +58,7 @@ func cachesOf(run *Run) *plan.Caches {
 	if !run.Spec.HasCaches() {
 		return nil
 	}
-	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run), Tools: run.OnPath(plan.CacheTools()...)}
+	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run)}
 	if run.Spec.KeepsCaches() && run.Mode != Pasted {
 		c.Dir = ownhome.Folder(run.InnerHome, CachesOwner(run.Spec))
 	}

@@ -23,8 +23,6 @@ import (
 type Caches struct {
 	// Dir is the folder of the host that holds them; "" makes empty ones, which go with the box.
 	Dir string
-	// Tools are the programs that this computer has, of those that a cache is made for.
-	Tools []string
 	// GoModules is where the host's Go keeps the modules that it has fetched, as a proxy of Go
 	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so; ""
 	// when that is unknown, and then the box's Go is told nothing.
@@ -42,22 +40,22 @@ type cache struct {
 	dir      string   // below the home
 	parts    []string // what of dir it is, when it is not all
 	variable string   // moves it
-	tools    []string // who keeps it; none for everybody
+	quiet    bool     // the variable is not set where it was not: npm warns of it
 	fetched  bool     // it holds downloads: without a network the host's own is of more use
 }
 
 func cacheTable() []cache {
 	return []cache{
 		{dir: anyCache, variable: "XDG_CACHE_HOME"},
-		{dir: ".npm", variable: "npm_config_cache", tools: []string{"npm"}},
-		{dir: ".local/share/pnpm/store", variable: "npm_config_store_dir", tools: []string{"pnpm"}},
-		{dir: ".yarn/berry", variable: "YARN_GLOBAL_FOLDER", tools: []string{"yarn"}},
-		{dir: ".bun/install/cache", variable: "BUN_INSTALL_CACHE_DIR", tools: []string{"bun"}},
-		{dir: ".gradle", variable: "GRADLE_USER_HOME", tools: []string{"gradle"}},
-		{dir: goModules, variable: "GOMODCACHE", tools: []string{"go"}, fetched: true},
-		{dir: ".cargo", parts: []string{"registry", "git"}, variable: "CARGO_HOME", tools: []string{"cargo"}, fetched: true},
+		{dir: ".npm", variable: "npm_config_cache"},
+		{dir: ".local/share/pnpm/store", variable: "npm_config_store_dir", quiet: true},
+		{dir: ".yarn/berry", variable: "YARN_GLOBAL_FOLDER"},
+		{dir: ".bun/install/cache", variable: "BUN_INSTALL_CACHE_DIR"},
+		{dir: ".gradle", variable: "GRADLE_USER_HOME"},
+		{dir: goModules, variable: "GOMODCACHE", fetched: true},
+		{dir: ".cargo", parts: []string{"registry", "git"}, variable: "CARGO_HOME", fetched: true},
 		{dir: ".m2/repository", fetched: true}, // Maven 3.8 knows no variable
-		{dir: ".nuget/packages", variable: "NUGET_PACKAGES", tools: []string{"dotnet"}, fetched: true},
+		{dir: ".nuget/packages", variable: "NUGET_PACKAGES", fetched: true},
 		// These are in the first one unless their variables move them.
 		{dir: ".cache/go-build", variable: "GOCACHE"},
 		{dir: ".cache/pip", variable: "PIP_CACHE_DIR"},
@@ -72,15 +70,6 @@ const (
 	anyCache  = ".cache"
 	goModules = "go/pkg/mod"
 )
-
-// CacheTools are the programs that caches are made for.
-func CacheTools() []string {
-	var out []string
-	for _, c := range cacheTable() {
-		out = append(out, c.tools...)
-	}
-	return out
-}
 
 // folders are those of a cache, below the home.
 func (c cache) folders() []string {
@@ -109,7 +98,7 @@ func (b *builder) caches() error {
 		case c.fetched && b.rc.Network == profile.NetOff, usual && c.inAny():
 		case usual && b.cacheFits(c):
 			b.cacheFolders(c)
-		case usual && !b.cacheWanted(c), !usual && b.canWrite(v), b.profileSets(c.variable):
+		case c.variable == "", v == "" && c.quiet, !usual && b.canWrite(v), b.profileSets(c.variable):
 		default:
 			b.cacheVariable(c.variable, filepath.Join(paths.BoxCaches, c.dir))
 			elsewhere = true
@@ -136,12 +125,6 @@ const cachesElsewhere = ".elsewhere"
 // inAny reports whether a cache is a part of ~/.cache, and goes where that goes. What boxes
 // write around it is no place to mount.
 func (c cache) inAny() bool { return paths.Inside(anyCache, c.dir) }
-
-// cacheWanted reports whether a cache that has no place of its own on the host is made: its
-// tool is here.
-func (b *builder) cacheWanted(c cache) bool {
-	return c.dir == anyCache || slices.ContainsFunc(c.tools, func(t string) bool { return slices.Contains(b.s.Caches.Tools, t) })
-}
 
 func (b *builder) canWrite(at string) bool {
 	l, _ := b.at(b.canon(at))
