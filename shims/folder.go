@@ -19,7 +19,6 @@ import (
 //
 //	shims/bin/NAME   a link to ../inner, one per command
 //	shims/inner      the program behind them, see Program
-//	shims/inner-fleet  a link to the program that it goes on as where a container engine makes the box
 //	shims/state      see State
 //
 // The program is there, and not where inner is installed, so that moving, upgrading or
@@ -130,7 +129,7 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 	}
 	slices.Sort(r.Added)
 	_, text, err := f.renewal(s, state)
-	r.BinaryUpdated = text != nil || f.leadsElsewhere(s)
+	r.BinaryUpdated = text != nil || state.fleet(s) != state.Fleet
 	return r, err
 }
 
@@ -152,11 +151,6 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 	if err != nil {
 		return err
 	}
-	if f.leadsElsewhere(s) {
-		if err := f.lead(s.Program.Fleet); err != nil {
-			return err
-		}
-	}
 	if err := unix.Access(f.Binary(), unix.X_OK); err != nil {
 		// On a file system mounted noexec a shell passes over the shims and runs
 		// the real program.
@@ -170,7 +164,8 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 			return err
 		}
 	}
-	return f.note(r, state, version, start)
+	next := State{Generation: state.Generation, Binary: version, Fleet: state.fleet(s), Agents: r.Set.agents}
+	return f.note(r, state, next, start)
 }
 
 // link makes the links of new names. They are one link under many names: a file of its own for each
@@ -195,8 +190,7 @@ func (f Folder) link(r Report) error {
 }
 
 // note writes the state after what the report says was done.
-func (f Folder) note(r Report, state State, version string, start time.Time) error {
-	next := State{Generation: state.Generation, Binary: version, Agents: r.Set.agents}
+func (f Folder) note(r Report, state, next State, start time.Time) error {
 	checked := start
 	switch {
 	case r.Changed() || state.Generation == "":
@@ -236,27 +230,10 @@ func sized(version string, size int64) string { return fmt.Sprint(version, " ", 
 // Outdated reports whether the program behind the shims is not the one that belongs there, or cannot
 // be executed.
 func (f Folder) Outdated(s Site) bool {
-	_, text, err := f.renewal(s, f.ReadState())
-	return err != nil || text != nil || f.leadsElsewhere(s) || unix.Access(f.Binary(), unix.X_OK) != nil
+	state := f.ReadState()
+	_, text, err := f.renewal(s, state)
+	return err != nil || text != nil || state.fleet(s) != state.Fleet || unix.Access(f.Binary(), unix.X_OK) != nil
 }
-
-// leadsElsewhere reports whether the link to inner-fleet is not one to the program that belongs there.
-func (f Folder) leadsElsewhere(s Site) bool {
-	text, err := os.Readlink(f.fleet())
-	return s.Program.Fleet != "" && (err != nil || text != s.Program.Fleet)
-}
-
-// lead makes the link to inner-fleet, in the place of the one that was there.
-func (f Folder) lead(program string) error {
-	temp := f.fleet() + ".new"
-	_ = os.Remove(temp)
-	if err := os.Symlink(program, temp); err != nil {
-		return err
-	}
-	return os.Rename(temp, f.fleet())
-}
-
-func (f Folder) fleet() string { return filepath.Join(f.Home, "shims", "inner-fleet") }
 
 const binaryMode = 0o700
 

@@ -2,6 +2,7 @@ package shims
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -27,6 +28,7 @@ import (
 type State struct {
 	Generation string            `json:"-"`
 	Binary     string            // the version of the program, and its size
+	Fleet      string            // the program that it goes on as where a container engine makes the box
 	Agents     map[string]string // installed agent: where it was found
 }
 
@@ -41,6 +43,9 @@ func (f Folder) ReadState() (s State) {
 	s.Generation = string(first)
 	return s
 }
+
+// fleet is what Fleet should be: as it was, where the process of the site does not know.
+func (s State) fleet(at Site) string { return cmp.Or(at.Program.Fleet, s.Fleet) }
 
 func (s State) bytes() []byte {
 	text, _ := json.Marshal(s) // texts always can be

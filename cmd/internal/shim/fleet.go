@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,7 +28,7 @@ const PackageHint = "make install, or install the package inner again"
 // goOn goes on as Fleet in the place of this process, which is left as it was started: that program decides
 // again. Where it is not installed bwrap makes the box of a profile that leaves it the choice.
 func (p *Process) goOn(call shims.Call, argv []string, spec profile.RunConfig) error {
-	path, err := FindBeside(p.Folder().Binary(), Fleet)
+	path, err := FindBeside(cmp.Or(p.Folder().ReadState().Fleet, p.Folder().Binary()), Fleet)
 	if err != nil && spec.Backend == "auto" {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (p *Process) goOn(call shims.Call, argv []string, spec profile.RunConfig) e
 }
 
 // FindBeside finds a program of inner: beside the inner binary, or where packages put it, and never by PATH.
-// Beside the program behind the shims there is a link to Fleet (shims.Program).
+// Behind the shims it is the place of Fleet that is known (shims.State).
 func FindBeside(inner, program string) (string, error) {
 	dir := filepath.Dir(inner)
 	for _, d := range []string{".", "../libexec/inner", "../lib/inner"} {
