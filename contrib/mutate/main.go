@@ -110,24 +110,28 @@ func (g guard) check(root string) error {
 	return nil
 }
 
+// mutate takes out the guards of these names, or all, and returns the exit code.
 func mutate(tests string, names []string) (int, error) {
 	guards, err := readGuards(".")
 	if err != nil {
 		return 0, err
 	}
-	if guards, err = choose(guards, names); err != nil {
-		return 0, err
+	if len(names) > 0 {
+		guards = slices.DeleteFunc(guards, func(g guard) bool { return !slices.Contains(names, g.Name) })
+		if len(guards) != len(names) {
+			return 0, fmt.Errorf("%s has %d of the guards %q", listFile, len(guards), names)
+		}
 	}
-	s := &suite{dir: tests, unbroken: map[string]result{}}
 	// All on the unbroken tree first: each package is built once.
+	unbroken := map[string]result{}
 	for _, g := range guards {
-		if _, done := s.unbroken[g.test()]; !done {
-			s.unbroken[g.test()] = s.try(filepath.Join(tests, "unbroken"), g, 0)
+		if _, done := unbroken[g.test()]; !done {
+			unbroken[g.test()] = g.try(filepath.Join(tests, "unbroken"), 10*time.Minute)
 		}
 	}
 	count := map[string]int{}
 	for _, g := range guards {
-		verdict, note := s.judge(g)
+		verdict, note := g.judge(filepath.Join(tests, "broken"), unbroken[g.test()])
 		fmt.Printf("%-9s %-32s %s\n", verdict, g.Name, note)
 		count[verdict]++
 	}
@@ -145,21 +149,6 @@ const (
 	wrong    = "ERROR" // of the list or of the build: nothing is known of the guard
 )
 
-func choose(all []guard, names []string) ([]guard, error) {
-	if len(names) == 0 {
-		return all, nil
-	}
-	var some []guard
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(g guard) bool { return g.Name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("%s has no guard %q", listFile, name)
-		}
-		some = append(some, all[i])
-	}
-	return some, nil
-}
-
 // test names the test of a guard.
 func (g guard) test() string { return g.Pkg + " -run " + g.Run }
 
@@ -171,94 +160,65 @@ type result struct {
 	output string
 }
 
-type suite struct {
-	dir      string
-	unbroken map[string]result
-}
-
-// judge breaks one guard, tries its test and mends the guard again.
-func (s *suite) judge(g guard) (verdict, note string) {
-	was := s.unbroken[g.test()]
-	if was.err != nil {
+// judge breaks the guard, tries its test in dir and mends the guard again.
+func (g guard) judge(dir string, was result) (verdict, note string) {
+	switch {
+	case was.err != nil:
 		return wrong, was.err.Error()
-	}
-	if was.failed {
+	case was.failed:
 		return wrong, "its test fails on the tree as it is:\n" + was.output
 	}
 	text, err := os.ReadFile(g.File)
+	if err == nil {
+		err = os.WriteFile(g.File, bytes.Replace(text, []byte(g.Find), []byte(g.Replace), 1), 0o644)
+	}
 	if err != nil {
 		return wrong, err.Error()
 	}
-	broken := strings.Replace(string(text), g.Find, g.Replace, 1)
-	if err := os.WriteFile(g.File, []byte(broken), 0o644); err != nil {
-		return wrong, err.Error()
-	}
-	dir := filepath.Join(s.dir, "broken")
-	now := s.try(dir, g, was.took)
-	if err := errors.Join(os.WriteFile(g.File, text, 0o644), os.RemoveAll(dir)); err != nil {
-		return wrong, err.Error()
-	}
-	switch {
-	case now.err != nil:
-		return wrong, "with the guard taken out: " + now.err.Error()
+	now := g.try(dir, max(time.Minute, 30*time.Second+4*was.took)) // a broken guard may well mean waiting for what never comes
+	switch err := errors.Join(os.WriteFile(g.File, text, 0o644), os.RemoveAll(dir), now.err); {
+	case err != nil:
+		return wrong, "with the guard taken out: " + err.Error()
 	case !now.failed:
 		return survived, fmt.Sprintf("%s passes without it: %s", g.test(), g.Why)
 	}
 	return caught, fmt.Sprintf("%s (%.1fs)", g.test(), now.took.Seconds())
 }
 
-// try builds what the guard's test needs into dir, unless it is there, and runs
-// the test. Unbroken is how long it took on the tree as it is.
-func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
+// try builds what the guard's test needs into dir, the product in bin where the tests run that, unless it is there, and
+// runs the test. A test that failed is not one that did not run.
+func (g guard) try(dir string, limit time.Duration) (r result) {
 	binary := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(g.Pkg, "./"), "/", "-")+".test")
-	if err := buildTest(binary, g.Pkg); err != nil {
-		return result{err: err}
+	if _, err := os.Stat(binary); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return result{err: err}
+		}
+		out, err := command(cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, g.Pkg).CombinedOutput()
+		if err == nil && usesProduct(g.Pkg) {
+			out, err = command("make", "--no-print-directory", "build").CombinedOutput() // as people do
+		}
+		if err != nil {
+			return result{err: fmt.Errorf("it does not build: %w\n%s", err, out)}
+		}
 	}
 	root, err := os.Getwd()
 	if err != nil {
 		return result{err: err}
 	}
-	// A broken guard may well mean waiting for what never comes.
-	limit := max(time.Minute, 30*time.Second+4*unbroken)
-	if unbroken == 0 {
-		limit = 10 * time.Minute
-	}
 	cmd := exec.Command(root+"/contrib/as-plain-user.sh", binary, "-test.v", "-test.run", g.Run, "-test.timeout", limit.String())
-	cmd.Dir = g.Pkg
-	cmd.Env = append(os.Environ(), "INNER_TEST_BIN="+root+"/bin/inner")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Dir, cmd.Env = g.Pkg, append(os.Environ(), "INNER_TEST_BIN="+root+"/bin/inner")
 	start := time.Now()
-	err = cmd.Run()
-	return g.result(err, out.String(), time.Since(start))
-}
-
-// buildTest builds the test binary of a package, and the product in bin when the tests run that, unless it is there.
-func buildTest(binary, pkg string) error {
-	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
-		return err
+	out, err := cmd.CombinedOutput()
+	r = result{failed: err != nil, took: time.Since(start), output: string(out)}
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(r.output, w) })
 	}
-	if _, err := os.Stat(binary); err == nil {
-		return nil
-	}
-	err := build(cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, pkg)
-	if err == nil && usesProduct(pkg) {
-		err = build("make", "--no-print-directory", "build") // as people do
-	}
-	return err
-}
-
-// result tells what came of a test binary: a test that failed is not one that did not run.
-func (g guard) result(err error, output string, took time.Duration) result {
-	r := result{took: took, output: output}
-	failed := strings.Contains(r.output, "--- FAIL: ") || strings.Contains(r.output, "\npanic: ") || strings.Contains(r.output, "WARNING: DATA RACE")
 	switch {
-	case err == nil && !strings.Contains(r.output, "--- PASS: "):
+	case err == nil && !says("--- PASS: "):
 		r.err = fmt.Errorf("%s has no test that matches %q", g.Pkg, g.Run)
-	case err != nil && !failed:
-		r.err = fmt.Errorf("the test did not run: %w\n%s", err, r.output)
+	case err != nil && !says("--- FAIL: ", "\npanic: ", "WARNING: DATA RACE"):
+		r.err = fmt.Errorf("the test did not run: %w\n%s", err, out)
 	}
-	r.failed = err != nil
 	return r
 }
 
@@ -274,11 +234,9 @@ func usesProduct(pkg string) bool {
 	})
 }
 
-func build(name string, args ...string) error {
+// command is one that builds.
+func command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "MAKEFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("it does not build: %s %s: %w\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return nil
+	return cmd
 }
