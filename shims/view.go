@@ -43,12 +43,9 @@ type View struct {
 
 // ProfileView is one profile of a project, or its config.toml.
 type ProfileView struct {
+	trust.Verdict // Err says also what is wrong with a Broken or Foreign profile, or with a config.toml that is not valid
+
 	Name, Path string
-	State      trust.State
-	File       string           // the file that makes it not Allowed
-	Detail     string           // what is the matter with that file
-	Of         string           // the project of the main worktree whose permission it has, or ""
-	Err        error            // what is wrong with a Broken or Foreign profile, or with a config.toml that is not valid
 	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
 	Claims     []Claim
@@ -102,6 +99,19 @@ func (h Home) Look(p *profile.Project) *View {
 	return h.look(p, rec, err)
 }
 
+// Open reads what is recorded about a folder, and the config.toml of the project that it is; p is nil where it is none.
+// Profiles are not looked at.
+func (h Home) Open(root string, p *profile.Project) *View {
+	v := &View{Root: root, Project: p}
+	if p == nil {
+		v.Record, v.RecordErr = h.Trust().Project(root)
+		return v
+	}
+	v.Record, v.RecordErr = h.Trust().For(p)
+	h.lookConfig(v)
+	return v
+}
+
 func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *View {
 	v := &View{Root: p.Root, Project: p, Record: rec, RecordErr: recErr}
 	h.lookConfig(v)
@@ -120,7 +130,7 @@ func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *
 
 // lookGone is the view of a project of which only the record is left.
 func lookGone(rec *trust.ProjectRecord) *View {
-	v := &View{Root: rec.Root, Record: rec, Conf: ProfileView{State: trust.Allowed, rec: rec.Config}}
+	v := &View{Root: rec.Root, Record: rec, Conf: ProfileView{Verdict: trust.Verdict{State: trust.Allowed}, rec: rec.Config}}
 	if c := rec.Config; c != nil && c.WasApproved() {
 		v.Conf.State, v.Conf.Claims = trust.Deleted, recorded(c, nil)
 	}
@@ -169,8 +179,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 		pv.Claims = recorded(rec, v.scan(path, loader.Read))
 		return pv
 	}
-	verdict := h.Trust().Judge(v.Record, p, v.Config.File)
-	pv.Profile, pv.State, pv.File, pv.Detail, pv.Of = p, verdict.State, verdict.File, verdict.Detail, verdict.Of
+	pv.Profile, pv.Verdict = p, h.Trust().Judge(v.Record, p, v.Config.File)
 	pv.overrule(v)
 	pv.Claims = claims(p.Commands(), p.When(), pv.State == trust.Allowed)
 	if pv.State != trust.Allowed {
@@ -181,7 +190,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 
 // broken fills in the view of a profile that could not be loaded.
 func (pv *ProfileView) broken(v *View, rec *trust.ProfileRecord, err error) {
-	pv.State, pv.Err, pv.File = Broken, err, pv.Path
+	pv.Verdict = trust.Verdict{State: Broken, Err: err, File: pv.Path}
 	switch {
 	case v.Project.Problem != nil:
 		pv.State, pv.Err, pv.File = Foreign, v.Project.Problem, v.Project.Dir
@@ -252,8 +261,8 @@ func (v *View) addDeleted(files []string, err error) {
 			continue
 		}
 		p := ProfileView{
-			Name: rec.Name, Path: rec.Path, State: trust.Deleted, File: rec.Path, Detail: "it is gone",
-			Claims: recorded(rec, nil), rec: rec,
+			Name: rec.Name, Path: rec.Path, Claims: recorded(rec, nil), rec: rec,
+			Verdict: trust.Verdict{State: trust.Deleted, File: rec.Path, Detail: "it is gone"},
 		}
 		switch {
 		case rec.Decision == trust.Denied:

@@ -92,7 +92,7 @@ func (a *app) init(f initFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.ForgetConfigs() // one of them may be new
+	a.Forget() // one of them may be new
 	asks := caller.IsTerminal(a.In)
 	if len(names) == 0 && (f.yes || f.hook || !asks) {
 		return a.initUser(f, written)

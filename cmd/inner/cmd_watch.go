@@ -64,8 +64,7 @@ func (a *app) watch() error {
 // snapshot is every profile of the project, by path.
 func (a *app) snapshot(pl settings.Place) map[string]watched {
 	out := map[string]watched{}
-	a.ForgetConfigs() // they may be what was saved
-	a.ForgetRecords()
+	a.Forget() // it may be what was saved
 	p := a.ProjectOf(pl.Root())
 	if p == nil {
 		return out

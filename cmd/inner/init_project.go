@@ -254,7 +254,7 @@ func (a *app) claimEverywhere(names []string) error {
 	if err != nil {
 		return err
 	}
-	a.ForgetConfigs()
+	a.Forget()
 	return a.Regenerate()
 }
 

@@ -48,26 +48,20 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 	if prefix == "" {
 		return false, nil, nil
 	}
-	cfg := s.ProjectConfig(pl)
-	list, listErr := pl.Project.ProfileFiles()
-	rec, recErr := s.RecordOf(root, pl.Project)
-	if listErr != nil || cfg.Err != nil || recErr != nil {
+	v := s.Look(pl) // which is known from here on: what is allowed is what the grants are of
+	if v.Config.Err != nil || v.RecordErr != nil {
 		return false, nil, nil
 	}
 	audit := func(f profile.File) {
 		s.Audit(runlog.Event{Type: runlog.EventAllow, Cwd: root, Path: f.Path, Digest: f.Digest, Reason: "below " + prefix + " (trust.prefixes)"})
 	}
-	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
 	var names []string
-	for _, file := range list {
-		p, err := s.Loader(pl).Load(file, profile.Local)
-		if err != nil {
+	for _, it := range v.Profiles {
+		p := it.Profile
+		if p == nil || it.State != trust.Untrusted && it.State != trust.Changed {
 			continue
 		}
-		if state := s.Verdict(pl, p).State; state != trust.Untrusted && state != trust.Changed {
-			continue
-		}
-		if why := s.needsQuestion(p, cfg.File, prefixes); why != "" {
+		if why := s.needsQuestion(p, v.Config.File, prefixes); why != "" {
 			asked = append(asked, Asked{p.Name, prefix, why})
 			continue
 		}
@@ -75,16 +69,15 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 		if err != nil {
 			continue
 		}
-		if failed = s.Allow(root, trust.Approval{Profile: p, Grants: grants, Prefix: prefix}, cfg); failed != nil {
+		if failed = s.Allow(root, trust.Approval{Profile: p, Grants: grants, Prefix: prefix}, v.Config); failed != nil {
 			break
 		}
 		audit(p.Files[0])
 		names = append(names, p.Name)
 	}
 	if len(names) > 0 {
-		s.ForgetRecords()
-		if newConfig {
-			audit(*cfg.File)
+		if v.Config.File != nil && v.Conf.State != trust.Allowed {
+			audit(*v.Config.File)
 		}
 		s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(names, ", "), s.Short(root))
 	}
@@ -93,10 +86,8 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 
 // Allow records a yes for a profile of a project, or for none, and for its config.toml as it was read.
 func (s *Settings) Allow(root string, yes trust.Approval, cfg config.Read) error {
-	yes.Config = cfg.File
-	for _, kv := range cfg.Config.Shims {
-		yes.ConfigCommands = append(yes.ConfigCommands, kv.Key)
-	}
+	yes.Config, yes.ConfigCommands = cfg.File, cfg.Claims()
+	defer s.Forget() // it is allowed now
 	return s.Trust().Allow(root, yes)
 }
 

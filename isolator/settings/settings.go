@@ -28,66 +28,60 @@ import (
 type Settings struct {
 	*caller.Caller
 
-	configs map[string]config.Read // each config.toml that was read, by path
-	records map[string]RecordRead  // each record of the trust store that was read, by project
+	global *config.Read           // nil when it was not asked for
+	views  map[string]*shims.View // what was read of folders and their projects, see viewOf
 
 	organisation *organisationRead // nil when it was not asked for
 }
 
 // Of returns the settings of a caller, of which nothing is read yet.
-func Of(c *caller.Caller) *Settings {
-	return &Settings{Caller: c, configs: map[string]config.Read{}, records: map[string]RecordRead{}}
-}
+func Of(c *caller.Caller) *Settings { return &Settings{Caller: c, views: map[string]*shims.View{}} }
 
-// readConfig returns the config.toml at path, read now or before.
-func (s *Settings) readConfig(path string, project bool) config.Read {
-	if _, ok := s.configs[path]; !ok {
-		s.configs[path] = config.Load(path, project)
+// viewOf is what is recorded and configured for a folder, of which p is the project when it is one, read now or
+// before. A linked worktree's own .inner is told from that of the main one.
+func (s *Settings) viewOf(root string, p *profile.Project) *shims.View {
+	key := viewKey(root, p)
+	if s.views[key] == nil {
+		s.views[key] = s.home().Open(root, p)
 	}
-	return s.configs[path]
+	return s.views[key]
 }
 
-// Know keeps what the decision of a shim has read of a project.
-func (s *Settings) Know(v *shims.View) {
-	s.records[recordKey(v.Root, v.Project)] = RecordRead{v.Record, v.RecordErr}
-	if v.Project != nil {
-		s.configs[v.Conf.Path] = v.Config
-	}
-}
-
-// RecordRead is what the trust store has about one project, as it was read.
-type RecordRead struct {
-	Record *trust.ProjectRecord
-	Err    error
-}
-
-// RecordOf is what was allowed for the folder, of which p is the project when it is one,
-// read now or before. Who changes the store forgets what was read.
-func (s *Settings) RecordOf(root string, p *profile.Project) (*trust.ProjectRecord, error) {
-	r, ok := s.records[recordKey(root, p)]
-	if !ok {
-		if p == nil {
-			r.Record, r.Err = s.Trust().Project(root)
-		} else {
-			r.Record, r.Err = s.Trust().For(p)
-		}
-		s.records[recordKey(root, p)] = r
-	}
-	return r.Record, r.Err
-}
-
-// recordKey tells a linked worktree's own .inner from that of the main one.
-func recordKey(root string, p *profile.Project) string {
+func viewKey(root string, p *profile.Project) string {
 	if p == nil {
 		return root
 	}
 	return root + "\x00" + p.Dir
 }
 
+func (s *Settings) home() shims.Home { return shims.Home{Inner: s.InnerHome, User: s.Home} }
+
+// Look is the project of a place as a decision of a shim sees it, with its profiles, read now.
+func (s *Settings) Look(pl Place) *shims.View {
+	v := s.home().Look(pl.Project)
+	s.Know(v)
+	return v
+}
+
+// Know keeps what the decision of a shim has read of a project.
+func (s *Settings) Know(v *shims.View) { s.views[viewKey(v.Root, v.Project)] = v }
+
+// Forget has everything read again: something may be another now.
+func (s *Settings) Forget() { s.global, s.views = nil, map[string]*shims.View{} }
+
+// RecordOf is what was allowed for the folder, of which p is the project when it is one.
+func (s *Settings) RecordOf(root string, p *profile.Project) (*trust.ProjectRecord, error) {
+	v := s.viewOf(root, p)
+	return v.Record, v.RecordErr
+}
+
 // GlobalConfig is INNER_HOME/config.toml.
 func (s *Settings) GlobalConfig() (*config.Config, error) {
-	r := s.readConfig(s.ConfigFile(), false)
-	return r.Config, r.Err
+	if s.global == nil {
+		r := config.Load(s.ConfigFile(), false)
+		s.global = &r
+	}
+	return s.global.Config, s.global.Err
 }
 
 // SetuidBwrap reports whether the user's own config.toml, and no project's, lets
@@ -102,7 +96,7 @@ func (s *Settings) ProjectConfig(pl Place) config.Read {
 	if pl.Project == nil || pl.Project.Problem != nil {
 		return config.Read{Config: &config.Config{}}
 	}
-	return s.readConfig(filepath.Join(pl.Project.Dir, "config.toml"), true)
+	return s.viewOf(pl.Root(), pl.Project).Config
 }
 
 // ApprovedConfig is the config.toml of a folder's project when it is in force: nil when
@@ -218,11 +212,5 @@ func (s *Settings) Layers(dirs ...string) ([]Layer, error) {
 // With are settings of another caller of the same user and folders, who knows what was read
 // for s. The two may be used side by side.
 func (s *Settings) With(c *caller.Caller) *Settings {
-	return &Settings{Caller: c, configs: maps.Clone(s.configs), records: maps.Clone(s.records), organisation: s.organisation}
+	return &Settings{Caller: c, global: s.global, views: maps.Clone(s.views), organisation: s.organisation}
 }
-
-// ForgetConfigs has each config.toml read again: one of them may be another now.
-func (s *Settings) ForgetConfigs() { clear(s.configs) }
-
-// ForgetRecords has what was allowed read again: it may be something else now.
-func (s *Settings) ForgetRecords() { clear(s.records) }

@@ -63,7 +63,7 @@ func TestFlagsNeedNoApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Trust().Allow(root, trust.Approval{Profile: p, Grants: grants}); err != nil {
+	if err := s.Allow(root, trust.Approval{Profile: p, Grants: grants}, s.ProjectConfig(pl)); err != nil {
 		t.Fatal(err)
 	}
 	on, limit := true, time.Minute

@@ -273,7 +273,7 @@ func (a *App) FirstUse() error {
 		return nil
 	}
 	written, err := a.Install(string(had))
-	a.ForgetConfigs() // one of them may be new
+	a.Forget() // one of them may be new
 	if err != nil {
 		hint := "inner doctor"
 		if r := fault.AsRefusal(err); r != nil {

@@ -142,7 +142,7 @@ func (p *Process) enterNew(v *shims.View) bool {
 	if known || v.RecordErr != nil || shims.InBox() {
 		return false
 	}
-	p.ForgetRecords()
+	p.Forget()
 	err := p.Trust().Enter(v.Root)
 	p.WarnIf(err)
 	return err == nil

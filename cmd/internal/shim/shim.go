@@ -51,7 +51,7 @@ func (p *Process) Site() shims.Site {
 // Regenerate brings the shim folder up to date after something changed, and has every prompt look
 // again.
 func (p *Process) Regenerate() error {
-	p.ForgetRecords() // what is recorded has changed
+	p.Forget() // what is recorded has changed
 	report, err := shims.Regenerate(p.Site())
 	if err != nil {
 		return err
@@ -76,9 +76,4 @@ func (p *Process) WarnIf(err error) {
 	if err != nil {
 		p.Warn("%s", err)
 	}
-}
-
-// Look returns the project of a place as a decision sees it.
-func (p *Process) Look(pl settings.Place) *shims.View {
-	return shims.Home{Inner: p.InnerHome, User: p.Home}.Look(pl.Project)
 }
