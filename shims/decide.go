@@ -159,42 +159,20 @@ func (d *Decision) refuse(reason, hint string) bool {
 	return true
 }
 
-// projects asks the projects from the working folder outwards, and reports whether one
-// has answered.
+// projects asks the projects from the working folder outwards, and the folders that were projects once, and reports
+// whether one has answered.
 func (d *Decision) projects(e Env) bool {
-	store := e.Home.Trust()
-	for dir := e.Cwd; ; {
-		p := profile.FindProject(dir, e.Home.own()...)
-		// Between here and the project: folders that were projects once.
-		for ; p == nil || dir != p.Root; dir = filepath.Dir(dir) {
-			if d.askGone(e, store, dir) {
-				return true
-			}
-			if dir == "/" {
-				break
-			}
-		}
-		if p == nil {
-			return false
-		}
-		if d.ask(e, e.Home.Look(p)) {
+	for dir, p := range e.Home.Around(e.Cwd) {
+		if p == nil && d.askGone(e, dir) || p != nil && d.ask(e, e.Home.Look(p)) {
 			return true
 		}
-		if m := p.Behind(e.Home.own()...); m != nil {
-			if d.ask(e, e.Home.Look(m)) {
-				return true
-			}
-		}
-		if p.Root == "/" {
-			return false
-		}
-		dir = filepath.Dir(p.Root)
 	}
+	return false
 }
 
 // askGone lets a folder answer that was a project once, and has a record.
-func (d *Decision) askGone(e Env, store trust.Store, dir string) bool {
-	rec, err := store.Project(dir)
+func (d *Decision) askGone(e Env, dir string) bool {
+	rec, err := e.Home.Trust().Project(dir)
 	switch {
 	case err != nil:
 		return d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, dir, err),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,6 +92,29 @@ func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
 
 func (h Home) loader(p *profile.Project) *profile.Loader {
 	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p}
+}
+
+// Around yields the folders from one outwards, each with the project that it is, nil for none. A linked worktree that has
+// a .inner of its own comes a second time, as what the main one has for it.
+func (h Home) Around(dir string) iter.Seq2[string, *profile.Project] {
+	return func(yield func(string, *profile.Project) bool) {
+		p := profile.FindProject(dir, h.own()...)
+		for ; filepath.IsAbs(dir); dir = filepath.Dir(dir) {
+			is := p != nil && p.Root == dir
+			if !is && !yield(dir, nil) || is && !yield(dir, p) {
+				return
+			}
+			if is {
+				if main := p.Behind(h.own()...); main != nil && !yield(dir, main) {
+					return
+				}
+				p = profile.FindProject(filepath.Dir(dir), h.own()...)
+			}
+			if dir == "/" {
+				return
+			}
+		}
+	}
 }
 
 // Look reads a project and what is recorded about it.

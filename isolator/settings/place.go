@@ -58,11 +58,6 @@ func (s *Settings) ProjectOf(dir string) *profile.Project {
 	return profile.FindProject(dir, s.InnerHome, filepath.Join(s.Home, ".inner"))
 }
 
-// Behind is the main worktree's project behind the .inner of a linked one, or nil.
-func (s *Settings) Behind(p *profile.Project) *profile.Project {
-	return p.Behind(s.InnerHome, filepath.Join(s.Home, ".inner"))
-}
-
 // Loader loads the profiles of a place.
 func (s *Settings) Loader(pl Place) *profile.Loader {
 	l := &profile.Loader{Home: s.Home, GlobalDir: s.ProfilesDir()}

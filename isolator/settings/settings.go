@@ -181,28 +181,21 @@ func (s *Settings) Layers(dirs ...string) ([]Layer, error) {
 	var out []Layer
 	seen := map[string]bool{}
 	for _, dir := range dirs {
-		p := s.ProjectOf(dir)
-		for ; filepath.IsAbs(dir) && !seen[dir]; dir = filepath.Dir(dir) {
-			seen[dir] = true
-			here := []*profile.Project{nil}
-			if p != nil && p.Root == dir {
-				here = []*profile.Project{p}
-				if behind := s.Behind(p); behind != nil {
-					here = append(here, behind)
-				}
-				if p = nil; dir != "/" {
-					p = s.ProjectOf(filepath.Dir(dir))
-				}
+		last := ""
+		for at, p := range s.home().Around(dir) {
+			if seen[at] && at != last {
+				break // by way of another folder
 			}
-			for _, of := range here {
-				cfg, err := s.ApprovedConfig(dir, of)
-				if err != nil {
-					return nil, err
-				}
-				if cfg != nil {
-					out = append(out, Layer{dir, cfg})
-					break
-				}
+			if len(out) > 0 && out[len(out)-1].Root == at {
+				continue // a worktree whose own config.toml is in force
+			}
+			seen[at], last = true, at
+			cfg, err := s.ApprovedConfig(at, p)
+			if err != nil {
+				return nil, err
+			}
+			if cfg != nil {
+				out = append(out, Layer{at, cfg})
 			}
 		}
 	}
