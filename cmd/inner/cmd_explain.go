@@ -105,15 +105,15 @@ func (a *app) nameHere(pl settings.Place) (name, chosen string, err error) {
 		if own, _, err := a.InForce(pl); err == nil && own.DefaultProfile != "" {
 			return own.DefaultProfile, "default_profile of " + a.Short(filepath.Join(pl.Project.Dir, "config.toml")), nil
 		}
-		if name, chosen := claimed(a.Look(pl)); name != "" {
+		if name, chosen = claimed(a.Look(pl)); name != "" {
 			return name, chosen, nil
 		}
 	}
 	cfg, err := a.GlobalConfig()
-	if err == nil && cfg.DefaultProfile != "" {
-		return cfg.DefaultProfile, "default_profile of " + a.Short(a.ConfigFile()), nil
+	if err != nil || cfg.DefaultProfile == "" {
+		return "default", "no default_profile is set", err
 	}
-	return "default", "no default_profile is set", err
+	return cfg.DefaultProfile, "default_profile of " + a.Short(a.ConfigFile()), nil
 }
 
 // claimed is the first profile of a project that claims a command, else the first, or

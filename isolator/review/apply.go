@@ -162,13 +162,14 @@ func (a *applier) one(c changes.Change) error {
 	p := place{dir: dir, name: path.Base(c.Path), change: c}
 	switch {
 	case c.Kind == changes.Deleted:
-		return p.remove()
+		return p.remove(false)
 	case c.Kind == changes.Mode:
 		return p.chmod()
 	case c.Kind == changes.Type && (c.Old.IsDir() || c.New.IsDir()): // no rename puts one over the other
-		if err := p.makeRoom(); err != nil {
+		if err := p.remove(true); err != nil {
 			return err
 		}
+		p.change.Current = copytree.State{}
 	}
 	if c.New.IsDir() {
 		return p.mkdir()
@@ -241,11 +242,6 @@ type place struct {
 	change changes.Change
 }
 
-func (p place) there() bool {
-	var st unix.Stat_t
-	return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-}
-
 // asCompared returns an error unless the original is still as it was when it was compared.
 func (p place) asCompared() error {
 	var st unix.Stat_t
@@ -267,7 +263,9 @@ func (p place) asCompared() error {
 	return nil
 }
 
-func (p place) remove() error {
+// remove removes the original. A folder that holds what the copy knew nothing of stays, and is an error where
+// something else is to come into its place.
+func (p place) remove(room bool) error {
 	if err := p.asCompared(); err != nil {
 		return err
 	}
@@ -275,22 +273,13 @@ func (p place) remove() error {
 		return unix.Unlinkat(p.dir, p.name, 0)
 	}
 	err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR)
-	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-		return nil // it holds what the copy knew nothing of
+	switch full := errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST); {
+	case full && room:
+		return errors.New("the folder is not empty, and is to become something else")
+	case full:
+		return nil
 	}
 	return err
-}
-
-// makeRoom removes the original for something of another kind.
-func (p *place) makeRoom() error {
-	if err := p.remove(); err != nil {
-		return err
-	}
-	if p.there() {
-		return errors.New("the folder is not empty, and is to become something else")
-	}
-	p.change.Current = copytree.State{}
-	return nil
 }
 
 func (p place) chmod() error {
