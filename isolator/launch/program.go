@@ -178,7 +178,9 @@ func (s *session) lastCall(j *task, sig syscall.Signal) {
 	switch {
 	case sig != syscall.SIGTERM && sig != syscall.SIGHUP:
 	case c == nil:
-		s.killAfter(killGrace)
+		if s.killAfter(killGrace); s.program.halted { // else it would not see it
+			s.signalProgram(syscall.SIGCONT)
+		}
 	case !c.whole:
 		c.whole = true
 		s.alarms.in(j, killGrace, func() { s.endWhole(c) })
