@@ -78,44 +78,32 @@ func (q *Request) fields() map[string]any {
 	}
 }
 
-// take puts a value of a request into a field. A value of another kind is refused: want says what it has to be.
+// take puts a value of a request into a field. A value of another kind, or null, is refused: want says what it has to be.
 func take(into, v any) (want string) {
-	switch into := into.(type) {
+	text, err := json.Marshal(v)
+	if err == nil && whole(v) && json.Unmarshal(text, into) == nil {
+		return ""
+	}
+	switch into.(type) {
 	case *string:
-		if s, ok := v.(string); ok {
-			*into = s
-			return ""
-		}
 		return "a string"
 	case *int64:
-		n, ok := v.(json.Number)
-		whole, err := n.Int64()
-		if *into = whole; ok && err == nil {
-			return ""
-		}
 		return "a whole number"
 	case *[]string:
-		list, ok := v.([]any)
-		for _, item := range list {
-			s, is := item.(string)
-			*into, ok = append(*into, s), ok && is
-		}
-		if ok {
-			return ""
-		}
 		return "a list of strings"
-	case *map[string]string:
-		table, ok := v.(jsonlines.Object)
-		*into = map[string]string{}
-		for name, item := range table {
-			s, is := item.(string)
-			(*into)[name], ok = s, ok && is
-		}
-		if ok {
-			return ""
-		}
 	}
 	return "an object of strings"
+}
+
+// whole reports whether there is no null in a value, which encoding/json passes over.
+func whole(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return !slices.Contains(v, nil)
+	case jsonlines.Object:
+		return !slices.Contains(slices.Collect(maps.Values(v)), nil)
+	}
+	return v != nil
 }
 
 func short(s string) string {
