@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +31,7 @@ type Gate struct {
 	*objects.Gate
 	tree   *os.File
 	say    func(format string, args ...any)
-	untrue sync.Map // entries whose files were looked at: a box has them in each index that it writes
+	untrue atomic.Pointer[map[index.Entry]bool] // of the last index that a box wrote: entries whose times git outside may not believe
 }
 
 // Open opens the gate of a repository. say tells the person what comes of files that the box may not write.
@@ -74,13 +74,22 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	own := name == g.Index()
 	tree := g.treeOf(name)
 	defer tree.Close()
+	known, untrue := g.untrue.Load(), map[index.Entry]bool{}
 	checked, err := index.Check(box, host, index.Rules{
 		Sparse:    g.Sparse || !own,
 		Written:   written,
 		Protected: func(path string) bool { return own && g.Covers(path) },
 		Gitlink:   func(path string) bool { return slices.Contains(g.Nested, path) && g.HostHad(path, objects.Gitlink) },
-		True:      func(e *index.Entry) bool { return tree != nil && g.timesTrue(int(tree.Fd()), *e) },
+		True: func(e *index.Entry) bool {
+			// A box goes on to write those that are not: their files are not read each time.
+			if is := tree != nil && (known == nil || !(*known)[*e]) && index.TimesTrue(int(tree.Fd()), e); is {
+				return true
+			}
+			untrue[*e] = true
+			return false
+		},
 	})
+	g.untrue.Store(&untrue)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,18 +101,6 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 		done = func() { g.settle(checked.Away) }
 	}
 	return checked.Index.Bytes(), done, nil
-}
-
-// timesTrue reports whether git outside may believe the times of an entry. A box goes on to write those that it may not.
-func (g *Gate) timesTrue(tree int, e index.Entry) bool {
-	if _, known := g.untrue.Load(e); known {
-		return false
-	}
-	is := index.TimesTrue(tree, &e)
-	if !is {
-		g.untrue.Store(e, true)
-	}
-	return is
 }
 
 // treeOf opens the work tree of an index, nil when it is not in the one that the box has.
