@@ -60,7 +60,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 		return a.Unusable(err, flags.profile)
 	}
 	if approved, state := a.standing(f.place, old); !approved {
-		return fault.Refuse(126, "inner allow", "profile %q has to be allowed first: %s", old.Name, state)
+		return fault.Refuse(126, "inner allow", "profile %q has to be allowed first: %s", old.Name, strings.TrimSuffix(state, ": read this, then inner allow"))
 	}
 	d := draft{path: f.path, text: file.Data, old: file.Data, judge: f.judge}
 	p := old
