@@ -165,7 +165,7 @@ func (j *joined) join(folder string, q callRequest) error {
 		}
 		unix.Close(j.conn)
 	}
-	return errors.New("it ends before it takes a call")
+	return errors.New("it takes no call: it ends, or its inner is of another version")
 }
 
 // offer sends the call to a box, and waits for the word that it will run.

@@ -77,7 +77,7 @@ func (h *page) row(r Row) {
 
 func (h *page) things(list []Thing) {
 	h.put("<ul>")
-	for _, t := range list {
+	for _, t := range told(list) {
 		note := t.Why
 		if t.Count > 0 {
 			note = strings.TrimSuffix(fmt.Sprintf("places: %d, %s", t.Count, t.Why), ", ")

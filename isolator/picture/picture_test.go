@@ -56,7 +56,7 @@ func prepared(t *testing.T, change func(*features.Run)) *run.Prepared {
 		},
 		Facts: host.Facts{
 			Hide: &host.Hide{Paths: []string{work + "/private"}},
-			UID:  1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/run/user/1000/inner", InnerHome: home + "/.inner", Landlock: 7, MoveMount: true,
+			UID:  1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/stage", InnerHome: home + "/.inner", Landlock: 7, MoveMount: true,
 			Paths: dir("/", "/dev", "/proc", "/proc/sys", "/run", "/tmp", home+"/agent.sock", "/data/db.sock", "/usr/bin", "/home", home, home+"/src", work, work+"/.git", work+"/.git/hooks", work+"/.inner", work+"/private", home+"/.inner",
 				"/data", "/srv", "/srv/model", "/opt/model", "/scratch", home+"/notes", home+"/.rustup", home+"/.ssh", home+"/.aws", home+"/.config/gh", "/var/tmp"),
 			Later:   []host.Placeholder{{Path: work + "/.vscode"}},

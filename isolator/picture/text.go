@@ -70,10 +70,10 @@ func Wrap(text string, width int) string {
 // rest is what a row says behind its word, with most of its things.
 func (r Row) rest(most int) string {
 	text, whole := strings.CutPrefix(r.Text, r.Word)
-	if !whole || most > 0 && len(r.Things) > most {
+	if things := told(r.Things); !whole || most > 0 && len(things) > most {
 		text = ""
-		list := make([]string, len(r.Things))
-		for i, t := range r.Things {
+		list := make([]string, len(things))
+		for i, t := range things {
 			if list[i] = t.Text; t.Count > 0 {
 				list[i] += fmt.Sprintf(" %d", t.Count)
 			}
@@ -92,6 +92,16 @@ func (r Row) rest(most int) string {
 		text += "  [" + r.From + "]"
 	}
 	return text
+}
+
+// told are the things without those that are called like an earlier one.
+func told(list []Thing) (out []Thing) {
+	for _, t := range list {
+		if !slices.ContainsFunc(out, func(o Thing) bool { return o.Text == t.Text && o.Why == t.Why }) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // fact is one line about the profile or the program.

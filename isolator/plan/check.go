@@ -39,18 +39,19 @@ func (b *builder) check() error {
 		}
 	}
 	for i, o := range b.plan.Ops {
-		if !o.bound() || b.ours(o.Source) {
+		from := o.hostPlace(o.Dest) // of a copy, the original: what is hidden in that the copy does not have
+		if !o.bound() || b.ours(from) {
 			continue
 		}
 		seen := func(real string) bool {
-			rest, in := paths.Rest(o.Source, real)
+			rest, in := paths.Rest(from, real)
 			box := filepath.Join(o.Dest, rest)
-			return in && last(box, decides) == i
+			return in && o.original == "" && last(box, decides) == i
 		}
 		for _, h := range b.hidden() {
-			part := paths.Inside(h.real, o.Source) && last(o.Dest, decides) == i && !b.shownPart(o.Source)
+			part := paths.Below(h.real, from) && last(o.Dest, decides) == i && !b.shownPart(from)
 			if h.kind.Seen() && (part || seen(h.real)) {
-				return b.partShown(o.Source, h)
+				return b.partShown(from, h)
 			}
 		}
 		for _, h := range b.held() {

@@ -87,3 +87,19 @@ func TestCheckMade(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckCopy: a copy of what lies in a hidden folder shows a part of that.
+func TestCheckCopy(t *testing.T) {
+	for original, wrong := range map[string]bool{"/data/private/sub": true, "/data/private": true, "/data": false} {
+		rc, f, s := config(), machine(), staged()
+		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
+		rc.Hide = []string{"/data/private"}
+		f.Hide = &host.Hide{Paths: rc.Hide}
+		b := newBuilder(rc, f, s)
+		b.home = b.canon(f.Home)
+		b.plan.Ops = []Op{{Kind: OpTmpfs, Dest: "/"}, {Kind: OpBind, Source: testHome + "/.inner/copies/1/0", original: original, Dest: "/tmp/x"}}
+		if err := b.check(); (err != nil) != wrong {
+			t.Errorf("a copy of %s: %v", original, err)
+		}
+	}
+}

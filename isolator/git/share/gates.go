@@ -22,7 +22,7 @@ func (r *Server) enter(name string, data, old []byte) (entered []byte, done func
 	case isLog(name):
 		return data, nil, r.logLines(string(data), string(old))
 	}
-	if a := r.access(name); a == free { // text, or the box's own
+	if a := r.access(name); a == free || a == private { // text, or the box's own
 		return data, nil, nil
 	}
 	return data, nil, r.ref(string(data))
