@@ -193,6 +193,9 @@ func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error 
 	data, err := copytree.Read(top, file, maxIndex)
 	if err != nil || !slices.ContainsFunc(hidden, func(p string) bool {
 		rest, in := paths.Rest(dir, p)
+		if dir == "." {
+			rest, in = p, true
+		}
 		return in && index.MayHold(data, rest)
 	}) {
 		return err
