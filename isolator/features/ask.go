@@ -52,7 +52,9 @@ func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer 
 		answer = netproxy.Yes
 	case 'a':
 		answer = netproxy.Yes
-		n.always(t)
+		n.mu.Lock()
+		n.lasting = append(n.lasting, EntryOf(t))
+		n.mu.Unlock()
 	}
 	if answer != netproxy.No {
 		n.mu.Lock()
@@ -62,17 +64,16 @@ func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer 
 	return answer
 }
 
-// always puts a target into network_allow of the profile's own file. What fails is
-// told at the end: the answer holds for the run all the same.
-func (n *networkOf) always(t netproxy.Target) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	run, rc, entry := n.run, n.run.Spec, EntryOf(t)
-	if err := n.addEntry(entry); err != nil {
-		n.notes = append(n.notes, fmt.Sprintf("%q is allowed for this run only: %v", entry, err))
-		return
+// keep puts what is always allowed into network_allow of the profile's own file, at the end: while the box runs, what
+// comes to that place may be the box's. The answer holds for the run, whatever fails.
+func (n *networkOf) keep() {
+	for _, entry := range n.lasting {
+		if err := n.addEntry(entry); err != nil {
+			n.run.Say("%q is allowed for this run only: %v", entry, err)
+			continue
+		}
+		n.run.Say("%q is now in network_allow of %s", entry, n.run.Short(n.run.Spec.Path))
 	}
-	n.notes = append(n.notes, fmt.Sprintf("%q is now in network_allow of %s", entry, run.Short(rc.Path)))
 }
 
 // addEntry changes the file, when it is still the one that was loaded and the

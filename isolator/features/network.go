@@ -71,7 +71,7 @@ type networkOf struct {
 	questions int
 	silent    []uint16 // ports of this computer at which nothing listened
 	text      []byte   // of the profile's file, once it is another one than the run began with
-	notes     []string // what is said about that at the end
+	lasting   []string // entries that the person allowed for good
 }
 
 // make makes the proxy and opens the ports of this computer. Nothing of
@@ -271,9 +271,7 @@ func (n *networkOf) tell(run *Run, o *Outcome) error {
 			run.Hint("%s", hint)
 		}
 	}
-	for _, note := range n.notes {
-		run.Say("%s", note)
-	}
+	n.keep()
 	if n.text != nil && run.Spec.Scope == profile.Local {
 		run.Hint("inner allow, before the next run: the profile has changed")
 	}

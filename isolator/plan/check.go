@@ -45,8 +45,7 @@ func (b *builder) check() error {
 		}
 		seen := func(real string) bool {
 			rest, in := paths.Rest(from, real)
-			box := filepath.Join(o.Dest, rest)
-			return in && o.original == "" && last(box, decides) == i
+			return in && o.original == "" && last(filepath.Join(o.Dest, rest), decides) == i
 		}
 		for _, h := range b.hidden() {
 			part := paths.Below(h.real, from) && last(o.Dest, decides) == i && !b.shownPart(from)

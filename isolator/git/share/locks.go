@@ -3,8 +3,10 @@ package share
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/server"
 )
 
@@ -12,9 +14,13 @@ import (
 // in a file, so that the next server removes what one that was killed has left, and nobody else's.
 type locks struct {
 	mu    sync.Mutex
-	notes *os.File // is emptied when none is there
+	notes *os.File
+	lines int // in that
 	ours  map[string]string
 }
+
+// maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
+const maxNotes = 1000
 
 // foreign reports whether a file with this name, in a folder or open, is a passing one that somebody else made.
 func (l *locks) foreign(name string, dir int, last string) bool {
@@ -52,8 +58,27 @@ func (l *locks) end(name string, remove func() error) error {
 
 func (l *locks) note(of, name string) {
 	if len(l.ours) == 0 {
-		_ = l.notes.Truncate(0)
+		_, l.lines = l.notes.Truncate(0), 0
 		return
 	}
+	l.lines++
 	fmt.Fprintf(l.notes, "%s %s\n", of, name) // one write
+	if l.lines > maxNotes+2*len(l.ours) {
+		l.renew()
+	}
+}
+
+// renew writes the file anew.
+func (l *locks) renew() {
+	var text strings.Builder
+	for name, of := range l.ours {
+		text.WriteString(of + " " + name + "\n")
+	}
+	if files.Replace(l.notes.Name(), []byte(text.String()), 0o600) != nil {
+		return
+	}
+	if f, err := os.OpenFile(l.notes.Name(), os.O_WRONLY|os.O_APPEND, 0); err == nil {
+		l.notes.Close()
+		l.notes, l.lines = f, len(l.ours)
+	}
 }
