@@ -245,6 +245,14 @@ func (a *app) deleteProfile(f found, name string) error {
 	case slices.Contains(builtin.Names(), name):
 		a.Hint("inner init --restore restores it")
 	}
+	if cfg, err := a.GlobalConfig(); err == nil && f.scope == profile.Global {
+		for _, kv := range cfg.Shims {
+			if kv.Value == name {
+				a.Say("[shims] of %s still gives %s to it, which is refused so", a.Short(a.ConfigFile()), cli.Printable(kv.Key))
+				a.Hint("inner config set --unset %s", cli.Quoted("shims."+kv.Key))
+			}
+		}
+	}
 	return a.Regenerate()
 }
 
