@@ -136,7 +136,7 @@ func recoverGit(c *caller.Caller) {
 	for _, name := range earlier { // of the version before: PLACE: a rebase is not finished, so …
 		if text, err := os.ReadFile(name); err == nil && os.Rename(name, name+"-said") == nil {
 			what, _, _ := strings.Cut(string(text), ",")
-			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
+			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had, settings of git too, is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
 		}
 	}
 	list, _ := filepath.Glob(boxFolders(c.InnerHome))
