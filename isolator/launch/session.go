@@ -3,6 +3,7 @@ package launch
 import (
 	"net"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -41,9 +42,10 @@ type session struct {
 	listener     int             // for its connection; -1 once that is there
 	engineKilled bool
 
-	caught      bool   // signals are caught
-	cancelled   bool   // Options.Done was closed
-	stopWaiting func() // for either, or nil
+	caught      bool         // signals are caught
+	late        atomic.Int32 // the last signal that came when this try was over, and its program had not run
+	cancelled   bool         // Options.Done was closed
+	stopWaiting func()       // for either, or nil
 
 	alarms alarms
 }

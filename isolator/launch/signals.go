@@ -18,6 +18,12 @@ func (s *session) catch() {
 	s.stopWaiting = func() {
 		close(over)
 		<-ended
+		if sig := syscall.Signal(s.late.Load()); sig != 0 { // for the next try
+			select {
+			case caught <- sig:
+			default:
+			}
+		}
 	}
 	s.caught = s.o.Done != nil
 	go func() {
@@ -35,8 +41,17 @@ func (s *session) catch() {
 		}
 		for {
 			select {
-			case sig := <-caught:
-				s.inbox.do(func() { s.onSignal(sig.(syscall.Signal)) })
+			case got := <-caught:
+				sig := got.(syscall.Signal)
+				if sig != syscall.SIGWINCH {
+					s.late.Store(int32(sig))
+				}
+				s.inbox.do(func() {
+					if !s.over() || s.started() {
+						s.late.Store(0)
+					}
+					s.onSignal(sig)
+				})
 			case <-s.o.Done:
 				s.inbox.do(s.cancel)
 				return

@@ -53,13 +53,13 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 		fd, dir := number(), p.Server.Dir
 		m.list = append(m.list, mount{fd, p.Server})
 		begin = append(begin, nsenter.Opens(fd, unix.SYS_OPENAT, unix.AT_FDCWD, "/dev/fuse", unix.O_RDWR))
-		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, mostly
+		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, but where that is somebody else
 			options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, user, group, maxRead)
 			return nsenter.New(unix.SYS_MOUNT, "inner", dir, "fuse.inner", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, options)
 		}
-		first := as(0, 0)
+		first := as(os.Getuid(), os.Getgid())
 		first.May, first.Skip = true, 1
-		calls = append(calls, first, as(os.Getuid(), os.Getgid()), nsenter.New(unix.SYS_CLOSE_RANGE, fd, fd, 0), transfer(unix.SYS_WRITE, m.told[1]),
+		calls = append(calls, first, as(0, 0), nsenter.New(unix.SYS_CLOSE_RANGE, fd, fd, 0), transfer(unix.SYS_WRITE, m.told[1]),
 			nsenter.New(unix.SYS_MOUNT, p.Objects, filepath.Join(dir, "objects"), "", unix.MS_BIND, ""))
 	}
 	if err == nil {
