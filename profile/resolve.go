@@ -383,7 +383,7 @@ func (r *resolver) entrypoint() {
 		out.Interactive = *o.Interactive
 	}
 	if o.Entrypoint != "" {
-		out.Cmd, out.Args = o.Entrypoint, nil
+		out.Cmd, out.Args, out.TUI = o.Entrypoint, nil, false // which is said of the profile's own program
 		if strings.Contains(out.Cmd, "/") && !filepath.IsAbs(out.Cmd) {
 			out.Cmd = filepath.Join(r.c.Cwd, out.Cmd)
 		}

@@ -429,3 +429,17 @@ func TestVariableLike(t *testing.T) {
 		t.Error("a name with a slash passes into a box")
 	}
 }
+
+// What a profile says of its own program's terminal is not said of another that is run in its place.
+func TestAnotherProgram(t *testing.T) {
+	w, p := resolveWorld(t, "[entrypoint]\ncmd = \"claude\"\ntui = true")
+	for program, tui := range map[string]bool{"": true, "bash": false} {
+		c := w.context()
+		c.Overrides.Entrypoint = program
+		rc, err := p.Resolve(c)
+		must(t, err)
+		if rc.Entrypoint.TUI != tui {
+			t.Errorf("--entrypoint %q: tui is %v", program, rc.Entrypoint.TUI)
+		}
+	}
+}

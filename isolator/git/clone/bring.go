@@ -147,7 +147,7 @@ func (b *bringing) refs(names ...string) {
 		case !gate.GoodRef(name) || m.New != "" && !headLine().MatchString(m.New) || m.New == nothing:
 			b.waits(m, errors.New("it is not what git writes"))
 		case now != m.Old:
-			b.aside(name, "was moved outside meanwhile", "merge")
+			b.aside(name, b.outside(), "merge")
 		case "ref: "+name == b.now["HEAD"] || strings.Contains(b.trees, "\nbranch "+name+"\n"):
 			b.aside(name, "is checked out", "merge")
 		default:
@@ -156,6 +156,14 @@ func (b *bringing) refs(names ...string) {
 	}
 	slices.SortStableFunc(list, func(x, y server.Moved) int { return min(len(x.New), 1) - min(len(y.New), 1) }) // what goes makes room
 	b.apply(list)
+}
+
+// outside says why a ref does not move.
+func (b *bringing) outside() string {
+	if len(b.Start) == 0 {
+		return "may have moved outside meanwhile: an earlier version of inner did not note where it was"
+	}
+	return "was moved outside meanwhile"
 }
 
 // apply brings what refs need and moves them, all at once, or fewer where that is refused.
@@ -210,7 +218,7 @@ func (b *bringing) head() error {
 	case !headLine().MatchString(b.Box["HEAD"]) || symbolic && !gate.GoodRef(name):
 		return errors.New("it is not what git writes")
 	case b.now.at() != b.Start.at():
-		return errors.New("HEAD was moved outside meanwhile")
+		return errors.New("HEAD " + b.outside())
 	case slices.ContainsFunc(slices.Concat(pending, halfDone), b.busy):
 		return errors.New("a merge or the like is half done outside")
 	case b.Box["HEAD"] == b.now["HEAD"]:
