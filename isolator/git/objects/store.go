@@ -62,11 +62,16 @@ func (g *Gate) create(name string) (*os.File, error) {
 }
 
 // release gives a file of the quarantine its place. Its name says what is in it, whatever was there.
-func (g *Gate) release(rel string) error {
-	if err := os.Mkdir(g.path(filepath.Dir(rel)), 0o777); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+func (g *Gate) release(rel string) (err error) {
+	for range 10 { // a gc outside removes the folder in between, as long as it is empty
+		if err = os.Mkdir(g.path(filepath.Dir(rel)), 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err = os.Rename(g.path(g.quarantine, rel), g.path(rel)); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
-	return os.Rename(g.path(g.quarantine, rel), g.path(rel))
+	return err
 }
 
 // hasLoose reports whether the host has an object as a file of its own.
