@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -191,22 +192,28 @@ func leaveHidden(tree string, hidden []string, list []copytree.Entry) (err error
 func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error {
 	file := path.Join(dir, ".git/index")
 	data, err := copytree.Read(top, file, maxIndex)
-	if err != nil || !slices.ContainsFunc(hidden, func(p string) bool {
-		rest, in := paths.Rest(dir, p)
-		if dir == "." {
-			rest, in = p, true
-		}
-		return in && index.MayHold(data, rest)
-	}) {
-		return err
-	}
-	x, err := index.Parse(data)
 	if err != nil {
 		return err
 	}
-	data, err = x.Served(func(name string) bool {
-		return slices.ContainsFunc(hidden, func(p string) bool { return paths.Below(p, path.Join(dir, name)) })
-	})
+	away, none := map[string]bool{}, true
+	for _, p := range hidden {
+		away[p] = true
+	}
+	x, err := index.Parse(data)
+	if err == nil {
+		data, err = x.Served(func(name string) bool {
+			for p := path.Join(dir, name); p != "."; p = path.Dir(p) {
+				if away[p] {
+					none = false
+					return true
+				}
+			}
+			return false
+		})
+	}
+	if err == nil && none || err != nil && !slices.ContainsFunc(hidden, func(p string) bool { return index.MayHold(data, strings.TrimPrefix(p, dir+"/")) }) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

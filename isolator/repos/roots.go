@@ -162,8 +162,9 @@ func (w *sweep) keeps(p string, fi fs.FileInfo) bool {
 	}
 	good, known := w.timed[stat(fi).Dev]
 	if !known {
-		good = keepsTime(p)
-		w.timed[stat(fi).Dev] = good
+		if good = keepsTime(p); unix.Access(p, unix.W_OK) == nil { // one disk can be mounted read-only, too
+			w.timed[stat(fi).Dev] = good
+		}
 	}
 	return good
 }

@@ -59,6 +59,7 @@ func (r *Server) openFile(name string, flags, mode uint32) (h *handle, st unix.S
 		err = unix.EACCES
 	case fresh:
 		kernel.drain() // who holds a lock reads what is true now
+		r.pins.forget()
 	case flags&unix.O_TRUNC != 0:
 		err = unix.Ftruncate(fd, 0)
 		st.Size = 0
@@ -122,7 +123,10 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	}
 	if st.Ino != n.file {
 		unix.Close(h.fd)
-		return nil, 0, syscall.ESTALE
+		if name := h.name; writes(flags) || !n.r.pins.with(name, n.file, true, func(pinned *handle) { h = pinned }) {
+			n.r.pins.stale(name)
+			return nil, 0, syscall.ESTALE
+		}
 	}
 	return h, h.how(flags), 0
 }

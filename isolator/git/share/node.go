@@ -98,6 +98,14 @@ func (n *node) Lookup(ctx context.Context, last string, out *fuse.EntryOut) (*fs
 		}
 		return nil, fs.ToErrno(err)
 	}
+	if st.Mode&unix.S_IFMT == unix.S_IFREG && n.r.pins.wanted(name) {
+		h, opened, errno := n.r.openFile(name, unix.O_RDONLY, 0)
+		if errno != 0 {
+			return nil, errno
+		}
+		st = opened
+		n.r.pins.put(name, pin{h: h, file: st.Ino})
+	}
 	return n.tell(ctx, name, &st, out, generation), 0
 }
 
@@ -113,7 +121,8 @@ func (n *node) Getattr(ctx context.Context, f fs.FileHandle, out *fuse.AttrOut) 
 		}
 	} else if err := n.stat(name, &st); err != nil {
 		return fs.ToErrno(err)
-	} else if n.file != 0 && st.Ino != n.file {
+	} else if n.file != 0 && st.Ino != n.file && !n.r.pins.with(name, n.file, false, func(pinned *handle) { _ = pinned.stat(&st) }) {
+		n.r.pins.stale(name)
 		return syscall.ESTALE
 	}
 	attributes(ctx, &st, n.StableAttr().Ino, &out.Attr)

@@ -43,6 +43,7 @@ type Server struct {
 	locks         *locks
 	watch         *watch
 	views         views
+	pins          pins
 	settings      settings
 	begin         sync.Once         // at the first look of the box
 	fill          func() error      // makes what the box has of its own, once
