@@ -200,8 +200,9 @@ func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error 
 		away[p] = true
 	}
 	x, err := index.Parse(data)
+	var served []byte
 	if err == nil {
-		data, err = x.Served(func(name string) bool {
+		served, err = x.Served(func(name string) bool {
 			for p := path.Join(dir, name); p != "."; p = path.Dir(p) {
 				if away[p] {
 					none = false
@@ -220,7 +221,7 @@ func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error 
 	return copytree.In(top, file, func(parent int, name string) error {
 		var was, now unix.Stat_t
 		temp := ".inner-" + rand.Text()
-		err := errors.Join(unix.Fstatat(parent, name, &was, unix.AT_SYMLINK_NOFOLLOW), copytree.New(parent, temp, data, fs.FileMode(was.Mode).Perm()))
+		err := errors.Join(unix.Fstatat(parent, name, &was, unix.AT_SYMLINK_NOFOLLOW), copytree.New(parent, temp, served, fs.FileMode(was.Mode).Perm()))
 		if err != nil {
 			return err
 		}
