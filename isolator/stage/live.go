@@ -73,18 +73,21 @@ func Running(base string) ([]Live, error) {
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
 //
-// The kernel stops all locking to list it, which takes 10 ms and more: no run looks.
+// The kernel stops all locking to list it, which takes 10 ms and more: no run looks. It lists in pieces, and leaves
+// some out when others go in between.
 func Holder(base, id string) int {
 	var st syscall.Stat_t
 	if syscall.Lstat(filepath.Join(base, id, "lock"), &st) != nil {
 		return 0
 	}
-	locks, _ := os.ReadFile("/proc/locks") // without it no process is known
 	form := fmt.Sprintf("%%d: FLOCK ADVISORY WRITE %%d %02x:%02x:%d 0 EOF", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
-	for line := range strings.Lines(string(locks)) {
-		var number, pid int
-		if _, err := fmt.Sscanf(line, form, &number, &pid); err == nil {
-			return max(pid, 0)
+	for range 5 {
+		locks, _ := os.ReadFile("/proc/locks") // without it no process is known
+		for line := range strings.Lines(string(locks)) {
+			var number, pid int
+			if _, err := fmt.Sscanf(line, form, &number, &pid); err == nil {
+				return max(pid, 0)
+			}
 		}
 	}
 	return 0
