@@ -38,7 +38,7 @@ func TestGitKills(t *testing.T) {
 		victim := []string{"^inner: git __git", "bwrap", ""}[i%3]
 		box := exec.Command(inner, "run", "-p", profile, "-w", p.app, "--", "-c", killsLoop, "sh", "box")
 		host := exec.Command("sh", "-c", killsLoop, "sh", "host")
-		gc := exec.Command("sh", "-c", "while :; do git gc -q --prune=30.seconds.ago; sleep 0.2; done 2>/dev/null")
+		gc := exec.Command("sh", "-c", "while :; do git gc -q --prune=10.seconds.ago; sleep 0.2; done 2>/dev/null")
 		for _, c := range []*exec.Cmd{box, host, gc} {
 			c.Env, c.Dir, c.SysProcAttr = p.env, p.app, &syscall.SysProcAttr{Setpgid: true}
 			if err := c.Start(); err != nil {
