@@ -48,6 +48,7 @@ type Owner struct {
 	Agents  string `json:"agents,omitempty"`  // the capabilities of the boxes, "claude" or "claude+gemini"
 	Name    string `json:"name,omitempty"`    // that a profile of the version before gave it
 	Caches  bool   `json:"caches,omitempty"`  // it is no home, and holds caches for boxes that see the user's
+	Undo    bool   `json:"undo,omitempty"`    // it is no home, and holds what runs changed (package undo); no box sees it
 }
 
 // Key is the name of the folder of the home of a project. No name of the version before has an @ in it.
@@ -67,6 +68,9 @@ func (o Owner) Key() string {
 	if o.Caches {
 		key += "@caches"
 	}
+	if o.Undo {
+		key += "@undo"
+	}
 	return key
 }
 
@@ -76,6 +80,9 @@ func (o Owner) String() string {
 	}
 	if o.Caches {
 		return "the caches of boxes in " + o.Project
+	}
+	if o.Undo {
+		return "what runs changed in " + o.Project
 	}
 	if o.Agents != "" {
 		return "the home of " + o.Agents + " in " + o.Project

@@ -160,3 +160,6 @@ func Pending(innerHome string) bool {
 	living, err := owned.Living(records(innerHome))
 	return err != nil || len(living) > 0
 }
+
+// Lives reports whether a run has not ended.
+func Lives(innerHome, id string) bool { return owned.Alive(filepath.Join(records(innerHome), id)) }

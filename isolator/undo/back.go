@@ -9,111 +9,140 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/ownhome"
 )
 
-// quoted is a run whose paths JSON can have; unquoted undoes it.
-func (r Run) quoted() Run {
-	r.Changes = slices.Clone(r.Changes)
-	for i, c := range r.Changes {
-		if !utf8.ValidString(c.Path) || strings.HasPrefix(c.Path, `"`) {
-			r.Changes[i].Path = strconv.Quote(c.Path)
-		}
-	}
-	return r
-}
-
-func (r *Run) unquote() {
-	for i, c := range r.Changes {
-		if p, err := strconv.Unquote(c.Path); err == nil {
-			r.Changes[i].Path = p
-		}
-	}
-}
-
-// List returns the runs of a project, the oldest first, and those that cannot be read as errors.
-func (p Project) List() (list []*Run, err error) {
-	names, err := filepath.Glob(filepath.Join(p.Dir(), "*.json"))
+// Tops are the projects below INNER_HOME of which states are kept.
+func Tops(innerHome string) (list []string) {
+	names, _ := filepath.Glob(filepath.Join(ownhome.Base(innerHome), "*@undo"))
 	for _, name := range names {
-		data, errRead := os.ReadFile(name)
-		r := &Run{project: p}
-		if errRead == nil {
-			errRead = json.Unmarshal(data, r)
+		if rec, err := ownhome.ReadRecord(name); err == nil && rec.Undo {
+			list = append(list, rec.Project)
 		}
-		if errRead != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", name, errRead))
-			continue
-		}
-		r.unquote()
-		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b *Run) int { return a.Ended.Compare(b.Ended) })
+	return list
+}
+
+// read reads the record of a run.
+func (p Project) read(id string) (*Run, error) {
+	r := &Run{project: p}
+	data, err := os.ReadFile(p.record(id))
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.record(id), err)
+	}
+	return r, nil
+}
+
+// List returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read as errors.
+func (p Project) List() (list []*Run, err error) {
+	names, _ := filepath.Glob(p.record("*"))
+	slices.Sort(names)
+	for _, name := range names {
+		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".json"))
+		switch {
+		case errRead != nil:
+			err = errors.Join(err, errRead)
+		case !r.Ended.IsZero() || r.Undoes != "":
+			list = append(list, r)
+		}
+	}
 	return list, err
 }
 
-// Back is what takes a run back.
+// Last is the last of some runs that is not taken back, or nil. One that was, and whose undo was taken back or did
+// not come to its end, is there again.
+func Last(list []*Run) *Run {
+	gone := map[string]bool{}
+	for _, r := range slices.Backward(list) {
+		switch {
+		case gone[r.Run]:
+		case r.Undoes == "":
+			return r
+		case !r.Ended.IsZero():
+			gone[r.Undoes] = true
+		}
+	}
+	return nil
+}
+
+// List are the changes of a run as package changes has them. Files of the two states are nowhere.
+func (r *Run) List() (list []changes.Change) {
+	for _, c := range r.Changes {
+		ch := changes.Change{Source: string(r.Top), Path: string(c.Path), Root: string(r.Top), Old: c.Before.Mode, New: c.After.Mode, Kind: changes.Modified}
+		switch {
+		case ch.New == 0 && c.After.ID == "":
+			ch.Kind = changes.Deleted
+		case ch.Old == 0 && c.Before.ID == "":
+			ch.Kind = changes.Added
+		case ch.Old.Type() != ch.New.Type():
+			ch.Kind = changes.Type
+		case c.Before.ID == c.After.ID:
+			ch.Kind = changes.Mode
+		}
+		list = append(list, ch)
+	}
+	return list
+}
+
+// Back is what takes a run back. It is a run itself, whose changes are those that are to be made: so an undo can be
+// undone.
 type Back struct {
-	Kept  *changes.Kept    // of what was before, for review.Apply
-	List  []changes.Change // that are to be applied
-	Stays []string         // what somebody changed after the run, and what is not kept any more
-	now   tree             // of the changed paths, as they are
-	run   *Run
+	*Run
+	Stays []string // what somebody changed after the run, and what is not kept any more, with the reason behind a tab
+	dir   string
+	now   []copytree.State // of the changed paths
 }
 
 // Back compares a run with the project as it is, and lays out below a private folder what was before. A path that is
-// not what the run left stays, and is named.
-func (r *Run) Back(dir string) (*Back, error) {
+// not what the run left stays, and is named. name is that of the undo, the id of no other run.
+func (r *Run) Back(dir, name string) (*Back, error) {
 	p := r.project
-	s, unlock, err := p.locked()
+	s, h, err := p.locked()
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	top, err := changes.OpenDir(r.Top)
+	defer h.Close()
+	top, err := changes.OpenDir(p.Top)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(top)
-	b := &Back{run: r, now: tree{}, Kept: &changes.Kept{Dir: dir, Record: changes.Record{Run: r.Run, Begun: r.Begun}}}
-	root := filepath.Join(dir, changes.TreeName(0))
-	if err := os.Mkdir(root, 0o700); err != nil {
-		return nil, err
-	}
-	l := &looker{top: top, now: b.now}
+	b := &Back{dir: dir, Run: &Run{About: About{Run: name, Undoes: r.Run}, Top: r.Top, Begun: time.Now(), project: p}}
+	l := &looker{top: top, now: tree{}}
 	want := map[index.ID][]Change{}
 	for _, c := range r.Changes {
-		if st, err := copytree.Lstat(top, c.Path); err == nil {
-			b.now[c.Path] = Entry{State: copytree.StateOf(st)}
-			if !b.now[c.Path].Mode.IsDir() {
-				if data, ok := l.content(c.Path); ok {
-					if err := s.put(data); err != nil {
-						return nil, errors.Join(err, s.flush())
-					}
-				}
+		rel := string(c.Path)
+		if st, err := copytree.Lstat(top, rel); err == nil {
+			l.now[rel] = Entry{State: copytree.StateOf(st)}
+			if !l.now[rel].Mode.IsDir() {
+				l.content(rel)
 			}
 		}
-		switch now := stateOf(b.now[c.Path]); now {
+		switch now := stateOf(l.now[rel]); now {
 		case c.Before: // it is back already
 		case c.After:
 			if id, ok := c.Before.id(); ok {
 				want[id] = append(want[id], c)
-				continue
+			} else {
+				b.Changes = append(b.Changes, Change{c.Path, c.After, c.Before})
 			}
-			b.add(c, root)
 		default:
-			b.Stays = append(b.Stays, c.Path+"\twas changed after the run")
+			b.Stays = append(b.Stays, rel+"\twas changed after the run")
 		}
 	}
-	if err := s.flush(); err != nil {
+	root := filepath.Join(dir, changes.TreeName(0))
+	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
 	}
 	var ids []index.ID
@@ -125,22 +154,29 @@ func (r *Run) Back(dir string) (*Back, error) {
 			if err := lay(root, c, data); err != nil {
 				return err
 			}
-			b.add(c, root)
+			b.Changes = append(b.Changes, Change{c.Path, c.After, c.Before})
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range missing {
 		for _, c := range want[id] {
-			b.Stays = append(b.Stays, c.Path+"\tis not kept any more")
+			b.Stays = append(b.Stays, string(c.Path)+"\tis not kept any more")
 		}
 	}
 	slices.Sort(b.Stays)
-	return b, err
+	slices.SortFunc(b.Changes, func(x, y Change) int { return strings.Compare(string(x.Path), string(y.Path)) })
+	for _, c := range b.Changes {
+		b.now = append(b.now, l.now[string(c.Path)].State)
+	}
+	return b, b.store(s)
 }
 
 // lay writes what a path was below root.
 func lay(root string, c Change, data []byte) error {
-	at := filepath.Join(root, c.Path)
+	at := filepath.Join(root, string(c.Path))
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		return err
 	}
@@ -150,48 +186,37 @@ func lay(root string, c Change, data []byte) error {
 	return os.WriteFile(at, data, 0o600)
 }
 
-// add has a change be applied.
-func (b *Back) add(c Change, root string) {
-	ch := changes.Change{
-		Source: b.run.Top, Path: c.Path, Root: b.run.Top, Tree: root, Old: c.After.Mode, New: c.Before.Mode, Current: b.now[c.Path].State,
-		Kind: changes.Modified,
-	}
-	switch {
-	case ch.New == 0 && c.Before.ID == "":
-		ch.Kind = changes.Deleted
-	case ch.Old == 0 && c.After.ID == "":
-		ch.Kind = changes.Added
-	case ch.Old.Type() != ch.New.Type():
-		ch.Kind = changes.Type
-	case c.Before.ID == c.After.ID:
-		ch.Kind = changes.Mode
-	}
-	b.List = append(b.List, ch)
+// Drop lets go of an undo that is not to be.
+func (b *Back) Drop() {
+	_ = b.remove(&store{git: b.project.Git, dir: filepath.Join(b.project.Dir(), "git")})
 }
 
-// Done keeps what the project was before it was taken back, so that this can be taken back, too.
-func (b *Back) Done(ctx context.Context, name string) error {
-	p := b.run.project
-	s, unlock, err := p.locked()
+// Apply takes the run back, by what writes changes to their originals. It is written down before: of one that is killed
+// in the middle all that it did can be undone, and the same undo again does the rest. With refs these get
+// their old values, too.
+func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context, *changes.Kept, []changes.Change) ([]changes.Change, error)) (done []changes.Change, err error) {
+	_, h, err := b.project.locked() // no run begins meanwhile
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer unlock()
-	top, err := changes.OpenDir(b.run.Top)
-	if err != nil {
-		return err
+	defer h.Close()
+	if err := b.write(); err != nil {
+		return nil, err
 	}
-	defer unix.Close(top)
-	after := tree{}
-	l := &looker{top: top, now: after}
-	for _, c := range b.run.Changes {
-		if st, err := copytree.Lstat(top, c.Path); err == nil {
-			after[c.Path] = Entry{State: copytree.StateOf(st)}
-			if !after[c.Path].Mode.IsDir() {
-				l.content(c.Path)
-			}
+	list := b.List()
+	for i := range list {
+		list[i].Tree, list[i].Current = filepath.Join(b.dir, changes.TreeName(0)), b.now[i]
+	}
+	kept := &changes.Kept{Dir: b.dir, Record: changes.Record{Run: b.Run.Run, Begun: b.Begun}}
+	if done, err = apply(ctx, kept, list); err == nil && len(refs) > 0 {
+		err = b.project.setRefs(refs)
+		for _, r := range refs {
+			b.Refs = append(b.Refs, Ref{r.Name, r.New, r.Old})
 		}
 	}
-	run := &Run{Run: name, Top: b.run.Top, Begun: time.Now(), Ended: time.Now(), project: p}
-	return run.keep(s, b.now, after)
+	if err != nil {
+		return done, err
+	}
+	b.Ended = time.Now()
+	return done, b.write()
 }

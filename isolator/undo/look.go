@@ -59,8 +59,9 @@ type tree map[string]Entry
 type looker struct {
 	ctx  context.Context
 	top  int
-	old  tree  // what is known of it
-	sure int64 // of files with a change time before that, in nanoseconds, the state tells the content
+	old  tree            // what is known of it
+	skip map[string]bool // places that are left out without a word
+	sure int64           // of files with a change time before that, in nanoseconds, the state tells the content
 
 	mu      sync.Mutex // guards what follows
 	now     tree
@@ -69,12 +70,15 @@ type looker struct {
 }
 
 // look walks a project. No link is followed, nothing but folders is opened.
-func look(ctx context.Context, top string, old tree, sure int64) (*looker, error) {
-	fd, err := unix.Open(top, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func look(ctx context.Context, p Project, old tree, sure int64) (*looker, error) {
+	fd, err := unix.Open(p.Top, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: top, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: p.Top, Err: err}
 	}
-	l := &looker{ctx: ctx, top: fd, old: old, sure: sure, now: make(tree, len(old))}
+	l := &looker{ctx: ctx, top: fd, old: old, sure: sure, now: make(tree, len(old)), skip: map[string]bool{}}
+	for _, rel := range p.Skip {
+		l.skip[rel] = true
+	}
 	jobs, folders := runtime.GOMAXPROCS(0), make(chan []string, 1)
 	folders <- []string{"."}
 	// The folders that wait are one list, which is taken and given back; who finds it empty and nobody at work ends.
@@ -140,7 +144,7 @@ func (l *looker) folder(dir string) (below []string) {
 	for i, name := range names {
 		e, rel := found[i], path.Join(dir, name)
 		switch {
-		case e.Ino == 0 || e.Mode&fs.ModeIrregular != 0 || dir == "." && name == ".inner" || strings.EqualFold(name, ".git"): // gone, nothing with a content, or git's and inner's own
+		case e.Ino == 0 || e.Mode&fs.ModeIrregular != 0 || dir == "." && name == ".inner" || strings.EqualFold(name, ".git"), l.skip[rel]: // gone, nothing with a content, or git's and inner's own
 			continue
 		case e.Mode.IsDir() && rebuilt(name, names):
 			l.left = append(l.left, rel+"\tis made again by tools")

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -40,7 +41,10 @@ func openStore(git, dir string) (*store, error) {
 }
 
 func (s *store) command(args ...string) *exec.Cmd {
-	return program.Command(s.git, append([]string{"--git-dir=" + s.dir, "-c", "core.looseCompression=1", "-c", "pack.compression=1"}, args...)...)
+	return program.Command(s.git, append([]string{
+		"--git-dir=" + s.dir, "-c", "core.looseCompression=1", "-c", "pack.compression=1",
+		"-c", "core.protectNTFS=false", "-c", "core.protectHFS=false",
+	}, args...)...)
 }
 
 // write writes to git fast-import.
@@ -69,15 +73,54 @@ func (s *store) put(data []byte) error {
 	return errors.Join(s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), data), s.write("\n", nil))
 }
 
-// keep has the contents stay until drop is called with the name.
-func (s *store) keep(name string, ids []index.ID) error {
+// keep has the contents of a run stay until drop: its ref is a commit of what is different as it was at the end,
+// whose parent is that at the beginning, for git diff. What is missing is left out.
+func (s *store) keep(r *Run, missing []index.ID) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "commit refs/inner/%s\ncommitter inner <> 0 +0000\ndata 0\ndeleteall\n", name)
-	for i, id := range ids {
-		fmt.Fprintf(&text, "M 100644 %x %d/%d\n", id, i/1000, i)
+	for _, side := range []func(Change) State{func(c Change) State { return c.Before }, func(c Change) State { return c.After }} {
+		fmt.Fprintf(&text, "commit refs/inner/%s\ncommitter inner <> 0 +0000\ndata 0\ndeleteall\n", r.Run)
+		for _, c := range r.Changes {
+			st := side(c)
+			if id, ok := st.id(); ok && !slices.Contains(missing, id) {
+				fmt.Fprintf(&text, "M %s %s %s\n", st.gitMode(), st.ID, inGit(string(c.Path)))
+			}
+		}
+		text.WriteString("\n")
 	}
-	text.WriteString("\n")
 	return s.write(text.String(), nil)
+}
+
+// gitMode is the mode of a file or a link as git writes it.
+func (st State) gitMode() string {
+	switch {
+	case st.Mode&fs.ModeSymlink != 0:
+		return "120000"
+	case st.Mode&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+// inGit quotes a path for git fast-import: any byte but letters, digits and a few marks as an octal number.
+func inGit(rel string) string {
+	out := []byte{'"'}
+	for _, c := range []byte(rel) {
+		if strings.IndexByte("/._-", c) >= 0 || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+			out = append(out, c)
+		} else {
+			out = fmt.Appendf(out, "\\%03o", c)
+		}
+	}
+	return string(append(out, '"'))
+}
+
+// Diff is what a run changed of files and links, as git diff prints it with these options; of all of it, or of
+// the paths alone.
+func (r *Run) Diff(options []string, paths ...string) ([]byte, error) {
+	s := &store{git: r.project.Git, dir: filepath.Join(r.project.Dir(), "git")}
+	ref := "refs/inner/" + r.Run
+	args := append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-renames"}, options...)
+	return s.command(append(append(args, ref+"^", ref, "--"), paths...)...).Output()
 }
 
 // flush has everything that was put be there.
@@ -150,15 +193,4 @@ func (s *store) get(dir string, ids []index.ID, f func(index.ID, []byte) error) 
 		_ = cmd.Process.Kill()
 	}
 	return missing, errors.Join(err, cmd.Wait())
-}
-
-// size is what the store has on the disk, in bytes.
-func (s *store) size() (n int64) {
-	_ = filepath.WalkDir(s.dir, func(_ string, e os.DirEntry, err error) error {
-		if fi, errInfo := e.Info(); err == nil && errInfo == nil && fi.Mode().IsRegular() {
-			n += fi.Size()
-		}
-		return nil
-	})
-	return n
 }

@@ -1,15 +1,16 @@
 // Package undo keeps what a project was before a run and after it, so that the run can be taken back: changed files
 // as they were, removed ones there, new ones gone, whether git knows them or not.
 //
-//	s, err := undo.Begin(ctx, project)       // before the program's first instruction
+//	s, err := undo.Begin(ctx, project, about) // before the program's first instruction
 //	...
-//	run, err := s.End(ctx, undo.About{Run: id})
+//	run, err := s.End(ctx)                    // after the box is gone
 //	...
-//	list, left, err := run.Back(ctx)         // what is to be written to take it back
-//	done, err := review.Apply(ctx, list...)
+//	b, err := run.Back(folder, id)            // what is to be written to take it back
+//	done, err := b.Apply(ctx, review.Apply)
 //
-// A project has a folder of INNER_HOME/undo: git, a bare repository with the contents; manifest, what is known of the
-// project; and RUN.json for each run. A file is read when its identity, size, times or mode are not those of the
+// A project has a folder among the homes of boxes (package ownhome), which no box sees: git, a bare repository with the
+// contents; manifest, what is known of the project; and RUN.json for each run, with RUN.before, the manifest when it
+// began, for as long as it goes on. A file is read when its identity, size, times or mode are not those of the
 // manifest; in a repository the first manifest is the index of the project, whose contents are not copied until a run
 // changes them. Neither settings nor ignore rules, filters or hooks of the project or the user are in force.
 //
@@ -19,7 +20,6 @@ package undo
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -34,7 +34,8 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
-	"github.com/enr/inner/isolator/owned"
+	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // Kept is how many runs of a project are kept, and how long.
@@ -45,20 +46,25 @@ const (
 
 // Project is a folder that runs work in.
 type Project struct {
-	Top     string // its real path
-	Home    string // INNER_HOME
-	Git     string // the program
-	Index   string // the index of the repository whose work tree it is, "" for none
-	Objects string // the git directory with its objects
+	Top     string   // its real path
+	Home    string   // INNER_HOME
+	Git     string   // the program
+	GitDir  string   // the git directory whose refs the run may move, "" for none
+	Index   string   // the index of the repository whose work tree it is, "" for none
+	Objects string   // the git directory with its objects
+	Skip    []string // places in it that the box cannot write, relative to it
 }
+
+func (p Project) owner() ownhome.Owner { return ownhome.Owner{Project: p.Top, Undo: true} }
 
 // Dir is the folder of a project's states.
-func (p Project) Dir() string {
-	sum := sha256.Sum256([]byte(p.Top))
-	return filepath.Join(p.Home, "undo", hex.EncodeToString(sum[:8]))
-}
+func (p Project) Dir() string { return ownhome.Folder(p.Home, p.owner()) }
 
 func (p Project) manifest() string { return filepath.Join(p.Dir(), "manifest") }
+
+// record is the file of a run, and before the one that is there until its end is known.
+func (p Project) record(run string) string { return filepath.Join(p.Dir(), run+".json") }
+func (p Project) before(run string) string { return filepath.Join(p.Dir(), run+".before") }
 
 // State is what a path was: nothing for a zero Mode.
 type State struct {
@@ -68,19 +74,29 @@ type State struct {
 
 // Change is a path that a run changed.
 type Change struct {
-	Path   string `json:"path"` // relative to the project; quoted as Go does where it is no UTF-8
-	Before State  `json:"before"`
-	After  State  `json:"after"`
+	Path   Path  `json:"path"` // relative to the project
+	Before State `json:"before"`
+	After  State `json:"after"`
+}
+
+// About says which run it is.
+type About struct {
+	Run     string `json:"run"`
+	Profile string `json:"profile,omitempty"`
+	Command string `json:"command,omitempty"`
+	Undoes  string `json:"undoes,omitempty"` // no box: that run was taken back
 }
 
 // Run is what is kept of one.
 type Run struct {
-	Run     string    `json:"run"`
-	Top     string    `json:"project"`
+	About
+	Top     Path      `json:"project"`
 	Begun   time.Time `json:"begun"`
-	Ended   time.Time `json:"ended"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Killed  bool      `json:"killed,omitempty"` // nobody saw its end: what changed until the next look is in it
 	Changes []Change  `json:"changes"`
-	Left    []string  `json:"left_out,omitempty"` // what is not kept, with the reason
+	Refs    []Ref     `json:"refs,omitempty"`     // that were moved; until the end all, as they were
+	Left    []string  `json:"left_out,omitempty"` // what is not kept, with the reason behind a tab
 
 	project Project
 }
@@ -88,56 +104,72 @@ type Run struct {
 // Snapshot is a project before a run.
 type Snapshot struct {
 	Project
-	Begun time.Time
-	Left  []string
-	First bool // nothing was known of the project before
-
+	run    *Run
 	before tree
+	home   *ownhome.Home // held while the box lives
 }
 
-// locked opens the store of a project while no other process has it.
-func (p Project) locked() (s *store, unlock func(), err error) {
-	if err := os.MkdirAll(p.Dir(), 0o700); err != nil {
-		return nil, nil, err
-	}
-	lock, err := owned.Lock(filepath.Join(p.Dir(), "lock"), unix.LOCK_EX)
+// locked opens the store of a project while no other process has it, until the home is closed.
+func (p Project) locked() (*store, *ownhome.Home, error) {
+	h, err := ownhome.Open(p.Home, p.owner())
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err = openStore(p.Git, filepath.Join(p.Dir(), "git"))
+	s, err := openStore(p.Git, filepath.Join(p.Dir(), "git"))
 	if err != nil {
-		lock.Close()
+		h.Close()
 		return nil, nil, err
 	}
-	return s, func() { lock.Close() }, nil
+	return s, h, nil
 }
 
 // Begin looks at a project, and stores what is not known of it.
-func Begin(ctx context.Context, p Project) (*Snapshot, error) {
-	s, unlock, err := p.locked()
+func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
+	s, h, err := p.locked()
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer func() {
+		if err != nil {
+			h.Close()
+		}
+	}()
+	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), project: p}
+	refs := make(chan []Ref, 1)
+	go func() { refs <- p.refs() }()
 	old, sure, err := readManifest(p.manifest())
-	first := old == nil
-	if first && err == nil && p.Index != "" {
+	switch {
+	case err != nil:
+		old, sure = nil, 0 // a damaged one knows nothing
+	case old == nil && p.Index != "":
 		old, sure = borrowed(ctx, p)
 	}
-	if err != nil {
-		old, sure = nil, 0 // a damaged one knows nothing
-	}
 	l, err := p.look(ctx, s, old, sure)
+	run.Refs = <-refs
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{Project: p, Begun: time.Now(), Left: l.left, First: first, before: l.now}, nil
+	if err := p.settle(s, l.now); err != nil {
+		return nil, err
+	}
+	run.Left = l.left
+	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
+		_ = run.remove(s)
+		return nil, err
+	}
+	return &Snapshot{Project: p, run: run, before: l.now, home: h}, nil
+}
+
+// Drop lets go of a project whose run has not begun.
+func (b *Snapshot) Drop() {
+	_ = b.run.remove(nil)
+	b.home.Close()
 }
 
 // look looks at a project, stores the contents that are not known, and writes the manifest.
 func (p Project) look(ctx context.Context, s *store, old tree, sure int64) (*looker, error) {
 	begun := moment()
-	l, err := look(ctx, p.Top, old, sure)
+	l, err := look(ctx, p, old, sure)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +196,7 @@ func (p Project) look(ctx context.Context, s *store, old tree, sure int64) (*loo
 	if err := s.flush(); err != nil {
 		return nil, err
 	}
-	if len(l.changed) == 0 && len(l.now) == len(old) && sure > 0 {
+	if len(l.changed) == 0 && len(l.now) == len(old) && sure > 0 && files.Exists(p.manifest()) {
 		return l, nil
 	}
 	return l, writeManifest(p.manifest(), l.now, begun)
@@ -177,34 +209,89 @@ func moment() int64 {
 	return ts.Nano()
 }
 
-// About says which run it was.
-type About struct {
-	Run string
-}
-
-// End looks at the project again, and keeps what is different.
-func (b *Snapshot) End(ctx context.Context, about About) (*Run, error) {
-	s, unlock, err := b.locked()
+// End looks at the project again, and keeps what is different. After an error the next look goes on with it.
+func (b *Snapshot) End(ctx context.Context) (*Run, error) {
+	defer b.home.Close()
+	s, h, err := b.locked()
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
-	l, err := b.look(ctx, s, b.before, b.Begun.UnixNano())
+	defer h.Close()
+	l, err := b.look(ctx, s, b.before, b.run.Begun.UnixNano())
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Run: about.Run, Top: b.Top, Begun: b.Begun, Ended: time.Now(), Left: b.Left, project: b.Project}
-	return run, run.keep(s, b.before, l.now)
+	if err := b.run.end(s, b.before, l.now); err != nil {
+		return nil, err
+	}
+	return b.run, b.prune(s)
 }
 
-// keep writes a run whose project was one tree and is another.
-func (r *Run) keep(s *store, before, after tree) error {
+// settle ends the runs whose end nobody saw: what changed until now is theirs.
+func (p Project) settle(s *store, now tree) (err error) {
+	list, _ := filepath.Glob(p.before("*"))
+	for _, name := range list {
+		id := strings.TrimSuffix(filepath.Base(name), ".before")
+		if stage.Lives(p.Home, id) {
+			continue
+		}
+		r, errRead := p.read(id)
+		before, _, errBefore := readManifest(name)
+		if errors.Join(errRead, errBefore) != nil || !r.Ended.IsZero() {
+			err = errors.Join(err, os.Remove(name))
+			continue
+		}
+		r.Killed = true
+		err = errors.Join(err, r.end(s, before, now))
+	}
+	return err
+}
+
+// Settle looks at a project that has runs whose end nobody saw.
+func (p Project) Settle(ctx context.Context) error {
+	list, _ := filepath.Glob(p.before("*"))
+	if !slices.ContainsFunc(list, func(name string) bool {
+		return !stage.Lives(p.Home, strings.TrimSuffix(filepath.Base(name), ".before"))
+	}) {
+		return nil
+	}
+	s, h, err := p.locked()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	old, sure, err := readManifest(p.manifest())
+	if err != nil {
+		old, sure = nil, 0
+	}
+	l, err := p.look(ctx, s, old, sure)
+	if err != nil {
+		return err
+	}
+	return p.settle(s, l.now)
+}
+
+// end writes a run whose project was one tree and is another.
+func (r *Run) end(s *store, before, after tree) error {
+	r.Changes = compare(before, after)
+	r.Refs = moved(r.Refs, r.project.refs())
+	r.Ended = time.Now()
+	if len(r.Changes)+len(r.Refs) == 0 {
+		return r.remove(nil)
+	}
+	if err := errors.Join(r.store(s), r.write()); err != nil {
+		return err
+	}
+	return os.Remove(r.project.before(r.Run))
+}
+
+// compare returns what is different in two trees.
+func compare(before, after tree) (list []Change) {
 	add := func(rel string) {
 		was, is := before[rel], after[rel]
-		if was.ID == is.ID && was.Mode == is.Mode {
-			return
+		if was.ID != is.ID || was.Mode != is.Mode {
+			list = append(list, Change{Path(rel), stateOf(was), stateOf(is)})
 		}
-		r.Changes = append(r.Changes, Change{rel, stateOf(was), stateOf(is)})
 	}
 	for rel := range before {
 		add(rel)
@@ -214,10 +301,12 @@ func (r *Run) keep(s *store, before, after tree) error {
 			add(rel)
 		}
 	}
-	slices.SortFunc(r.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	if len(r.Changes) == 0 {
-		return nil
-	}
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return list
+}
+
+// store has the contents of a run stay: those that only the project's repository has are copied.
+func (r *Run) store(s *store) error {
 	var ids []index.ID
 	for _, c := range r.Changes {
 		for _, st := range []State{c.Before, c.After} {
@@ -235,15 +324,39 @@ func (r *Run) keep(s *store, before, after tree) error {
 	if err != nil {
 		return errors.Join(s.flush(), err)
 	}
-	ids = slices.DeleteFunc(ids, func(id index.ID) bool { return slices.Contains(missing, id) })
-	if err := errors.Join(s.keep(r.Run, ids), s.flush()); err != nil {
-		return err
+	return errors.Join(s.keep(r, missing), s.flush())
+}
+
+// prune drops the runs that are too old, or too many.
+func (p Project) prune(s *store) (err error) {
+	names, _ := filepath.Glob(p.record("*"))
+	slices.Sort(names) // by their time
+	for i, name := range names {
+		id := strings.TrimSuffix(filepath.Base(name), ".json")
+		fi, errStat := os.Lstat(name)
+		if errStat == nil && !files.Exists(p.before(id)) && (i < len(names)-KeptRuns || time.Since(fi.ModTime()) > KeptFor) {
+			err = errors.Join(err, (&Run{About: About{Run: id}, project: p}).remove(s))
+		}
 	}
-	data, err := json.Marshal(r.quoted())
+	return err
+}
+
+// write writes the record of a run, whole or not at all.
+func (r *Run) write() error {
+	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return files.Replace(filepath.Join(r.project.Dir(), r.Run+".json"), data, 0o600)
+	return files.Replace(r.project.record(r.Run), data, 0o600)
+}
+
+// remove removes what is kept of a run, and its contents when there is a store.
+func (r *Run) remove(s *store) error {
+	err := errors.Join(os.RemoveAll(r.project.before(r.Run)), os.RemoveAll(r.project.record(r.Run)))
+	if s != nil {
+		err = errors.Join(err, s.drop(r.Run))
+	}
+	return err
 }
 
 func stateOf(e Entry) State {

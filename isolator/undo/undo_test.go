@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/enr/inner/isolator/review"
@@ -39,16 +40,22 @@ func project(t *testing.T) Project {
 	return p
 }
 
-func takeBack(t *testing.T, r *Run) *Back {
+func begin(t *testing.T, p Project, run string) *Snapshot {
 	t.Helper()
-	b, err := r.Back(t.TempDir())
+	s, err := Begin(t.Context(), p, About{Run: run})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := review.Apply(t.Context(), b.Kept, b.List); err != nil {
-		t.Fatal(err)
+	return s
+}
+
+func takeBack(t *testing.T, r *Run) *Back {
+	t.Helper()
+	b, err := r.Back(t.TempDir(), r.Run+"x")
+	if err == nil {
+		_, err = b.Apply(t.Context(), nil, review.Apply)
 	}
-	if err := b.Done(t.Context(), "undo-"+r.Run); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -58,26 +65,49 @@ func TestUndo(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `mkdir -p d/e; echo a >a; echo b >d/b; chmod 755 d/b; ln -s a l; echo x >d/e/x; mkdir empty; printf '' >zero`)
 	before := sum(t, p.Top)
-	s, err := Begin(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := begin(t, p, "r1")
 	sh(t, p.Top, `echo changed >a; rm d/b; rm -r d/e; rm l; mkdir l; echo in >l/in; mkdir n; echo new >n/new; rmdir empty; chmod 600 zero`)
 	after := sum(t, p.Top)
-	run, err := s.End(t.Context(), About{"r1"})
+	run, err := s.End(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := takeBack(t, run)
 	if got := sum(t, p.Top); got != before {
-		t.Errorf("%v\n%+v\nis\n%s\nwas\n%s", b.Stays, b.List, got, before)
+		t.Errorf("%v\n%+v\nis\n%s\nwas\n%s", b.Stays, b.Changes, got, before)
 	}
 	list, err := p.List()
-	if err != nil || len(list) != 2 {
+	if err != nil || len(list) != 2 || Last(list) != nil {
 		t.Fatal(list, err)
 	}
 	takeBack(t, list[1])
 	if got := sum(t, p.Top); got != after {
 		t.Errorf("undone again: is\n%s\nwas\n%s", got, after)
+	}
+	if list, err = p.List(); err != nil || len(list) != 3 || Last(list) == nil || Last(list).Run != "r1" {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
+// A run whose end nobody saw is ended by the next look, with what changed until then; a name of any bytes is kept.
+func TestKilled(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `echo a >a`)
+	begin(t, p, "r1").home.Close() // as the kernel does
+	name := "n\n\"\xff\t"
+	if err := os.WriteFile(filepath.Join(p.Top, name), []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, p, "r2").Drop()
+	list, err := p.List()
+	if err != nil || len(list) != 1 || !list[0].Killed || len(list[0].Changes) != 1 || string(list[0].Changes[0].Path) != name {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if d, err := list[0].Diff([]string{"--stat"}); err != nil || !strings.Contains(string(d), `"n\n\"\377\t" | 1 +`) {
+		t.Errorf("%s %v", d, err)
+	}
+	takeBack(t, list[0])
+	if _, err := os.Lstat(filepath.Join(p.Top, name)); err == nil {
+		t.Error("it is still there")
 	}
 }
