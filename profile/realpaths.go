@@ -145,14 +145,19 @@ func (r *resolver) boxFolder(dir string, written []string) string {
 			return w
 		}
 	}
-	for r.c.Written != nil {
-		if r.c.Written(dir) {
-			return dir
+	return r.c.WrittenAt(dir)
+}
+
+// WrittenAt returns the folder, a real path itself or one above it, that a box was ever given to write; "" when
+// there is none.
+func (c Context) WrittenAt(path string) string {
+	for ; c.Written != nil; path = filepath.Dir(path) {
+		if c.Written(path) {
+			return path
 		}
-		if dir == "/" {
+		if path == "/" {
 			break
 		}
-		dir = filepath.Dir(dir)
 	}
 	return ""
 }

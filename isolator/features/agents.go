@@ -207,7 +207,7 @@ const CloneOf = "clone of "
 // clone puts what one agent keeps into the home of the box, or into the folder of the run. What the host's side
 // changed comes into what a home has, entry by entry, and what the box changed stays.
 func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
-	from := origin(run.Caller, run.Spec)
+	from := run.origin()
 	if a.home.Home != nil {
 		err = a.home.Stage("capability "+c.Name, func(put func(ownhome.Item) error) (err error) {
 			skipped, err = c.Clone(from, func(p capability.Piece) error { return put(item(p)) })

@@ -57,7 +57,7 @@ func reachOf(run *Run) (r Reach, err error) {
 			value, own := boxVariable(run, name)
 			endpoint(&r, name, value, own)
 		}
-		for _, s := range c.Servers(origin(run.Caller, run.Spec)) {
+		for _, s := range c.Servers(run.origin()) {
 			endpoint(&r, s.From, s.URL, true)
 		}
 	}

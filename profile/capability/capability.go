@@ -97,6 +97,26 @@ type Origin struct {
 	// Seen reports whether the box shows a path of the home as it is on the host; nil for
 	// none but what lies in Workdir.
 	Seen func(string) bool
+	// Follow returns where a path with links leads, and whether that is the user's own word; nil for never.
+	Follow func(path string) (real string, ok bool)
+}
+
+// behind returns where a link of the user's leads, and any other path as it is.
+func (o Origin) behind(path string) string {
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		return o.follow(path)
+	}
+	return path
+}
+
+// follow returns where a path leads, or the path itself where it is not followed.
+func (o Origin) follow(path string) string {
+	if o.Follow != nil {
+		if real, ok := o.Follow(path); ok {
+			return real
+		}
+	}
+	return path
 }
 
 // Place is where the clone of a folder appears in the box.
@@ -224,7 +244,7 @@ type Piece struct {
 }
 
 // Clone gives the parts of the clones to put, a folder before what is in it. Nothing but what is listed is
-// opened. Links, sockets, FIFOs and devices are left out; those that were asked for are returned.
+// opened. Links that are not followed, sockets, FIFOs and devices are left out; those that were asked for are returned.
 func (c Capability) Clone(o Origin, put func(Piece) error) (skipped []string, err error) {
 	for _, f := range c.Folders {
 		cl := cloner{f: f, o: o, source: f.Source(o), place: f.Place(o.Home), had: map[string]bool{}}
@@ -248,6 +268,7 @@ type cloner struct {
 	place   string          // and in the box
 	had     map[string]bool // what is in the clone, below the folder
 	leftOut []string
+	behind  int // how much of it is behind links
 	put     func(rel string, data []byte, mode fs.FileMode, file File) error
 }
 
@@ -284,30 +305,52 @@ func (cl *cloner) clone() error {
 // tree clones a folder with the regular files in it, read-only; executables stay executable.
 func (cl *cloner) tree(name string) error {
 	top := filepath.Join(cl.source, name)
-	if fi, err := os.Lstat(top); err != nil || !fi.IsDir() {
-		if err == nil {
+	if fi, err := os.Stat(top); err != nil || !fi.IsDir() {
+		if _, err := os.Lstat(top); err == nil {
 			cl.leftOut = append(cl.leftOut, top)
 		}
 		return nil
 	}
-	return filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
-		rel, errRel := filepath.Rel(cl.source, p)
-		if err := errors.Join(err, errRel); err != nil {
-			return err
+	return cl.branch(top, name, 0)
+}
+
+// Bounds of what is behind links: one may lead to a folder that holds itself, or much else.
+const (
+	mostLinks  = 3    // one behind the other
+	mostBehind = 2000 // files and folders
+)
+
+// branch clones what is at a path as rel. It is behind so many links, and then each part of it is asked for.
+func (cl *cloner) branch(from, rel string, links int) error {
+	at := cl.o.behind(from)
+	if at != from {
+		links++
+	}
+	fi, err := os.Lstat(at)
+	if err == nil && links > 0 {
+		if _, ok := cl.o.Follow(at); !ok || links > mostLinks || cl.behind == mostBehind {
+			err = files.ErrNotRegular
 		}
-		if d.IsDir() {
-			return cl.put(rel, nil, fs.ModeDir, File{})
-		}
-		err = files.ErrNotRegular
-		if d.Type().IsRegular() {
-			err = cl.asIs(p, rel, maxFile)
-		}
-		if errors.Is(err, files.ErrNotRegular) {
-			cl.leftOut = append(cl.leftOut, p)
-			return nil
+		cl.behind++
+	}
+	switch {
+	case err == nil && fi.IsDir():
+		entries, err := os.ReadDir(at)
+		err = errors.Join(err, cl.put(rel, nil, fs.ModeDir, File{}))
+		for _, e := range entries {
+			if err == nil {
+				err = cl.branch(filepath.Join(at, e.Name()), filepath.Join(rel, e.Name()), links)
+			}
 		}
 		return err
-	})
+	case err == nil:
+		err = cl.asIs(at, rel, maxFile)
+	}
+	if errors.Is(err, files.ErrNotRegular) {
+		cl.leftOut = append(cl.leftOut, filepath.Join(cl.source, rel))
+		return nil
+	}
+	return err
 }
 
 // asIs clones a file that is read-only then. One that is larger than most counts as none.
@@ -337,7 +380,11 @@ func (f Folder) file(o Origin, file File) string {
 
 // read is what the clone has of a file, nil for nothing.
 func (cl *cloner) read(src string, file File) ([]byte, error) {
-	data, err := files.Read(src, files.NoLinks, maxFile)
+	at := src
+	if !file.Login {
+		at = cl.o.behind(src)
+	}
+	data, err := files.Read(at, files.NoLinks, maxFile)
 	if !file.Any() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil

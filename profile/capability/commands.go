@@ -135,10 +135,12 @@ func (cl *cloner) copied(p string) bool {
 			return true
 		}
 		// It is named by settings of the user's own: a link there is theirs. What it leads to
-		// comes along when it lies in the folder, too.
+		// comes along when it lies in the folder, too, or is followed.
 		from := files.Real(filepath.Join(cl.source, rest))
 		if !paths.Below(files.Real(cl.source), from) {
-			return false
+			if from = cl.o.follow(filepath.Join(cl.source, rest)); from != files.Real(from) {
+				return false
+			}
 		}
 		if dir := filepath.Dir(rest); !cl.had[dir] && cl.put(dir, nil, fs.ModeDir, File{}) != nil {
 			return false

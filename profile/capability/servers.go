@@ -20,7 +20,7 @@ func (c Capability) Servers(o Origin) (out []Server) {
 			if len(file.Servers) == 0 {
 				continue
 			}
-			data, err := files.Read(f.file(o, file), files.NoLinks, maxFile)
+			data, err := files.Read(o.behind(f.file(o, file)), files.NoLinks, maxFile)
 			if err != nil {
 				continue // nor will the box have it
 			}
