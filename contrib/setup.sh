@@ -85,6 +85,10 @@ for goal; do
 		want ssh openssh-client
 		want_plain npm npm
 		want_plain pip3 python3-pip
+		# What people install with for themselves.
+		want_plain cargo cargo
+		want_plain pipx pipx
+		want_plain gem ruby
 		;;
 	podman)
 		want podman podman

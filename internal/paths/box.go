@@ -21,6 +21,7 @@ const (
 
 	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home
 	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has
+	BoxNpm       = BoxDir + "/npmrc"      // npm's settings for all users
 
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"

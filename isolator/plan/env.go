@@ -80,6 +80,9 @@ func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 		}
 		env["PATH"] = strings.Join(list, ":")
 	}
+	if Installs(rc, f) {
+		env["PATH"] = filepath.Join(f.Home, Installed, "bin") + ":" + env["PATH"]
+	}
 	if s.Noop != "" {
 		env["PATH"] = paths.BoxNoop + ":" + env["PATH"]
 		shellFilesEnv(env)
@@ -90,6 +93,15 @@ func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Installed is where programs go that a box with a home of its own installs: below that home,
+// those to be run in bin.
+const Installed = ".installed"
+
+// Installs reports whether a box has such a folder, and it is first on PATH.
+func Installs(rc profile.RunConfig, f host.Facts) bool {
+	return rc.Home == "own" && f.Engine == nil && !slices.ContainsFunc(rc.Env.Set, func(kv profile.KV) bool { return kv.Key == "PATH" })
 }
 
 // passes reports whether the program gets a variable of the host. PATH is made by BoxPath.

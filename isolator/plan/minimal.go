@@ -75,9 +75,13 @@ func (b *builder) pathNames() error {
 	// Where programs of PATH look for the rest of themselves.
 	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME"} {
 		if dir := b.f.Env[name]; dir != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) {
-			if _, at := b.at(dir); at == dir {
-				b.s.Env = append(b.s.Env, profile.KV{Key: name, Value: dir})
+			if _, at := b.at(dir); at != dir {
+				continue
 			}
+			if name == "GEM_HOME" && Installs(b.rc, b.f) { // that is where the box installs
+				name, dir = "GEM_PATH", dir+":"
+			}
+			b.setenv(name, dir)
 		}
 	}
 	b.s.Path = map[string]string{}
