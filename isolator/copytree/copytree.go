@@ -165,7 +165,7 @@ func (c *copier) tree(dst string) error {
 		return &fs.PathError{Op: "open", Path: dst, Err: err}
 	}
 	defer unix.Close(c.dst)
-	if err := each(c.ctx, []string{"."}, c.folder); err != nil {
+	if err := Each(c.ctx, []string{"."}, c.folder); err != nil {
 		return err
 	}
 	return c.finish()

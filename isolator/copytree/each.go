@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// each calls f for everything in a list, several at a time, then for all that it returned, and so on until
+// Each calls f for everything in a list, several at a time, then for all that it returned, and so on until
 // nothing is left. It returns the first error, or that of the context; nothing more is called then.
-func each[T any](ctx context.Context, list []T, f func(T) ([]T, error)) error {
+func Each[T any](ctx context.Context, list []T, f func(T) ([]T, error)) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0)+2) // a few more than processors: one may wait for the disk

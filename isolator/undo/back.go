@@ -119,17 +119,14 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	}
 	defer unix.Close(top)
 	b := &Back{dir: dir, Run: &Run{About: About{Run: name, Undoes: r.Run}, Top: r.Top, Begun: time.Now(), project: p}}
-	l := &looker{top: top, now: tree{}}
+	l, is := &looker{top: top, store: s}, map[string]Entry{}
 	want := map[index.ID][]Change{}
 	for _, c := range r.Changes {
 		rel := string(c.Path)
-		if st, err := copytree.Lstat(top, rel); err == nil {
-			l.now[rel] = Entry{State: copytree.StateOf(st)}
-			if !l.now[rel].Mode.IsDir() {
-				l.content(rel)
-			}
+		if is[rel], err = l.at(rel); err != nil {
+			return nil, errors.Join(err, s.flush())
 		}
-		switch now := stateOf(l.now[rel]); now {
+		switch now := stateOf(is[rel]); now {
 		case c.Before: // it is back already
 		case c.After:
 			if id, ok := c.Before.id(); ok {
@@ -149,7 +146,7 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	for id := range want {
 		ids = append(ids, id)
 	}
-	missing, err := s.get(s.dir, ids, func(id index.ID, data []byte) error {
+	missing, err := s.get(ids, func(id index.ID, data []byte) error {
 		for _, c := range want[id] {
 			if err := lay(root, c, data); err != nil {
 				return err
@@ -169,7 +166,7 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	slices.Sort(b.Stays)
 	slices.SortFunc(b.Changes, func(x, y Change) int { return strings.Compare(string(x.Path), string(y.Path)) })
 	for _, c := range b.Changes {
-		b.now = append(b.now, l.now[string(c.Path)].State)
+		b.now = append(b.now, is[string(c.Path)].State)
 	}
 	return b, b.store(s)
 }
@@ -188,7 +185,7 @@ func lay(root string, c Change, data []byte) error {
 
 // Drop lets go of an undo that is not to be.
 func (b *Back) Drop() {
-	_ = b.remove(&store{git: b.project.Git, dir: filepath.Join(b.project.Dir(), "git")})
+	_ = b.remove(b.project.store())
 }
 
 // Apply takes the run back, by what writes changes to their originals. It is written down before: of one that is killed

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
 )
@@ -21,6 +25,7 @@ import (
 const (
 	MaxFile = 10 << 20  // bytes of one file
 	MaxAll  = 500 << 20 // bytes of all contents that a look stores
+	maxPath = 3000      // bytes of a folder's path
 )
 
 // made are folders that tools make again: what is in them is no work of anybody.
@@ -36,164 +41,222 @@ func rebuilt(name string, beside []string) bool {
 	return slices.Contains(made, name)
 }
 
-// Entry is a path of a project as it was looked at. A folder has no ID; the ID of a link is that of its target as text.
-type Entry struct {
-	copytree.State
-	ID index.ID
-}
-
-// likeIndex reports whether a file is what the index of git says, which has no more of its mode than its kind, and of
-// its number the last 32 bits.
-func (e Entry) likeIndex(now copytree.State) bool {
-	now.Mode, now.Ino = now.Mode.Type()|borrowedMode, uint64(uint32(now.Ino))
-	return e.State == now
-}
-
-// borrowedMode marks an entry that is known from the index of git.
-const borrowedMode = fs.ModeAppend
-
-// tree is a project: its entries by their paths, relative to its top.
-type tree map[string]Entry
-
-// looker walks a project.
+// looker walks a project. No link is followed, nothing but folders and regular files is opened.
 type looker struct {
-	ctx  context.Context
-	top  int
-	old  tree            // what is known of it
-	skip map[string]bool // places that are left out without a word
-	sure int64           // of files with a change time before that, in nanoseconds, the state tells the content
+	top   int
+	store *store
+	old   tree // what is known of it
+	// After a run, what is known stays part of the project, and what was left out stays out; what the run closed to
+	// its own user is opened.
+	after bool
+	skip  map[string]bool // places that are left out without a word
+	read  atomic.Int64    // bytes that were stored, and one for each file
 
-	mu      sync.Mutex // guards what follows
-	now     tree
-	changed []string // whose content is not known
-	left    []string // that are not kept, with the reason behind a tab
+	mu  sync.Mutex // guards what follows
+	now tree
 }
 
-// look walks a project. No link is followed, nothing but folders is opened.
-func look(ctx context.Context, p Project, old tree, sure int64) (*looker, error) {
-	fd, err := unix.Open(p.Top, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// look looks at a project, stores the contents that are not known, and has the manifest say so. The result is old itself
+// when nothing is different.
+func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree, error) {
+	fd, err := changes.OpenDir(p.Top)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: p.Top, Err: err}
+		return tree{}, err
 	}
-	l := &looker{ctx: ctx, top: fd, old: old, sure: sure, now: make(tree, len(old)), skip: map[string]bool{}}
+	defer unix.Close(fd)
+	l := &looker{top: fd, store: s, old: old, after: after, now: tree{moment(), make(map[string]listing, len(old.folders))}, skip: map[string]bool{".inner": true}}
 	for _, rel := range p.Skip {
 		l.skip[rel] = true
 	}
-	jobs, folders := runtime.GOMAXPROCS(0), make(chan []string, 1)
-	folders <- []string{"."}
-	// The folders that wait are one list, which is taken and given back; who finds it empty and nobody at work ends.
-	busy, done := 0, sync.NewCond(&l.mu)
-	waiting := <-folders
-	var all sync.WaitGroup
-	for range jobs {
-		all.Go(func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			for {
-				for len(waiting) == 0 && busy > 0 {
-					done.Wait()
-				}
-				if len(waiting) == 0 || ctx.Err() != nil {
-					done.Broadcast()
-					return
-				}
-				dir := waiting[len(waiting)-1]
-				waiting = waiting[:len(waiting)-1]
-				busy++
-				l.mu.Unlock()
-				below := l.folder(dir)
-				l.mu.Lock()
-				busy--
-				waiting = append(waiting, below...)
-				done.Broadcast()
-			}
-		})
+	err = copytree.Each(ctx, []string{"."}, l.folder)
+	if errFlush := s.flush(); errFlush != nil {
+		err = errFlush // which says why
 	}
-	all.Wait()
-	slices.Sort(l.changed)
-	slices.Sort(l.left)
-	return l, ctx.Err()
+	switch {
+	case err != nil:
+		return tree{}, err
+	case l.read.Load() == 0 && maps.Equal(l.now.folders, old.folders) && files.Exists(p.manifest()):
+		return old, nil
+	}
+	return l.now, l.now.write(p.manifest())
 }
 
-func (l *looker) close() { unix.Close(l.top) }
+// moment is the time as files know it, in nanoseconds: what changes from now on has this time or a later one.
+func moment() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &ts)
+	return ts.Nano()
+}
 
-// folder looks at what is in one folder, and returns the folders there.
-func (l *looker) folder(dir string) (below []string) {
-	fd, err := copytree.Open(l.top, dir, unix.O_RDONLY|unix.O_DIRECTORY)
+// open opens a folder to look at it.
+func (l *looker) open(rel string) (*os.File, error) {
+	if len(rel) > maxPath {
+		return nil, unix.ENAMETOOLONG
+	}
+	fd, err := copytree.Open(l.top, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		if !errors.Is(err, unix.ENOENT) {
-			l.leave(dir, "cannot be read")
+		if l.after && errors.Is(err, unix.EACCES) {
+			return copytree.List(l.top, rel)
 		}
-		return nil
+		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), dir)
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+	return os.NewFile(uintptr(fd), rel), nil
+}
+
+// folder looks at what is in one folder, and returns the folders there. One that cannot be read is left out.
+func (l *looker) folder(dir string) (below []string, err error) {
+	f, err := l.open(dir)
+	var names []string
+	if err == nil {
+		defer f.Close()
+		names, err = f.Readdirnames(-1)
+	}
+	if err != nil && dir != "." {
+		return nil, nil
+	}
 	if err != nil {
-		l.leave(dir, "cannot be read")
+		return nil, err
 	}
-	found := make([]Entry, len(names))
-	for i, name := range names {
+	old := l.old.folders[dir]
+	states, sure := make([]byte, 0, len(old.states)), true
+	for _, name := range names {
 		var st unix.Stat_t
-		if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-			found[i].State = copytree.StateOf(st)
+		rel := path.Join(dir, name)
+		if l.skip[rel] || strings.EqualFold(name, ".git") || unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			continue // git's and inner's own, or gone
 		}
+		s := copytree.StateOf(st)
+		switch {
+		case s.Mode&fs.ModeIrregular != 0: // nothing with a content
+			continue
+		case s.Mode.IsDir():
+			s = copytree.State{Mode: s.Mode}
+			_, known := l.old.folders[rel]
+			if l.after && known || !rebuilt(name, names) && !(l.after && l.old.leftOut(rel)) {
+				below = append(below, rel)
+			}
+		default:
+			sure = sure && l.old.tells(s)
+		}
+		states = appendState(states, name, s)
+	}
+	now := listing{states: old.states, ids: old.ids}
+	if !sure || string(states) != old.states {
+		now, err = l.contents(int(f.Fd()), listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, name := range names {
-		e, rel := found[i], path.Join(dir, name)
-		switch {
-		case e.Ino == 0 || e.Mode&fs.ModeIrregular != 0 || dir == "." && name == ".inner" || strings.EqualFold(name, ".git"), l.skip[rel]: // gone, nothing with a content, or git's and inner's own
-			continue
-		case e.Mode.IsDir() && rebuilt(name, names):
-			l.left = append(l.left, rel+"\tis made again by tools")
-			continue
-		case e.Mode.IsDir():
-			below = append(below, rel)
-		case e.Size > MaxFile:
-			l.left = append(l.left, rel+"\tis larger than 10 MiB")
-			continue
-		default:
-			if was, known := l.old[rel]; known && e.Ctime < l.sure && (was.State == e.State || was.likeIndex(e.State)) {
-				e.ID = was.ID
-			} else {
-				l.changed = append(l.changed, rel)
+	l.now.folders[dir] = now
+	return below, err
+}
+
+// tells reports whether the content of a file that has this state again is the same: it did not change in the moment
+// of the look, nor in the two seconds that are one for a file system that has no finer times.
+func (t tree) tells(s copytree.State) bool {
+	if s.Ctime%1e6 == 0 {
+		s.Ctime += 2e9
+	}
+	return s.Ctime < t.sure
+}
+
+// contents finds or reads what is in the files of a folder.
+func (l *looker) contents(dir int, found listing, old map[string]Entry) (listing, error) {
+	states, ids := make([]byte, 0, len(found.states)), make([]byte, 0, len(found.ids))
+	for name, e := range found.all() {
+		was := old[name]
+		if was.State == e.State && l.old.tells(e.State) {
+			e.ID = was.ID
+		} else if !e.Mode.IsDir() {
+			var err error
+			if e, err = l.content(dir, name, e.Size); err != nil {
+				return listing{}, err
 			}
 		}
-		l.now[rel] = e
-	}
-	return below
-}
-
-func (l *looker) leave(rel, why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.left = append(l.left, rel+"\t"+why)
-}
-
-// content reads a file or the target of a link, and notes what it was then.
-func (l *looker) content(rel string) ([]byte, bool) {
-	was := l.now[rel]
-	var data []byte
-	var err error
-	if was.Mode&fs.ModeSymlink != 0 {
-		var target string
-		target, err = copytree.ReadLink(l.top, rel)
-		data = []byte(target)
-	} else {
-		data, err = copytree.Read(l.top, rel, MaxFile)
-	}
-	st, errStat := copytree.Lstat(l.top, rel)
-	if err != nil || errStat != nil {
-		delete(l.now, rel)
-		if !errors.Is(cause(err, errStat), unix.ENOENT) {
-			l.left = append(l.left, rel+"\tcannot be read")
+		if e.Mode != 0 {
+			states, ids = appendState(states, name, e.State), append(ids, e.ID[:]...)
 		}
-		return nil, false
 	}
-	l.now[rel] = Entry{copytree.StateOf(st), index.BlobID(data)}
-	return data, true
+	return listing{string(states), string(ids)}, nil
 }
 
-func cause(errs ...error) error { return errors.Join(errs...) }
+// content reads and stores a file or the target of a link, and says what it was then. The error is of the store.
+func (l *looker) content(dir int, name string, size int64) (e Entry, err error) {
+	var data []byte
+	kind, errRead := fs.FileMode(0), error(unix.EFBIG)
+	if size <= MaxFile && l.read.Load()+size <= MaxAll {
+		data, errRead = copytree.Read(dir, name, MaxFile)
+	}
+	if l.after && errors.Is(errRead, unix.EACCES) {
+		if f, _, errOpen := copytree.Closed(dir, name); errOpen == nil {
+			f.Close()
+			data, errRead = copytree.Read(dir, name, MaxFile)
+		}
+	}
+	if errors.Is(errRead, unix.ELOOP) {
+		var target string
+		target, errRead = copytree.ReadLink(dir, name)
+		data, kind = []byte(target), fs.ModeSymlink
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return e, nil
+	}
+	if e.State = copytree.StateOf(st); errRead == nil && e.Mode.Type() == kind {
+		e.ID = index.BlobID(data)
+		l.read.Add(int64(len(data)) + 1)
+		err = l.store.put(e.ID, data)
+	}
+	return e, err
+}
+
+// at is content for a path anywhere in a project; nothing for one that is not there.
+func (l *looker) at(rel string) (e Entry, err error) {
+	errIn := copytree.In(l.top, rel, func(dir int, name string) error {
+		var st unix.Stat_t
+		if errStat := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); errStat != nil {
+			return errStat
+		}
+		if e.State = copytree.StateOf(st); !e.Mode.IsDir() {
+			e, err = l.content(dir, name, st.Size)
+		}
+		return err
+	})
+	_ = errIn
+	return e, err
+}
+
+// left says what of a tree is left out, in a line for each reason.
+func (t tree) left() (lines []string) {
+	type some struct {
+		first string
+		n     int
+	}
+	out := map[string]some{}
+	for dir, l := range t.folders {
+		for name, e := range l.all() {
+			rel, why := path.Join(dir, name), "could not be read, or is beyond 500 MiB"
+			switch {
+			case !t.without(rel, e):
+				continue
+			case e.Mode.IsDir() && (slices.Contains(made, name) || name == "target"):
+				why = "is made again by tools"
+			case e.Size > MaxFile:
+				why = "is larger than 10 MiB"
+			}
+			s := out[why]
+			if s.n++; s.n == 1 || rel < s.first {
+				s.first = rel
+			}
+			out[why] = s
+		}
+	}
+	for why, s := range out {
+		line := s.first + "\t" + why
+		if s.n > 1 {
+			line += ", and " + strconv.Itoa(s.n-1) + " more"
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return lines
+}

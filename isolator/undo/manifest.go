@@ -1,76 +1,174 @@
 package undo
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/git/index"
 )
 
-// A manifest is what is known of a project between two runs: a line of text with the version, the time up to which
-// it is sure, and for each path its length, its name and what is fixed of it.
-const manifestMark = "inner undo 1\n"
-
-// fixed is what a manifest has of an entry behind its path.
-type fixed struct {
-	Mode               uint32
-	Ino                uint64
-	Size, Mtime, Ctime int64
-	ID                 [20]byte
+// Entry is a path of a project as it was looked at. A folder has no ID; the ID of a link is that of its target as text.
+// A file without one is left out.
+type Entry struct {
+	copytree.State
+	ID index.ID
 }
 
-var errDamaged = errors.New("it is damaged")
+// tree is a project: what is in each folder, by the folder's path. A folder that is left out is none of them.
+type tree struct {
+	sure    int64 // of files that changed before that, in nanoseconds, the state tells the content
+	folders map[string]listing
+}
 
-// read reads a manifest. One that is not there, or of another version, knows nothing.
-func readManifest(name string) (tree, int64, error) {
+// listing is what is in a folder, in the order of the folder, as a manifest has it: so an unchanged folder is one
+// comparison of two texts, and nothing of it is made anew.
+type listing struct {
+	states string // for each entry stateBytes, the name and a NUL
+	ids    string // for each entry idBytes
+}
+
+const (
+	stateBytes = 36
+	idBytes    = len(index.ID{})
+)
+
+func appendState(out []byte, name string, s copytree.State) []byte {
+	out = binary.LittleEndian.AppendUint32(out, uint32(s.Mode))
+	for _, n := range []uint64{s.Ino, uint64(s.Size), uint64(s.Mtime), uint64(s.Ctime)} {
+		out = binary.LittleEndian.AppendUint64(out, n)
+	}
+	return append(append(out, name...), 0)
+}
+
+// all yields the names of a listing with their entries.
+func (l listing) all() iter.Seq2[string, Entry] {
+	return func(yield func(string, Entry) bool) {
+		ids := l.ids
+		for rest := l.states; rest != ""; {
+			word := func(i int) uint64 { return binary.LittleEndian.Uint64([]byte(rest[4+8*i:][:8])) }
+			var e Entry
+			e.Mode = fs.FileMode(binary.LittleEndian.Uint32([]byte(rest[:4])))
+			e.Ino, e.Size, e.Mtime, e.Ctime = word(0), int64(word(1)), int64(word(2)), int64(word(3))
+			copy(e.ID[:], ids)
+			name, tail, _ := strings.Cut(rest[stateBytes:], "\x00")
+			if !yield(name, e) {
+				return
+			}
+			rest, ids = tail, ids[idBytes:]
+		}
+	}
+}
+
+// without reports whether the tree has of an entry no more than that it is there.
+func (t tree) without(rel string, e Entry) bool {
+	if e.Mode.IsDir() {
+		_, ok := t.folders[rel]
+		return !ok
+	}
+	return e.Mode != 0 && e.ID == index.ID{}
+}
+
+// leftOut reports whether a folder that the tree does not have is one that it leaves out, or in one.
+func (t tree) leftOut(dir string) bool {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if l, ok := t.folders[path.Dir(dir)]; ok {
+			for name, e := range l.all() {
+				if name == path.Base(dir) {
+					return e.Mode.IsDir()
+				}
+			}
+			return false
+		}
+	}
+	return false
+}
+
+// different returns what two trees differ in, by path. What was left out is the same, and so is what is new and left out.
+func different(before, after tree) (list []Change) {
+	folders := maps.Clone(before.folders)
+	maps.Copy(folders, after.folders)
+	for dir := range folders {
+		was, known := before.folders[dir]
+		if now, ok := after.folders[dir]; (was != now || known != ok) && (known || !before.leftOut(dir)) {
+			a, b := maps.Collect(was.all()), maps.Collect(now.all())
+			names := maps.Clone(a)
+			maps.Copy(names, b)
+			for name := range names {
+				was, is, rel := a[name], b[name], path.Join(dir, name)
+				left := before.without(rel, was) || was.Mode == 0 && after.without(rel, is)
+				if !left && (was.ID != is.ID || was.Mode != is.Mode) {
+					list = append(list, Change{Path(rel), stateOf(was), stateOf(is)})
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return list
+}
+
+// A manifest is a tree as a file: a line of text with the version and a sum of what follows, the time up to which it is
+// sure, and for each folder its path and its listing, each with its length before it.
+const manifestMark = "inner undo 2\n"
+
+var (
+	errDamaged = errors.New("it is damaged")
+	sums       = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// readManifest reads a manifest. One that is not there, or of another version, knows nothing.
+func readManifest(name string) (tree, error) {
 	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.HasPrefix(data, []byte(manifestMark)) {
-		return nil, 0, nil
+	text, ours := strings.CutPrefix(string(data), manifestMark)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !ours {
+		return tree{}, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return tree{}, err
 	}
-	data = data[len(manifestMark):]
-	size := binary.Size(fixed{})
-	if len(data) < 16 {
-		return nil, 0, errDamaged
+	if len(text) < 12 || binary.LittleEndian.Uint32([]byte(text[:4])) != crc32.Checksum(data[len(manifestMark)+4:], sums) {
+		return tree{}, errDamaged
 	}
-	sure, n := int64(binary.LittleEndian.Uint64(data)), binary.LittleEndian.Uint64(data[8:])
-	data = data[16:]
-	if n > uint64(len(data)) {
-		return nil, 0, errDamaged
+	t := tree{int64(binary.LittleEndian.Uint64([]byte(text[4:12]))), map[string]listing{}}
+	text = text[12:]
+	next := func() (part string) {
+		n := binary.LittleEndian.Uint32([]byte(text[:4]))
+		part, text = text[4:4+n], text[4+n:]
+		return part
 	}
-	t := make(tree, n)
-	for range n {
-		length, used := binary.Uvarint(data)
-		if used <= 0 || uint64(len(data)-used) < length+uint64(size) {
-			return nil, 0, errDamaged
-		}
-		name, rest := string(data[used:used+int(length)]), data[used+int(length):]
-		var f fixed
-		if _, err := binary.Decode(rest, binary.LittleEndian, &f); err != nil {
-			return nil, 0, err
-		}
-		t[name] = Entry{copytree.State{Mode: fs.FileMode(f.Mode), Ino: f.Ino, Size: f.Size, Mtime: f.Mtime, Ctime: f.Ctime}, f.ID}
-		data = rest[size:]
+	for text != "" {
+		t.folders[next()] = listing{next(), next()}
 	}
-	return t, sure, nil
+	return t, nil
 }
 
-// writeManifest writes one, whole or not at all.
-func writeManifest(name string, t tree, sure int64) error {
-	out := binary.LittleEndian.AppendUint64([]byte(manifestMark), uint64(sure))
-	out = binary.LittleEndian.AppendUint64(out, uint64(len(t)))
-	for p, e := range t {
-		out = append(binary.AppendUvarint(out, uint64(len(p))), p...)
-		var err error
-		if out, err = binary.Append(out, binary.LittleEndian, fixed{uint32(e.Mode), e.Ino, e.Size, e.Mtime, e.Ctime, e.ID}); err != nil {
-			return err
+// known is what the manifest of a project says; a damaged one knows nothing.
+func (p Project) known() tree {
+	t, err := readManifest(p.manifest())
+	if err != nil {
+		return tree{}
+	}
+	return t
+}
+
+// write writes a manifest, whole or not at all.
+func (t tree) write(name string) error {
+	out := binary.LittleEndian.AppendUint64([]byte(manifestMark+"    "), uint64(t.sure))
+	for dir, l := range t.folders {
+		for _, part := range []string{dir, l.states, l.ids} {
+			out = append(binary.LittleEndian.AppendUint32(out, uint32(len(part))), part...)
 		}
 	}
+	sum := out[len(manifestMark):]
+	binary.LittleEndian.PutUint32(sum, crc32.Checksum(sum[4:], sums))
 	return files.Replace(name, out, 0o600)
 }

@@ -6,20 +6,29 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/program"
 )
 
-// store is a bare repository of inner's with the contents of one project. Nothing in it has a path: a ref of a run
-// names a tree of all that the run needs, by number, so git gc knows what may go.
+// store is a bare repository of inner's with the contents of one project. Nothing in it has a path: the trees of one
+// ref name all contents by number, so git gc knows what may go.
 type store struct {
 	git, dir string
+	objects  string                   // the objects of the project's repository, "" for none
+	borrowed func() map[index.ID]bool // what its index says it has
+
+	mu  sync.Mutex        // guards what follows
+	has map[index.ID]bool // what is there for sure
+	ids []index.ID        // that were put and have no name yet
 
 	cmd *exec.Cmd // git fast-import, once something is put
 	to  *bufio.Writer
@@ -27,30 +36,84 @@ type store struct {
 	say strings.Builder
 }
 
-// openStore opens the repository, and makes it when it is not there.
-func openStore(git, dir string) (*store, error) {
-	s := &store{git: git, dir: dir}
-	if files.Exists(filepath.Join(dir, "HEAD")) {
+const (
+	known  = "refs/inner/known"
+	commit = "commit " + known + "\ncommitter inner <> 0 +0000\ndata 0\n"
+	few    = 100 // contents that are copied without a look at the repository of the project
+)
+
+func (p Project) store() *store {
+	s := &store{git: p.Git, dir: filepath.Join(p.Dir(), "git"), has: map[index.ID]bool{}}
+	s.borrowed = sync.OnceValue(func() map[index.ID]bool { return indexed(p.Index) })
+	if p.Objects != "" {
+		s.objects = filepath.Join(p.Objects, "objects")
+	}
+	return s
+}
+
+// openStore opens the repository, and makes it when it is not there. Nobody else has it open.
+func openStore(p Project) (*store, error) {
+	s := p.store()
+	for _, killed := range []string{"objects/pack/tmp_*", "objects/??/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
+		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
+		for _, name := range list {
+			_ = os.Remove(name)
+		}
+	}
+	if files.Exists(s.dir) {
 		return s, nil
 	}
-	cmd := program.Command(git, "init", "--quiet", "--bare", "--template=", dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	// The name comes last: what has it is whole.
+	temp := s.dir + ".tmp"
+	if err := os.RemoveAll(temp); err != nil {
+		return nil, err
+	}
+	if out, err := program.Command(s.git, "init", "--quiet", "--bare", "--template=", temp).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("git init: %w: %s", err, out)
 	}
-	return s, nil
+	dir := s.dir
+	s.dir = temp
+	if err := errors.Join(s.write(commit, nil), s.flush()); err != nil {
+		return nil, err
+	}
+	s.dir = dir
+	return s, os.Rename(temp, dir)
+}
+
+// indexed is the names of contents that an index says its repository has. A file may have been converted on its way
+// there, and its time may lie, so the name of what is in the file is looked for, and not the file.
+func indexed(name string) map[index.ID]bool {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	x, err := index.Parse(data)
+	if err != nil {
+		return nil
+	}
+	ids := make(map[index.ID]bool, len(x.Entries))
+	for _, e := range x.Entries {
+		ids[e.ID] = true
+	}
+	return ids
 }
 
 func (s *store) command(args ...string) *exec.Cmd {
-	return program.Command(s.git, append([]string{
-		"--git-dir=" + s.dir, "-c", "core.looseCompression=1", "-c", "pack.compression=1",
+	cmd := program.Command(s.git, append([]string{
+		"--git-dir=" + s.dir, "-c", "core.looseCompression=1", "-c", "pack.compression=1", "-c", "pack.window=0",
 		"-c", "core.protectNTFS=false", "-c", "core.protectHFS=false",
 	}, args...)...)
+	if s.objects != "" {
+		// The settings of the project's repository are not read.
+		cmd.Env = append(cmd.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.objects)+`"`)
+	}
+	return cmd
 }
 
 // write writes to git fast-import.
 func (s *store) write(text string, data []byte) error {
 	if s.cmd == nil {
-		cmd := s.command("fast-import", "--quiet", "--done", "--force")
+		cmd := s.command("fast-import", "--quiet", "--done", "--force", "--depth=0")
 		cmd.Stderr = &s.say
 		in, err := cmd.StdinPipe()
 		if err == nil {
@@ -68,20 +131,43 @@ func (s *store) write(text string, data []byte) error {
 	return err
 }
 
-// put stores a content.
-func (s *store) put(data []byte) error {
+// put stores a content, unless the repository of the project has it: that is copied when a run changes it.
+func (s *store) put(id index.ID, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ids) >= few && s.borrowed()[id] {
+		return nil
+	}
+	return s.copy(id, data)
+}
+
+func (s *store) copy(id index.ID, data []byte) error {
+	if s.has[id] {
+		return nil // the second one of two
+	}
+	s.has[id], s.ids = true, append(s.ids, id)
 	return errors.Join(s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), data), s.write("\n", nil))
+}
+
+// name has contents stay, beside those that have a name.
+func (s *store) name(ids []index.ID) string {
+	var text strings.Builder
+	now := time.Now().UnixNano()
+	for i, id := range ids {
+		fmt.Fprintf(&text, "M 100644 %x %x/%d/%d\n", id, now, i/1000, i)
+	}
+	return text.String() + "\n"
 }
 
 // keep has the contents of a run stay until drop: its ref is a commit of what is different as it was at the end,
 // whose parent is that at the beginning, for git diff. What is missing is left out.
-func (s *store) keep(r *Run, missing []index.ID) error {
+func (s *store) keep(r *Run) error {
 	var text strings.Builder
 	for _, side := range []func(Change) State{func(c Change) State { return c.Before }, func(c Change) State { return c.After }} {
 		fmt.Fprintf(&text, "commit refs/inner/%s\ncommitter inner <> 0 +0000\ndata 0\ndeleteall\n", r.Run)
 		for _, c := range r.Changes {
 			st := side(c)
-			if id, ok := st.id(); ok && !slices.Contains(missing, id) {
+			if id, ok := st.id(); ok && s.has[id] {
 				fmt.Fprintf(&text, "M %s %s %s\n", st.gitMode(), st.ID, inGit(string(c.Path)))
 			}
 		}
@@ -117,22 +203,39 @@ func inGit(rel string) string {
 // Diff is what a run changed of files and links, as git diff prints it with these options; of all of it, or of
 // the paths alone.
 func (r *Run) Diff(options []string, paths ...string) ([]byte, error) {
-	s := &store{git: r.project.Git, dir: filepath.Join(r.project.Dir(), "git")}
+	s := r.project.store()
 	ref := "refs/inner/" + r.Run
 	args := append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-renames"}, options...)
 	return s.command(append(append(args, ref+"^", ref, "--"), paths...)...).Output()
 }
 
-// flush has everything that was put be there.
-func (s *store) flush() error {
-	if s.cmd == nil {
-		return nil
+// flush has everything that was put be there, and stay.
+func (s *store) flush() (err error) {
+	if len(s.ids) > 0 {
+		err = s.write(commit+"from "+known+"^0\n"+s.name(s.ids), nil)
+		s.ids = nil
 	}
-	err := errors.Join(s.write("done\n", nil), s.to.Flush(), s.in.Close())
+	if s.cmd == nil {
+		return err
+	}
+	err = errors.Join(s.write("done\n", nil), s.to.Flush(), s.in.Close())
 	if errWait := s.cmd.Wait(); errWait != nil {
 		err = fmt.Errorf("git fast-import: %w: %s", errWait, strings.TrimSpace(s.say.String()))
 	}
 	s.cmd = nil
+	return err
+}
+
+// fetch looks for contents, and copies those that may be in the repository of the project alone.
+func (s *store) fetch(ids []index.ID) error {
+	ids = slices.DeleteFunc(ids, func(id index.ID) bool { return s.has[id] })
+	_, err := s.get(ids, func(id index.ID, data []byte) error {
+		if s.objects != "" {
+			return s.copy(id, data)
+		}
+		s.has[id] = true
+		return nil
+	})
 	return err
 }
 
@@ -141,12 +244,12 @@ func (s *store) drop(name string) error {
 	return s.command("update-ref", "-d", "refs/inner/"+name).Run()
 }
 
-// get calls f with the contents that a repository has of those that are asked for, and returns the others.
-func (s *store) get(dir string, ids []index.ID, f func(index.ID, []byte) error) (missing []index.ID, err error) {
+// get calls f with the contents that are there of those that are asked for, and returns the others.
+func (s *store) get(ids []index.ID, f func(index.ID, []byte) error) (missing []index.ID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	cmd := program.Command(s.git, "--git-dir="+dir, "cat-file", "--batch=%(objectname) %(objecttype) %(objectsize)")
+	cmd := s.command("cat-file", "--batch=%(objectname) %(objecttype) %(objectsize)")
 	var ask strings.Builder
 	for _, id := range ids {
 		fmt.Fprintf(&ask, "%x\n", id)

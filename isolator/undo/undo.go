@@ -11,8 +11,8 @@
 // A project has a folder among the homes of boxes (package ownhome), which no box sees: git, a bare repository with the
 // contents; manifest, what is known of the project; and RUN.json for each run, with RUN.before, the manifest when it
 // began, for as long as it goes on. A file is read when its identity, size, times or mode are not those of the
-// manifest; in a repository the first manifest is the index of the project, whose contents are not copied until a run
-// changes them. Neither settings nor ignore rules, filters or hooks of the project or the user are in force.
+// manifest. A content that the index of the project's repository names is not copied until a run changes it. Neither
+// settings nor ignore rules, filters or hooks of the project or the user are in force.
 //
 // It does not keep what tools make again (node_modules and its kind), files above 10 MiB, what is beyond 500 MiB,
 // .git, and owners, times, access lists. What another program changes during the run counts as the run's.
@@ -29,8 +29,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
@@ -115,7 +113,7 @@ func (p Project) locked() (*store, *ownhome.Home, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := openStore(p.Git, filepath.Join(p.Dir(), "git"))
+	s, err := openStore(p)
 	if err != nil {
 		h.Close()
 		return nil, nil, err
@@ -137,76 +135,25 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), project: p}
 	refs := make(chan []Ref, 1)
 	go func() { refs <- p.refs() }()
-	old, sure, err := readManifest(p.manifest())
-	switch {
-	case err != nil:
-		old, sure = nil, 0 // a damaged one knows nothing
-	case old == nil && p.Index != "":
-		old, sure = borrowed(ctx, p)
-	}
-	l, err := p.look(ctx, s, old, sure)
+	now, err := p.look(ctx, s, p.known(), false)
 	run.Refs = <-refs
 	if err != nil {
 		return nil, err
 	}
-	if err := p.settle(s, l.now); err != nil {
+	if err := p.settle(s, now); err != nil {
 		return nil, err
 	}
-	run.Left = l.left
 	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
 		_ = run.remove(s)
 		return nil, err
 	}
-	return &Snapshot{Project: p, run: run, before: l.now, home: h}, nil
+	return &Snapshot{Project: p, run: run, before: now, home: h}, nil
 }
 
 // Drop lets go of a project whose run has not begun.
 func (b *Snapshot) Drop() {
 	_ = b.run.remove(nil)
 	b.home.Close()
-}
-
-// look looks at a project, stores the contents that are not known, and writes the manifest.
-func (p Project) look(ctx context.Context, s *store, old tree, sure int64) (*looker, error) {
-	begun := moment()
-	l, err := look(ctx, p, old, sure)
-	if err != nil {
-		return nil, err
-	}
-	defer l.close()
-	var all int64
-	for _, rel := range l.changed {
-		if err := ctx.Err(); err != nil {
-			return nil, errors.Join(err, s.flush())
-		}
-		if all > MaxAll {
-			l.left = append(l.left, rel+"\tis beyond 500 MiB")
-			delete(l.now, rel)
-			continue
-		}
-		data, ok := l.content(rel)
-		if !ok {
-			continue
-		}
-		all += int64(len(data))
-		if err := s.put(data); err != nil {
-			return nil, errors.Join(s.flush(), err)
-		}
-	}
-	if err := s.flush(); err != nil {
-		return nil, err
-	}
-	if len(l.changed) == 0 && len(l.now) == len(old) && sure > 0 && files.Exists(p.manifest()) {
-		return l, nil
-	}
-	return l, writeManifest(p.manifest(), l.now, begun)
-}
-
-// moment is the time as files know it, in nanoseconds: what changes from now on has this time or a later one.
-func moment() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &ts)
-	return ts.Nano()
 }
 
 // End looks at the project again, and keeps what is different. After an error the next look goes on with it.
@@ -217,11 +164,11 @@ func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 		return nil, err
 	}
 	defer h.Close()
-	l, err := b.look(ctx, s, b.before, b.run.Begun.UnixNano())
+	now, err := b.look(ctx, s, b.before, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.run.end(s, b.before, l.now); err != nil {
+	if err := b.run.end(s, b.before, now); err != nil {
 		return nil, err
 	}
 	return b.run, b.prune(s)
@@ -236,7 +183,7 @@ func (p Project) settle(s *store, now tree) (err error) {
 			continue
 		}
 		r, errRead := p.read(id)
-		before, _, errBefore := readManifest(name)
+		before, errBefore := readManifest(name)
 		if errors.Join(errRead, errBefore) != nil || !r.Ended.IsZero() {
 			err = errors.Join(err, os.Remove(name))
 			continue
@@ -260,20 +207,16 @@ func (p Project) Settle(ctx context.Context) error {
 		return err
 	}
 	defer h.Close()
-	old, sure, err := readManifest(p.manifest())
-	if err != nil {
-		old, sure = nil, 0
-	}
-	l, err := p.look(ctx, s, old, sure)
+	now, err := p.look(ctx, s, p.known(), true)
 	if err != nil {
 		return err
 	}
-	return p.settle(s, l.now)
+	return p.settle(s, now)
 }
 
 // end writes a run whose project was one tree and is another.
 func (r *Run) end(s *store, before, after tree) error {
-	r.Changes = compare(before, after)
+	r.Changes, r.Left = different(before, after), after.left()
 	r.Refs = moved(r.Refs, r.project.refs())
 	r.Ended = time.Now()
 	if len(r.Changes)+len(r.Refs) == 0 {
@@ -283,26 +226,6 @@ func (r *Run) end(s *store, before, after tree) error {
 		return err
 	}
 	return os.Remove(r.project.before(r.Run))
-}
-
-// compare returns what is different in two trees.
-func compare(before, after tree) (list []Change) {
-	add := func(rel string) {
-		was, is := before[rel], after[rel]
-		if was.ID != is.ID || was.Mode != is.Mode {
-			list = append(list, Change{Path(rel), stateOf(was), stateOf(is)})
-		}
-	}
-	for rel := range before {
-		add(rel)
-	}
-	for rel := range after {
-		if _, both := before[rel]; !both {
-			add(rel)
-		}
-	}
-	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	return list
 }
 
 // store has the contents of a run stay: those that only the project's repository has are copied.
@@ -315,16 +238,11 @@ func (r *Run) store(s *store) error {
 			}
 		}
 	}
-	slices.SortFunc(ids, func(a, b index.ID) int { return strings.Compare(string(a[:]), string(b[:])) })
-	ids = slices.Compact(ids)
-	missing, err := s.get(s.dir, ids, func(index.ID, []byte) error { return nil })
-	if err == nil && r.project.Objects != "" {
-		missing, err = s.get(r.project.Objects, missing, func(_ index.ID, data []byte) error { return s.put(data) })
+	err := s.fetch(ids)
+	if err == nil {
+		err = s.keep(r)
 	}
-	if err != nil {
-		return errors.Join(s.flush(), err)
-	}
-	return errors.Join(s.keep(r, missing), s.flush())
+	return errors.Join(err, s.flush())
 }
 
 // prune drops the runs that are too old, or too many.
