@@ -63,8 +63,13 @@ func Grants(rc RunConfig) []Grant {
 			rule.say(&g, &rc)
 		}
 	}
-	slices.SortStableFunc(g.grants, func(a, b Grant) int { return a.Verb().Line - b.Verb().Line })
-	return g.grants
+	return ordered(g.grants)
+}
+
+// ordered sorts grants as they are told.
+func ordered(grants []Grant) []Grant {
+	slices.SortStableFunc(grants, func(a, b Grant) int { return a.Verb().Line - b.Verb().Line })
+	return grants
 }
 
 const noNetwork = "no network"

@@ -35,11 +35,12 @@ type use struct {
 }
 
 // fakeModel has an agent call tools, one after the other, by the protocol of OpenAI
-// (responses) or of Gemini, and keeps what they answer.
+// (responses) or of Gemini, and keeps what they answer and what it was asked.
 type fakeModel struct {
 	uses    []use
 	mu      sync.Mutex
 	results []string
+	asked   []string // the bodies of the requests
 }
 
 func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -74,6 +75,7 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asked = append(f.asked, string(body))
 	if len(results) > len(f.results) {
 		f.results = results
 	}

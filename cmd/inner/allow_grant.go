@@ -32,7 +32,8 @@ type wanted struct{ word, kind, what string }
 func wantedOf(words []string) (list []wanted, err error) {
 	for _, word := range words {
 		kind, what, _ := strings.Cut(word, ":")
-		if slices.Contains([]string{"host", "port", "file", "folder"}, kind) && strings.Contains(word, ":") {
+		known := func(asked string) bool { return strings.HasPrefix(asked, kind+":") }
+		if strings.Contains(word, ":") && slices.ContainsFunc(profile.Asked(), known) {
 			if what == "" {
 				return nil, cli.Usagef("%q names nothing", word)
 			}

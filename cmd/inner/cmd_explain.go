@@ -20,7 +20,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/run"
@@ -93,7 +92,7 @@ func (a *app) explain(f explainFlags) error {
 		return a.Unusable(refused, "")
 	}
 	if !f.json && f.html == "" {
-		a.Hint("%s", features.Question(p, "PATH"))
+		a.Hint("%s", p.Question("PATH"))
 	}
 	return nil
 }

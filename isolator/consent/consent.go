@@ -207,20 +207,10 @@ func (t *page) far(c Candidate, list []profile.Grant, when string) {
 	}
 }
 
-// rows writes a line for each sort of grants, last what makes the box narrower.
+// rows writes a line for each sort of grants.
 func (t *page) rows(head string, grants []profile.Grant) {
-	slices.SortStableFunc(grants, func(a, b profile.Grant) int { return a.Verb().Line - b.Verb().Line })
-	for i := 0; i < len(grants); {
-		line := grants[i].Verb().Line
-		text := head + grants[i].Text
-		for i++; i < len(grants) && grants[i].Verb().Line == line; i++ {
-			more := grants[i].Text
-			if rest, reads := strings.CutPrefix(more, "can read"); reads {
-				more = strings.TrimLeft(rest, ": ")
-			}
-			text += "; " + more
-		}
-		t.line("  ", "%s", text)
+	for _, text := range profile.Lines(grants) {
+		t.line("  ", "%s", head+text)
 	}
 }
 

@@ -208,6 +208,7 @@ const CloneOf = "clone of "
 // changed comes into what a home has, entry by entry, and what the box changed stays.
 func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
 	from := run.origin()
+	from.Says = says(run)
 	if a.home.Home != nil {
 		err = a.home.Stage("capability "+c.Name, func(put func(ownhome.Item) error) (err error) {
 			skipped, err = c.Clone(from, func(p capability.Piece) error { return put(item(p)) })
@@ -227,7 +228,7 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 }
 
 func item(p capability.Piece) ownhome.Item {
-	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument(), Settle: p.Settle}
+	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle}
 }
 
 // begin keeps in mind which login the box has.

@@ -83,6 +83,7 @@ func (n *networkOf) make(run *Run) error {
 	}
 	n.run = run
 	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: run.Reach.Policy()}
+	o.Cure = func(r netproxy.Refusal) string { return profile.Outside(n.remedy(r)) }
 	switch {
 	case rc.Network == profile.NetAsk:
 		o.Mode = netproxy.Ask
@@ -168,7 +169,7 @@ func (n *networkOf) remedy(refused ...netproxy.Refusal) string {
 		}
 	}
 	if len(grants) > 0 {
-		fixes = append(fixes, Wider(n.run.Profile, grants...))
+		fixes = append(fixes, n.run.Profile.Wider(grants...))
 	}
 	return strings.Join(fixes, "; ")
 }

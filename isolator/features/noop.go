@@ -2,9 +2,11 @@ package features
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 )
 
@@ -34,7 +36,14 @@ func noop() Feature {
 
 // makeNoop returns what counts; nil without any rule.
 func makeNoop(run *Run) (count *shims.Blocked, err error) {
-	scripts := shims.NoopScripts(run.Spec.Noop, run.Spec.Name, paths.BoxNoop, paths.BoxBlocked)
+	noop := run.Spec.Noop
+	noop.Rules = slices.Clone(noop.Rules)
+	for i, r := range noop.Rules {
+		if r.Message == "" {
+			noop.Rules[i].Message = profile.Outside(run.Profile.Question("cmd:" + r.Words[0]))
+		}
+	}
+	scripts := shims.NoopScripts(noop, run.Spec.Name, paths.BoxNoop, paths.BoxBlocked)
 	if len(scripts) == 0 {
 		return nil, nil
 	}

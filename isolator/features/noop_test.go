@@ -21,7 +21,7 @@ func TestNoopPipeIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	run := &Run{Settings: settings.Of(&caller.Caller{Home: home}), Folder: folder}
+	run := &Run{Settings: settings.Of(&caller.Caller{Home: home}), Folder: folder, Profile: &profile.Profile{Name: "web"}}
 	run.Spec.Noop = profile.Noop{Rules: []profile.NoopRule{{Words: []string{"git", "push"}}}}
 	if _, err := makeNoop(run); err != nil {
 		t.Fatal(err)

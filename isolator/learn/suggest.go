@@ -261,7 +261,7 @@ func (o *Observer) TellDenied(run *features.Run, _ *features.Outcome) error {
 	case len(parts) > 0:
 		run.Say("hidden, and asked for: %s", strings.Join(parts, ", "))
 		run.Hint("allow = [...] under [sandbox] of the profile shows them; they are secrets, so allow only what the program needs")
-		if ask := features.Question(run.Profile, hidden[0].Paths[0]); ask != "" {
+		if ask := run.Profile.Question(hidden[0].Paths[0]); ask != "" {
 			run.Hint("%s", ask)
 		}
 	case len(asked.HomeAllow) == 0:

@@ -114,6 +114,9 @@ type Options struct {
 	// Refused is told of a refusal, once for each target and kind, before the
 	// program is. It is called from many goroutines.
 	Refused func(Refusal)
+	// Cure is what a program is told besides the reason of a refusal, or "". It is called
+	// from many goroutines; nil says nothing.
+	Cure func(Refusal) string
 }
 
 // Host is what became of the requests to one target.

@@ -59,7 +59,6 @@ func (p *Proxy) told(to Target, f *Refusal) {
 		}
 	})
 	if first && p.o.Refused != nil {
-		f.Target = to
 		p.o.Refused(*f)
 	}
 }

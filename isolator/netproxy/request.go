@@ -61,8 +61,13 @@ func (p *Proxy) handle(c net.Conn) {
 		f = badf(0, "a request has a head of more than %d bytes", maxHead)
 	}
 	if f != nil {
+		f.Target = to
 		p.told(to, f)
-		r.answer(c, f)
+		cure := ""
+		if p.o.Cure != nil {
+			cure = p.o.Cure(*f)
+		}
+		r.answer(c, f, cure)
 		part(c)
 	}
 	if f != nil || err != nil || !p.keep(s) {
@@ -71,12 +76,12 @@ func (p *Proxy) handle(c net.Conn) {
 	defer p.drop(s)
 	limit.N = 1 << 62 // what follows is for the target
 	_ = c.SetReadDeadline(time.Time{})
-	r.answer(c, nil)
+	r.answer(c, nil, "")
 	p.tunnel(c, s, in, r, g)
 }
 
-// answer tells a program that it is connected, or why not.
-func (r request) answer(c net.Conn, f *Refusal) {
+// answer tells a program that it is connected, or why not, and what would change that.
+func (r request) answer(c net.Conn, f *Refusal, cure string) {
 	switch {
 	case r.socks:
 		code := byte(0)
@@ -88,6 +93,9 @@ func (r request) answer(c net.Conn, f *Refusal) {
 	case f != nil:
 		const head = "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
 		text := "inner: " + f.Reason + "\n"
+		if cure != "" {
+			text += "inner: " + cure + "\n"
+		}
 		fmt.Fprintf(c, head, f.status, len(text), text)
 	case r.begin == nil:
 		_, _ = io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")

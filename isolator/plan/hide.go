@@ -348,7 +348,7 @@ func (b *builder) says(real string) string {
 	if strings.ContainsFunc(rest, func(r rune) bool { return !strings.ContainsRune(plainName, r) }) { // what is to be typed is no more than a name
 		rest = "FILE"
 	}
-	return "# hidden by inner; outside type: inner why " + rest + "\n"
+	return profile.HiddenSays + "; " + profile.Outside("inner why "+rest) + "\n"
 }
 
 // hideNames reports whether hide of the profile names a file, be it that the table hides it, too.

@@ -85,8 +85,9 @@ type File struct {
 	Login bool
 	// Servers are the dotted paths of addresses in it of servers to work with; * is any key.
 	Servers []string
-	// Only says that the program reads it and does not write it: the copy is read-only.
-	Only bool
+	// Instructions says that it is what the user tells every session of the agent. The copy has,
+	// below that, what the box says of itself: see Origin.Says.
+	Instructions bool
 }
 
 // Origin is what a clone is made of.
@@ -99,6 +100,8 @@ type Origin struct {
 	Seen func(string) bool
 	// Follow returns where a path with links leads, and whether that is the user's own word; nil for never.
 	Follow func(path string) (real string, ok bool)
+	// Says is what the box says of itself to the agent, lines of Markdown; "" for nothing.
+	Says string
 }
 
 // behind returns where a link of the user's leads, and any other path as it is.
@@ -220,8 +223,11 @@ func (f Folder) explain() []string {
 	out := []string{fmt.Sprintf("mounts a clone on %s (rw, 0700, gone after the run unless the box has a home of its own)", f.Path)}
 	for _, file := range f.Files {
 		line := "copies " + strings.TrimPrefix(file.Beside+" as ", " as ") + f.Path + "/" + file.Name
-		if file.Any() {
+		switch {
+		case file.Any():
 			line += ", sanitised"
+		case file.Instructions:
+			line += ", and writes below it what the box may do"
 		}
 		out = append(out, line)
 	}
@@ -286,13 +292,14 @@ func (cl *cloner) clone() error {
 	for _, file := range cl.f.Files { // after the trees, which have some of the scripts
 		src := cl.f.file(cl.o, file)
 		data, err := cl.read(src, file)
-		switch {
-		case errors.Is(err, files.ErrNotRegular):
+		if errors.Is(err, files.ErrNotRegular) {
 			cl.leftOut = append(cl.leftOut, src)
-			continue
-		case err == nil && data != nil && file.Only:
-			err = cl.put(file.Name, data, 0o400, file)
-		case err == nil && data != nil:
+			data, err = nil, nil
+		}
+		if err == nil && file.Instructions && cl.o.Says != "" {
+			data = instruct(string(Uninstructed(data)), cl.o.Says, "")
+		}
+		if err == nil && data != nil {
 			err = cl.put(file.Name, data, 0o600, file)
 		}
 		if err != nil {

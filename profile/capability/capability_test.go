@@ -394,7 +394,7 @@ func TestExplain(t *testing.T) {
 copies ~/.claude/.credentials.json, sanitised
 copies ~/.claude/settings.json, sanitised
 copies ~/.claude.json as ~/.claude/.claude.json, sanitised
-copies ~/.claude/CLAUDE.md
+copies ~/.claude/CLAUDE.md, and writes below it what the box may do
 copies ~/.claude/agents/
 copies ~/.claude/commands/
 copies ~/.claude/output-styles/

@@ -16,6 +16,8 @@ func (p Piece) Settle(base, kept []byte) []byte {
 	switch l := p.of.Login; {
 	case p.File.Login && (bytes.Equal(base, p.Data) || l != nil && l.File == p.File.Name && l.newer(kept, p.Data)):
 		return nil
+	case p.File.Instructions:
+		return settleInstructions(base, p.Data, kept)
 	case p.File.IsDocument():
 		return settle(p.File.Name, base, p.Data, kept)
 	}
@@ -32,7 +34,7 @@ func (l *Login) newer(is, than []byte) bool {
 // IsDocument reports whether the file is made of entries, which the box may change.
 func (f File) IsDocument() bool {
 	ext := filepath.Ext(f.Name)
-	return !f.Login && !f.Only && (ext == ".json" || ext == ".jsonc" || ext == ".toml")
+	return !f.Login && (ext == ".json" || ext == ".jsonc" || ext == ".toml")
 }
 
 // settle brings what the host changed of a document since base into what the box has of it,

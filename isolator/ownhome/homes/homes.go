@@ -22,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/owned"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile/capability"
 )
 
 // Info is what is known of a home.
@@ -134,8 +135,8 @@ func Reset(innerHome, key string) error {
 }
 
 // Get copies something out of the home of a key to dst, which must not be there. Nothing
-// outside of the home gets into the copy, whatever links are in it. What was left out is
-// returned.
+// outside of the home gets into the copy, whatever links are in it, nor does what boxes were told of
+// themselves. What was left out is returned.
 func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left, error) {
 	dir := filepath.Join(ownhome.Base(innerHome), key, ownhome.Inside)
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -160,5 +161,37 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	}
 	// The copy is of what was opened: a link that a box puts on the way is noticed.
 	res, err := copytree.Copy(ctx, filepath.Join(dir, rel), dst, copytree.Options{Dev: st.Dev, Ino: st.Ino})
+	if err == nil {
+		uninstruct(rel, dst)
+	}
 	return res.Left, err
 }
+
+// uninstruct takes out of a copy of something of a home what boxes were told of themselves, and removes a file that says
+// no more, as far as the box that wrote it let it be changed. It follows no link out of the copy.
+func uninstruct(rel, dst string) {
+	root, err := os.OpenRoot(filepath.Dir(dst))
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	for _, place := range capability.Instructed() {
+		below, err := filepath.Rel(rel, place)
+		if err != nil || !filepath.IsLocal(below) {
+			continue
+		}
+		file := filepath.Join(filepath.Base(dst), below)
+		fi, err := root.Lstat(file)
+		if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxInstructions {
+			continue
+		}
+		data, err := root.ReadFile(file)
+		text := capability.Uninstructed(data)
+		if err != nil || len(text) == len(data) || root.Remove(file) != nil || len(text) == 0 {
+			continue
+		}
+		_ = root.WriteFile(file, text, fi.Mode().Perm())
+	}
+}
+
+const maxInstructions = 1 << 20

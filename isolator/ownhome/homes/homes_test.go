@@ -1,6 +1,7 @@
 package homes
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/profile/capability"
 )
 
 func open(t *testing.T, inner string) *ownhome.Home {
@@ -37,6 +39,40 @@ func TestReset(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(ownhome.Base(inner), h.Key())); !os.IsNotExist(err) {
 		t.Errorf("after reset: %v", err)
+	}
+}
+
+// What boxes were told of themselves does not come out, and no link in a home leads to the user's own file.
+func TestUninstructed(t *testing.T) {
+	inner, out := t.TempDir(), t.TempDir()
+	h := open(t, inner)
+	says := capability.Says([]string{"x"})
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(h.Dir, ".claude/CLAUDE.md"), "mine\n\n"+says+"more\n")
+	write(filepath.Join(h.Dir, ".gemini/GEMINI.md"), says)
+	write(filepath.Join(out, "codex/AGENTS.md"), "the user's\n\n"+says)
+	if err := os.Symlink(filepath.Join(out, "codex"), filepath.Join(h.Dir, ".codex")); err != nil {
+		t.Fatal(err)
+	}
+	for rel, file := range map[string]string{".": ".claude/CLAUDE.md", ".claude": "CLAUDE.md", ".claude/CLAUDE.md": ""} {
+		dst := filepath.Join(t.TempDir(), "copy")
+		if _, err := Get(t.Context(), inner, h.Key(), rel, dst); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dst, file)); string(got) != "mine\nmore\n" || err != nil {
+			t.Errorf("%s: %q %v", rel, got, err)
+		}
+		if _, err := os.Lstat(filepath.Join(dst, ".gemini/GEMINI.md")); err == nil {
+			t.Errorf("%s: a file that says no more came along", rel)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(out, "codex/AGENTS.md")); string(got) != "the user's\n\n"+says || err != nil {
+		t.Errorf("outside: %q %v", got, err)
 	}
 }
 
