@@ -32,7 +32,15 @@ func toolchainFolders() []string {
 		".asdf", ".tool-versions", ".pyenv", ".rbenv", ".rvm", ".nodenv", ".goenv", ".gvm", ".jenv", ".sdkman", ".jdks",
 		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix", ".config/mise",
 		".terminfo", ".fonts", ".local/share/fonts", // of programs on a terminal, and of those that draw
-		".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer", ".cache/node/corepack", // programs, not what they keep
+	}
+}
+
+// toolchainVersions are programs that tools fetch for themselves, one folder for each version. The folder that they are
+// in is the box's own, so that it fetches others.
+func toolchainVersions() []string {
+	return []string{
+		".cache/ms-playwright/*", ".cache/Cypress/*", ".cache/puppeteer/*/*", ".cache/electron/*", ".cache/node-gyp/*", ".cache/node/corepack/v1/*/*",
+		".cache/pre-commit/repo*", ".gradle/wrapper/dists/*", ".gradle/jdks/*",
 	}
 }
 
@@ -40,7 +48,7 @@ func toolchainFolders() []string {
 func toolchainVariables() []string {
 	return []string{
 		"NVM_DIR", "VOLTA_HOME", "FNM_DIR", "BUN_INSTALL", "PNPM_HOME", "N_PREFIX", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT",
-		"GOENV_ROOT", "SDKMAN_DIR", "JAVA_HOME", "GOROOT", "RUSTUP_HOME", "UV_PYTHON_INSTALL_DIR", "PIPX_HOME", "CARGO_HOME/bin", "GOPATH/bin", "DENO_INSTALL_ROOT",
+		"PLAYWRIGHT_BROWSERS_PATH", "CYPRESS_CACHE_FOLDER", "PUPPETEER_CACHE_DIR", "COREPACK_HOME", "GOENV_ROOT", "SDKMAN_DIR", "JAVA_HOME", "GOROOT", "RUSTUP_HOME", "UV_PYTHON_INSTALL_DIR", "PIPX_HOME", "CARGO_HOME/bin", "GOPATH/bin", "DENO_INSTALL_ROOT",
 	}
 }
 
@@ -63,6 +71,14 @@ func (r *resolver) toolchains() (folders, variables []string) {
 	for _, rel := range toolchainFolders() {
 		add(filepath.Join(r.c.Home, rel))
 	}
+	for _, pattern := range toolchainVersions() {
+		list, _ := filepath.Glob(filepath.Join(r.c.Home, pattern))
+		for _, p := range list {
+			if fi, err := os.Lstat(p); err == nil && fi.IsDir() && !strings.HasPrefix(fi.Name(), ".") {
+				add(p)
+			}
+		}
+	}
 	for _, v := range toolchainVariables() {
 		name, below, part := strings.Cut(v, "/")
 		value, ok := r.c.Lookup(name)
@@ -80,5 +96,9 @@ func (r *resolver) toolchains() (folders, variables []string) {
 // said.
 func usualToolchain(home, path string) bool {
 	rel, err := filepath.Rel(home, path)
-	return err == nil && slices.Contains(toolchainFolders(), rel)
+	version := func(pattern string) bool {
+		match, err := filepath.Match(pattern, rel)
+		return match && err == nil
+	}
+	return err == nil && (slices.Contains(toolchainFolders(), rel) || slices.ContainsFunc(toolchainVersions(), version))
 }

@@ -21,7 +21,9 @@ const (
 
 	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home
 	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has
-	BoxNpm       = BoxDir + "/npmrc"      // npm's settings for all users
+	BoxGradle    = BoxDir + "/gradle"     // what Gradle, and Maven, of the host have fetched
+	BoxMaven     = BoxDir + "/maven"
+	BoxNpm       = BoxDir + "/npmrc" // npm's settings for all users
 
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"

@@ -8,6 +8,7 @@ package features
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"slices"
 
@@ -61,7 +62,7 @@ func installed(home *ownHome) Feature {
 			if home.Home == nil || !plan.Installs(run.Spec, run.Facts) {
 				return nil
 			}
-			return home.pythonOutside(run)
+			return cmp.Or(home.pythonOutside(run), home.begin(run))
 		},
 	}
 }

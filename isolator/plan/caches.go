@@ -7,6 +7,10 @@ package plan
 // A cache is mounted at its usual place when the host has a folder there to mount on. Else,
 // and when a variable has moved it, the variable names a folder below paths.BoxCaches. A
 // place that the box can write already stays as it is.
+//
+// A home of the box's own has its caches in it. They begin cold, so the box reads what the host's
+// tools have fetched where they can be told of a second place (fetched), or has copies of it (package
+// features). It writes none of it.
 
 import (
 	"cmp"
@@ -90,6 +94,9 @@ func (b *builder) caches() error {
 	}
 	defer b.because("sandbox.home")()
 	env := b.cacheEnv()
+	if b.rc.Home == "own" {
+		return b.fetched(env)
+	}
 	shown := len(b.where(b.canon(b.s.Caches.GoModules))) > 0
 	elsewhere := false
 	for _, c := range cacheTable() {
@@ -188,6 +195,38 @@ func (b *builder) cacheVariable(name, value string) {
 	b.plan.CacheEnv = append(b.plan.CacheEnv, kv)
 }
 
+// Fetched are folders below the home of which a home of the box's own gets copies, as far as lock files of
+// its project, or nothing but their being there, ask for them.
+func Fetched() []string {
+	return []string{".npm/_cacache/content-v2", ".yarn/berry/cache", ".cache/pre-commit", ".cache/node/corepack"}
+}
+
+// fetched gives a box with a home of its own what the host's tools have fetched.
+func (b *builder) fetched(env map[string]string) error {
+	free := func(rel string) (real string, ok bool) {
+		real = b.canon(filepath.Join(b.f.Home, rel))
+		return real, b.kind(real) == host.Dir && b.notSecret(real, "") == nil && !b.hides(real)
+	}
+	for _, rel := range Fetched() {
+		if _, ok := free(rel); ok {
+			b.plan.Fetched = append(b.plan.Fetched, rel)
+		}
+	}
+	for _, second := range []struct{ dir, at, variable, value string }{
+		{".gradle/caches/modules-2", paths.BoxGradle + "/modules-2", "GRADLE_RO_DEP_CACHE", paths.BoxGradle}, // of 6.1
+		{".m2/repository", paths.BoxMaven, "MAVEN_ARGS", "-Dmaven.repo.local.tail=" + paths.BoxMaven},        // of 3.9
+	} {
+		if real, ok := free(second.dir); ok && env[second.variable] == "" {
+			b.bind("what you have fetched, to be read", real, second.at, false)
+			b.setenv(second.variable, second.value)
+		}
+	}
+	if profile.HasLogin(cmp.Or(env["GOPROXY"], b.s.Caches.GoProxy)) {
+		return nil
+	}
+	return b.goProxy(env["GOPROXY"], true)
+}
+
 // goProxy has Go look first among what the host has fetched, when its module cache is the
 // box's own and the box would see the host's otherwise (shown), all of it. Go checks what is there as
 // it checks what comes from the network.
@@ -196,7 +235,7 @@ func (b *builder) goProxy(set string, shown bool) error {
 	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
 	from := b.s.Caches.GoModules
 	further := cmp.Or(set, b.s.Caches.GoProxy)
-	if !moved && !own || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
+	if !moved && !own && b.rc.Home != "own" || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
 		return nil
 	}
 	real := b.canon(from)

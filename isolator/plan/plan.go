@@ -42,6 +42,8 @@ type Plan struct {
 	Caches []CachePlace `json:"-"`
 	// CacheEnv are the variables that lead to those without a place in the home.
 	CacheEnv []profile.KV `json:"-"`
+	// Fetched are those of Fetched that the box may have copies of.
+	Fetched []string `json:"-"`
 
 	// Pins are links that are bound onto themselves before the program starts.
 	Pins []Pin `json:"pins"`
