@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,6 +132,8 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 		case c.After:
 			if id, ok := c.Before.id(); ok {
 				want[id] = append(want[id], c)
+			} else if c.Before.Mode != 0 && !c.Before.Mode.IsDir() {
+				b.Stays = append(b.Stays, rel+"\tis not kept")
 			} else {
 				b.Changes = append(b.Changes, Change{c.Path, c.After, c.Before})
 			}
@@ -163,12 +166,51 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 			b.Stays = append(b.Stays, string(c.Path)+"\tis not kept any more")
 		}
 	}
-	slices.Sort(b.Stays)
 	slices.SortFunc(b.Changes, func(x, y Change) int { return strings.Compare(string(x.Path), string(y.Path)) })
+	b.place(top)
+	slices.Sort(b.Stays)
 	for _, c := range b.Changes {
 		b.now = append(b.now, is[string(c.Path)].State)
 	}
 	return b, b.store(s)
+}
+
+// place has those changes stay that have no place: of a folder that holds something else, and of what is in a folder
+// that is none now.
+func (b *Back) place(top int) {
+	gone, folder := map[string]bool{}, map[string]bool{".": true}
+	stays := func(c Change, why string) bool {
+		b.Stays = append(b.Stays, string(c.Path)+"\t"+why)
+		return true
+	}
+	slices.Reverse(b.Changes) // what is in a folder comes before it
+	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
+		if c.Before.Mode.IsDir() && !c.After.Mode.IsDir() {
+			var names []string
+			if f, err := copytree.List(top, string(c.Path)); err == nil {
+				names, _ = f.Readdirnames(-1)
+				f.Close()
+			}
+			if slices.ContainsFunc(names, func(name string) bool { return !gone[path.Join(string(c.Path), name)] }) {
+				return stays(c, "holds what is not the run's")
+			}
+		}
+		gone[string(c.Path)] = c.After.Mode == 0
+		return false
+	})
+	slices.Reverse(b.Changes)
+	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
+		up := path.Dir(string(c.Path))
+		if _, known := folder[up]; !known {
+			st, err := copytree.Lstat(top, up)
+			folder[up] = err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+		}
+		if c.After.Mode != 0 && !folder[up] {
+			return stays(c, "has no folder any more")
+		}
+		folder[string(c.Path)] = c.After.Mode.IsDir()
+		return false
+	})
 }
 
 // lay writes what a path was below root.

@@ -49,8 +49,8 @@ type looker struct {
 	// After a run, what is known stays part of the project, and what was left out stays out; what the run closed to
 	// its own user is opened.
 	after bool
-	skip  map[string]bool // places that are left out without a word
-	read  atomic.Int64    // bytes that were stored, and one for each file
+	skip  map[[2]string]bool // folders and names there that are no part of it
+	read  atomic.Int64       // bytes that were stored, and one for each file
 
 	mu  sync.Mutex // guards what follows
 	now tree
@@ -64,9 +64,9 @@ func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree
 		return tree{}, err
 	}
 	defer unix.Close(fd)
-	l := &looker{top: fd, store: s, old: old, after: after, now: tree{moment(), make(map[string]listing, len(old.folders))}, skip: map[string]bool{".inner": true}}
+	l := &looker{top: fd, store: s, old: old, after: after, now: tree{moment(), make(map[string]listing, len(old.folders))}, skip: map[[2]string]bool{{".", ".inner"}: true}}
 	for _, rel := range p.Skip {
-		l.skip[rel] = true
+		l.skip[[2]string{path.Dir(rel), path.Base(rel)}] = true
 	}
 	err = copytree.Each(ctx, []string{"."}, l.folder)
 	if errFlush := s.flush(); errFlush != nil {
@@ -121,21 +121,18 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	states, sure := make([]byte, 0, len(old.states)), true
 	for _, name := range names {
 		var st unix.Stat_t
-		rel := path.Join(dir, name)
-		if l.skip[rel] || strings.EqualFold(name, ".git") || unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if l.skip[[2]string{dir, name}] || strings.EqualFold(name, ".git") || unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue // git's and inner's own, or gone
 		}
 		s := copytree.StateOf(st)
-		switch {
-		case s.Mode&fs.ModeIrregular != 0: // nothing with a content
-			continue
-		case s.Mode.IsDir():
+		if s.Mode.IsDir() {
 			s = copytree.State{Mode: s.Mode}
+			rel := path.Join(dir, name)
 			_, known := l.old.folders[rel]
 			if l.after && known || !rebuilt(name, names) && !(l.after && l.old.leftOut(rel)) {
 				below = append(below, rel)
 			}
-		default:
+		} else {
 			sure = sure && l.old.tells(s)
 		}
 		states = appendState(states, name, s)
@@ -166,7 +163,7 @@ func (l *looker) contents(dir int, found listing, old map[string]Entry) (listing
 		was := old[name]
 		if was.State == e.State && l.old.tells(e.State) {
 			e.ID = was.ID
-		} else if !e.Mode.IsDir() {
+		} else if e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
 			var err error
 			if e, err = l.content(dir, name, e.Size); err != nil {
 				return listing{}, err
@@ -216,7 +213,7 @@ func (l *looker) at(rel string) (e Entry, err error) {
 		if errStat := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); errStat != nil {
 			return errStat
 		}
-		if e.State = copytree.StateOf(st); !e.Mode.IsDir() {
+		if e.State = copytree.StateOf(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
 			e, err = l.content(dir, name, st.Size)
 		}
 		return err
@@ -240,6 +237,8 @@ func (t tree) left() (lines []string) {
 				continue
 			case e.Mode.IsDir() && (slices.Contains(made, name) || name == "target"):
 				why = "is made again by tools"
+			case e.Mode&fs.ModeIrregular != 0:
+				continue // nothing with a content
 			case e.Size > MaxFile:
 				why = "is larger than 10 MiB"
 			}

@@ -99,15 +99,10 @@ func indexed(name string) map[index.ID]bool {
 }
 
 func (s *store) command(args ...string) *exec.Cmd {
-	cmd := program.Command(s.git, append([]string{
+	return program.Command(s.git, append([]string{
 		"--git-dir=" + s.dir, "-c", "core.looseCompression=1", "-c", "pack.compression=1", "-c", "pack.window=0",
 		"-c", "core.protectNTFS=false", "-c", "core.protectHFS=false",
 	}, args...)...)
-	if s.objects != "" {
-		// The settings of the project's repository are not read.
-		cmd.Env = append(cmd.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.objects)+`"`)
-	}
-	return cmd
 }
 
 // write writes to git fast-import.
@@ -250,6 +245,10 @@ func (s *store) get(ids []index.ID, f func(index.ID, []byte) error) (missing []i
 		return nil, nil
 	}
 	cmd := s.command("cat-file", "--batch=%(objectname) %(objecttype) %(objectsize)")
+	if s.objects != "" {
+		// Its settings are not read, and for what writes, nothing is there already.
+		cmd.Env = append(cmd.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.objects)+`"`)
+	}
 	var ask strings.Builder
 	for _, id := range ids {
 		fmt.Fprintf(&ask, "%x\n", id)

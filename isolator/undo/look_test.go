@@ -1,0 +1,209 @@
+package undo
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// state is everything below a folder but for what is left out: what it is, its mode, and what is in it.
+func state(t *testing.T, top string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		case d.Name() == ".git":
+			return nil
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(top, name)
+		if d.IsDir() && d.Name() == "node_modules" {
+			out[rel] = left
+			return filepath.SkipDir
+		}
+		var text []byte
+		switch fi.Mode().Type() {
+		case 0:
+			text, err = os.ReadFile(name)
+		case fs.ModeSymlink:
+			var to string
+			to, err = os.Readlink(name)
+			text = []byte(to)
+		}
+		if rel != "." {
+			out[rel] = fmt.Sprintf("%v %q", fi.Mode(), text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+const left = "what is left out"
+
+func diff(is, want map[string]string) string {
+	var out strings.Builder
+	both := maps.Clone(is)
+	maps.Copy(both, want)
+	for _, rel := range slices.Sorted(maps.Keys(both)) {
+		if is[rel] != want[rel] {
+			fmt.Fprintf(&out, "%q is %s, want %s\n", rel, is[rel], want[rel])
+		}
+	}
+	return out.String()
+}
+
+// change does random things to a tree: files and links of all kinds are made, written, removed, moved, closed and
+// turned into each other.
+func change(t *testing.T, r *rand.Rand, top string, n int, more ...string) {
+	t.Helper()
+	names := []string{"a", "b", "B", "c d", "n\nl", "q\"\\t\t", "\xff\xfe", "-x", "ü"}
+	names = append(names, more...)
+	random := func() string {
+		rel := top
+		for range 1 + r.IntN(4) {
+			rel = filepath.Join(rel, names[r.IntN(len(names))])
+		}
+		return rel
+	}
+	for range n {
+		name := random()
+		if strings.HasPrefix(name+"/", top+"/.git/") {
+			continue
+		}
+		fi, err := os.Lstat(name)
+		parent := filepath.Dir(name)
+		if up, errUp := os.Lstat(parent); errUp != nil || !up.IsDir() {
+			if r.IntN(3) > 0 {
+				_ = os.MkdirAll(parent, 0o755) // where a file is, it stays one
+			}
+			if up, errUp := os.Lstat(parent); errUp != nil || !up.IsDir() {
+				continue
+			}
+		}
+		switch what := r.IntN(12); {
+		case err == nil && what < 3:
+			must(t, os.RemoveAll(name))
+		case err == nil && what == 3:
+			if to := random(); to != name && !strings.HasPrefix(to, name+"/") {
+				_ = os.Rename(name, to)
+			}
+		case err == nil && what == 4 && fi.Mode()&fs.ModeSymlink == 0:
+			must(t, os.Chmod(name, []fs.FileMode{0o700, 0o755, 0o711, 0o750}[r.IntN(4)]))
+		case err == nil && fi.Mode().IsRegular() && what == 5:
+			must(t, os.Chmod(name, []fs.FileMode{0o400, 0o644, 0o600, 0o664}[r.IntN(4)]))
+		case what == 6:
+			must(t, os.RemoveAll(name), os.Symlink([]string{"a", "nowhere", "/etc", "../b", "\xff\n"}[r.IntN(5)], name))
+		case what == 7:
+			must(t, os.RemoveAll(name), os.Mkdir(name, 0o755))
+		default:
+			if err == nil && fi.IsDir() && r.IntN(3) > 0 {
+				continue
+			}
+			must(t, os.RemoveAll(name), os.WriteFile(name, bytes.Repeat([]byte{byte('a' + r.IntN(3))}, r.IntN(20)), 0o644))
+		}
+	}
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wanted is what a project has to be once a run is taken back: of what is as the run left it, what was before.
+func wanted(before, end, now map[string]string) map[string]string {
+	want := maps.Clone(now)
+	all := maps.Clone(before)
+	maps.Copy(all, end)
+	for rel := range all {
+		if now[rel] == end[rel] && before[rel] != left && (before[rel] != "" || end[rel] != left) {
+			if want[rel] = before[rel]; want[rel] == "" {
+				delete(want, rel)
+			}
+		}
+	}
+	return want
+}
+
+// A hundred random trees: a run changes each, then a person; what the run did is taken back, and that, too.
+func TestRandom(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	for part := range uint64(4) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			p := project(t)
+			if part > 1 {
+				sh(t, p.Top, `git init -q`)
+				p.Index, p.Objects = p.Top+"/.git/index", p.Top+"/.git"
+			}
+			r := rand.New(rand.NewPCG(seed, part))
+			for i := range 25 {
+				if random(t, r, p, i, part%2 == 1); t.Failed() {
+					t.Fatalf("seed %d, part %d, tree %d", seed, part, i)
+				}
+			}
+		})
+	}
+}
+
+func random(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
+	t.Helper()
+	var more []string
+	if leaves {
+		more = []string{".git", "node_modules"} // a folder that has them stays
+	}
+	change(t, r, p.Top, 20+40/(i+1), more...)
+	if p.Index != "" {
+		sh(t, p.Top, `git add -A 2>/dev/null || :`)
+	}
+	before := state(t, p.Top)
+	s := begin(t, p, fmt.Sprintf("r%03d", i))
+	change(t, r, p.Top, 1+r.IntN(40), more...)
+	end := state(t, p.Top)
+	run, err := s.End(t.Context())
+	must(t, err)
+	if i%2 == 0 {
+		change(t, r, p.Top, 1+r.IntN(5), more...)
+	}
+	now := state(t, p.Top)
+	b := takeBack(t, run)
+	want := wanted(before, end, now)
+	for _, line := range b.Stays {
+		rel := line[:strings.LastIndexByte(line, '\t')]
+		if want[rel] = now[rel]; now[rel] == "" {
+			delete(want, rel)
+		}
+		if i%2 == 1 && !leaves {
+			t.Errorf("%q stays", line)
+		}
+	}
+	if d := diff(state(t, p.Top), want); d != "" {
+		t.Errorf("taken back:\n%s\n%q\n%+v", d, b.Stays, run.Changes)
+	}
+	takeBack(t, b.Run)
+	if d := diff(state(t, p.Top), now); d != "" {
+		t.Errorf("and that:\n%s\n%q", d, b.Stays)
+	}
+}
