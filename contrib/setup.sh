@@ -213,7 +213,7 @@ for goal; do
 	case $goal in
 	test | agents)
 		agents "$goal" install || exit 1
-		contrib/agents.sh install nu || say 'the tests of the hook of Nushell are not run'
+		contrib/agents.sh install nu || exit 1
 		;;
 	esac
 done

@@ -9,7 +9,8 @@
 #   in the shell. One that is evaluated again finds the earlier one by the name of
 #   its option, takes what that has said already, and takes its place.
 # - elvish remembers no command places, and has no status of the last command.
-# - Functions that stand before a shim are not looked for.
+# - Functions that stand before a shim are not looked for. Whether there is a function
+#   inner is asked first of all: further down, only what is named can be seen.
 #
 # The words between at signs are filled in by Script.
 
@@ -17,6 +18,8 @@ use path
 use str
 
 fn exists {|p| bool ?(path:eval-symlinks $p | nop) }
+
+var named = (bool ?(eval 'nop $inner~'))
 
 if (and (bool ?(eval 'nop $edit:before-readline')) (not (exists /run/.innerenv))) {
 
@@ -91,7 +94,7 @@ var others = [(each {|f|
 forget
 eval 'set edit:before-readline = [$@others $hook~]'
 first
-if (not (has-external inner)) {
+if (not (or $named (has-external inner))) {
     var program = (external @command@)
     eval 'edit:add-var inner~ {|@words| $program $@words }'
 }

@@ -49,9 +49,6 @@ func TestFilesParse(t *testing.T) {
 			case "elvish":
 				check(t, text, "elvish", "-compileonly")
 			case "nu":
-				if _, err := exec.LookPath("nu"); err != nil {
-					continue
-				}
 				check(t, "def read [] {\n"+text+"\n}\n", "nu", "--no-config-file")
 			case "tcsh":
 				check(t, strings.ReplaceAll(text, "\n", " "), "tcsh", "-f", "-n")

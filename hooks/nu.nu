@@ -5,6 +5,8 @@
 # differs:
 #
 # - What the hook keeps is one record in $env, which nu does not export.
+# - It reads no file: open is a command that people replace. The mark tells that the
+#   state is another one; without it, new names count when the folder changes.
 # - nu remembers no command places. Aliases and commands of nu's own that stand
 #   before a shim are not looked for.
 # - Where there is no inner on PATH none is made: a definition cannot depend on that.
@@ -37,13 +39,12 @@ def --env __inner_path [] {
 def --env __inner_prompt [] {
     let status = $env.LAST_EXIT_CODE
     __inner_path
-    let token = (try { open --raw @state@ | lines | get 0 } catch { "" })
-    let moved = ($env.PWD != $env.__inner.pwd or $token != $env.__inner.token)
+    let moved = ($env.PWD != $env.__inner.pwd or ($env.__inner.mark != "" and not ($env.__inner.mark | path exists)))
     if not $moved and not (__inner_stale) { return }
     let before = $env.__inner
-    mut known = {pwd: $env.PWD, token: $token, seen: $before.seen, tries: 0, watch: [], there: [], absent: []}
+    mut known = {pwd: $env.PWD, mark: "", seen: $before.seen, tries: 0, watch: [], there: [], absent: []}
     if (which @bin@ | is-not-empty) {
-        try { $known = ($known | merge ("" | ^@bin@ __hook nu $before.seen $token $env.PWD | from nuon)) }
+        try { $known = ($known | merge ("" | ^@bin@ __hook nu $before.seen "" $env.PWD | from nuon)) }
     } else if $before.seen != "lost" {
         $known.seen = "lost"
         print -e ("inner: warning: the program behind the shims cannot be run, " +
@@ -60,7 +61,7 @@ def --env __inner_prompt [] {
 
 if $nu.is-interactive and not ("/run/.innerenv" | path exists) {
     let seen = ($env.__inner?.seen? | default "")
-    $env.__inner = {pwd: "", token: "", seen: $seen, tries: 0, watch: [], there: [], absent: []}
+    $env.__inner = {pwd: "", mark: "", seen: $seen, tries: 0, watch: [], there: [], absent: []}
     __inner_path
     let others = ([$env.config.hooks.pre_prompt] | flatten | compact
         | where {|h| ($h | describe) != "string" or $h != "__inner_prompt" })

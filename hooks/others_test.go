@@ -472,51 +472,53 @@ func TestOthersForkNothing(t *testing.T) {
 	need(t, "strace")
 	const prompts = 50
 	eachOther(t, func(t *testing.T, o other) {
-		w := newWorld(t)
-		w.write(filepath.Join(w.home, o.rc), o.setup+w.loadLine(o))
-		trace := filepath.Join(w.root, "trace")
-		strace := []string{"strace", "-f", "-qq", "-o", trace, "-e", "trace=clone,clone3,fork,vfork,execve,execveat,%file", "-e", "signal=none"}
-		s := otherSession{w.launch(o.program, append(strace, o.argv...), w.project, "ENV="+w.home+"/.kshrc"), o}
-		// One process, whose name for a file is in the trace.
-		mark := func(name string) {
-			t.Helper()
-			s.send("/bin/sh -c 'test -e /inner-test-" + name + "; echo \"<$0>\"' " + name + "\r")
-			until(t, "a prompt", func() bool {
-				_, rest, found := strings.Cut(s.shown(), "<"+name+">")
-				return found && strings.Contains(rest, "READY> ")
-			})
-		}
-		mark("settle")
-		mark("begin")
-		calls := len(w.calls())
-		for range prompts {
-			s.send("\r")
-		}
-		mark("end")
-		s.wantCalls(calls, "unchanged prompts")
-		w.setToken("second")
-		s.nothing()
-		mark("over")
-		s.wantCalls(calls+1, "changed")
-		data, err := os.ReadFile(trace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := string(data)
-		begin, end, over := strings.LastIndex(text, "/inner-test-begin"), strings.Index(text, "/inner-test-end"), strings.Index(text, "/inner-test-over")
-		if begin < 0 || end < begin || over < end {
-			t.Fatal("the trace does not have the marks")
-		}
-		quiet, changed := text[begin:end], text[end:over]
-		// The process of the mark at the end, and its program, are in there.
-		if got := processes(quiet); len(got) > 2 {
-			t.Errorf("%d processes started during %d prompts:\n%s", len(got)-2, prompts, strings.Join(got, "\n"))
-		}
-		if n := strings.Count(quiet, w.state); n < prompts {
-			t.Errorf("the hook looked at the state %d times during %d prompts", n, prompts)
-		}
-		if !strings.Contains(changed, "__hook") {
-			t.Error("a changed prompt started no process: the count counts nothing")
+		for _, where := range []string{"plain", "project"} {
+			w := newWorld(t)
+			w.write(filepath.Join(w.home, o.rc), o.setup+w.loadLine(o))
+			trace := filepath.Join(w.root, "trace")
+			strace := []string{"strace", "-f", "-qq", "-o", trace, "-e", "trace=clone,clone3,fork,vfork,execve,execveat,%file", "-e", "signal=none"}
+			s := otherSession{w.launch(o.program, append(strace, o.argv...), filepath.Join(w.root, where), "ENV="+w.home+"/.kshrc"), o}
+			// One process, whose name for a file is in the trace.
+			mark := func(name string) {
+				t.Helper()
+				s.send("/bin/sh -c 'test -e /inner-test-" + name + "; echo \"<$0>\"' " + name + "\r")
+				until(t, "a prompt", func() bool {
+					_, rest, found := strings.Cut(s.shown(), "<"+name+">")
+					return found && strings.Contains(rest, "READY> ")
+				})
+			}
+			mark("settle")
+			mark("begin")
+			calls := len(w.calls())
+			for range prompts {
+				s.send("\r")
+			}
+			mark("end")
+			s.wantCalls(calls, "unchanged prompts")
+			w.setToken("second")
+			s.nothing()
+			mark("over")
+			s.wantCalls(calls+1, "changed")
+			data, err := os.ReadFile(trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(data)
+			begin, end, over := strings.LastIndex(text, "/inner-test-begin"), strings.Index(text, "/inner-test-end"), strings.Index(text, "/inner-test-over")
+			if begin < 0 || end < begin || over < end {
+				t.Fatal("the trace does not have the marks")
+			}
+			quiet, changed := text[begin:end], text[end:over]
+			// The process of the mark at the end, and its program, are in there.
+			if got := processes(quiet); len(got) > 2 {
+				t.Errorf("%d processes started during %d prompts:\n%s", len(got)-2, prompts, strings.Join(got, "\n"))
+			}
+			if n := strings.Count(quiet, w.state); n < prompts {
+				t.Errorf("the hook looked at the state %d times during %d prompts", n, prompts)
+			}
+			if !strings.Contains(changed, "__hook") {
+				t.Error("a changed prompt started no process: the count counts nothing")
+			}
 		}
 	})
 }

@@ -25,7 +25,8 @@ __inner_pwd=; __inner_token=; __inner_mark=; __inner_tries=0;
 __inner_changed() { return 1; };
 
 # Puts the shim folder first on PATH, once, and keeps the rest in order. Places of
-# commands are forgotten whenever PATH is assigned.
+# commands are forgotten whenever PATH is assigned. command keeps a PATH that is
+# read-only from ending this.
 __inner_path() {
     __inner_rest=${PATH:+:$PATH:};
     while :; do
@@ -35,13 +36,13 @@ __inner_path() {
         esac;
     done;
     __inner_rest=${__inner_rest#:};
-    PATH=$__inner_dir${__inner_rest:+:${__inner_rest%:}};
+    { command export "PATH=$__inner_dir${__inner_rest:+:${__inner_rest%:}}"; } 2>/dev/null;
 };
 
 # Before each prompt, in ksh93 and mksh.
 __inner_prompt() {
     __inner_rc=$?;
-    case $PATH: in "$__inner_dir":*) ;; *) __inner_path ;; esac;
+    case $PATH: in "$__inner_dir":*) ;; *) __inner_path || : ;; esac;
     if [ "$PWD" != "$__inner_pwd" ] || ! [ "$__inner_state" -ef "$__inner_mark" ] || __inner_changed; then
         __inner_update;
     fi;
@@ -52,7 +53,7 @@ __inner_prompt() {
 # was seen is recorded before, so that a call that fails is not repeated.
 __inner_update() {
     __inner_line='';
-    [ ! -r "$__inner_state" ] || read -r __inner_line <"$__inner_state" || :;
+    [ ! -r "$__inner_state" ] || \read -r __inner_line <"$__inner_state" || :;
     if [ "$PWD" != "$__inner_pwd" ] || [ "$__inner_line" != "$__inner_token" ]; then
         __inner_tries=0;
     elif ! __inner_changed; then
@@ -61,11 +62,11 @@ __inner_update() {
     __inner_pwd=$PWD; __inner_token=$__inner_line; __inner_mark=;
     __inner_changed() { return 1; };
     if [ ! -x "$__inner_bin" ]; then
-        [ "$__inner_seen" = lost ] || printf '%s%s\n' "inner: warning: $__inner_bin cannot be run, " \
+        [ "$__inner_seen" = lost ] || \printf '%s%s\n' "inner: warning: $__inner_bin cannot be run, " \
             "so nothing is sandboxed in this shell; type \`inner doctor\`" >&2;
         __inner_seen=lost;
     elif __inner_out=$("$__inner_bin" __hook sh "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
-        eval "$__inner_out" || :;
+        \eval "$__inner_out" || :;
     fi;
     hash -r;
     # Still stale right after: see bash.sh.
@@ -76,8 +77,7 @@ __inner_update() {
     fi;
 };
 
-__inner_path;
-export PATH;
+__inner_path || \printf '%s\n' 'inner: warning: PATH is read-only, so the shims cannot be put first' >&2;
 __inner_command=@command@;
 command -v inner >/dev/null 2>&1 || inner() { "$__inner_command" "$@"; };
 case ${KSH_VERSION-} in

@@ -25,8 +25,7 @@ func need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			// npm may not be reached: contrib/test.sh says that nu is missing.
-			if os.Getenv("INNER_TEST_MUST") != "" && p != "nu" {
+			if os.Getenv("INNER_TEST_MUST") != "" {
 				t.Fatalf("%s is not installed", p)
 			}
 			t.Skipf("%s is not installed", p)
@@ -124,9 +123,15 @@ func (w *world) age(dir string) {
 	}
 }
 
-// setToken replaces the state file as inner does, by rename.
+// setToken replaces the state file as inner does, by rename, and removes the marks of the one before.
 func (w *world) setToken(token string) {
 	w.t.Helper()
+	marks, _ := filepath.Glob(literalPattern(w.state) + ".*")
+	defer func() {
+		for _, mark := range marks {
+			os.Remove(mark)
+		}
+	}()
 	w.write(w.state+"~", token+"\n")
 	if err := os.Rename(w.state+"~", w.state); err != nil {
 		w.t.Fatal(err)

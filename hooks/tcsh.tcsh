@@ -53,5 +53,5 @@ set -f path = ( $path:q );
 set __inner_was = "`where inner`";
 if (x$__inner_was:q == x) alias inner @command@;
 set __inner_was = "`alias precmd`";
-if (x$__inner_was:q !~ *__inner_prompt*) alias precmd __inner_prompt\;\ $__inner_was:q;
+if (x$__inner_was:q !~ *__inner_prompt*) alias precmd $__inner_was:q\;\ __inner_prompt;
 unset __inner_was;
