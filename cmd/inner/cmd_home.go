@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,14 +26,14 @@ import (
 
 func (a *app) cmdHome() *cobra.Command {
 	c := &cobra.Command{
-		Use: "home", Short: "Show the homes and caches that boxes have of their own, copy something out, or empty one",
-		Long: "Show the homes and caches that boxes have of their own, copy something out, or empty one.\n\n" +
+		Use: "home", Short: "Show the homes and caches that boxes have of their own, copy something out, move or empty one",
+		Long: "Show the homes and caches that boxes have of their own, copy something out, move or empty one.\n\n" +
 			"A profile with home = \"own\" has a home folder that stays between runs, one for each project.\n" +
 			"With home = \"host\" it has caches of its own, one set for each project.\n" +
 			"Only such boxes see them. Without --of, the commands are about the home of this project, of several\n" +
 			"about the one that a box had last; --of takes a key that list prints.",
 	}
-	c.AddCommand(a.cmdHomeList(), a.cmdHomeGet(), a.cmdHomeReset())
+	c.AddCommand(a.cmdHomeList(), a.cmdHomeGet(), a.cmdHomeMove(), a.cmdHomeReset())
 	return c
 }
 
@@ -268,6 +269,59 @@ func (a *app) leftOut(rel string, left []copytree.Left, again string) error {
 		return cli.Exit(1)
 	}
 	return nil
+}
+
+func (a *app) cmdHomeMove() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "move OLD NEW", Short: "Take along the homes, caches and kept changes of a project that was moved", Args: cobra.ExactArgs(2),
+		Long: "Take along the homes, caches and kept changes of a project that was moved from OLD to NEW. What NEW has of\n" +
+			"its own meanwhile is removed, after asking. What was allowed is not taken along: it holds for a path.",
+	}
+	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
+		cwd, err := os.Getwd()
+		from, to := files.Real(a.Absolute(args[0], cwd)), files.Real(a.Absolute(args[1], cwd))
+		list, lerr := homes.List(a.InnerHome)
+		if err = cmp.Or(err, lerr); err != nil {
+			return err
+		}
+		if fi, err := os.Stat(to); err != nil || !fi.IsDir() || to == from {
+			return fault.Refuse(1, "mv OLD NEW comes first", "%q is not the folder of a moved project", to)
+		}
+		var old []homes.Info
+		var lost bool
+		for _, h := range list {
+			moved := h.Owner
+			if moved.Project = to; h.Project != from || h.Damaged != "" {
+				continue
+			}
+			old = append(old, h)
+			for _, there := range list {
+				if there.Owner == moved {
+					lost = true
+					fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)\n", cli.Printable(there.Key), copytree.Size(there.Size), cli.Counted(there.Files, "file", "files"))
+				}
+			}
+		}
+		if len(old) == 0 {
+			return fault.Refuse(1, "inner home list", "%q has no home", from)
+		}
+		if lost {
+			if err := a.askFor("Remove it?", yes, "inner home move --yes OLD NEW"); err != nil {
+				return err
+			}
+		}
+		for _, h := range old {
+			if err := homes.Move(a.InnerHome, h.Key, to); err != nil {
+				return err
+			}
+			h.Project = to
+			a.Say("moved: %s", a.homeOwner(h))
+		}
+		return nil
+	})
+	cli.YesFlag(c, &yes)
+	return c
 }
 
 func (a *app) cmdHomeReset() *cobra.Command {

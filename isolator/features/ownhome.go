@@ -56,7 +56,11 @@ func (h *ownHome) open(run *Run) (err error) {
 	if run.Spec.Home != "own" || !run.Mode.Made() {
 		return nil
 	}
-	if h.Home, err = ownhome.Open(run.InnerHome, HomeOwner(run.Spec)); err != nil {
+	owner := HomeOwner(run.Spec)
+	if was := ownhome.Was(run.InnerHome, owner); was != "" {
+		run.Say("this project has a home from when it was %s, which the box does not have: inner home move %s %s", run.Short(was), quote.POSIX(was), quote.POSIX(owner.Project))
+	}
+	if h.Home, err = ownhome.Open(run.InnerHome, owner); err != nil {
 		return err
 	}
 	run.Undo(h.Close)

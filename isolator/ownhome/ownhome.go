@@ -114,7 +114,8 @@ func Points(innerHome string, o Owner) []Point {
 // Record is home.json.
 type Record struct {
 	Owner
-	Points []Point `json:"points,omitempty"`
+	Identity string  `json:"identity,omitempty"` // of the project's folder
+	Points   []Point `json:"points,omitempty"`
 }
 
 // Home is the home of one run. Whoever opens it closes it.
@@ -143,9 +144,10 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 	if err := h.open(innerHome); err != nil {
 		return nil, err
 	}
+	is := identity(o.Project)
 	switch h.rec, err = ReadRecord(h.folder); {
-	case errors.Is(err, fs.ErrNotExist):
-		h.rec.Owner = o
+	case errors.Is(err, fs.ErrNotExist), err == nil && h.rec.Owner == o && h.rec.Identity != is:
+		h.rec.Owner, h.rec.Identity = o, is
 		return h, h.write()
 	case err != nil:
 		return nil, err

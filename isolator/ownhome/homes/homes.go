@@ -1,5 +1,5 @@
 // Package homes is what a person does with the homes that boxes have of their own: it lists them, looks into
-// one, copies something out of it, and removes it. Package ownhome, which makes them, knows nothing of that.
+// one, copies something out of it, takes it along with its project, and removes it. Package ownhome, which makes them, knows nothing of that.
 package homes
 
 import (
@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/owned"
 	"github.com/enr/inner/isolator/ownhome"
@@ -122,6 +123,27 @@ func Clean(typed, home string) (string, error) {
 // Reset removes the home of a key with all that is in it, unless a box has it now. The next
 // run begins with an empty one.
 func Reset(innerHome, key string) error {
+	return alone(innerHome, key, func(folder string) error { return stage.Discard(innerHome, folder) })
+}
+
+// Move makes the home of a key that of the project at another path, in the place of one that is there, unless a
+// box has one of them now.
+func Move(innerHome, key, project string) error {
+	return alone(innerHome, key, func(folder string) error {
+		rec, err := ownhome.ReadRecord(folder)
+		rec.Project = project
+		if there := rec.Key(); err == nil && there != key && files.Exists(filepath.Join(ownhome.Base(innerHome), there)) {
+			err = Reset(innerHome, there)
+		}
+		if err != nil {
+			return err
+		}
+		return ownhome.Hand(innerHome, key, project)
+	})
+}
+
+// alone calls do while no box has the home of a key, nor begins with it.
+func alone(innerHome, key string, do func(folder string) error) error {
 	folder := filepath.Join(ownhome.Base(innerHome), key)
 	gate, err := owned.Lock(filepath.Join(folder, "lock"), unix.LOCK_EX)
 	if err != nil {
@@ -131,7 +153,7 @@ func Reset(innerHome, key string) error {
 	if ownhome.InUse(folder) {
 		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("a box works in the home %q", key), Hint: "inner ps says which run it is, and inner stop RUN ends it"}
 	}
-	return stage.Discard(innerHome, folder)
+	return do(folder)
 }
 
 // Get copies something out of the home of a key to dst, which must not be there. Nothing
