@@ -172,7 +172,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
-		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "Programs": "System says it", "Dropped": "takes away", "AskedHide": "of Hide", "AskedLimits": "of Limits", "AskedTimeout": "of Output.Timeout", "Organisation": "takes away", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "LimitsLoose": "shown with Limits",
+		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "Programs": "System says it", "Dropped": "takes away", "AskedHide": "of Hide", "AskedLimits": "of Limits", "AskedTimeout": "of Output.Timeout", "Organisation": "takes away", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "LimitsLoose": "shown with Limits", "Servers": "MCP says it",
 	}
 	base := RunConfig{Home: "own", WorkdirMode: RW, Workdir: "/w", GitDir: "checked", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))

@@ -55,6 +55,9 @@ type Context struct {
 	Overrides      Overrides
 	ForShim        bool // the call is that of a shim: the program starts in the current folder
 
+	// MCP finds the MCP servers in the user's settings of the agents of a run; nil for none.
+	MCP func(RunConfig) []MCPServer
+
 	// Organisation takes from everything else; nil when this computer has none.
 	Organisation *Organisation
 

@@ -23,6 +23,7 @@ func Verbs() []Verb {
 		{"capability", 5, "settings", "own", false},
 		{"login", 5, "settings", "open", true},
 		{"git", 5, "settings", "open", false},
+		{"mcp", 6, "settings", "open", true},
 		{"secret", 6, "hidden", "open", true},
 		{"passes", 6, "variables", "seen", false},
 		{"sets", 6, "variables", "own", false},

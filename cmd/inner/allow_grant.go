@@ -1,6 +1,6 @@
 package main
 
-// inner allow host:NAME, port:N, file:PATH and folder:PATH add one grant each to a profile. What becomes
+// inner allow host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile. What becomes
 // wider by that is shown, asked about and recorded, as with any other change of it.
 
 import (
@@ -129,7 +129,7 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write b
 		case has.Granted(write) && !has.Own && now == p:
 			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
 			return p, nil
-		case has.Granted(write) && !has.Own, w.kind == "host" && now != p: // whose addresses may change
+		case has.Granted(write) && !has.Own, (w.kind == "host" || w.kind == "mcp") && now != p: // whose addresses may change; whose program is another grant
 			d.text = []byte(text)
 			return now, nil
 		case has.Refused:
@@ -168,7 +168,7 @@ func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
 			return why.Answer{How: "it is not listed", Lines: t.Hosts(w.what)}, nil // many hosts
 		}
 		return a.why(t, w.word)
-	case "port":
+	case "port", "mcp":
 		return a.why(t, w.word)
 	}
 	path := w.what

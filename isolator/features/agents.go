@@ -41,6 +41,7 @@ const (
 type agentsOf struct {
 	home   *ownHome
 	logins []clonedLogin
+	left   []string // MCP servers of the user's that the box does not have
 }
 
 // clonedLogin is a login as it was cloned.
@@ -54,12 +55,13 @@ type clonedLogin struct {
 func agents(home *ownHome) Feature {
 	a := &agentsOf{home: home}
 	return Feature{
-		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Make: a.make,
+		Name: "agents", Keys: []string{"capabilities", "sync_credentials", "sandbox.mcp"}, Learn: lookAround, Make: a.make,
 		Ask: func(run *Run) error {
 			run.Agents = Capabilities(run.Settings, &run.Spec)
 			return nil
 		},
 		Start: func(run *Run, o *launch.Options) {
+			a.sayLeft(run)
 			run.watchDisk("its copies of settings", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, filepath.Dir(CloneOf+"~/x")) }, o)
 		},
 		Finish: func(run *Run, _ *Outcome) error {
@@ -97,6 +99,7 @@ func Capabilities(s *settings.Settings, rc *profile.RunConfig) (out []capability
 		}
 		out = append(out, c)
 	}
+	passVariables(rc)
 	return out
 }
 
@@ -209,6 +212,13 @@ const CloneOf = "clone of "
 func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
 	from := run.origin()
 	from.Says = says(run)
+	from.MCP = func(file, name string) bool {
+		has := run.Spec.HasMCP(file, name)
+		if !has {
+			a.left = append(a.left, name)
+		}
+		return has
+	}
 	if a.home.Home != nil {
 		err = a.home.Stage("capability "+c.Name, func(put func(ownhome.Item) error) (err error) {
 			skipped, err = c.Clone(from, func(p capability.Piece) error { return put(item(p)) })

@@ -61,6 +61,9 @@ func reachOf(run *Run) (r Reach, err error) {
 			endpoint(&r, s.From, s.URL, true)
 		}
 	}
+	for _, s := range rc.Servers {
+		endpoint(&r, "MCP server "+s.Name, s.URL, true)
+	}
 	for _, text := range rc.NetworkAllow {
 		group, ok := strings.CutPrefix(text, "@")
 		if !ok {

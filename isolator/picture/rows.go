@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
+	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
 )
 
@@ -105,6 +106,7 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 	for _, c := range b.Agents {
 		add("settings", row(Own, c.Name, c.Explain(b.Home)...))
 	}
+	add("settings", servers(b))
 	if len(features.Unsigned(b.Caller, b.Spec)) > 0 {
 		add("settings", remark(features.SignLine))
 	}
@@ -115,6 +117,19 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 		key := map[string]string{"network": "network", "ports": "network", "hide": "hidden", "limits": "limits"}[h.Name]
 		add(cmp.Or(key, "kernel"), row(Note, h.Name, h.Text))
 	}
+}
+
+// servers are the MCP servers of the user's that the box does not have, and those that would not start in it.
+func servers(b *run.Prepared) (rows []Row) {
+	var left []string
+	for _, s := range b.MCP() {
+		if !b.Spec.GrantsMCP(s.Name) {
+			left = append(left, s.Name)
+		} else if a := why.Of(b).MCP(s.Name); !a.Granted(false) {
+			rows = append(rows, remark("MCP server "+s.Name+" does not start: "+a.How)...)
+		}
+	}
+	return append(rows, row(Shut, "of your MCP servers it does not have", left...)...)
 }
 
 func remark(text string) []Row { return []Row{{Way: Note, Word: text, Things: []Thing{}}} }

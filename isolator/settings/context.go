@@ -8,6 +8,7 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 )
 
 // Context is what a profile is resolved against here.
@@ -20,7 +21,7 @@ func (s *Settings) Context(pl Place, o profile.Overrides, forShim bool) (profile
 func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool) (profile.Context, error) {
 	c := profile.Context{
 		Home: s.Home, OtherHome: s.OtherHome(), InnerHome: s.InnerHome, UID: os.Getuid(), Lookup: s.LookupEnv,
-		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim,
+		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim, MCP: s.mcp,
 	}
 	var err error
 	if c.Organisation, err = s.Organisation(); err != nil {
@@ -60,4 +61,16 @@ func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool
 		c.ProjectLimits = c.ProjectLimits.Or(l.Config.DefaultLimits)
 	}
 	return c, nil
+}
+
+// mcp are the MCP servers in the user's settings of the agents of a run. Whether these settings are the user's own word
+// is for the profile to judge.
+func (s *Settings) mcp(rc profile.RunConfig) (list []profile.MCPServer) {
+	from := capability.Origin{Home: s.Home, Workdir: rc.Workdir, Lookup: s.LookupEnv}
+	from.Follow = func(path string) (string, bool) { return files.Real(path), true }
+	for _, name := range rc.Capabilities {
+		c, _ := capability.Find(name) // a profile is refused that names another
+		list = append(list, c.MCP(from)...)
+	}
+	return list
 }

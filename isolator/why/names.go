@@ -155,6 +155,8 @@ func (t *Table) setBy(name, value string) (how, key, from string) {
 	switch {
 	case slices.ContainsFunc(t.Box.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
 		return "the profile sets it", "env.set", cmp.Or(t.written("env.set."+name, nil), "--env")
+	case slices.ContainsFunc(t.Box.Spec.Servers, func(s profile.MCPServer) bool { return slices.Contains(s.Vars, name) }) && t.written("env.inherit", is(name)) == "":
+		return "the caller's own, which an MCP server names", "sandbox.mcp", t.at("sandbox.mcp")
 	case !inherited || mine != value:
 		return "inner sets it", "", always
 	}

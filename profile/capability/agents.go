@@ -87,12 +87,14 @@ type Edit struct {
 	// folder, and what lies in it. Known is what is said of the working folder where nothing is.
 	Here  string
 	Known map[string]any
+	// MCP are the tables of MCP servers by their names, by dotted paths: of them stay those that are granted.
+	MCP []string
 }
 
 // Any reports whether anything is changed.
-func (e Edit) Any() bool { return len(e.Strip)+len(e.Set) > 0 || e.Here != "" }
+func (e Edit) Any() bool { return len(e.Strip)+len(e.Set)+len(e.MCP) > 0 || e.Here != "" }
 
-func (e Edit) apply(doc map[string]any, workdir string) {
+func (e Edit) apply(doc map[string]any, workdir string, mcp func(name string, entry any) bool) {
 	for _, path := range e.Strip {
 		drop(doc, path)
 	}
@@ -109,6 +111,7 @@ func (e Edit) apply(doc map[string]any, workdir string) {
 			folders[workdir] = e.Known
 		}
 	}
+	e.keepMCP(doc, mcp)
 }
 
 // put merges values into a document.

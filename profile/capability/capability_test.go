@@ -47,7 +47,7 @@ func home(t *testing.T) string {
 		".gemini/tmp/w/chats/1.json":      "private",
 
 		".cursor/cli-config.json":         `{"permissions":{"allow":["Shell(ls)"]},"mcpServers":{"a":{}}}`,
-		".cursor/mcp.json":                "mcp-secret",
+		".cursor/mcp.json":                `{"mcpServers":{"a":{"env":{"K":"mcp-secret"}}}}`,
 		".cursor/skills-cursor/s.md":      "skill",
 		".cursor/projects/other/x":        "private",
 		".config/cursor/auth.json":        `{"accessToken":"t"}`,
@@ -171,7 +171,7 @@ drwx------ .claude/todos
 -rw------- .gemini/gemini-credentials.json: cipher
 -rw------- .gemini/google_accounts.json: {"active":"a"}
 -rw------- .gemini/oauth_creds.json: {"access_token":"t"}
--rw------- .gemini/settings.json: {"general":{"enableAutoUpdate":false,"enableAutoUpdateNotification":false},"security":{"auth":{"selectedType":"gemini-api-key"}},"tools":{"core":[]},"ui":{"theme":"x // no comment"}}
+-rw------- .gemini/settings.json: {"general":{"enableAutoUpdate":false,"enableAutoUpdateNotification":false},"mcp":{"allowed":[]},"security":{"auth":{"selectedType":"gemini-api-key"}},"tools":{"core":[]},"ui":{"theme":"x // no comment"}}
 -rw------- .gemini/trustedFolders.json: {"/w":"TRUST_FOLDER"}
 `,
 		"cursor": `drwx------ .config
@@ -411,7 +411,7 @@ reaches api.anthropic.com, platform.claude.com, where the network is by name
 reaches the server that ANTHROPIC_BASE_URL, or your settings of it, names, where you do
 starts claude with --settings {"sandbox":{"enabled":false}}
 keeps a copy of its own of .claude/settings.local.json of the project, in a home of the box's own
-MCP servers, plugins and the state of other projects stay behind; sessions stay in a home of the box's own, and end with the run in any other
+MCP servers that mcp does not name, logins at MCP servers, plugins and the state of other projects stay behind; sessions stay in a home of the box's own, and end with the run in any other
 hooks, status line and helpers whose scripts the box would not have are left out`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
