@@ -203,6 +203,11 @@ func (t *Table) Command(name string) Answer {
 	case a.Box != "":
 		inBox := t.Path(a.Box)
 		a.Access, a.How, a.Key, a.From = ReadOnly, "runs", inBox.Key, inBox.From
+		if _, e := t.follow(a.Box); t.lacks(e) != "" {
+			need := t.needed(t.lacks(e))
+			a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the box has it, and not what it needs: "+need.Asked, need.Key, need.From, need.Widen
+			return a
+		}
 	case a.Real != "":
 		inBox := t.Path(a.Real)
 		a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the host has it, and the box does not find it", inBox.Key, inBox.From, inBox.Widen
