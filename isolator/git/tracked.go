@@ -1,12 +1,10 @@
 package git
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/hex"
-	"fmt"
-	"io"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -20,28 +18,18 @@ type Tracked map[string][]string
 // Heads returns what HEAD of the work tree at top has of files in it, by their paths. What cannot be had is not there.
 func Heads(name, top string, list []string) map[string][]byte {
 	out := map[string][]byte{}
-	var ask strings.Builder
+	var names []string
+	list = slices.DeleteFunc(slices.Clone(list), func(p string) bool { return strings.Contains(p, "\n") })
 	for _, p := range list {
-		if rest, _ := paths.Rest(top, p); !strings.Contains(rest, "\n") {
-			ask.WriteString("HEAD:" + rest + "\n")
-		}
+		rest, _ := paths.Rest(top, p)
+		names = append(names, "HEAD:"+rest)
 	}
-	cmd := program.Command(name, "-C", top, "cat-file", "--batch=%(objecttype) %(objectsize)")
-	cmd.Stdin = strings.NewReader(ask.String())
-	text, _ := cmd.Output()
-	in := bufio.NewReader(bytes.NewReader(text))
-	for _, p := range list {
-		var kind string
-		var size int
-		line, err := in.ReadString('\n')
-		if n, _ := fmt.Sscanf(line, "%s %d\n", &kind, &size); err != nil || strings.HasSuffix(line, " missing\n") || n != 2 || size > len(text) {
-			continue
+	_ = program.Contents(program.Command(name, "-C", top), names, math.MaxInt32, func(i int, kind string, data []byte) error {
+		if kind == "blob" {
+			out[list[i]] = data
 		}
-		data := make([]byte, size+1) // and a line feed
-		if _, err := io.ReadFull(in, data); err == nil && kind == "blob" {
-			out[p] = data[:size]
-		}
-	}
+		return nil
+	})
 	return out
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
@@ -56,29 +55,37 @@ type looker struct {
 	now tree
 }
 
-// look looks at a project, stores the contents that are not known, and has the manifest say so. The result is old itself
-// when nothing is different.
+// look looks at a project, and puts the contents that are not known. The result is old itself when nothing is different.
 func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree, error) {
 	fd, err := changes.OpenDir(p.Top)
 	if err != nil {
 		return tree{}, err
 	}
 	defer unix.Close(fd)
-	l := &looker{top: fd, store: s, old: old, after: after, now: tree{moment(), make(map[string]listing, len(old.folders))}, skip: map[[2]string]bool{{".", ".inner"}: true}}
+	l := &looker{top: fd, store: s, old: old, after: after, skip: map[[2]string]bool{{".", ".inner"}: true}}
 	for _, rel := range p.Skip {
 		l.skip[[2]string{path.Dir(rel), path.Base(rel)}] = true
 	}
-	err = copytree.Each(ctx, []string{"."}, l.folder)
-	if errFlush := s.flush(); errFlush != nil {
-		err = errFlush // which says why
-	}
-	switch {
-	case err != nil:
+	l.now = tree{sure: moment(), folders: make(map[string]listing, len(old.folders))}
+	if err := copytree.Each(ctx, []string{"."}, l.folder); err != nil {
+		if errFlush := s.flush(); errFlush != nil {
+			err = errFlush // which says why
+		}
 		return tree{}, err
-	case l.read.Load() == 0 && maps.Equal(l.now.folders, old.folders) && files.Exists(p.manifest()):
+	}
+	if l.read.Load() == 0 && maps.Equal(l.now.folders, old.folders) {
 		return old, nil
 	}
-	return l.now, l.now.write(p.manifest())
+	return l.now, nil
+}
+
+// seen has the store hold what a look put, and then the manifest say so.
+func (p Project) seen(s *store, now *tree) error {
+	if err := s.flush(); err != nil || now.written {
+		return err
+	}
+	now.written = true
+	return now.write(p.manifest())
 }
 
 // moment is the time as files know it, in nanoseconds: what changes from now on has this time or a later one.
@@ -165,7 +172,7 @@ func (l *looker) contents(dir int, found listing, old map[string]Entry) (listing
 			e.ID = was.ID
 		} else if e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
 			var err error
-			if e, err = l.content(dir, name, e.Size); err != nil {
+			if e, err = l.content(dir, name, e.Size, was.ID); err != nil {
 				return listing{}, err
 			}
 		}
@@ -176,8 +183,9 @@ func (l *looker) contents(dir int, found listing, old map[string]Entry) (listing
 	return listing{string(states), string(ids)}, nil
 }
 
-// content reads and stores a file or the target of a link, and says what it was then. The error is of the store.
-func (l *looker) content(dir int, name string, size int64) (e Entry, err error) {
+// content reads a file or the target of a link, stores what it was not before, and says what it was then. The error is
+// of the store.
+func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entry, err error) {
 	var data []byte
 	kind, errRead := fs.FileMode(0), error(unix.EFBIG)
 	if size <= MaxFile && l.read.Load()+size <= MaxAll {
@@ -200,25 +208,25 @@ func (l *looker) content(dir int, name string, size int64) (e Entry, err error) 
 	}
 	if e.State = copytree.StateOf(st); errRead == nil && e.Mode.Type() == kind {
 		e.ID = index.BlobID(data)
-		l.read.Add(int64(len(data)) + 1)
-		err = l.store.put(e.ID, data)
+		if l.read.Add(int64(len(data)) + 1); e.ID != was {
+			err = l.store.put(e.ID, data)
+		}
 	}
 	return e, err
 }
 
 // at is content for a path anywhere in a project; nothing for one that is not there.
 func (l *looker) at(rel string) (e Entry, err error) {
-	errIn := copytree.In(l.top, rel, func(dir int, name string) error {
+	_ = copytree.In(l.top, rel, func(dir int, name string) error {
 		var st unix.Stat_t
 		if errStat := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); errStat != nil {
 			return errStat
 		}
 		if e.State = copytree.StateOf(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
-			e, err = l.content(dir, name, st.Size)
+			e, err = l.content(dir, name, st.Size, index.ID{})
 		}
 		return err
 	})
-	_ = errIn
 	return e, err
 }
 

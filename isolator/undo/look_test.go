@@ -89,16 +89,10 @@ func change(t *testing.T, r *rand.Rand, top string, n int, more ...string) {
 		if strings.HasPrefix(name+"/", top+"/.git/") {
 			continue
 		}
-		fi, err := os.Lstat(name)
-		parent := filepath.Dir(name)
-		if up, errUp := os.Lstat(parent); errUp != nil || !up.IsDir() {
-			if r.IntN(3) > 0 {
-				_ = os.MkdirAll(parent, 0o755) // where a file is, it stays one
-			}
-			if up, errUp := os.Lstat(parent); errUp != nil || !up.IsDir() {
-				continue
-			}
+		if !folders(top, filepath.Dir(name)) {
+			continue
 		}
+		fi, err := os.Lstat(name)
 		switch what := r.IntN(12); {
 		case err == nil && what < 3:
 			must(t, os.RemoveAll(name))
@@ -111,7 +105,7 @@ func change(t *testing.T, r *rand.Rand, top string, n int, more ...string) {
 		case err == nil && fi.Mode().IsRegular() && what == 5:
 			must(t, os.Chmod(name, []fs.FileMode{0o400, 0o644, 0o600, 0o664}[r.IntN(4)]))
 		case what == 6:
-			must(t, os.RemoveAll(name), os.Symlink([]string{"a", "nowhere", "/etc", "../b", "\xff\n"}[r.IntN(5)], name))
+			must(t, os.RemoveAll(name), os.Symlink([]string{"a", "nowhere", "/nowhere/a", "../b", "\xff\n"}[r.IntN(5)], name))
 		case what == 7:
 			must(t, os.RemoveAll(name), os.Mkdir(name, 0o755))
 		default:
@@ -121,6 +115,19 @@ func change(t *testing.T, r *rand.Rand, top string, n int, more ...string) {
 			must(t, os.RemoveAll(name), os.WriteFile(name, bytes.Repeat([]byte{byte('a' + r.IntN(3))}, r.IntN(20)), 0o644))
 		}
 	}
+}
+
+// folders makes a folder and those that it is in, unless one of them is something else, as a link that leads elsewhere.
+func folders(top, dir string) bool {
+	if dir == top {
+		return true
+	}
+	if !folders(top, filepath.Dir(dir)) {
+		return false
+	}
+	_ = os.Mkdir(dir, 0o755)
+	fi, err := os.Lstat(dir)
+	return err == nil && fi.IsDir()
 }
 
 func must(t *testing.T, errs ...error) {

@@ -28,6 +28,7 @@ type Entry struct {
 type tree struct {
 	sure    int64 // of files that changed before that, in nanoseconds, the state tells the content
 	folders map[string]listing
+	written bool // it is what the manifest says
 }
 
 // listing is what is in a folder, in the order of the folder, as a manifest has it: so an unchanged folder is one
@@ -138,7 +139,7 @@ func readManifest(name string) (tree, error) {
 	if len(text) < 12 || binary.LittleEndian.Uint32([]byte(text[:4])) != crc32.Checksum(data[len(manifestMark)+4:], sums) {
 		return tree{}, errDamaged
 	}
-	t := tree{int64(binary.LittleEndian.Uint64([]byte(text[4:12]))), map[string]listing{}}
+	t := tree{int64(binary.LittleEndian.Uint64([]byte(text[4:12]))), map[string]listing{}, true}
 	text = text[12:]
 	next := func() (part string) {
 		n := binary.LittleEndian.Uint32([]byte(text[:4]))

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bufio"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/program"
+	"github.com/enr/inner/isolator/owned"
 )
 
 // store is a bare repository of inner's with the contents of one project. Nothing in it has a path: the trees of one
@@ -54,7 +59,12 @@ func (p Project) store() *store {
 // openStore opens the repository, and makes it when it is not there. Nobody else has it open.
 func openStore(p Project) (*store, error) {
 	s := p.store()
-	for _, killed := range []string{"objects/pack/tmp_*", "objects/??/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
+	lock, err := owned.Lock(s.collecting(), unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	lock.Close()
+	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "*.lock", "refs/inner/*.lock"} {
 		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
 		for _, name := range list {
 			_ = os.Remove(name)
@@ -96,6 +106,59 @@ func indexed(name string) map[index.ID]bool {
 		ids[e.ID] = true
 	}
 	return ids
+}
+
+// collecting is locked while git gc runs.
+func (s *store) collecting() string { return s.dir + ".lock" }
+
+// collect has git drop what neither a run nor a manifest needs, once that may be much. It goes on in the background,
+// and whoever opens the store waits for it.
+func (p Project) collect(s *store) error {
+	loose, _ := os.ReadDir(filepath.Join(s.dir, "objects/17"))
+	packs, _ := filepath.Glob(filepath.Join(s.dir, "objects/pack/*.pack"))
+	if len(loose) <= 6700/256 && len(packs) <= 50 { // the bounds of git gc --auto
+		return nil
+	}
+	needed := map[string]bool{}
+	manifests, _ := filepath.Glob(p.before("*"))
+	for _, name := range append(manifests, p.manifest()) {
+		t, err := readManifest(name)
+		if err != nil {
+			return err
+		}
+		for _, l := range t.folders {
+			for _, e := range l.all() {
+				needed[hex.EncodeToString(e.ID[:])] = true
+			}
+		}
+	}
+	list, err := s.command("ls-tree", "-r", known).Output()
+	if err != nil {
+		return err
+	}
+	var ids []index.ID
+	for line := range strings.Lines(string(list)) {
+		if id := strings.Fields(line)[2]; needed[id] {
+			needed[id] = false
+			parsed, _ := State{ID: id}.id()
+			ids = append(ids, parsed)
+		}
+	}
+	lock, err := owned.Lock(s.collecting(), unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := errors.Join(s.write(commit+s.name(ids), nil), s.flush()); err != nil {
+		return err
+	}
+	gc := s.command("gc", "--quiet", "--prune=now")
+	gc.ExtraFiles, gc.SysProcAttr = []*os.File{lock}, &syscall.SysProcAttr{Setsid: true}
+	if err := gc.Start(); err != nil {
+		return err
+	}
+	go gc.Wait()
+	return nil
 }
 
 func (s *store) command(args ...string) *exec.Cmd {
@@ -244,55 +307,25 @@ func (s *store) get(ids []index.ID, f func(index.ID, []byte) error) (missing []i
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	cmd := s.command("cat-file", "--batch=%(objectname) %(objecttype) %(objectsize)")
+	cmd := s.command()
 	if s.objects != "" {
 		// Its settings are not read, and for what writes, nothing is there already.
 		cmd.Env = append(cmd.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.objects)+`"`)
 	}
-	var ask strings.Builder
-	for _, id := range ids {
-		fmt.Fprintf(&ask, "%x\n", id)
+	names, found := make([]string, len(ids)), make([]bool, len(ids))
+	for i, id := range ids {
+		names[i] = hex.EncodeToString(id[:])
 	}
-	cmd.Stdin = strings.NewReader(ask.String())
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	in := bufio.NewReader(out)
-	for _, id := range ids {
-		line, errRead := in.ReadString('\n')
-		var kind string
-		var size int64
-		if errRead != nil {
-			err = fmt.Errorf("git cat-file: %w", errRead)
-			break
+	err = program.Contents(cmd, names, MaxFile, func(i int, _ string, data []byte) error {
+		if found[i] = index.BlobID(data) == ids[i]; !found[i] {
+			return nil // the repository may be one that a box writes
 		}
-		if strings.HasSuffix(line, " missing\n") {
+		return f(ids[i], data)
+	})
+	for i, id := range ids {
+		if !found[i] {
 			missing = append(missing, id)
-			continue
-		}
-		if n, _ := fmt.Sscanf(line, fmt.Sprintf("%x %%s %%d", id), &kind, &size); n != 2 || kind != "blob" || size > MaxFile {
-			err = fmt.Errorf("git cat-file: %q is no answer", line)
-			break
-		}
-		data := make([]byte, size+1) // and a line feed
-		if _, err = io.ReadFull(in, data); err == nil {
-			data = data[:size]
-			if index.BlobID(data) != id { // the repository may be one that a box writes
-				missing = append(missing, id)
-				continue
-			}
-			err = f(id, data)
-		}
-		if err != nil {
-			break
 		}
 	}
-	if err != nil {
-		_ = cmd.Process.Kill()
-	}
-	return missing, errors.Join(err, cmd.Wait())
+	return missing, err
 }

@@ -140,7 +140,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.settle(s, now); err != nil {
+	if err := errors.Join(p.settle(s, now), p.seen(s, &now)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
@@ -171,7 +171,7 @@ func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	if err := b.run.end(s, b.before, now); err != nil {
 		return nil, err
 	}
-	return b.run, b.prune(s)
+	return b.run, errors.Join(b.seen(s, &now), b.prune(s))
 }
 
 // settle ends the runs whose end nobody saw: what changed until now is theirs.
@@ -211,17 +211,18 @@ func (p Project) Settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.settle(s, now)
+	return errors.Join(p.settle(s, now), p.seen(s, &now))
 }
 
 // end writes a run whose project was one tree and is another.
 func (r *Run) end(s *store, before, after tree) error {
-	r.Changes, r.Left = different(before, after), after.left()
+	r.Changes = different(before, after)
 	r.Refs = moved(r.Refs, r.project.refs())
 	r.Ended = time.Now()
 	if len(r.Changes)+len(r.Refs) == 0 {
 		return r.remove(nil)
 	}
+	r.Left = after.left()
 	if err := errors.Join(r.store(s), r.write()); err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (p Project) prune(s *store) (err error) {
 			err = errors.Join(err, (&Run{About: About{Run: id}, project: p}).remove(s))
 		}
 	}
-	return err
+	return errors.Join(err, p.collect(s))
 }
 
 // write writes the record of a run, whole or not at all.

@@ -1,7 +1,13 @@
 // Package program runs the host's git where a box had a hand in what it reads.
 package program
 
-import "os/exec"
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+)
 
 // Command prepares a git that runs nothing which the settings of a repository name, takes no settings
 // of a person or the system, and fetches nothing. Paths are taken as they are. Where it runs is the
@@ -16,4 +22,44 @@ func Command(git string, args ...string) *exec.Cmd {
 		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0", "GIT_ALLOC_LIMIT=2g",
 	}
 	return cmd
+}
+
+// Contents has git cat-file --batch, which a command begins, look for objects by their names, and calls f with each
+// that is there and has at most limit bytes, by its place in the list.
+func Contents(cmd *exec.Cmd, names []string, limit int64, f func(i int, kind string, data []byte) error) error {
+	cmd.Args = append(cmd.Args, "cat-file", "--batch")
+	cmd.Stdin = strings.NewReader(strings.Join(names, "\n") + "\n")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(out)
+	for i := 0; i < len(names) && err == nil; i++ {
+		var line, id, kind string
+		var size int64
+		if line, err = in.ReadString('\n'); err != nil || strings.HasSuffix(line, " missing\n") {
+			continue
+		}
+		if _, err = fmt.Sscanf(line, "%s %s %d\n", &id, &kind, &size); err == nil && size > limit {
+			_, err = io.CopyN(io.Discard, in, size+1)
+		} else if err == nil {
+			data := make([]byte, size+1) // and a line feed
+			if _, err = io.ReadFull(in, data); err == nil {
+				err = f(i, kind, data[:size])
+			}
+		}
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	if errWait := cmd.Wait(); err == nil {
+		err = errWait
+	}
+	if err != nil {
+		return fmt.Errorf("git cat-file: %w", err)
+	}
+	return nil
 }
