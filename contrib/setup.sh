@@ -84,6 +84,11 @@ for goal; do
 		want curl curl
 		want ssh openssh-client
 		want_plain npm npm
+		want_plain node nodejs
+		# What the home of a box refers to: certificates, terminals, fonts.
+		want openssl openssl
+		want tic ncurses-bin
+		want fc-list fontconfig
 		want_plain pip3 python3-pip
 		# What people install with for themselves.
 		want_plain cargo cargo

@@ -18,7 +18,7 @@ func DotEntries() []string {
 		".config/fish/config.fish", ".config/fish/conf.d", ".config/fish/functions", ".config/fish/completions", ".config/starship.toml",
 		".vim", ".vimrc", ".config/vim", ".config/nvim", ".local/share/nvim/site", ".local/share/nvim/lazy", ".local/share/nvim/mason", ".config/helix", ".nanorc", ".emacs", ".emacs.d", ".config/emacs", ".doom.d",
 		".editorconfig", ".ctags", ".gdbinit", ".irbrc", ".mailcap", ".latexmkrc", ".ghc",
-		".tmux", ".tmux.conf", ".config/tmux", ".screenrc", ".config/zellij", ".dircolors", ".dir_colors", ".lesskey", ".hushlogin", ".config/fontconfig",
+		".tmux", ".tmux.conf", ".config/tmux", ".screenrc", ".config/zellij", ".dircolors", ".dir_colors", ".lesskey", ".hushlogin",
 		".config/bat", ".config/broot", ".config/htop", ".config/lf", ".config/yazi", ".config/lazygit", ".config/ripgrep", ".ripgreprc",
 		".gitconfig", ".gitconfig.d", ".gitmessage", ".gitignore", ".gitignore_global", ".gitattributes", ".git-hooks", ".config/git",
 		".local/lib", ".local/share/man", ".npm-packages", ".dotnet", ".pixi", ".guix-profile", ".asdfrc", ".config/go/env",

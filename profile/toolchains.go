@@ -31,7 +31,7 @@ func toolchainFolders() []string {
 		".nvm", ".npm-global", ".volta", ".fnm", ".bun", ".deno", ".yarn/bin", ".n",
 		".asdf", ".tool-versions", ".pyenv", ".rbenv", ".rvm", ".nodenv", ".goenv", ".gvm", ".jenv", ".sdkman", ".jdks",
 		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix", ".config/mise",
-		".terminfo", ".fonts", ".local/share/fonts", // of programs on a terminal, and of those that draw
+		".terminfo", ".fonts", ".local/share/fonts", ".config/fontconfig", // of programs on a terminal, and of those that draw
 	}
 }
 

@@ -37,6 +37,7 @@ func gitSettings() Feature {
 			return nil
 		},
 		Make: func(run *Run) error {
+			result.File = run.named(result.File)
 			if !run.Mode.Made() {
 				result.File, result.Command = gitconfig.Shown(result.File), gitconfig.Shown(result.Command)
 			}

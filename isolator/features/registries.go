@@ -4,18 +4,13 @@ package features
 // that nothing goes past a mirror; whether they reach it is for the groups to say.
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -88,8 +83,8 @@ func (r Reach) lacks(t netproxy.Target) string {
 	return ""
 }
 
-// tellReach tells the programs in the box what those outside are set to, which certificates they trust where
-// packages may be fetched, and ssh its way out. A preview has the settings alone.
+// tellReach tells the programs in the box what those outside are set to, and ssh its way out. A preview has the
+// settings alone.
 func tellReach(run *Run) error {
 	if !run.Spec.Network.ByName() {
 		return nil
@@ -103,17 +98,10 @@ func tellReach(run *Run) error {
 		run.Warn("%s names a proxy of your network, which network_mode = %q does not go through", outward[i], run.Spec.Network)
 	}
 	made := run.Mode.Made()
-	if made && slices.ContainsFunc(run.Spec.NetworkAllow, func(text string) bool { return strings.HasPrefix(text, "@") }) {
-		for _, name := range []string{
-			"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE",
-		} {
-			certificates(run, name, run.Getenv(name))
-		}
-	}
 	for _, s := range run.Reach.Settings {
 		switch {
 		case made && (s.Name == "npm_config_cafile" || s.Name == "PIP_CERT"):
-			certificates(run, s.Name, s.Value)
+			run.trust(s.Name, s.Value)
 		case s.Name != "":
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
 		}
@@ -122,29 +110,4 @@ func tellReach(run *Run) error {
 		return nil
 	}
 	return sshByProxy(run)
-}
-
-// certificates sets a variable that names a file of certificates. Where the box
-// would not see the file, it gets a copy.
-func certificates(run *Run, variable, file string) {
-	if !filepath.IsAbs(file) {
-		return
-	}
-	file = filepath.Clean(file)
-	hidden := slices.ContainsFunc([]string{run.Home, "/tmp", "/var/tmp", "/run"}, func(dir string) bool {
-		return paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file))
-	})
-	if hidden {
-		data, err := files.Read(file, files.NoLinks, 4<<20)
-		if err == nil && (!bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) || bytes.Contains(data, []byte("PRIVATE KEY"))) {
-			err = errors.New("it is not a file of certificates")
-		}
-		if err != nil {
-			run.Warn("%s: %s is not passed to the box: %v", variable, run.Short(file), err)
-			return
-		}
-		file = filepath.Join(paths.BoxDir, "ca-"+strings.ToLower(variable)+".pem")
-		boxFile(run, file, data, "certificates you trust ("+variable+")")
-	}
-	run.Assets.Env = append(run.Assets.Env, profile.KV{Key: variable, Value: file})
 }

@@ -72,16 +72,15 @@ func (b *builder) pathNames() error {
 	if b.f.Engine != nil || !namesPath(b.rc) {
 		return nil
 	}
-	// Where programs of PATH look for the rest of themselves.
-	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME"} {
-		if dir := b.f.Env[name]; dir != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) {
-			if _, at := b.at(dir); at != dir {
-				continue
-			}
+	// Where programs of PATH look for the rest of themselves, and all for what the terminal can do.
+	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME", "TERMINFO", "TERMINFO_DIRS"} {
+		value := b.f.Env[name]
+		missing := func(dir string) bool { _, at := b.at(dir); return dir != "" && at != dir }
+		if value != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) && !slices.ContainsFunc(filepath.SplitList(value), missing) {
 			if name == "GEM_HOME" && Installs(b.rc, b.f) { // that is where the box installs
-				name, dir = "GEM_PATH", dir+":"
+				name, value = "GEM_PATH", value+":"
 			}
-			b.setenv(name, dir)
+			b.setenv(name, value)
 		}
 	}
 	b.s.Path = map[string]string{}
