@@ -24,8 +24,8 @@ import (
 
 // initFlags are the flags of inner init.
 type initFlags struct {
-	yes, confirm, everywhere, hook, restore bool
-	network                                 string
+	yes, confirm, everywhere, hook, restore, private bool
+	network                                          string
 }
 
 func (a *app) cmdInit() *cobra.Command {
@@ -56,6 +56,7 @@ func (a *app) cmdInit() *cobra.Command {
 	fl.BoolVar(&f.confirm, "confirm", false, "let the agents go on asking you before they run a command")
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
+	fl.BoolVar(&f.private, "private", false, "keep .inner out of git, in this clone; otherwise it may be committed")
 	fl.BoolVar(&f.restore, "restore", false, "restore the built-in profiles; your own are kept")
 	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(starter.NetworkWords(), cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -73,6 +74,9 @@ func (f initFlags) check(names []string) error {
 		if !capability.IsProgram(name) {
 			return cli.Usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(capability.Programs(), ", "))
 		}
+	}
+	if f.private && (f.everywhere || f.restore) {
+		return cli.Usagef("--private is about the .inner of this project")
 	}
 	if f.everywhere && len(names) == 0 {
 		return cli.Usagef("--everywhere: which agents? inner init --everywhere claude")
@@ -94,6 +98,16 @@ func (a *app) init(f initFlags, names []string) error {
 	}
 	a.Forget() // one of them may be new
 	asks := caller.IsTerminal(a.In)
+	if f.private && len(names) == 0 {
+		switch pl, err := a.Here(); {
+		case err != nil:
+			return err
+		case pl.Project != nil:
+			return a.inGit(pl.Root(), true)
+		case !asks:
+			return cli.Usagef("--private: for which agents? inner init claude --private")
+		}
+	}
 	if len(names) == 0 && (f.yes || f.hook || !asks) {
 		return a.initUser(f, written)
 	}

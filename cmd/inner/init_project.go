@@ -138,7 +138,7 @@ func (a *app) setUp(f initFlags, names []string, text starter.Choice) error {
 		return err
 	}
 	a.sayAllowed(text.Root, page.List)
-	return nil
+	return a.inGit(text.Root, f.private)
 }
 
 // drafted are the profiles of agents as they will be, in a project or, without one, in all folders, and

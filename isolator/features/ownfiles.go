@@ -75,8 +75,10 @@ func (a *agentsOf) ownFile(run *Run, c capability.Capability, p host.Placeholder
 	return nil
 }
 
-// ignored are patterns for the box's git: no commit has what is the box's own.
-func ignored(run *Run) (out []string) {
+// ignored are patterns for the box's git: no commit has what is the box's own, nor, unless the person has committed it
+// before, what the profiles of a project are.
+func ignored(run *Run) []string {
+	out := []string{".inner/"}
 	if run.Spec.Home == "own" {
 		for _, c := range run.Agents {
 			for _, kv := range c.Own {
