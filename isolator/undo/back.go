@@ -170,7 +170,9 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	b.place(top)
 	slices.Sort(b.Stays)
 	for _, c := range b.Changes {
-		b.now = append(b.now, is[string(c.Path)].State)
+		now := is[string(c.Path)].State
+		now.Mode &^= noRights
+		b.now = append(b.now, now)
 	}
 	return b, b.store(s)
 }

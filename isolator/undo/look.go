@@ -95,26 +95,15 @@ func moment() int64 {
 	return ts.Nano()
 }
 
-// open opens a folder to look at it.
-func (l *looker) open(rel string) (*os.File, error) {
-	if len(rel) > maxPath {
-		return nil, unix.ENAMETOOLONG
-	}
-	fd, err := copytree.Open(l.top, rel, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		if l.after && errors.Is(err, unix.EACCES) {
-			return copytree.List(l.top, rel)
-		}
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), rel), nil
-}
-
 // folder looks at what is in one folder, and returns the folders there. One that cannot be read is left out.
 func (l *looker) folder(dir string) (below []string, err error) {
-	f, err := l.open(dir)
+	if len(dir) > maxPath {
+		return nil, nil
+	}
+	fd, err := copytree.Open(l.top, dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	var names []string
 	if err == nil {
+		f := os.NewFile(uintptr(fd), dir)
 		defer f.Close()
 		names, err = f.Readdirnames(-1)
 	}
@@ -128,17 +117,20 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	states, sure := make([]byte, 0, len(old.states)), true
 	for _, name := range names {
 		var st unix.Stat_t
-		if l.skip[[2]string{dir, name}] || strings.EqualFold(name, ".git") || unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if l.skip[[2]string{dir, name}] || strings.EqualFold(name, ".git") || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue // git's and inner's own, or gone
 		}
-		s := copytree.StateOf(st)
+		s := found(st)
 		if s.Mode.IsDir() {
-			s = copytree.State{Mode: s.Mode}
 			rel := path.Join(dir, name)
 			_, known := l.old.folders[rel]
 			if l.after && known || !rebuilt(name, names) && !(l.after && l.old.leftOut(rel)) {
 				below = append(below, rel)
+				if l.after && s.Mode&0o500 != 0o500 {
+					s.Mode = opened(fd, name, s.Mode)
+				}
 			}
+			s = copytree.State{Mode: s.Mode}
 		} else {
 			sure = sure && l.old.tells(s)
 		}
@@ -146,12 +138,34 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	}
 	now := listing{states: old.states, ids: old.ids}
 	if !sure || string(states) != old.states {
-		now, err = l.contents(int(f.Fd()), listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
+		now, err = l.contents(fd, listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.folders[dir] = now
 	return below, err
+}
+
+// noRights marks what is there and has no rights: a mode of zero is nothing.
+const noRights = fs.ModeTemporary
+
+func found(st unix.Stat_t) copytree.State {
+	s := copytree.StateOf(st)
+	if s.Mode == 0 {
+		s.Mode = noRights
+	}
+	return s
+}
+
+// opened opens a folder that the run closed to its own user, and returns its mode since.
+func opened(dir int, name string, mode fs.FileMode) fs.FileMode {
+	if f, err := copytree.Enter(dir, name); err == nil {
+		defer f.Close()
+		if fi, err := f.Stat(); err == nil {
+			return fi.Mode()
+		}
+	}
+	return mode
 }
 
 // tells reports whether the content of a file that has this state again is the same: it did not change in the moment
@@ -164,9 +178,9 @@ func (t tree) tells(s copytree.State) bool {
 }
 
 // contents finds or reads what is in the files of a folder.
-func (l *looker) contents(dir int, found listing, old map[string]Entry) (listing, error) {
-	states, ids := make([]byte, 0, len(found.states)), make([]byte, 0, len(found.ids))
-	for name, e := range found.all() {
+func (l *looker) contents(dir int, names listing, old map[string]Entry) (listing, error) {
+	states, ids := make([]byte, 0, len(names.states)), make([]byte, 0, len(names.ids))
+	for name, e := range names.all() {
 		was := old[name]
 		if was.State == e.State && l.old.tells(e.State) {
 			e.ID = was.ID
@@ -206,7 +220,7 @@ func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entr
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return e, nil
 	}
-	if e.State = copytree.StateOf(st); errRead == nil && e.Mode.Type() == kind {
+	if e.State = found(st); errRead == nil && e.Mode.Type() == kind {
 		e.ID = index.BlobID(data)
 		if l.read.Add(int64(len(data)) + 1); e.ID != was {
 			err = l.store.put(e.ID, data)
@@ -222,7 +236,7 @@ func (l *looker) at(rel string) (e Entry, err error) {
 		if errStat := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); errStat != nil {
 			return errStat
 		}
-		if e.State = copytree.StateOf(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
+		if e.State = found(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
 			e, err = l.content(dir, name, st.Size, index.ID{})
 		}
 		return err

@@ -167,7 +167,7 @@ func TestRandom(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(seed, part))
 			for i := range 25 {
-				if random(t, r, p, i, part%2 == 1); t.Failed() {
+				if randomTree(t, r, p, i, part%2 == 1); t.Failed() {
 					t.Fatalf("seed %d, part %d, tree %d", seed, part, i)
 				}
 			}
@@ -175,7 +175,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-func random(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
+func randomTree(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
 	t.Helper()
 	var more []string
 	if leaves {

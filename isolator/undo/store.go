@@ -278,7 +278,8 @@ func (s *store) flush() (err error) {
 	}
 	err = errors.Join(s.write("done\n", nil), s.to.Flush(), s.in.Close())
 	if errWait := s.cmd.Wait(); errWait != nil {
-		err = fmt.Errorf("git fast-import: %w: %s", errWait, strings.TrimSpace(s.say.String()))
+		why, _, _ := strings.Cut(s.say.String(), "\n")
+		err = fmt.Errorf("git fast-import: %w: %s", errWait, why)
 	}
 	s.cmd = nil
 	return err

@@ -223,7 +223,10 @@ func (r *Run) end(s *store, before, after tree) error {
 		return r.remove(nil)
 	}
 	r.Left = after.left()
-	if err := errors.Join(r.store(s), r.write()); err != nil {
+	if err := r.store(s); err != nil {
+		return err // and the record says that it goes on
+	}
+	if err := r.write(); err != nil {
 		return err
 	}
 	return os.Remove(r.project.before(r.Run))
