@@ -238,6 +238,9 @@ func (a *app) hookFindings() []finding {
 	rc, line := a.startup().HookLine(shell)
 	loaded := a.startup().FindHook(shell)
 	add := fmt.Sprintf("echo %s >> %s, then open a new shell", quote.POSIX(line), quote.POSIX(rc))
+	if shell == "nu" {
+		add = "inner init --hook, then open a new shell" // >> is another thing there
+	}
 	if loaded != nil {
 		rc = loaded.File
 	}
@@ -247,7 +250,7 @@ func (a *app) hookFindings() []finding {
 	case at < 0 && loaded == nil:
 		return []finding{broken("hook", add, "the hook is not live in this shell: %s is not on PATH", a.ShimDir())}
 	case at < 0 && loaded.Problem == "":
-		list = append(list, broken("hook", "open a new shell, or type "+line, "the hook is not live in this shell, although line %d of %s loads it", loaded.Number, a.Short(rc)))
+		list = append(list, broken("hook", "open a new shell, or type "+a.startup().Typed(shell), "the hook is not live in this shell, although line %d of %s loads it", loaded.Number, a.Short(rc)))
 	case at < 0:
 		list = append(list, broken("hook", loaded.Fix+", then open a new shell", "the hook is not live in this shell: line %d of %s %s", loaded.Number, a.Short(rc), loaded.Problem))
 	case at > 0:

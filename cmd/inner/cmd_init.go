@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -180,7 +179,7 @@ func (a *app) sayReady(agents []string) {
 		a.Say("type: %s", words)
 		return
 	}
-	_, line := a.startup().HookLine(usershell.TypedIn())
+	line := a.startup().Typed(usershell.TypedIn())
 	if a.startup().FindHook(usershell.TypedIn()) != nil {
 		a.Say("open a new shell, or type %s; then type: %s", line, words)
 		return
@@ -193,7 +192,10 @@ func (a *app) sayReady(agents []string) {
 
 // initStartup writes the lines that were asked for; with ask it asks about the hook.
 func (a *app) initStartup(f initFlags, ask bool) error {
-	shell := cmp.Or(hooks.ShellOf(usershell.TypedIn()), "bash")
+	shell := usershell.TypedIn()
+	if hooks.ShellOf(shell) == "" {
+		shell = "bash"
+	}
 	rc, line := a.startup().HookLine(shell)
 	loaded := a.startup().FindHook(shell)
 	switch {
@@ -225,7 +227,7 @@ func (a *app) addHook(shell, rc, line string, told bool) error {
 	}
 	a.Say("added to %s: %s", a.Short(rc), line)
 	if told && a.hookLive() != "live" {
-		a.Hint("open a new shell, or type here: %s", line)
+		a.Hint("open a new shell, or type here: %s", a.startup().Typed(shell))
 	}
 	if problem, fix := a.startup().LoginGap(shell, a.startup().FindHook(shell)); problem != "" {
 		a.Warn("%s", problem)

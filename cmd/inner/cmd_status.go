@@ -244,8 +244,7 @@ func (a *app) printHookStatus(hook string) {
 	case "not first":
 		a.statusLine("hook", "not first on PATH; type: inner doctor")
 	default:
-		_, line := a.startup().HookLine(usershell.TypedIn())
-		a.statusLine("hook", "not live in this shell; type: "+line)
+		a.statusLine("hook", "not live in this shell; type: "+a.startup().Typed(usershell.TypedIn()))
 	}
 }
 

@@ -90,10 +90,15 @@ type rcWithHook struct{ file, line, without string }
 
 func (a *app) rcsWithHook() (list []rcWithHook) {
 	for _, shell := range hooks.Shells() {
-		rc, line := a.startup().HookLine(shell)
-		data, err := os.ReadFile(rc)
-		if rest, found := usershell.Without(string(data), hookComment, line); err == nil && found {
-			list = append(list, rcWithHook{rc, line, rest})
+		_, line := a.startup().HookLine(shell)
+		for _, l := range a.startup().Lines(shell) {
+			if l.Text != line {
+				continue
+			}
+			data, err := os.ReadFile(l.File)
+			if rest, found := usershell.Without(string(data), hookComment, line); err == nil && found {
+				list = append(list, rcWithHook{l.File, line, rest})
+			}
 		}
 	}
 	return list
@@ -144,8 +149,11 @@ func (a *app) leftToDo() error {
 			}
 		}
 	}
-	for _, program := range append([]string{a.Inner}, programs...) {
-		a.Say("left to you: %s", a.Short(program))
+	if saved := a.startup().SavedForNu(); files.Exists(saved) {
+		programs = append(programs, saved)
+	}
+	for _, file := range append([]string{a.Inner}, programs...) {
+		a.Say("left to you: %s", a.Short(file))
 	}
 	a.Say("left to you: the .inner folders of your projects")
 	a.Say("shells that are open keep the hook until they end")

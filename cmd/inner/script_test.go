@@ -89,6 +89,11 @@ func testMain(m *testing.M) (int, error) {
 	if err := os.Setenv("INNER_TEST_DIR", dir); err != nil {
 		return 0, err
 	}
+	if nu := os.Getenv("INNER_TEST_NU"); nu != "" {
+		if err := os.Setenv("PATH", os.Getenv("PATH")+":"+filepath.Dir(nu)); err != nil {
+			return 0, err
+		}
+	}
 	return m.Run(), nil
 }
 
@@ -206,7 +211,7 @@ func TestScript(t *testing.T) {
 // What a story runs, and not every machine has, it names in its first line: so one
 // missing program skips what needs it and nothing else.
 func TestStoriesNameWhatTheyNeed(t *testing.T) {
-	const programs = "zsh|fish|elvish|tcsh|git|strace|ps|pgrep|pkill|tmux|ss|curl|python3|perl|newuidmap|setpriv|unshare"
+	const programs = "zsh|fish|elvish|nu|tcsh|ksh|mksh|dash|git|strace|ps|pgrep|pkill|tmux|ss|curl|python3|perl|newuidmap|setpriv|unshare"
 	runs := regexp.MustCompile(`^(?:! )?(?:exec|poll|exits \d+|pty \S+) (?:sh -c '(?:! )?)?(` + programs + `)\b`)
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {

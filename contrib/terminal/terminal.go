@@ -120,8 +120,8 @@ func (t *Terminal) show(p []byte) {
 	t.mu.Unlock()
 	if s := string(p); strings.Contains(s, "\x1b[c") || strings.Contains(s, "\x1b[0c") {
 		_, _ = t.master.WriteString("\x1b[?62;c")
-	} else if strings.Contains(s, "\x1b[6n") {
-		_, _ = t.master.WriteString("\x1b[1;1R")
+	} else if n := strings.Count(s, "\x1b[6n"); n > 0 {
+		_, _ = t.master.WriteString(strings.Repeat("\x1b[1;1R", n)) // nu waits for each
 	}
 	if bytes.Contains(p, []byte("\x1b[5n")) {
 		_, _ = t.master.WriteString("\x1b[0n")

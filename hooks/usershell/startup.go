@@ -26,10 +26,10 @@ type Files struct {
 	Command string // inner, by a path that lasts
 }
 
-// HookLine is the line that loads the hook of a shell, and the file of the user's
-// that it belongs in.
+// HookLine is the line that loads the hook of a shell, by the name of its program, and the
+// file of the user's that it belongs in.
 func (f Files) HookLine(shell string) (rc, line string) {
-	switch shell {
+	switch hooks.ShellOf(shell) {
 	case "zsh":
 		return f.Folder("zsh") + "/.zshrc", fmt.Sprintf(`eval "$(%s hook zsh)"`, quote.Zsh(f.Command))
 	case "fish":
@@ -43,9 +43,24 @@ func (f Files) HookLine(shell string) (rc, line string) {
 	case "tcsh":
 		return f.tcshrc(), fmt.Sprintf("if ($?tcsh) eval \"`%s hook tcsh`\"", f.word(quote.Tcsh, "%s"))
 	case "sh":
-		return cmp.Or(os.Getenv("ENV"), f.Home+"/.profile"), fmt.Sprintf(`eval "$(%s hook sh)"`, quote.POSIX(f.Command))
+		own := map[string]string{"ksh": "/.kshrc", "ksh93": "/.kshrc", "mksh": "/.mkshrc"}[shell]
+		return cmp.Or(f.expand(os.Getenv("ENV")), f.Home+cmp.Or(own, "/.profile")), fmt.Sprintf(`eval "$(%s hook sh)"`, quote.POSIX(f.Command))
 	}
 	return f.Home + "/.bashrc", fmt.Sprintf(`eval "$(%s hook bash)"`, quote.Bash(f.Command))
+}
+
+// SavedForNu is the file that the line of nu writes.
+func (f Files) SavedForNu() string {
+	return cmp.Or(os.Getenv("XDG_DATA_HOME"), f.Home+"/.local/share") + "/nushell/vendor/autoload/inner.nu"
+}
+
+// Typed is what a person types at a prompt of that shell, so that it has the hook.
+func (f Files) Typed(shell string) string {
+	_, line := f.HookLine(shell)
+	if shell == "nu" {
+		return line + "; exec nu" // which reads what was saved
+	}
+	return line
 }
 
 // word is inner as a word of a shell, in a form that says it is a program where it needs quotes.
@@ -192,14 +207,14 @@ type Hook struct {
 
 // FindHook looks for the hook in a shell's start-up files; nil when it is in none.
 func (f Files) FindHook(shell string) *Hook {
-	shell = cmp.Or(hooks.ShellOf(shell), "bash")
-	for _, l := range f.Lines(shell) {
-		if !l.LoadsHook(shell) {
+	kind := cmp.Or(hooks.ShellOf(shell), "bash")
+	for _, l := range f.Lines(kind) {
+		if !l.LoadsHook(kind) {
 			continue
 		}
 		h := &Hook{Line: l}
 		program := f.expand(hookCall().FindStringSubmatch(l.Text)[1])
-		_, line := f.HookLine(shell)
+		_, line := f.HookLine(kind)
 		replace := fmt.Sprintf("sed -i --follow-symlinks %s %s", quote.POSIX(fmt.Sprintf("%dc\\%s", l.Number, line)), quote.POSIX(l.File))
 		switch {
 		case program == "inner" && !onSystemPath("inner"):

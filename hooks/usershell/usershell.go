@@ -76,7 +76,7 @@ func Login() string {
 	return filepath.Base(shell)
 }
 
-// TypedIn is the kind of the shell that a person types this in, else the user's: they need not be
+// TypedIn is the name of the shell that a person types this in, else the user's: they need not be
 // the same. Only a shell with a prompt starts programs in a process group of their own.
 func TypedIn() string {
 	if group, err := syscall.Getpgid(os.Getppid()); err == nil && group != syscall.Getpgrp() {
@@ -85,12 +85,13 @@ func TypedIn() string {
 	return Login()
 }
 
-// Starting is the kind of the shell that started this process, else the user's.
+// Starting is the name of the shell that started this process, else the user's.
 func Starting() string {
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
 		// A script of sh is no shell that a person has.
-		if shell := hooks.ShellOf(filepath.Base(exe)); shell != "" && (shell != "sh" || hooks.ShellOf(Login()) == "sh") {
-			return shell
+		kind := hooks.ShellOf(filepath.Base(exe))
+		if kind != "" && (kind != "sh" || hooks.ShellOf(Login()) == "sh") {
+			return filepath.Base(exe)
 		}
 	}
 	return Login()
