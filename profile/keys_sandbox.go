@@ -138,6 +138,12 @@ func sandboxRules() []keyRule {
 			say:    (*granter).layers, // of all keys that are about one
 			remote: dropped("what it changes in git is checked", "rw"),
 		},
+		{ // gives the box nothing
+			key:    "sandbox.undo",
+			kind:   strict.ABool,
+			take:   func(r *resolver) { r.rc.Undo = r.s.Value("sandbox.undo").On() },
+			remote: kept,
+		},
 		{key: "sandbox.proc", words: "auto,fresh,empty", remote: kept},
 		{key: "sandbox.landlock", words: "auto,required", remote: kept},
 		{key: "sandbox.backend", words: "auto,bwrap,podman,docker", remote: kept},

@@ -81,6 +81,7 @@ type RunConfig struct {
 	Devices       []string // names of DeviceSets
 	Allow         []string // allow keys, validated against AllowKeys
 	GitDir        string   // "checked", "ro", "rw"
+	Undo          bool     // what the run changes of its working folder can be taken back
 	Proc          string   // "auto", "fresh", "bind", "empty"
 	Seccomp       string   // "default", "off"
 	Landlock      string   // "auto", "required", "off"

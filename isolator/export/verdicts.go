@@ -132,6 +132,7 @@ func rows() map[string]Export {
 			refused("there is no terminal to record", "true"),
 			partly("the audit log goes with the pod; its output is the record", "audit"),
 		),
+		"sandbox.undo":  pod(partly("what is kept for inner undo goes with the pod", "true")),
 		"output.review": pod(refused("the copies of a run would go with the pod", "true")),
 	}
 }

@@ -50,6 +50,7 @@ type Feature struct {
 //	git, leftovers, git.last  the server ends first, then what the run left is looked at before
 //	                          any git outside may come to it, and only then what a clone has, or
 //	                          a repository that the box made, is brought
+//	undo after all of these   what they put back or move aside is in what it looks at
 //	observed after network    what was seen includes the answers of the network
 func All(backend Feature) []Feature {
 	git := new(boxGits)
@@ -57,7 +58,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), folders(), system(), home.feature(), installed(home), dots(), caches(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), gitSettings(), references(), environment(), noop(), history(), copies(), keep(), network(), observed(),
+		agents(home), gitSettings(), references(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }

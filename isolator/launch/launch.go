@@ -168,6 +168,7 @@ type Result struct {
 	TimedOut bool           // the time limit ended it
 	Signal   syscall.Signal // what it died of, or 0; before Linux 6.15 without a terminal as told by Code
 	Reason   string         // one line, when the program has not run
+	Err      error          `json:"-"` // what Meanwhile returned, then
 	// Interrupted says that SIGINT ended it, or kept it from starting. Who waits for inner in its
 	// place should see that: a shell leaves a loop at ^C only then.
 	Interrupted bool
@@ -203,7 +204,7 @@ func Run(p plan.Plan, o Options) Result {
 	if s.o.Meanwhile != nil {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
-			s.program.at, s.program.res = ended, Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
+			s.program.at, s.program.res = ended, Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error()), Err: err}
 			// The supervisor ends when it sees that no job will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
 			s.refuse()

@@ -121,10 +121,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	if c.Began != nil {
 		c.Began()
 	}
-	switch {
-	case rec.err != nil:
-		return out, rec.err
-	case !out.Started:
+	if !out.Started {
 		return out, StartFailure(out.Result)
 	}
 	out.Backend, out.Begun, out.Clock = box.Backend(), rec.begun, rec.clock
@@ -229,6 +226,9 @@ func closeFolder(s *settings.Settings, folder *stage.Run) {
 
 // StartFailure returns the refusal that says why the program did not start.
 func StartFailure(res launch.Result) error {
+	if res.Err != nil {
+		return res.Err
+	}
 	r := &fault.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
 	switch {
 	case strings.HasPrefix(res.Reason, "working folder "):

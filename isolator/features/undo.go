@@ -1,0 +1,126 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/undo"
+	"github.com/enr/inner/profile"
+)
+
+// UndoProject is a folder whose state inner undo can bring back, with the repository that it is in.
+func UndoProject(c *caller.Caller, top string) undo.Project {
+	program, _ := host.FindHelper("git", c.Getenv("PATH"))
+	p := undo.Project{Top: top, Home: c.InnerHome, Git: program}
+	if r, err := git.Find(top); err == nil && r.Reason == "" && !r.Led {
+		if p.GitDir = r.Dir; r.Digits == 40 {
+			p.Objects = r.Dir
+		}
+		if r.Top == top && p.Objects != "" {
+			p.Index = filepath.Join(r.Dir, "index")
+		}
+	}
+	return p
+}
+
+// inPlace is the real path of the working folder where the box writes that, and no copy; else "".
+func inPlace(rc profile.RunConfig) string {
+	mode := rc.WorkdirMode
+	for _, m := range rc.Mounts {
+		if m.Dest == rc.Workdir {
+			mode = m.Mode
+			if m.Source != rc.Workdir {
+				mode = profile.None
+			}
+		}
+	}
+	if mode != profile.RW {
+		return ""
+	}
+	return files.Real(rc.Workdir)
+}
+
+// undoable keeps what the working folder is before the box begins, and what it was changed to when that is gone.
+func undoable() Feature {
+	var before *undo.Snapshot
+	return Feature{
+		Name: "undo", Keys: []string{"sandbox.undo"},
+		Start: func(run *Run, o *launch.Options) {
+			top := inPlace(run.Spec)
+			if !run.Spec.Undo || top == "" || run.Mode != Program {
+				return
+			}
+			run.Undo(func() {
+				if before != nil { // the program has not run
+					before.Drop()
+				}
+			})
+			watch, rest := o.Watch, o.Meanwhile
+			begin := sync.OnceValue(func() (err error) {
+				before, err = beginUndo(run, top)
+				return err
+			})
+			o.Meanwhile = func() (launch.Watcher, error) {
+				if err := begin(); err != nil || rest == nil {
+					return watch, err
+				}
+				return rest()
+			}
+		},
+		Finish: func(run *Run, _ *Outcome) error {
+			if before == nil {
+				return nil
+			}
+			state := before
+			before = nil
+			if _, err := state.End(context.Background()); err != nil {
+				return fmt.Errorf("what the run changed could not be looked at: %w; inner undo %s looks again", err, run.ID())
+			}
+			return nil
+		},
+	}
+}
+
+// beginUndo keeps the state of a folder before a run, or says why the run does not start.
+func beginUndo(run *Run, top string) (*undo.Snapshot, error) {
+	p := UndoProject(run.Caller, top)
+	if p.Git == "" {
+		return nil, fault.Refuse(125, "install git, or undo = false under [sandbox]", "the state of %s cannot be kept for inner undo: there is no git", run.Short(top))
+	}
+	if run.Spec.GitDir == "rw" { // what the box says of the repository is not believed
+		p.Index, p.Objects = "", ""
+	}
+	p.Skip, _ = run.Plan.Covered(run.Spec.Workdir)
+	ctx, stop := Interruptible(run.Done)
+	defer stop()
+	defer time.AfterFunc(time.Second, func() {
+		if caller.IsTerminal(run.Stderr) { // where somebody waits
+			run.Say("looking at %s, so that this run can be taken back", run.Short(top))
+		}
+	}).Stop()
+	s, err := undo.Begin(ctx, p, undo.About{Run: run.ID(), Profile: run.Spec.Name, Command: filepath.Base(run.Plan.Program)})
+	var signalled *SignalledError
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.As(context.Cause(ctx), &signalled):
+		return nil, &fault.Refusal{Code: 128 + int(signalled.Signal), Msg: "interrupted before the program began; nothing has run"}
+	}
+	hint := "undo = false under [sandbox] starts it without"
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		hint = "free some space (inner home list), or " + hint
+	}
+	return nil, fault.Refuse(125, hint, "the state of %s cannot be kept for inner undo: %v", run.Short(top), err)
+}
