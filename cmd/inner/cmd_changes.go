@@ -46,11 +46,19 @@ func (a *app) cmdChanges() *cobra.Command {
 func (a *app) cmdChangesList() *cobra.Command {
 	return a.AnswersOnHost(&cobra.Command{
 		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
-	}, func(*cobra.Command, []string) (cli.Answer, error) {
+	}, func(c *cobra.Command, _ []string) (cli.Answer, error) {
 		list, err := review.List(a.InnerHome)
 		if err != nil {
 			return cli.Answer{}, err
 		}
+		undoable, err := a.undoable(c.Context())
+		if err != nil {
+			a.Warn("%v", err)
+		}
+		for _, r := range undoable {
+			list = append(list, a.keptOf(r))
+		}
+		slices.SortStableFunc(list, func(x, y *changes.Kept) int { return x.Record.Begun.Compare(y.Record.Begun) })
 		own, err := ownhome.ChangedFiles(a.InnerHome)
 		rows := keptRows(list)
 		return cli.Answer{Value: rows, Words: func() { a.printKept(rows, list, own) }}, err
@@ -85,7 +93,7 @@ func keptRows(list []*changes.Kept) []keptRow {
 func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Changed) {
 	gits := features.KeptGits(a.InnerHome)
 	if len(rows) > 0 {
-		table := [][]string{{"RUN", "WHEN", "PROFILE", "CHANGES", "COPY OF"}}
+		table := [][]string{{"RUN", "WHEN", "PROFILE", "CHANGES", "OF"}}
 		for i, r := range rows {
 			what := r.State
 			if r.Count != nil {
@@ -112,12 +120,19 @@ func (a *app) cmdChangesShow() *cobra.Command {
 		Long: "Show what a run changed, as a diff against the originals, and which settings of git boxes changed for\n" +
 			"themselves in the repository here. It is a patch: inner changes show | git apply --stat sums it up.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
-		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			if own, err := a.changedFiles(args); err != nil || len(own) > 0 {
 				return cmp.Or(err, a.printFiles(own, asJSON))
 			}
 			if pl, err := a.Here(); err == nil && !asJSON {
 				features.SayGitSettings(a.Caller, pl.Cwd)
+			}
+			kept, err := review.List(a.InnerHome)
+			if err != nil {
+				return err
+			}
+			if r, rest, err := a.inPlace(c, args, kept); err != nil || r != nil {
+				return cmp.Or(err, a.showInPlace(r, rest, asJSON))
 			}
 			k, list, err := a.keptChanges(args)
 			if err != nil {
@@ -281,7 +296,9 @@ type jsonChange struct {
 	Protected bool   `json:"protected"`
 }
 
-func (a *app) printChanges(list []changes.Change) error {
+func (a *app) printChanges(list []changes.Change) error { return a.PrintJSON(a.jsonChanges(list)) }
+
+func (a *app) jsonChanges(list []changes.Change) []jsonChange {
 	rows := make([]jsonChange, 0, len(list))
 	guard := features.Guard(a.Caller)
 	for _, c := range list {
@@ -294,32 +311,35 @@ func (a *app) printChanges(list []changes.Change) error {
 		}
 		rows = append(rows, row)
 	}
-	return a.PrintJSON(rows)
+	return rows
 }
 
-// printDiff prints changes as one diff. On a terminal it has colour, and
-// nothing in it can drive the terminal.
+// printDiff prints changes as one diff.
 func (a *app) printDiff(list []changes.Change) error {
-	f, ok := tell.FileOf(a.Out)
-	tty := ok && caller.IsTerminal(f)
 	for _, c := range list {
 		d, err := review.Diff(c)
+		if err == nil {
+			err = a.printPatch(d)
+		}
 		if err != nil {
 			return err
 		}
-		if !tty {
-			if _, err := tell.Raw(a.Out).Write(d); err != nil { // a patch, byte for byte
-				return err
-			}
-			continue
+	}
+	return nil
+}
+
+// printPatch prints a diff. On a terminal it has colour, and nothing in it can drive the terminal.
+func (a *app) printPatch(d []byte) error {
+	if f, ok := tell.FileOf(a.Out); !ok || !caller.IsTerminal(f) {
+		_, err := tell.Raw(a.Out).Write(d) // byte for byte
+		return err
+	}
+	for line := range strings.Lines(string(d)) {
+		text := cli.Printable(strings.TrimSuffix(line, "\n"))
+		if code := map[byte]string{'+': "32", '-': "31", '@': "36"}[line[0]]; code != "" {
+			text = tell.Paint(a.Out, code, text)
 		}
-		for line := range strings.Lines(string(d)) {
-			text := cli.Printable(strings.TrimSuffix(line, "\n"))
-			if code := map[byte]string{'+': "32", '-': "31", '@': "36"}[line[0]]; code != "" {
-				text = tell.Paint(a.Out, code, text)
-			}
-			fmt.Fprintln(a.Out, text)
-		}
+		fmt.Fprintln(a.Out, text)
 	}
 	return nil
 }

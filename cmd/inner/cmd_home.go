@@ -71,7 +71,7 @@ func (a *app) projectHome(root string) (string, error) {
 	}
 	var last homes.Info
 	for _, h := range list {
-		if h.Project == root && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
+		if h.Project == root && !h.Undo && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
 			last = h
 		}
 	}
@@ -126,6 +126,8 @@ func (a *app) homeOwner(h homes.Info) string {
 		return "boxes that name it"
 	case h.Caches:
 		return "caches of boxes in " + a.Short(h.Project)
+	case h.Undo:
+		return "what runs changed in " + a.Short(h.Project) + ", for inner undo"
 	case h.Agents != "":
 		return h.Agents + " in " + a.Short(h.Project)
 	}
@@ -332,16 +334,31 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		h := homes.Look(a.InnerHome, key)
-		with := ", with the logins and sessions of its agents"
-		if h.Caches {
-			with = ": caches, which are filled again"
+		keys := []string{key}
+		if h := homes.Look(a.InnerHome, key); c.Flag("of").Value.String() == "" { // what runs changed goes with the home
+			if kept := (ownhome.Owner{Project: h.Project, Undo: true}).Key(); files.Exists(filepath.Join(ownhome.Base(a.InnerHome), kept)) {
+				keys = append(keys, kept)
+			}
 		}
-		fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
+		for _, key := range keys {
+			h := homes.Look(a.InnerHome, key)
+			with := ", with the logins and sessions of its agents"
+			if h.Caches {
+				with = ": caches, which are filled again"
+			} else if h.Undo {
+				with = ": what runs changed, for inner undo"
+			}
+			fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
+		}
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err
 		}
-		return homes.Reset(a.InnerHome, key)
+		for _, key := range keys {
+			if err := homes.Reset(a.InnerHome, key); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	cli.YesFlag(c, &yes)
 	return c

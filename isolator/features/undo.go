@@ -102,7 +102,10 @@ func beginUndo(run *Run, top string) (*undo.Snapshot, error) {
 	if run.Spec.GitDir == "rw" { // what the box says of the repository is not believed
 		p.Index, p.Objects = "", ""
 	}
-	p.Skip, _ = run.Plan.Covered(run.Spec.Workdir)
+	covered, _ := run.Plan.Covered(run.Spec.Workdir)
+	for _, rel := range covered {
+		p.Skip = append(p.Skip, undo.Path(rel))
+	}
 	ctx, stop := Interruptible(run.Done)
 	defer stop()
 	defer time.AfterFunc(time.Second, func() {

@@ -48,7 +48,6 @@ func (p Project) read(id string) (*Run, error) {
 // List returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read as errors.
 func (p Project) List() (list []*Run, err error) {
 	names, _ := filepath.Glob(p.record("*"))
-	slices.Sort(names)
 	for _, name := range names {
 		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".json"))
 		switch {
@@ -58,6 +57,7 @@ func (p Project) List() (list []*Run, err error) {
 			list = append(list, r)
 		}
 	}
+	slices.SortFunc(list, func(x, y *Run) int { return x.Begun.Compare(y.Begun) }) // the end of an id is random
 	return list, err
 }
 

@@ -64,7 +64,7 @@ func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree
 	defer unix.Close(fd)
 	l := &looker{top: fd, store: s, old: old, after: after, skip: map[[2]string]bool{{".", ".inner"}: true}}
 	for _, rel := range p.Skip {
-		l.skip[[2]string{path.Dir(rel), path.Base(rel)}] = true
+		l.skip[[2]string{path.Dir(string(rel)), path.Base(string(rel))}] = true
 	}
 	l.now = tree{sure: moment(), folders: make(map[string]listing, len(old.folders))}
 	if err := copytree.Each(ctx, []string{"."}, l.folder); err != nil {

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/stage"
@@ -44,13 +45,13 @@ const (
 
 // Project is a folder that runs work in.
 type Project struct {
-	Top     string   // its real path
-	Home    string   // INNER_HOME
-	Git     string   // the program
-	GitDir  string   // the git directory whose refs the run may move, "" for none
-	Index   string   // the index of the repository whose work tree it is, "" for none
-	Objects string   // the git directory with its objects
-	Skip    []string // places in it that the box cannot write, relative to it
+	Top     string // its real path
+	Home    string // INNER_HOME
+	Git     string // the program
+	GitDir  string // the git directory whose refs the run may move, "" for none
+	Index   string // the index of the repository whose work tree it is, "" for none
+	Objects string // the git directory with its objects
+	Skip    []Path // places in it that the box cannot write, relative to it
 }
 
 func (p Project) owner() ownhome.Owner { return ownhome.Owner{Project: p.Top, Undo: true} }
@@ -95,6 +96,7 @@ type Run struct {
 	Changes []Change  `json:"changes"`
 	Refs    []Ref     `json:"refs,omitempty"`     // that were moved; until the end all, as they were
 	Left    []string  `json:"left_out,omitempty"` // what is not kept, with the reason behind a tab
+	Skip    []Path    `json:"skip,omitempty"`     // of the project, until the end
 
 	project Project
 }
@@ -123,6 +125,9 @@ func (p Project) locked() (*store, *ownhome.Home, error) {
 
 // Begin looks at a project, and stores what is not known of it.
 func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
+	if err := p.Settle(ctx); err != nil {
+		return nil, err
+	}
 	s, h, err := p.locked()
 	if err != nil {
 		return nil, err
@@ -132,7 +137,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 			h.Close()
 		}
 	}()
-	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), project: p}
+	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, project: p}
 	refs := make(chan []Ref, 1)
 	go func() { refs <- p.refs() }()
 	now, err := p.look(ctx, s, p.known(), false)
@@ -140,7 +145,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.settle(s, now), p.seen(s, &now)); err != nil {
+	if err := p.seen(s, &now); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
@@ -174,32 +179,11 @@ func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	return b.run, errors.Join(b.seen(s, &now), b.prune(s))
 }
 
-// settle ends the runs whose end nobody saw: what changed until now is theirs.
-func (p Project) settle(s *store, now tree) (err error) {
-	list, _ := filepath.Glob(p.before("*"))
-	for _, name := range list {
-		id := strings.TrimSuffix(filepath.Base(name), ".before")
-		if stage.Lives(p.Home, id) {
-			continue
-		}
-		r, errRead := p.read(id)
-		before, errBefore := readManifest(name)
-		if errors.Join(errRead, errBefore) != nil || !r.Ended.IsZero() {
-			err = errors.Join(err, os.Remove(name))
-			continue
-		}
-		r.Killed = true
-		err = errors.Join(err, r.end(s, before, now))
-	}
-	return err
-}
-
-// Settle looks at a project that has runs whose end nobody saw.
+// Settle ends the runs whose end nobody saw: what changed until now is theirs.
 func (p Project) Settle(ctx context.Context) error {
 	list, _ := filepath.Glob(p.before("*"))
-	if !slices.ContainsFunc(list, func(name string) bool {
-		return !stage.Lives(p.Home, strings.TrimSuffix(filepath.Base(name), ".before"))
-	}) {
+	list = slices.DeleteFunc(list, func(name string) bool { return stage.Lives(p.Home, strings.TrimSuffix(filepath.Base(name), ".before")) })
+	if len(list) == 0 {
 		return nil
 	}
 	s, h, err := p.locked()
@@ -207,16 +191,32 @@ func (p Project) Settle(ctx context.Context) error {
 		return err
 	}
 	defer h.Close()
+	p.Skip = nil // that of each run counts
 	now, err := p.look(ctx, s, p.known(), true)
-	if err != nil {
-		return err
+	for _, name := range list {
+		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".before"))
+		before, errBefore := readManifest(name)
+		switch {
+		case err != nil:
+		case errors.Join(errRead, errBefore) != nil || !r.Ended.IsZero():
+			err = os.Remove(name)
+		default:
+			r.Killed = true
+			err = r.end(s, before, now)
+		}
 	}
-	return errors.Join(p.settle(s, now), p.seen(s, &now))
+	if err == nil {
+		err = p.seen(s, &now)
+	}
+	return err
 }
 
 // end writes a run whose project was one tree and is another.
 func (r *Run) end(s *store, before, after tree) error {
-	r.Changes = different(before, after)
+	r.Changes = slices.DeleteFunc(different(before, after), func(c Change) bool {
+		return slices.ContainsFunc(r.Skip, func(at Path) bool { return paths.Below(string(at), string(c.Path)) })
+	})
+	r.Skip = nil
 	r.Refs = moved(r.Refs, r.project.refs())
 	r.Ended = time.Now()
 	if len(r.Changes)+len(r.Refs) == 0 {

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/review"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/undo"
+)
+
+func (a *app) cmdUndo() *cobra.Command {
+	var yes, git, asJSON bool
+	c := &cobra.Command{
+		Use: "undo [RUN]", Short: "Take back what a run changed in the project", Args: cobra.MaximumNArgs(1),
+		Long: "Take back what a run changed in its working folder: changed files are as they were, removed ones there, new\n" +
+			"ones gone, whether git knows them or not. It is shown and confirmed first. What you changed after the run\n" +
+			"stays, and is named. Without RUN it is the last run of this project that is not taken back.\n\n" +
+			"An undo is itself a run that can be taken back: inner undo, with the id that it says. Refs of git that the\n" +
+			"run moved are shown with their values before; --git brings them back. With --json nothing is asked, and without\n" +
+			"--yes nothing is done.",
+		ValidArgsFunction: cli.CompleteFirst(func() (words []string) {
+			list, _ := a.undoable(context.Background()) // none to offer
+			for _, r := range slices.Backward(list) {
+				words = append(words, r.Run+"\t"+cli.Printable(a.undoWords(r)))
+			}
+			return words
+		}),
+		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
+			r, err := a.undoRun(c.Context(), args)
+			if err != nil {
+				return err
+			}
+			return a.undo(r, yes, git, asJSON)
+		}),
+	}
+	cli.YesFlag(c, &yes)
+	cli.JSONFlag(c, &asJSON)
+	c.Flags().BoolVar(&git, "git", false, "also give refs of git the values that they had before")
+	return c
+}
+
+// undoable are the runs that can be taken back, the oldest first. What runs changed whose end nobody saw is looked at now.
+func (a *app) undoable(ctx context.Context) (list []*undo.Run, err error) {
+	for _, top := range undo.Tops(a.InnerHome) {
+		p := features.UndoProject(a.Caller, top)
+		if files.Exists(top) {
+			err = errors.Join(err, p.Settle(ctx))
+		}
+		of, errList := p.List()
+		list, err = append(list, of...), errors.Join(err, errList)
+	}
+	slices.SortFunc(list, func(x, y *undo.Run) int { return x.Begun.Compare(y.Begun) })
+	return list, err
+}
+
+// undoRun is the run that is meant: the one that is named, or the last of this project.
+func (a *app) undoRun(ctx context.Context, args []string) (*undo.Run, error) {
+	list, err := a.undoable(ctx)
+	if err != nil {
+		a.Warn("%v", err)
+	}
+	if len(args) > 0 {
+		r, err := byID(list, args[0], func(r *undo.Run) string { return r.Run })
+		if err == nil && r == nil {
+			err = fault.Refuse(1, "inner changes list", "nothing is kept of a run %q", args[0])
+		}
+		if err != nil {
+			return nil, err
+		}
+		return *r, nil
+	}
+	if r := undo.Last(a.doneHere(list)); r != nil {
+		return r, nil
+	}
+	return nil, fault.Refuse(1, "inner changes list", "no run of this project can be taken back: with undo = true under [sandbox] what it changes is kept")
+}
+
+// doneHere are those of some runs that worked in this project, or in a folder above.
+func (a *app) doneHere(list []*undo.Run) []*undo.Run {
+	pl, err := a.Here()
+	cwd, root := files.Real(pl.Cwd), pl.Root()
+	return slices.DeleteFunc(list, func(r *undo.Run) bool {
+		return err != nil || !paths.Below(string(r.Top), cwd) && (root == "" || !paths.Below(files.Real(root), string(r.Top)))
+	})
+}
+
+func (a *app) undoWords(r *undo.Run) string {
+	if r.Undoes != "" {
+		return "undo of run " + r.Undoes + " in " + a.Short(string(r.Top))
+	}
+	return fmt.Sprintf("%s in profile %s, in %s", r.Command, r.Profile, a.Short(string(r.Top)))
+}
+
+// undoAnswer is what --json says.
+type undoAnswer struct {
+	Run     string       `json:"run"`
+	Undo    string       `json:"undo"` // the id of the undo; empty when nothing is to be done
+	Project undo.Path    `json:"project"`
+	Changes []jsonChange `json:"changes"`
+	Stays   []string     `json:"stays,omitempty"`
+	LeftOut []string     `json:"left_out,omitempty"`
+	Refs    []undo.Ref   `json:"refs,omitempty"`
+	Done    bool         `json:"done"`
+}
+
+func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
+	top := string(r.Top)
+	if err := a.nobodyIn(top); err != nil {
+		return err
+	}
+	run, err := stage.New(a.StageBase(), a.InnerHome)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	dir, err := run.Disk()
+	if err == nil {
+		dir = filepath.Join(dir, "undo") // apart from what holds the folder of the run
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	b, err := r.Back(dir, run.ID)
+	if err != nil {
+		return err
+	}
+	did := false
+	defer func() {
+		if !did {
+			b.Drop()
+		}
+	}()
+	refs, others := r.Standing()
+	if !asJSON {
+		a.say(b, r, refs, others, git)
+	}
+	if !git {
+		refs = nil
+	}
+	what := cli.Counted(len(b.Changes), "change", "changes")
+	if len(refs) > 0 {
+		what += " and " + cli.Counted(len(refs), "ref", "refs")
+	}
+	if len(b.Changes)+len(refs) > 0 && (yes || !asJSON) {
+		question := fmt.Sprintf("take back %s in %s?", what, a.Short(top))
+		if err := a.askFor(question, yes, "inner undo --yes "+r.Run); err != nil {
+			return err
+		}
+		if err := a.nobodyIn(top); err != nil {
+			return err
+		}
+		did = true
+		ctx, stop := features.Interruptible(nil)
+		defer stop()
+		if done, err := b.Apply(ctx, refs, review.Apply); err != nil {
+			msg := fmt.Sprintf("%d of %s taken back, then: %v", len(done), what, err)
+			return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: "inner undo " + r.Run + ", for the rest; inner undo " + b.Run.Run + " takes back what was done"}
+		}
+	}
+	if asJSON {
+		return a.PrintJSON(undoAnswer{r.Run, b.Run.Run, r.Top, a.jsonChanges(b.List()), b.Stays, r.Left, r.Refs, did})
+	}
+	if did {
+		a.Say("took back %s of run %s", what, r.Run)
+		a.Hint("inner undo %s     # takes this back", b.Run.Run)
+	}
+	return nil
+}
+
+// nobodyIn refuses while a run lives that can write a folder.
+func (a *app) nobodyIn(top string) error {
+	live, err := stage.Running(a.StageBase())
+	for _, l := range live {
+		if slices.ContainsFunc(l.Roots, func(root string) bool { return paths.Below(root, top) || paths.Below(top, root) }) {
+			return fault.Refuse(126, "wait for its end, or inner stop "+l.ID, "run %s (%s) goes on in %s", l.ID, l.Command, a.Short(top))
+		}
+	}
+	return err
+}
+
+// say shows what would be done, and what would not.
+func (a *app) say(b *undo.Back, r *undo.Run, refs, others []undo.Ref, git bool) {
+	a.Say("run %s of %s: %s", r.Run, r.Begun.Local().Format("2006-01-02 15:04"), a.undoWords(r))
+	if r.Killed {
+		a.Say("nobody saw its end: what was changed until it was missed counts as its work")
+	}
+	if stat, err := b.Diff([]string{"--stat"}); err == nil {
+		for line := range strings.Lines(string(stat)) {
+			fmt.Fprintln(a.Err, cli.Printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	if len(b.Changes) == 0 {
+		a.Say("nothing is to be taken back")
+	} else {
+		a.Say("to be taken back: %s", changes.CountOf(b.List()))
+	}
+	a.some("stays", b.Stays)
+	a.some("not kept", r.Left)
+	for _, ref := range refs {
+		words := "is not brought back without --git"
+		if git {
+			words = "gets its value of before"
+		}
+		a.Say("git: %s was %s, is %s: %s", ref.Name, refValue(ref.Old), refValue(ref.New), words)
+	}
+	for _, ref := range others {
+		a.Say("git: %s was %s, and stays: somebody moved it after the run", ref.Name, refValue(ref.Old))
+	}
+}
+
+// refValue is the value of a ref for people.
+func refValue(text string) string {
+	if name, is := strings.CutPrefix(text, "ref: "); is {
+		return name
+	}
+	return cmp.Or(text[:min(len(text), 12)], "not there")
+}
+
+// some names a few of many paths, each with a reason behind a tab, in one line.
+func (a *app) some(what string, list []string) {
+	var said []string
+	for _, p := range list {
+		at, why, _ := strings.Cut(p, "\t")
+		said = append(said, cli.Printable(filepath.Clean(at))+" ("+why+")")
+	}
+	if len(said) > 0 {
+		a.Say("%s: %s", what, strings.Join(visible.Some(said, 8), ", "))
+	}
+}
+
+// inPlace is the run that changes show is about when that worked in place, and the words behind it: the one that is named,
+// or the last of this project when it is later than the latest copy that is kept.
+func (a *app) inPlace(c *cobra.Command, args []string, kept []*changes.Kept) (*undo.Run, []string, error) {
+	list, err := a.undoable(c.Context())
+	if len(args) > 0 && runWord().MatchString(args[0]) {
+		if k, _ := byID(kept, args[0], func(k *changes.Kept) string { return k.Record.Run }); k != nil {
+			return nil, nil, err
+		}
+		r, errName := byID(list, args[0], func(r *undo.Run) string { return r.Run })
+		if r == nil {
+			return nil, nil, cmp.Or(errName, err)
+		}
+		return *r, args[1:], err
+	}
+	list = a.doneHere(list)
+	if len(list) == 0 || len(kept) > 0 && kept[len(kept)-1].Record.Begun.After(list[len(list)-1].Begun) {
+		return nil, nil, err
+	}
+	return list[len(list)-1], args, err
+}
+
+// showInPlace shows what such a run changed, all of it or what is at the paths.
+func (a *app) showInPlace(r *undo.Run, named []string, asJSON bool) error {
+	list := r.List()
+	if len(named) > 0 {
+		var err error
+		if list, err = pick(a.keptOf(r), list, named); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return a.PrintJSON(a.jsonChanges(list))
+	}
+	var at []string
+	for _, c := range list {
+		at = append(at, c.Path)
+	}
+	if len(named) == 0 {
+		at = nil
+	}
+	d, err := r.Diff([]string{"--binary"}, at...)
+	if err != nil || len(d) > 0 {
+		return cmp.Or(err, a.printPatch(d))
+	}
+	a.Say("run %s changed the contents of no file", r.Run)
+	return nil
+}
+
+// keptOf is a run that worked in place as one whose copies are kept.
+func (a *app) keptOf(r *undo.Run) *changes.Kept {
+	top := string(r.Top)
+	return &changes.Kept{Record: changes.Record{
+		Run: r.Run, Profile: cmp.Or(r.Profile, "inner undo"), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(r.List()),
+		Copies: []changes.Copy{{Source: top, Dest: top}},
+	}}
+}
