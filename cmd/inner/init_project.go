@@ -366,6 +366,9 @@ func (a *app) choose(p *starter.Choice, f initFlags, names []string) error {
 		return err
 	})
 	for _, name := range names {
+		if err == nil {
+			err = a.chooseMCP(p, name)
+		}
 		if err != nil || f.confirm || len(profile.Unasked(name)) == 0 {
 			continue
 		}
@@ -377,6 +380,31 @@ func (a *app) choose(p *starter.Choice, f initFlags, names []string) error {
 		})
 	}
 	return err
+}
+
+// chooseMCP asks which of the user's MCP servers of an agent are to be in the box.
+func (a *app) chooseMCP(p *starter.Choice, agent string) error {
+	c, _ := capability.Of(agent)
+	var names, told []string
+	for _, s := range a.MCP(profile.RunConfig{Capabilities: []string{c.Name}, Workdir: p.Root}) {
+		names, told = append(names, s.Name), append(told, s.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	a.Say("MCP servers in your settings of %s: %s", agent, strings.Join(told, ", "))
+	return a.ask("Which of them may it start in the sandbox? [Enter: none, * for all] ", func(text string) error {
+		words := strings.Fields(strings.ReplaceAll(text, ",", " "))
+		i := slices.IndexFunc(words, func(w string) bool { return w != "*" && !slices.Contains(names, w) })
+		if i >= 0 {
+			return fmt.Errorf("%q is none of %s", words[i], strings.Join(names, ", "))
+		}
+		if p.MCP == nil {
+			p.MCP = map[string][]string{}
+		}
+		p.MCP[agent] = words
+		return nil
+	})
 }
 
 // chooseNetwork asks what may be reached.

@@ -21,7 +21,7 @@ func (s *Settings) Context(pl Place, o profile.Overrides, forShim bool) (profile
 func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool) (profile.Context, error) {
 	c := profile.Context{
 		Home: s.Home, OtherHome: s.OtherHome(), InnerHome: s.InnerHome, UID: os.Getuid(), Lookup: s.LookupEnv,
-		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim, MCP: s.mcp,
+		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim, MCP: s.MCP,
 	}
 	var err error
 	if c.Organisation, err = s.Organisation(); err != nil {
@@ -63,9 +63,9 @@ func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool
 	return c, nil
 }
 
-// mcp are the MCP servers in the user's settings of the agents of a run. Whether these settings are the user's own word
+// MCP are the MCP servers in the user's settings of the agents of a run. Whether these settings are the user's own word
 // is for the profile to judge.
-func (s *Settings) mcp(rc profile.RunConfig) (list []profile.MCPServer) {
+func (s *Settings) MCP(rc profile.RunConfig) (list []profile.MCPServer) {
 	from := capability.Origin{Home: s.Home, Workdir: rc.Workdir, Lookup: s.LookupEnv}
 	from.Follow = func(path string) (string, bool) { return files.Real(path), true }
 	for _, name := range rc.Capabilities {

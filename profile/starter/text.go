@@ -21,6 +21,7 @@ type Choice struct {
 	Root    string // of the project; "" is all folders
 	Network string // of NetworkWords; "" is the first
 	Mounts  []Mount
+	MCP     map[string][]string // of the user's MCP servers of an agent, by the name of its program
 	Asking  []string // the agents that go on asking before they run a command
 	Traits  Traits
 }
@@ -68,6 +69,9 @@ func (p Choice) Text(g capability.Capability) string {
 		line("network_allow = [%s] # beside those of %s", quoted(more), g.Profile())
 	} else {
 		line("# network_allow = [\"example.com\"]")
+	}
+	if servers := p.MCP[g.Program]; len(servers) > 0 {
+		line("mcp = [%s] # of your MCP servers", quoted(servers))
 	}
 	line("")
 	if args := profile.Unasked(g.Program); len(args) > 0 {
