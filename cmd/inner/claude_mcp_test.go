@@ -12,7 +12,7 @@ import (
 // mcpServer is a server of the Model Context Protocol over stdio with one tool, which is named by the first argument. In
 // the folder where it starts it leaves a file with what it sees of the secret, and of the host.
 const mcpServer = `import json, os, sys
-open("started-" + sys.argv[1], "w").write("secret=%s box=%s" % (os.environ.get("TOKEN"), os.environ.get("INNER_SANDBOX", os.path.exists("/run/.innerenv"))))
+open("started-" + sys.argv[1], "w").write("secret=%s box=%s" % (os.environ.get("TOKEN"), os.path.exists("/run/.innerenv")))
 for line in sys.stdin:
     ask = json.loads(line)
     if "id" not in ask:
@@ -89,7 +89,7 @@ set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", ANTHROPIC_API_KEY 
 	if !strings.Contains(asked, "tool_of_granted") || strings.Contains(asked, "tool_of_other") || strings.Contains(asked, "tool_of_here") {
 		t.Errorf("the tools of the request are not those of the profile:\n%.3000s", asked)
 	}
-	if got := started(); !strings.HasPrefix(got, "started-granted secret=the-secret box=claude\nstarted-shared ") {
+	if got := started(); !strings.HasPrefix(got, "started-granted secret=the-secret box=True\nstarted-shared ") {
 		t.Errorf("the servers that started: %q", got)
 	}
 	if want := "inner: not in the sandbox: your MCP servers here, other: inner allow mcp:here mcp:other -p claude\n"; !strings.Contains(said, want) {
@@ -103,7 +103,7 @@ set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", ANTHROPIC_API_KEY 
 	// None is granted: the project's has not the variable either.
 	profile("claude-one-shot", "")
 	asked, _ = ask()
-	if got := started(); got != "started-shared secret=${MY_TOKEN} box=claude" || !strings.Contains(asked, "tool_of_shared") {
+	if got := started(); got != "started-shared secret=${MY_TOKEN} box=True" || !strings.Contains(asked, "tool_of_shared") {
 		t.Errorf("the servers that started: %q", got)
 	}
 
