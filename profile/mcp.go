@@ -3,10 +3,13 @@ package profile
 // The MCP servers of the user's own settings of agents: [sandbox] mcp names those that run in the box.
 
 import (
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // MCPServer is a server of the Model Context Protocol that the user's settings of an agent name.
@@ -18,88 +21,76 @@ type MCPServer struct {
 	Vars    []string // variables of the caller that the entry names
 }
 
-// Runs says what the server is, without what may be a secret: of a command line the program and its arguments as
-// far as the first that is no option, of an address the host.
+// Runs says what the server is, without what may be a secret: of an address the host, of a command line the program and
+// the first word that is no option.
 func (s MCPServer) Runs() string {
-	if len(s.Command) == 0 {
-		u, err := url.Parse(s.URL)
-		if err != nil || u.Host == "" {
-			return "…"
-		}
+	if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
 		return u.Scheme + "://" + u.Host
 	}
-	shown := s.Command[:1:1]
-	for i, word := range s.Command[1:] {
+	for i, word := range s.Command {
+		if i == 0 || strings.HasPrefix(word, "-") {
+			continue
+		}
 		token := len(word) > 31 && !strings.Contains(word, "/")
-		if token || strings.ContainsAny(word, "= \t\n") || HasLogin(word) || LooksSecret(s.Command[i]) {
-			return strings.Join(shown, " ") + " …"
+		if token || strings.ContainsAny(word, "= \t\n") || HasLogin(word) || LooksSecret(s.Command[i-1]) {
+			word = "…"
 		}
-		if shown = append(shown, word); !strings.HasPrefix(word, "-") {
-			break
-		}
+		return s.Command[0] + " " + word
 	}
-	if len(shown) < len(s.Command) {
-		shown = append(shown, "…")
-	}
-	return strings.Join(shown, " ")
-}
-
-// HasMCP reports whether the box has a server of a file of settings.
-func (rc RunConfig) HasMCP(file, name string) bool {
-	return slices.ContainsFunc(rc.Servers, func(s MCPServer) bool { return s.File == file && s.Name == name })
+	return strings.Join(s.Command[:min(1, len(s.Command))], "")
 }
 
 // String is the server as consent shows it.
 func (s MCPServer) String() string {
-	text := s.Name + " (" + s.Runs()
+	gets := ""
 	if len(s.Vars) > 0 {
-		text += "; gets " + strings.Join(s.Vars, " and ")
+		gets = "; gets " + strings.Join(s.Vars, " and ")
 	}
-	return text + ")"
+	return s.Name + " (" + s.Runs() + gets + ")"
 }
 
-// GrantsMCP reports whether the profile names a server.
+// GrantsMCP reports whether the box has the MCP servers of a name.
 func (rc RunConfig) GrantsMCP(name string) bool {
 	return slices.Contains(rc.MCP, "*") || slices.Contains(rc.MCP, name)
 }
 
-// mcp finds the servers that the profile names. Of settings that a box can change it takes none: the server would be
-// the box's choice, and would get variables and hosts of the user's.
+// mcp finds the servers that the profile names. In settings that a box can change a server would be the box's choice,
+// and would get variables and hosts of the user's.
 func (r *resolver) mcp() {
-	if r.rc.MCP = r.s.Value("sandbox.mcp").Texts(); len(r.rc.MCP) == 0 || r.c.MCP == nil {
+	names := r.s.Value("sandbox.mcp")
+	if r.rc.MCP = names.Texts(); len(r.rc.MCP) == 0 || r.c.MCP == nil {
 		return
 	}
 	written := r.boxFolders()
 	for _, s := range r.c.MCP(r.rc) {
-		real, links, err := follow(s.File)
-		if err != nil || !r.rc.GrantsMCP(s.Name) {
+		if !r.rc.GrantsMCP(s.Name) {
 			continue
 		}
-		dirs := []string{filepath.Dir(real)}
-		for _, link := range links {
-			dirs = append(dirs, filepath.Dir(link.Path))
-		}
-		if !slices.ContainsFunc(dirs, func(dir string) bool { return r.boxFolder(dir, written) != "" }) {
-			r.rc.Servers = append(r.rc.Servers, s)
+		r.rc.Servers = append(r.rc.Servers, s)
+		real, hops, err := follow(s.File)
+		for _, at := range append(hops, files.Hop{Path: real}) {
+			if dir := r.boxFolder(filepath.Dir(at.Path), written); dir != "" || err != nil {
+				r.add(names.Items[0].At, "sandbox.mcp", fmt.Sprintf("%q is named by %q, and boxes can change what is in %q", s.Name, s.File, dir), "")
+				break
+			}
 		}
 	}
 }
 
 func (g *granter) mcp(rc *RunConfig) {
-	items := itemsOf(rc.MCP, func(name string) string {
-		var found []string
+	g.list("mcp", "sandbox.mcp", "starts your MCP servers", itemsOf(rc.MCP, func(name string) string {
+		text := name + " (your settings name none)"
+		if name == "*" {
+			text = "all that your settings name"
+		}
 		for _, s := range rc.Servers {
-			if name == s.Name || name == "*" {
-				found = append(found, s.String())
+			switch name {
+			case s.Name:
+				return s.String()
+			case "*":
+				text += "; " + s.String()
 			}
 		}
-		switch {
-		case name == "*":
-			return strings.Join(append([]string{"all that your settings name"}, found...), "; ")
-		case len(found) == 0:
-			return name + " (your settings name none)"
-		}
-		return strings.Join(found, "; ")
-	})
-	g.list("mcp", "sandbox.mcp", "starts your MCP servers", items)
+		return text
+	}))
 }

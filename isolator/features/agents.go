@@ -212,12 +212,11 @@ const CloneOf = "clone of "
 func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
 	from := run.origin()
 	from.Says = says(run)
-	from.MCP = func(file, name string) bool {
-		has := run.Spec.HasMCP(file, name)
-		if !has {
+	from.MCP = func(name string) bool {
+		if !run.Spec.GrantsMCP(name) {
 			a.left = append(a.left, name)
 		}
-		return has
+		return run.Spec.GrantsMCP(name)
 	}
 	if a.home.Home != nil {
 		err = a.home.Stage("capability "+c.Name, func(put func(ownhome.Item) error) (err error) {

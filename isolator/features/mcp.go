@@ -25,33 +25,16 @@ func passVariables(rc *profile.RunConfig) {
 	}
 }
 
-// MCP are the servers that the user's settings of the agents name here, granted or not.
-func (run *Run) MCP() (list []profile.MCPServer) {
-	for _, c := range run.Agents {
-		list = append(list, c.MCP(run.origin())...)
-	}
-	return list
-}
-
-// sayLeft names in one line the servers that the box does not have: those that the profile does not name once for a
-// working folder, until there are others.
+// sayLeft names in one line the servers that the box does not have, once for a working folder, until there are others.
 func (a *agentsOf) sayLeft(run *Run) {
 	left := slices.Compact(slices.Sorted(slices.Values(a.left)))
-	if a.left = nil; run.Mode != Program {
+	if a.left = nil; len(left) == 0 || run.Mode != Program || !first(run, append([]string{run.Spec.Workdir}, left...)...) {
 		return
 	}
-	if named := slices.DeleteFunc(slices.Clone(left), func(name string) bool { return !run.Spec.GrantsMCP(name) }); len(named) > 0 {
-		run.Warn("your MCP servers %s are left out: sandboxes can change the settings that name them", strings.Join(named, ", "))
+	text, grants := "not in the sandbox: your MCP servers "+strings.Join(left, ", "), []string(nil)
+	for _, name := range left {
+		grants = append(grants, "mcp:"+name)
 	}
-	left = slices.DeleteFunc(left, run.Spec.GrantsMCP)
-	if len(left) == 0 || !first(run, append([]string{run.Spec.Workdir}, left...)...) {
-		return
-	}
-	grants := make([]string, len(left))
-	for i, name := range left {
-		grants[i] = "mcp:" + name
-	}
-	text := "not in the sandbox: your MCP servers " + strings.Join(left, ", ")
 	if fix := run.Profile.Wider(grants...); fix != "" {
 		text += ": " + fix
 	}

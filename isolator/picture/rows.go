@@ -122,7 +122,7 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 // servers are the MCP servers of the user's that the box does not have, and those that would not start in it.
 func servers(b *run.Prepared) (rows []Row) {
 	var left []string
-	for _, s := range b.MCP() {
+	for _, s := range b.MCP(b.Spec) {
 		if !b.Spec.GrantsMCP(s.Name) {
 			left = append(left, s.Name)
 		} else if a := why.Of(b).MCP(s.Name); !a.Granted(false) {

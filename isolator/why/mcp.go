@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/profile"
@@ -13,23 +12,17 @@ import (
 // MCP answers for an MCP server of the user's settings of the agents: whether the box has it, and what it needs there.
 func (t *Table) MCP(name string) Answer {
 	a := Answer{Asked: "mcp:" + name, Real: name, Access: Absent, How: "your settings of the agents of the profile name none", Key: "sandbox.mcp", From: t.at("sandbox.mcp")}
-	list := slices.DeleteFunc(t.Box.MCP(), func(s profile.MCPServer) bool { return s.Name != name })
-	if len(list) == 0 {
-		return a
-	}
-	a.From = cmp.Or(t.written("sandbox.mcp", is(name)), a.From)
-	for _, s := range list {
+	for _, s := range t.Box.MCP(t.Box.Spec) {
 		switch {
-		case t.Box.Spec.HasMCP(s.File, name):
-			a.Access, a.Box, a.How = ReadOnly, name, s.Runs()
-			t.needs(&a, s)
-		case t.Box.Spec.GrantsMCP(name):
-			a.Access, a.How = Outside, "sandboxes can change "+s.File+", which names it"
-		default:
+		case s.Name != name:
+			continue
+		case !t.Box.Spec.GrantsMCP(name):
 			a.Access, a.How = Outside, "your settings name it, and the box does not have it"
 			a.propose(listing("mcp", name))
+			return a
 		}
-		if !a.Granted(false) {
+		a.Access, a.Box, a.How, a.From = ReadOnly, name, s.Runs(), cmp.Or(t.written("sandbox.mcp", is(name)), a.From)
+		if t.needs(&a, s); !a.Granted(false) {
 			break
 		}
 	}

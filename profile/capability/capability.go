@@ -102,8 +102,8 @@ type Origin struct {
 	Follow func(path string) (real string, ok bool)
 	// Says is what the box says of itself to the agent, lines of Markdown; "" for nothing.
 	Says string
-	// MCP reports whether the box has an MCP server of a file of settings; nil for none.
-	MCP func(file, name string) bool
+	// MCP reports whether the box has the MCP servers of a name; nil for none.
+	MCP func(name string) bool
 }
 
 // behind returns where a link of the user's leads, and any other path as it is.
@@ -404,7 +404,7 @@ func (cl *cloner) read(src string, file File) ([]byte, error) {
 		return nil, err
 	}
 	return rewrite(src, data, func(doc map[string]any) {
-		file.apply(doc, cl.o.Workdir, func(name string, _ any) bool { return cl.o.MCP != nil && cl.o.MCP(src, name) })
+		file.apply(doc, cl.o.Workdir, func(name string, _ any) bool { return cl.o.MCP != nil && cl.o.MCP(name) })
 		if s := cl.f.Scripts; s != nil && s.File == file.Name {
 			s.keep(doc, cl)
 		}

@@ -7,33 +7,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/profile"
 )
 
 // MCP are the servers that the user's settings of an agent name, for all folders or for the working folder.
 func (c Capability) MCP(o Origin) (out []profile.MCPServer) {
-	for _, f := range c.Folders {
-		for _, file := range f.Files {
-			if len(file.MCP) == 0 {
-				continue
-			}
-			src := f.file(o, file)
-			data, err := files.Read(o.behind(src), files.NoLinks, maxFile)
-			if err != nil {
-				continue // nor will the box have it
-			}
-			doc, err := document(file.Name, data)
-			if err != nil {
-				continue // the start says so
-			}
-			file.apply(doc, o.Workdir, func(name string, entry any) bool {
-				out = append(out, mcpServer(name, src, entry))
-				return true
-			})
-		}
-	}
+	c.documents(o, func(file File) bool { return len(file.MCP) > 0 }, func(_ Folder, file File, src string, doc map[string]any) {
+		file.apply(doc, o.Workdir, func(name string, entry any) bool {
+			out = append(out, mcpServer(name, src, entry))
+			return true
+		})
+	})
 	return out
 }
 

@@ -15,12 +15,27 @@ type Server struct {
 
 // Servers are those that an agent works with in the place of its usual one.
 func (c Capability) Servers(o Origin) (out []Server) {
+	c.documents(o, func(file File) bool { return len(file.Servers) > 0 }, func(f Folder, file File, _ string, doc map[string]any) {
+		for _, path := range file.Servers {
+			visit(doc, path, "", func(parent map[string]any, key, path string) {
+				if url, ok := parent[key].(string); ok && url != "" {
+					out = append(out, Server{From: fmt.Sprintf("%s of %s/%s", path, f.Path, file.Name), URL: url})
+				}
+			})
+		}
+	})
+	return out
+}
+
+// documents calls do with each of the user's settings of an agent that are meant, and where they are.
+func (c Capability) documents(o Origin, meant func(File) bool, do func(f Folder, file File, src string, doc map[string]any)) {
 	for _, f := range c.Folders {
 		for _, file := range f.Files {
-			if len(file.Servers) == 0 {
+			if !meant(file) {
 				continue
 			}
-			data, err := files.Read(o.behind(f.file(o, file)), files.NoLinks, maxFile)
+			src := f.file(o, file)
+			data, err := files.Read(o.behind(src), files.NoLinks, maxFile)
 			if err != nil {
 				continue // nor will the box have it
 			}
@@ -28,16 +43,11 @@ func (c Capability) Servers(o Origin) (out []Server) {
 			if file.Name != ".env" {
 				doc, _ = document(file.Name, data)
 			}
-			for _, path := range file.Servers {
-				visit(doc, path, "", func(parent map[string]any, key, path string) {
-					if url, ok := parent[key].(string); ok && url != "" {
-						out = append(out, Server{From: fmt.Sprintf("%s of %s/%s", path, f.Path, file.Name), URL: url})
-					}
-				})
+			if doc != nil {
+				do(f, file, src, doc)
 			}
 		}
 	}
-	return out
 }
 
 // variables reads a file of NAME=VALUE lines.

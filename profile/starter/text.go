@@ -22,7 +22,7 @@ type Choice struct {
 	Network string // of NetworkWords; "" is the first
 	Mounts  []Mount
 	MCP     map[string][]string // of the user's MCP servers of an agent, by the name of its program
-	Asking  []string // the agents that go on asking before they run a command
+	Asking  []string            // the agents that go on asking before they run a command
 	Traits  Traits
 }
 
