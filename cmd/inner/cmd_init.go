@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -91,22 +92,19 @@ func (a *app) init(f initFlags, names []string) error {
 	if f.restore {
 		return a.restore(f.yes)
 	}
+	if f.private && len(names) == 0 {
+		pl, err := a.initPlace()
+		if err == nil {
+			err = a.inGit(cmp.Or(pl.Root(), pl.Cwd), true)
+		}
+		return err
+	}
 	written, err := a.Install("")
 	if err != nil {
 		return err
 	}
 	a.Forget() // one of them may be new
 	asks := caller.IsTerminal(a.In)
-	if f.private && len(names) == 0 {
-		switch pl, err := a.Here(); {
-		case err != nil:
-			return err
-		case pl.Project != nil:
-			return a.inGit(pl.Root(), true)
-		case !asks:
-			return cli.Usagef("--private: for which agents? inner init claude --private")
-		}
-	}
 	if len(names) == 0 && (f.yes || f.hook || !asks) {
 		return a.initUser(f, written)
 	}

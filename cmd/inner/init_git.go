@@ -7,43 +7,32 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/program"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile/gitignore"
 )
 
 // inGit says that the .inner of a project may be committed, for the team; private keeps it out of git, by info/exclude
-// of the repository. What is committed already stays.
+// of the repository.
 func (a *app) inGit(root string, private bool) error {
-	name, err := a.helper("git", "git")
-	if err != nil && private {
-		return err
-	}
+	name, _ := host.FindHelper("git", a.Getenv("PATH"))
 	git := func(args ...string) string {
 		out, _ := program.Command(name, append([]string{"-C", root}, args...)...).Output()
 		return string(out)
 	}
-	at := strings.Split(git("rev-parse", "--git-path", "info/exclude", "--show-prefix"), "\n")
-	open := git("ls-files", "--others", "--exclude-standard", "--directory", "--", ".inner")
+	open := git("ls-files", "--others", "--exclude-standard", "--directory", "--", ".inner") != ""
 	switch {
-	case !private && open != "":
+	case !private && open:
 		a.Say(".inner may be committed, for all who work here; inner init --private keeps it out of git")
-		return nil
-	case !private:
-		return nil
-	case len(at) != 3: // no answer, or a folder that no pattern can name
-		return fault.Refuse(1, "git init", "there is no repository of git in %s", a.Short(root))
-	case git("ls-files", "--", ".inner") != "":
-		return fault.Refuse(1, "git rm -r --cached .inner, and commit that", ".inner is in the repository already")
-	case open == "":
-		a.Say(".inner is kept out of git already")
+	case private && !open:
+		a.Say("git adds no .inner in %s: it is committed or ignored already, or there is none, or no repository", a.Short(root))
+	}
+	if !private || !open {
 		return nil
 	}
-	exclude := at[0]
-	if !filepath.IsAbs(exclude) {
-		exclude = filepath.Join(root, exclude)
-	}
+	dir, prefix, _ := strings.Cut(git("rev-parse", "--path-format=absolute", "--git-common-dir", "--show-prefix"), "\n")
+	exclude := filepath.Join(dir, "info", "exclude")
 	text, err := files.Read(exclude, files.NoLinks, 1<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -51,7 +40,8 @@ func (a *app) inGit(root string, private bool) error {
 	if len(text) > 0 {
 		text = append([]byte(strings.TrimSuffix(string(text), "\n")), '\n')
 	}
-	text = append(text, "/"+gitignore.Escape(at[1])+".inner/\n"...)
+	prefix = strings.ReplaceAll(gitignore.Escape(strings.TrimSuffix(prefix, "\n")), "\n", "?")
+	text = append(text, "/"+prefix+".inner/\n"...)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(exclude), 0o755), files.Write(exclude, text, 0o644)); err != nil {
 		return err
 	}

@@ -137,8 +137,9 @@ func (a *app) setUp(f initFlags, names []string, text starter.Choice) error {
 	if err := a.carryOut(done, false); err != nil {
 		return err
 	}
+	err = a.inGit(text.Root, f.private)
 	a.sayAllowed(text.Root, page.List)
-	return a.inGit(text.Root, f.private)
+	return err
 }
 
 // drafted are the profiles of agents as they will be, in a project or, without one, in all folders, and
