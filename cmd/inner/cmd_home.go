@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -290,26 +291,12 @@ func (a *app) cmdHomeMove() *cobra.Command {
 		if fi, err := os.Stat(to); err != nil || !fi.IsDir() || to == from {
 			return fault.Refuse(1, "mv OLD NEW comes first", "%q is not the folder of a moved project", to)
 		}
-		var old []homes.Info
-		var lost bool
-		for _, h := range list {
-			moved := h.Owner
-			if moved.Project = to; h.Project != from || h.Damaged != "" {
-				continue
-			}
-			old = append(old, h)
-			for _, there := range list {
-				if there.Owner == moved {
-					lost = true
-					fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)\n", cli.Printable(there.Key), copytree.Size(there.Size), cli.Counted(there.Files, "file", "files"))
-				}
-			}
-		}
+		old := slices.DeleteFunc(slices.Clone(list), func(h homes.Info) bool { return h.Project != from || h.Damaged != "" })
 		if len(old) == 0 {
 			return fault.Refuse(1, "inner home list", "%q has no home", from)
 		}
-		if lost {
-			if err := a.askFor("Remove it?", yes, "inner home move --yes OLD NEW"); err != nil {
+		if slices.ContainsFunc(list, func(h homes.Info) bool { return h.Project == to }) {
+			if err := a.askFor("Remove what "+a.Short(to)+" has in its place?", yes, "inner home move --yes OLD NEW"); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -18,14 +19,10 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// installer is a variable of a tool that installs, and the folder that it names below plan.Installed.
-type installer struct {
-	variable, below string
-	usual           string // where it goes otherwise, below the home
-}
-
-func installers() []installer {
-	return []installer{
+// installers are the variables of tools that install, the folder below plan.Installed that each names, and where
+// it goes otherwise, below the home.
+func installers() [][3]string {
+	return [][3]string{
 		{"GOBIN", "bin", "go/bin"},
 		{"CARGO_INSTALL_ROOT", "", ".cargo/bin"},
 		{"PYTHONUSERBASE", "", ".local/bin"},
@@ -40,7 +37,7 @@ func installers() []installer {
 	}
 }
 
-// installed tells tools that install to do so in the home of the box.
+// installed tells tools that install to do so in the home of the box, and has that home begin with what was fetched.
 func installed(home *ownHome) Feature {
 	return Feature{
 		Name: "programs that the box installs", Keys: []string{"sandbox.home"},
@@ -50,16 +47,16 @@ func installed(home *ownHome) Feature {
 			}
 			at := filepath.Join(run.Home, plan.Installed)
 			for _, i := range installers() {
-				usual := filepath.Join(run.Home, i.usual)
-				if !slices.ContainsFunc(run.Spec.WritableRoots(), func(dir string) bool { return paths.Below(dir, usual) }) {
-					run.Assets.Env = append(run.Assets.Env, profile.KV{Key: i.variable, Value: filepath.Join(at, i.below)})
+				granted := func(dir string) bool { return paths.Below(dir, filepath.Join(run.Home, i[2])) }
+				if !slices.ContainsFunc(run.Spec.WritableRoots(), granted) {
+					run.Assets.Env = append(run.Assets.Env, profile.KV{Key: i[0], Value: filepath.Join(at, i[1])})
 				}
 			}
 			boxFile(run, paths.BoxNpm, npmSettings(run, at), "npm installs in the home of the box", profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
 			return nil
 		},
 		Planned: func(run *Run) error {
-			if home.Home == nil || !plan.Installs(run.Spec, run.Facts) {
+			if home.Home == nil {
 				return nil
 			}
 			return cmp.Or(home.pythonOutside(run), home.begin(run))
@@ -67,22 +64,23 @@ func installed(home *ownHome) Feature {
 	}
 }
 
-// npmSettings are those for all users, with the folder to install into. They are a file because nvm refuses to
-// work where a variable or ~/.npmrc names that folder.
+// npmSettings are those for all users, as far as they say where packages come from, with the folder to install into. They are
+// a file because nvm refuses to work where a variable or ~/.npmrc names that folder.
 func npmSettings(run *Run, at string) []byte {
-	places := []string{"/etc/npmrc"}
-	if node, err := run.FindReal("node", run.Getenv("PATH")); err == nil {
-		places = append([]string{filepath.Join(filepath.Dir(filepath.Dir(files.Real(node))), "etc/npmrc")}, places...)
+	data, err := files.Read("/etc/npmrc", files.NoLinks, 64<<10)
+	if node, nerr := run.FindReal("node", run.Getenv("PATH")); err != nil && nerr == nil {
+		data, _ = files.Read(filepath.Join(filepath.Dir(filepath.Dir(files.Real(node))), "etc/npmrc"), files.NoLinks, 64<<10)
 	}
-	var text []byte
-	for _, p := range places {
-		ofSystem := slices.ContainsFunc(profile.SystemFolders(), func(dir string) bool { return paths.Below(dir, p) })
-		if data, err := files.Read(p, files.NoLinks, 64<<10); err == nil && ofSystem {
-			text = append(data, '\n')
-			break
+	text := "prefix=" + at + "\n"
+	for line := range strings.Lines(string(data)) {
+		key, value, _ := strings.Cut(line, "=")
+		key = strings.TrimSpace(key)
+		from := strings.HasPrefix(key, "@") || slices.Contains([]string{"registry", "ca", "ca[]", "cafile", "strict-ssl", "noproxy"}, key)
+		if from && !profile.HasLogin(strings.TrimSpace(value)) {
+			text += strings.TrimSpace(line) + "\n"
 		}
 	}
-	return append(text, "prefix="+at+"\n"...)
+	return []byte(text)
 }
 
 // pythonOutside has each Python of the box find what pip installed with --user outside, which PYTHONUSERBASE hides (site:

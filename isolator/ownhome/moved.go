@@ -3,10 +3,9 @@ package ownhome
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -41,45 +40,26 @@ func Was(innerHome string, o Owner) string {
 	return ""
 }
 
-// Hand makes the home of a key, which the caller holds, that of the project at another path. It can be called again
-// after a crash: the record is written last.
+// Hand makes the home of a key, which the caller holds, that of the project at another path, with the copies of files
+// that it has (FileOf). It can be called again after a crash: the record is written last.
 func Hand(innerHome, key, project string) error {
 	h := Home{folder: filepath.Join(Base(innerHome), key)}
-	var err error
-	if h.rec, err = ReadRecord(h.folder); err != nil {
-		return err
+	rec, err := ReadRecord(h.folder)
+	was := rec.Project
+	rec.Project, rec.Identity = project, identity(project)
+	moves := [][2]string{{h.folder, filepath.Join(Base(innerHome), rec.Key())}}
+	for _, copies := range []string{filesName, "base/" + filesName} {
+		top := filepath.Join(h.folder, copies)
+		moves = append(moves, [2]string{filepath.Join(top, was), filepath.Join(top, project)})
 	}
-	from := strings.TrimPrefix(h.rec.Project, "/")
-	h.rec.Project, h.rec.Identity = project, identity(project)
-	all, err := h.staged()
-	if err != nil {
-		return err
-	}
-	own := map[string]put{}
-	for rel, is := range all[filesLabel] { // see FileOf
-		to := rel
-		if below, ok := strings.CutPrefix(rel, from+"/"); ok {
-			to = filepath.Join(project, below)[1:]
-			for _, top := range []string{filesName, "base/" + filesName} {
-				at := filepath.Join(h.folder, top, to)
-				err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.Rename(filepath.Join(h.folder, top, rel), at))
-				if err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-			}
+	for _, m := range slices.Backward(moves) {
+		if err == nil && m[0] != m[1] && files.Exists(m[0]) {
+			err = errors.Join(os.MkdirAll(filepath.Dir(m[1]), 0o700), os.Rename(m[0], m[1]))
 		}
-		own[to] = is
-	}
-	if all[filesLabel] != nil {
-		all[filesLabel] = own
-		err = h.writeStaged(all)
-	}
-	if to := filepath.Join(Base(innerHome), h.rec.Key()); err == nil && to != h.folder {
-		err = unix.Renameat2(unix.AT_FDCWD, h.folder, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
-		h.folder = to
 	}
 	if err != nil {
 		return err
 	}
+	h.folder, h.rec = moves[0][1], rec
 	return h.write()
 }

@@ -195,19 +195,20 @@ func (b *builder) cacheVariable(name, value string) {
 	b.plan.CacheEnv = append(b.plan.CacheEnv, kv)
 }
 
-// Fetched are folders below the home of which a home of the box's own gets copies, as far as lock files of
-// its project, or nothing but their being there, ask for them.
-func Fetched() []string {
-	return []string{".npm/_cacache/content-v2", ".yarn/berry/cache", ".cache/pre-commit", ".cache/node/corepack"}
-}
+// Folders below the home of which a home of the box's own gets copies of what lock files of its project name.
+const (
+	FetchedNpm  = ".npm/_cacache/content-v2"
+	FetchedYarn = ".yarn/berry/cache"
+)
 
 // fetched gives a box with a home of its own what the host's tools have fetched.
 func (b *builder) fetched(env map[string]string) error {
 	free := func(rel string) (real string, ok bool) {
 		real = b.canon(filepath.Join(b.f.Home, rel))
-		return real, b.kind(real) == host.Dir && b.notSecret(real, "") == nil && !b.hides(real)
+		return real, b.kind(real).FileOrDir() && b.notSecret(real, "") == nil && !b.hides(real)
 	}
-	for _, rel := range Fetched() {
+	// The last two say which of the versions of @toolchains is which.
+	for _, rel := range []string{FetchedNpm, FetchedYarn, ".cache/pre-commit/db.db", ".cache/node/corepack/lastKnownGood.json"} {
 		if _, ok := free(rel); ok {
 			b.plan.Fetched = append(b.plan.Fetched, rel)
 		}

@@ -42,7 +42,7 @@ type Plan struct {
 	Caches []CachePlace `json:"-"`
 	// CacheEnv are the variables that lead to those without a place in the home.
 	CacheEnv []profile.KV `json:"-"`
-	// Fetched are those of Fetched that the box may have copies of.
+	// Fetched is what of the host's tools have fetched, below the home, the box may have copies of.
 	Fetched []string `json:"-"`
 
 	// Pins are links that are bound onto themselves before the program starts.

@@ -203,8 +203,8 @@ func (t *Table) Command(name string) Answer {
 	case a.Box != "":
 		inBox := t.Path(a.Box)
 		a.Access, a.How, a.Key, a.From = ReadOnly, "runs", inBox.Key, inBox.From
-		if _, e := t.follow(a.Box); t.lacks(e) != "" {
-			need := t.needed(t.lacks(e))
+		_, e := t.follow(a.Box)
+		if need, any := t.lacks(e); any {
 			a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the box has it, and not what it needs: "+need.Asked, need.Key, need.From, need.Widen
 			return a
 		}

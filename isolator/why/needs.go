@@ -1,9 +1,6 @@
 package why
 
 import (
-	"bytes"
-	"debug/elf"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,66 +9,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lacks is what a program of the box needs before all else, and the box has not: a path, or the name of a
-// command; "" for nothing. That is what the kernel starts for it, and the lib that the host has beside its bin; what
-// lies in ~/.local/bin has no part in ~/.local/lib where it is a program or a script of a shell.
-func (t *Table) lacks(e entry) string {
-	f, err := os.OpenFile(e.host, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+// lacks answers for what a program of the box needs before all else and the box has not: the interpreter of a script,
+// or the lib that the host has beside its bin. What lies in ~/.local/bin has no part in ~/.local/lib where it is
+// no script, or one of a shell.
+func (t *Table) lacks(e entry) (need Answer, any bool) {
+	by := interpreter(e.host)
+	if by != "" {
+		if need = t.Path(by); !strings.Contains(by, "/") {
+			need = t.Command(by)
+		}
+		if !need.Granted(false) {
+			return need, true
+		}
+	}
+	top := filepath.Dir(filepath.Dir(e.host))
+	lib := filepath.Join(top, "lib")
+	apart := top == filepath.Join(t.Box.Facts.Home, ".local") && (by == "" || strings.HasSuffix(by, "sh"))
+	if filepath.Base(filepath.Dir(e.host)) != "bin" || apart || disk(lib).kind != 'd' {
+		return need, false
+	}
+	need = t.Path(lib)
+	return need, !need.Granted(false)
+}
+
+// interpreter is the first word of a script, behind env(1) the name of the command; "" for what is no script.
+func interpreter(program string) string {
+	f, err := os.OpenFile(program, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	by := interpreter(f)
-	if by == "" {
+	head := make([]byte, 256) // as much as the kernel reads
+	n, _ := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
 		return ""
 	}
-	missing := func(p string) bool { return !t.Path(p).Granted(false) }
-	path, _ := t.variable("PATH")
-	switch byName := !strings.Contains(by, "/"); {
-	case byName && t.onPath(by, path, t.follow) == "", !byName && missing(by):
-		return by
+	if filepath.Base(words[0]) != "env" {
+		return words[0]
 	}
-	top := filepath.Dir(filepath.Dir(e.host))
-	lib := filepath.Join(top, "lib")
-	_, onHost := real(lib)
-	apart := top == filepath.Join(t.Box.Facts.Home, ".local") && (strings.HasSuffix(by, "sh") || strings.Contains(by, "/ld"))
-	if filepath.Base(filepath.Dir(e.host)) == "bin" && !apart && onHost.kind == 'd' && missing(lib) {
-		return lib
-	}
-	return ""
-}
-
-// needed answers for what a program lacks.
-func (t *Table) needed(lack string) Answer {
-	if strings.Contains(lack, "/") {
-		return t.Path(lack)
-	}
-	return t.Command(lack)
-}
-
-// interpreter is what the kernel starts for a program: the loader that it names, or the first word of a script, behind
-// env(1) the command.
-func interpreter(f *os.File) string {
-	head := make([]byte, 4096)
-	n, _ := io.ReadFull(f, head)
-	line, script := bytes.CutPrefix(head[:n], []byte("#!"))
-	if !script {
-		program, err := elf.NewFile(f)
-		if err != nil {
-			return ""
-		}
-		for _, p := range program.Progs {
-			if p.Type == elf.PT_INTERP {
-				n, _ := io.ReadFull(p.Open(), head)
-				return strings.TrimRight(string(head[:n]), "\x00")
-			}
-		}
-		return ""
-	}
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	words := strings.Fields(string(line))
-	if len(words) > 1 && filepath.Base(words[0]) == "env" {
-		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
-	}
-	return strings.Join(words[:min(1, len(words))], "")
+	i := slices.IndexFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") })
+	return words[i+1]
 }
