@@ -1,4 +1,4 @@
-// Package completions holds the completion scripts of the shells; for tcsh, of the first word alone.
+// Package completions holds the completion scripts of the shells.
 // They ask `inner __complete` for the words and evaluate nothing of the line:
 // a command substitution on it is text until the person presses Enter.
 package completions

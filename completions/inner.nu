@@ -9,9 +9,12 @@ $env.config.completions.external.completer = (
             return (if $before != null { do $before $spans })
         }
         let lines = (try { ^$spans.0 __complete ...($spans | skip 1) e> /dev/null | lines } catch { [] })
-        let found = ($lines | where $it !~ '^(:\d+)?$' | parse --regex '^(?<value>[^\t]*)\t?(?<description>.*)$')
         let directive = ($lines | where $it =~ '^:\d+$' | append ":0" | first | str substring 1.. | into int)
-        # Bit 4 of the last line: no file names (cobra's ShellCompDirectiveNoFileComp).
+        # Bit 2 of the last line: the word goes on.
+        let end = (if ($directive | bits and 2) == 0 { " " } else { "" })
+        let found = ($lines | where $it !~ '^(:\d+)?$' | parse --regex '^(?<value>[^\t]*)\t?(?<description>.*)$'
+            | where value starts-with ($spans | last) | update value {|found| $found.value + $end })
+        # Bit 4: no file names (cobra's ShellCompDirectiveNoFileComp).
         if ($found | is-empty) and ($directive | bits and 4) == 0 { null } else { $found }
     }
 )
