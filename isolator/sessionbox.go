@@ -212,7 +212,7 @@ func (k *keeper) open(request []byte, stdio [3]*os.File) (*launch.Call, error) {
 		return nil, nil
 	}
 	rc, facts, staged := k.box.Spec, k.box.Facts, k.box.Assets
-	rc.Env, rc.Cwd = q.Env, q.Cwd
+	rc.Env, rc.Cwd, rc.Entered = q.Env, q.Cwd, ""
 	facts.Env, staged.Env = host.Environment(q.Environ), k.box.Plan.Set
 	staged.Start, staged.OrElse = q.Start, q.OrElse
 	p := plan.Plan{Program: q.Program, Argv: features.WithArgs(q.Argv, k.box.Agents)}

@@ -55,7 +55,7 @@ type callAnswer struct {
 // boxKey is what the box of a call is: whose, of which profile, role and project, and with which limits. A
 // call joins a box of its own key alone; what is the call's own is not in it.
 func boxKey(version string, c run.Call, spec profile.RunConfig) (string, error) {
-	spec.Env, spec.Cwd, spec.Entrypoint = profile.Env{}, "", profile.Entrypoint{}
+	spec.Env, spec.Cwd, spec.Entered, spec.Entrypoint = profile.Env{}, "", "", profile.Entrypoint{}
 	spec.Output.Timeout, spec.AskedTimeout = 0, 0
 	var files []string
 	for _, f := range c.Profile.Files {

@@ -169,7 +169,7 @@ func TestLooksSecret(t *testing.T) {
 func TestEveryFieldIsAGrant(t *testing.T) {
 	no := map[string]string{
 		"Name": "a name", "Path": "a name", "Files": "where it came from", "Scope": "where it came from", "Description": "text", "HomeDir": "how paths are written",
-		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
+		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Entered": "a name of Cwd", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
 		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "Programs": "System says it", "Dropped": "takes away", "AskedHide": "of Hide", "AskedLimits": "of Limits", "AskedTimeout": "of Output.Timeout", "Organisation": "takes away", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "LimitsLoose": "shown with Limits", "Servers": "MCP says it", "Undo": "is kept outside",

@@ -102,6 +102,10 @@ func (r *resolver) realPaths() {
 			break
 		}
 	}
+	byBox := func(link files.Hop) bool { return r.boxFolder(filepath.Dir(link.Path), written()) != "" }
+	if _, links, err := follow(r.rc.Entered); err != nil || len(links) == 0 || slices.ContainsFunc(links, byBox) {
+		r.rc.Entered = ""
+	}
 }
 
 // leaveOut takes a folder that nobody named out of the home's list.

@@ -53,7 +53,8 @@ type Context struct {
 	DefaultLimits  Limits                      // of the user's config.toml; the other limits go before them
 	ProjectLimits  Limits                      // of the projects' config.toml; those of flags and profile go before them
 	Overrides      Overrides
-	ForShim        bool // the call is that of a shim: the program starts in the current folder
+	ForShim        bool   // the call is that of a shim: the program starts in the current folder
+	Entered        string // Cwd by the path with links by which the person came, or ""
 
 	// MCP finds the MCP servers in the user's settings of the agents of a run; nil for none.
 	MCP func(RunConfig) []MCPServer

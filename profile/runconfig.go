@@ -62,6 +62,7 @@ type RunConfig struct {
 	Project string // root of the project in force, or ""
 	Workdir string // the working folder: a host path, mounted at the same path
 	Cwd     string // where the program starts, a box path; Workdir or a folder below it
+	Entered string // the same by the path with links by which the person came, or ""
 
 	WorkdirMode   Mode     // RW, RO, Keep or None
 	Zones         []string // of the working folder, as the profile has them; each that fits is one of Mounts

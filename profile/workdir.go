@@ -99,9 +99,9 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 	if kind, err := stat(physical); err != nil || kind != "a folder" {
 		return r.refuse(dir, "-w FOLDER", "the working folder %q is not a folder", dir)
 	}
-	r.rc.Workdir, r.rc.Cwd = physical, physical
+	r.rc.Workdir, r.rc.Cwd, r.rc.Entered = physical, physical, filepath.Clean(dir)
 	if cwd := real(r.c.Cwd); !named && r.c.Cwd != "" && paths.Below(physical, cwd) {
-		r.rc.Cwd = cwd
+		r.rc.Cwd, r.rc.Entered = cwd, r.c.Entered
 	}
 	if slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Dest == filepath.Clean(dir) || real(m.Dest) == physical }) {
 		r.rc.WorkdirMode = None

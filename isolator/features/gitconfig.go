@@ -78,6 +78,11 @@ func gitOf(c *caller.Caller, rc profile.RunConfig) gitconfig.Sources {
 		if r, err := git.Find(files.Real(rc.Workdir)); err == nil {
 			s.GitDir, s.CommonDir = r.Dir, r.Common
 		}
+		for dir := rc.Entered; dir != "" && dir != "/"; dir = filepath.Dir(dir) {
+			if at := filepath.Join(dir, ".git"); files.Real(at) == s.GitDir {
+				s.Entered = at
+			}
+		}
 	}
 	return s
 }

@@ -102,6 +102,11 @@ func (h *ownHome) places(run *Run) error {
 	if err := h.Ready(points); err != nil {
 		return err
 	}
+	for _, l := range run.Plan.HomeLinks {
+		if err := h.Link(l.Path, l.Target); err != nil {
+			return err
+		}
+	}
 	if n := len(h.Aside); n > 0 {
 		run.Say("in the box's home something was in the way, and is there under another name: %s", strings.Join(h.Aside, ", "))
 		h.Aside = nil

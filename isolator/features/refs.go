@@ -56,10 +56,12 @@ func (run *Run) follow(path string) (real string, ok bool) {
 	if err != nil || profile.Own(real) != nil || run.hides(real) || paths.Below(real, files.Real(run.Home)) {
 		return "", false
 	}
+	byRun := append(run.Spec.WritableFolders(), run.Spec.Project, run.Spec.Workdir)
 	for _, at := range append(hops, files.Hop{Path: real}) {
+		within := func(dir string) bool { return dir != "" && paths.Below(files.Real(dir), at.Path) }
 		fi, err := os.Lstat(at.Path)
 		dir, errDir := os.Stat(filepath.Dir(at.Path))
-		if err != nil || errDir != nil || own.FolderFault(dir) != "" || untrusted(run, at.Path) || run.Context.WrittenAt(at.Path) != "" {
+		if err != nil || errDir != nil || own.FolderFault(dir) != "" || slices.ContainsFunc(byRun, within) || run.Context.WrittenAt(at.Path) != "" {
 			return "", false
 		}
 		if st, ok := fi.Sys().(*syscall.Stat_t); !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() {

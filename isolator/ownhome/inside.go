@@ -101,6 +101,18 @@ func (h *Home) place(p Point) error {
 	return nil
 }
 
+// Link makes a link for the box. What has its name stays: nobody outside follows it.
+func (h *Home) Link(rel, target string) error {
+	err := h.Folder(path.Dir(rel))
+	if err == nil {
+		err = copytree.In(h.root, rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
+	}
+	if err == nil || errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return h.fault(rel, err)
+}
+
 // Read reads a regular file of at most limit bytes. It follows no link and waits for
 // nobody. Nothing, or what is no file, is fs.ErrNotExist; one that is larger or that
 // cannot be opened is another error.

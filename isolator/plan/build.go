@@ -90,8 +90,8 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if err := b.started(); err != nil {
 		return Plan{}, err
 	}
-	b.plan.Env, b.plan.Set = Environment(rc, f, b.s), b.s.Env
-	b.plan.StartIn(rc, b.s)
+	b.plan.Env, b.plan.Set = Environment(b.rc, f, b.s), b.s.Env
+	b.plan.StartIn(b.rc, b.s)
 	return b.plan, nil
 }
 
@@ -116,7 +116,7 @@ func (b *builder) order() []func() error {
 		b.emptyPlaces, b.nestedPlaces, // 3
 		b.homeFolder, b.programsOnPath, // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
-		b.staged, b.parts, b.reexposeAllowed, b.nestedInner, // 6
+		b.staged, b.parts, b.reexposeAllowed, b.nestedInner, b.entered, // 6
 		b.protect,                                               // 7
 		b.hide, b.seal, b.pins, b.check, b.followed, b.landlock, // 8
 		b.program, b.pathNames, // what depends on all of that

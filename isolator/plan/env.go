@@ -63,7 +63,7 @@ func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 		}
 	}
 	env["HOME"] = f.Home
-	env["PWD"] = rc.Cwd
+	env["PWD"] = cmp.Or(rc.Entered, rc.Cwd)
 	env["INNER_SANDBOX"] = rc.Name
 	env["INNER_RUN_ID"] = s.RunID
 	for _, kv := range s.Env {

@@ -12,6 +12,7 @@
 package plan
 
 import (
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/userns"
@@ -37,6 +38,9 @@ type Plan struct {
 	// HomePoints are the places in a home of the box's own where something is mounted. They
 	// are made before bwrap starts, see package ownhome.
 	HomePoints []HomePoint `json:"home_points,omitempty"`
+
+	// HomeLinks are links in it, which are made then, too.
+	HomeLinks []host.Hop `json:"home_links,omitempty"`
 
 	// Caches are those of the box's own. Their folders are made before bwrap starts.
 	Caches []CachePlace `json:"-"`

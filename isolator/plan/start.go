@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,34 @@ func (b *builder) workdirHidden() error {
 	return nil
 }
 
+// entered makes the links of the path by which the person came to the working folder, so that the box knows it by that
+// name, too. Where the box has something else in the place of one, the name is not given.
+func (b *builder) entered() error {
+	at := b.f.Look(b.rc.Entered)
+	if b.rc.Entered == "" || at.Real != b.canon(b.rc.Cwd) || b.f.Engine != nil {
+		b.rc.Entered = ""
+		return nil
+	}
+	for _, h := range at.Hops {
+		l, shown := b.at(h.Path)
+		taken := func(o Op) bool { return o.Dest != "" && paths.Below(h.Path, o.Dest) }
+		made := func(o Op) bool { // as the name of the home, also below a /home that is one
+			return o.Kind == OpSymlink && (o.Dest == h.Path || taken(o) && paths.Below(o.Dest, b.rc.Entered))
+		}
+		free := !slices.ContainsFunc(b.plan.Ops, taken)
+		switch rest, _ := paths.Rest(b.home, h.Path); {
+		case shown == h.Path || slices.ContainsFunc(b.plan.Ops, made):
+		case free && l.own:
+			b.plan.HomeLinks = append(b.plan.HomeLinks, host.Hop{Path: rest, Target: h.Target})
+		case free && l.Kind == OpTmpfs:
+			b.symlink("the path by which you came", h.Target, h.Path)
+		default:
+			b.rc.Entered = ""
+		}
+	}
+	return nil
+}
+
 // started refuses a run whose program would not start where it was said to: the
 // box does not show that folder, or something covers it.
 func (b *builder) started() error {
@@ -69,7 +98,7 @@ func (p *Plan) StartIn(rc profile.RunConfig, s Staged) {
 		p.DirElse = rc.Cwd
 	}
 	for i, kv := range p.Env {
-		if kv == "PWD="+rc.Cwd {
+		if kv == "PWD="+cmp.Or(rc.Entered, rc.Cwd) {
 			p.Env[i] = "PWD=" + p.Dir
 		}
 	}

@@ -23,6 +23,9 @@ func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool
 		Home: s.Home, OtherHome: s.OtherHome(), InnerHome: s.InnerHome, UID: os.Getuid(), Lookup: s.LookupEnv,
 		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim, MCP: s.MCP,
 	}
+	if pwd := s.Getenv("PWD"); pwd != pl.Cwd && filepath.IsAbs(pwd) && files.Real(pwd) == pl.Cwd {
+		c.Entered = filepath.Clean(pwd)
+	}
 	var err error
 	if c.Organisation, err = s.Organisation(); err != nil {
 		return c, err

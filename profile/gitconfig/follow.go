@@ -25,6 +25,7 @@ type Sources struct {
 
 	GitDir    string // without links; "" outside a repository
 	CommonDir string // where its config is: in a linked worktree not GitDir
+	Entered   string // GitDir by the path with links by which the person came, or ""
 
 	// Command are settings that come after those of all files.
 	Command []Entry
@@ -188,9 +189,10 @@ func (f *follower) holds(key, file string) bool {
 	}
 	switch kind {
 	case "gitdir":
-		return gitignore.Glob(f.place(pattern, file), f.GitDir)
+		return gitignore.Glob(f.place(pattern, file), f.GitDir) || gitignore.Glob(f.place(pattern, file), f.Entered)
 	case "gitdir/i":
-		return gitignore.Glob(strings.ToLower(f.place(pattern, file)), strings.ToLower(f.GitDir))
+		pattern = strings.ToLower(f.place(pattern, file))
+		return gitignore.Glob(pattern, strings.ToLower(f.GitDir)) || gitignore.Glob(pattern, strings.ToLower(f.Entered))
 	case "onbranch":
 		head, _ := files.Head(filepath.Join(f.GitDir, "HEAD"), files.FollowLinks, maxFile)
 		branch, on := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
