@@ -42,6 +42,7 @@ func (p Project) read(id string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.record(id), err)
 	}
+	r.Top = Path(p.Top) // inner home move
 	return r, nil
 }
 
