@@ -102,9 +102,11 @@ func beginUndo(run *Run, top string) (*undo.Snapshot, error) {
 	if run.Spec.GitDir == "rw" { // what the box says of the repository is not believed
 		p.Index, p.Objects = "", ""
 	}
-	covered, _ := run.Plan.Covered(run.Spec.Workdir)
-	for _, rel := range covered {
-		p.Skip = append(p.Skip, undo.Path(rel))
+	for _, dir := range []string{top, run.Spec.Workdir} { // what is hidden or read-only the run cannot have changed
+		covered, _ := run.Plan.Covered(dir)
+		for _, rel := range covered {
+			p.Skip = append(p.Skip, undo.Path(rel))
+		}
 	}
 	ctx, stop := Interruptible(run.Done)
 	defer stop()

@@ -51,7 +51,7 @@ type Project struct {
 	GitDir  string // the git directory whose refs the run may move, "" for none
 	Index   string // the index of the repository whose work tree it is, "" for none
 	Objects string // the git directory with its objects
-	Skip    []Path // places in it that the box cannot write, relative to it
+	Skip    []Path // places in it that the box cannot write, nor move, relative to it
 }
 
 func (p Project) owner() ownhome.Owner { return ownhome.Owner{Project: p.Top, Undo: true} }
