@@ -189,8 +189,8 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	return res.Left, err
 }
 
-// uninstruct takes out of a copy of something of a home what boxes were told of themselves, and removes a file that says
-// no more, as far as the box that wrote it let it be changed. It follows no link out of the copy.
+// uninstruct takes out of a copy of something of a home what boxes were told of themselves. It follows no link out of the
+// folder of the copy.
 func uninstruct(rel, dst string) {
 	root, err := os.OpenRoot(filepath.Dir(dst))
 	if err != nil {
@@ -198,22 +198,14 @@ func uninstruct(rel, dst string) {
 	}
 	defer root.Close()
 	for _, place := range capability.Instructed() {
-		below, err := filepath.Rel(rel, place)
-		if err != nil || !filepath.IsLocal(below) {
-			continue
-		}
+		below, _ := filepath.Rel(rel, place)
 		file := filepath.Join(filepath.Base(dst), below)
 		fi, err := root.Lstat(file)
-		if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxInstructions {
+		if err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<20 {
 			continue
 		}
-		data, err := root.ReadFile(file)
-		text := capability.Uninstructed(data)
-		if err != nil || len(text) == len(data) || root.Remove(file) != nil || len(text) == 0 {
-			continue
+		if data, err := root.ReadFile(file); err == nil && root.Remove(file) == nil { // which the box may have closed
+			_ = root.WriteFile(file, capability.Uninstructed(data), fi.Mode().Perm())
 		}
-		_ = root.WriteFile(file, text, fi.Mode().Perm())
 	}
 }
-
-const maxInstructions = 1 << 20
