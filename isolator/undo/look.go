@@ -3,12 +3,12 @@ package undo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -246,37 +246,26 @@ func (l *looker) at(rel string) (e Entry, err error) {
 
 // left says what of a tree is left out, in a line for each reason.
 func (t tree) left() (lines []string) {
-	type some struct {
-		first string
-		n     int
-	}
-	out := map[string]some{}
+	out := map[string][]string{}
 	for dir, l := range t.folders {
 		for name, e := range l.all() {
 			rel, why := path.Join(dir, name), "could not be read, or is beyond 500 MiB"
 			switch {
-			case !t.without(rel, e):
-				continue
 			case e.Mode.IsDir() && (slices.Contains(made, name) || name == "target"):
 				why = "is made again by tools"
-			case e.Mode&fs.ModeIrregular != 0:
-				continue // nothing with a content
 			case e.Size > MaxFile:
 				why = "is larger than 10 MiB"
 			}
-			s := out[why]
-			if s.n++; s.n == 1 || rel < s.first {
-				s.first = rel
+			if t.without(rel, e) && e.Mode&fs.ModeIrregular == 0 {
+				out[why] = append(out[why], rel)
 			}
-			out[why] = s
 		}
 	}
-	for why, s := range out {
-		line := s.first + "\t" + why
-		if s.n > 1 {
-			line += ", and " + strconv.Itoa(s.n-1) + " more"
+	for why, list := range out {
+		if n := len(list) - 1; n > 0 {
+			why += fmt.Sprintf(", and %d more", n)
 		}
-		lines = append(lines, line)
+		lines = append(lines, slices.Min(list)+"\t"+why)
 	}
 	slices.Sort(lines)
 	return lines

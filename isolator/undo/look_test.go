@@ -214,3 +214,61 @@ func randomTree(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
 		t.Errorf("and that:\n%s\n%q", d, b.Stays)
 	}
 }
+
+// Contents that only the repository has are copied when a run changes them. One that is gone from there before is named,
+// and so is nothing else.
+func TestBorrowed(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `git init -q; for i in $(seq 1 150); do echo $i >f$i; printf '$i\r\n' >c$i; done; git add -A
+		git -c user.name=a -c user.email=b commit -qm x`)
+	p.Index, p.Objects = p.Top+"/.git/index", p.Top+"/.git"
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `echo new >f150; rm f149; git add -A; git -c user.name=a -c user.email=b commit -qm y; git gc -q --prune=now`)
+	run, err := s.End(t.Context())
+	must(t, err)
+	sh(t, p.Top, `rm -rf .git`) // what the run changed is inner's by now
+	if b := takeBack(t, run); len(b.Stays) > 0 {
+		t.Errorf("%q", b.Stays)
+	}
+	sh(t, p.Top, `[ "$(cat f149 f150)" = "$(printf '149\n150')" ]`)
+	s = begin(t, p, "r2")
+	sh(t, p.Top, `rm f*`)
+	run, err = s.End(t.Context())
+	must(t, err)
+	b := takeBack(t, run)
+	sh(t, p.Top, `cat f1 f149 >/dev/null`)
+	if len(b.Stays) == 0 || len(b.Stays) > 148 || !strings.HasSuffix(b.Stays[0], "\tis not kept any more") {
+		t.Errorf("%d: %q", len(b.Stays), b.Stays)
+	}
+}
+
+// What no run and no manifest needs goes by and by, and nothing else.
+func TestCollect(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `for i in $(seq 1 150); do echo $i >f$i; done`)
+	mostPacks = 20
+	defer func() { mostPacks = 50 }()
+	for i := range 23 { // each a pack of more than a hundred contents
+		s := begin(t, p, fmt.Sprintf("r%03d", i))
+		sh(t, p.Top, `for i in $(seq 1 110); do echo $1.$i >f$i; done`, fmt.Sprint(i))
+		_, err := s.End(t.Context())
+		must(t, err)
+	}
+	st, err := openStore(p) // which waits for git gc
+	must(t, err)
+	packs, _ := filepath.Glob(filepath.Join(st.dir, "objects/pack/*.pack"))
+	if len(packs) > 10 {
+		t.Errorf("%d packs", len(packs))
+	}
+	list, err := p.List()
+	must(t, err)
+	if len(list) != KeptRuns {
+		t.Errorf("%d runs", len(list))
+	}
+	for _, r := range slices.Backward(list) {
+		if b := takeBack(t, r); len(b.Stays) > 0 {
+			t.Fatalf("%s: %q", r.Run, b.Stays)
+		}
+	}
+	sh(t, p.Top, `[ "$(cat f1 f110 f111)" = "$(printf '2.1\n2.110\n111')" ]`)
+}

@@ -2,7 +2,6 @@ package undo
 
 import (
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"io/fs"
 	"iter"
@@ -121,23 +120,14 @@ func different(before, after tree) (list []Change) {
 // sure, and for each folder its path and its listing, each with its length before it.
 const manifestMark = "inner undo 2\n"
 
-var (
-	errDamaged = errors.New("it is damaged")
-	sums       = crc32.MakeTable(crc32.Castagnoli)
-)
+var sums = crc32.MakeTable(crc32.Castagnoli)
 
-// readManifest reads a manifest. One that is not there, or of another version, knows nothing.
-func readManifest(name string) (tree, error) {
+// readManifest reads a manifest. One that is not there, damaged or of another version knows nothing.
+func readManifest(name string) tree {
 	data, err := os.ReadFile(name)
 	text, ours := strings.CutPrefix(string(data), manifestMark)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !ours {
-		return tree{}, nil
-	}
-	if err != nil {
-		return tree{}, err
-	}
-	if len(text) < 12 || binary.LittleEndian.Uint32([]byte(text[:4])) != crc32.Checksum(data[len(manifestMark)+4:], sums) {
-		return tree{}, errDamaged
+	if err != nil || !ours || len(text) < 12 || binary.LittleEndian.Uint32(data[len(manifestMark):]) != crc32.Checksum(data[len(manifestMark)+4:], sums) {
+		return tree{}
 	}
 	t := tree{int64(binary.LittleEndian.Uint64([]byte(text[4:12]))), map[string]listing{}, true}
 	text = text[12:]
@@ -148,15 +138,6 @@ func readManifest(name string) (tree, error) {
 	}
 	for text != "" {
 		t.folders[next()] = listing{next(), next()}
-	}
-	return t, nil
-}
-
-// known is what the manifest of a project says; a damaged one knows nothing.
-func (p Project) known() tree {
-	t, err := readManifest(p.manifest())
-	if err != nil {
-		return tree{}
 	}
 	return t
 }

@@ -140,7 +140,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, project: p}
 	refs := make(chan []Ref, 1)
 	go func() { refs <- p.refs() }()
-	now, err := p.look(ctx, s, p.known(), false)
+	now, err := p.look(ctx, s, readManifest(p.manifest()), false)
 	run.Refs = <-refs
 	if err != nil {
 		return nil, err
@@ -192,13 +192,13 @@ func (p Project) Settle(ctx context.Context) error {
 	}
 	defer h.Close()
 	p.Skip = nil // that of each run counts
-	now, err := p.look(ctx, s, p.known(), true)
+	now, err := p.look(ctx, s, readManifest(p.manifest()), true)
 	for _, name := range list {
 		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".before"))
-		before, errBefore := readManifest(name)
+		before := readManifest(name)
 		switch {
 		case err != nil:
-		case errors.Join(errRead, errBefore) != nil || !r.Ended.IsZero():
+		case errRead != nil || before.folders == nil || !r.Ended.IsZero():
 			err = os.Remove(name)
 		default:
 			r.Killed = true

@@ -40,12 +40,14 @@ func Contents(cmd *exec.Cmd, names []string, limit int64, f func(i int, kind str
 	for i := 0; i < len(names) && err == nil; i++ {
 		var line, id, kind string
 		var size int64
-		if line, err = in.ReadString('\n'); err != nil || strings.HasSuffix(line, " missing\n") {
-			continue
+		if line, err = in.ReadString('\n'); err != nil {
+			break
 		}
-		if _, err = fmt.Sscanf(line, "%s %s %d\n", &id, &kind, &size); err == nil && size > limit {
+		switch n, _ := fmt.Sscanf(line, "%s %s %d\n", &id, &kind, &size); {
+		case n < 3: // it is missing, or no object
+		case size > limit:
 			_, err = io.CopyN(io.Discard, in, size+1)
-		} else if err == nil {
+		default:
 			data := make([]byte, size+1) // and a line feed
 			if _, err = io.ReadFull(in, data); err == nil {
 				err = f(i, kind, data[:size])
