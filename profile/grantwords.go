@@ -75,7 +75,7 @@ func (g *granter) folders(rc *RunConfig) {
 	}
 	g.list("writes", MountRW, "can change files in", writes)
 	if rc.Home == "own" {
-		g.say("writes", "home own", "keeps a home of its own between runs, and reads what your Go, npm, Yarn, Gradle and Maven have fetched")
+		g.say("writes", "home own", "keeps a home of its own between runs, and reads what tools have fetched")
 	}
 	g.caches(rc)
 	g.list("writes", "sandbox.writable", "of the working folder, can change", texts(rc.Zones))
