@@ -205,7 +205,7 @@ const firstScreen = `inner runs agents and shells in a sandbox, so that nobody h
 
   inner init                  set up agents in this project, and your shell
   inner allow                 read what the profiles here grant, and say yes
-  inner allow host:NAME       one grant more; or port:N, file:PATH, folder:PATH
+  inner allow host:NAME       one grant more; or port:N, folder:PATH, mcp:NAME
   inner status [COMMAND]      what is sandboxed here, and why
   inner explain, why PATH     what the sandbox has; whether it has one thing
   inner run [-p NAME]         a program in its sandbox, as inner claude does
