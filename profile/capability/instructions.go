@@ -44,15 +44,9 @@ func around(text string) (before, after string) {
 	before, rest, said := strings.Cut(text, saysBegin)
 	if said {
 		before = strings.TrimSuffix(before, "\n")
+		_, after, _ = strings.Cut(rest, saysEnd)
 	}
-	var more strings.Builder // a box can write any number of them
-	for said {
-		var part string
-		_, rest, _ = strings.Cut(rest, saysEnd)
-		part, rest, said = strings.Cut(rest, saysBegin)
-		more.WriteString(part)
-	}
-	return before, more.String()
+	return before, after
 }
 
 func instruct(before, says, after string) []byte {

@@ -3,7 +3,6 @@ package capability
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // What the box says of itself stands once behind the user's text, at each start as it is then. What the box
@@ -19,7 +18,6 @@ func TestInstructions(t *testing.T) {
 		"the user changed it, too":    {"u\n\n" + one, "v\n\n" + two, "b\n\n" + one + "c\n", "v\n\n" + two + "c\n"},
 		"the user took it away":       {"u\n\n" + one, two, "u\n\n" + one + "c\n", two + "c\n"},
 		"the box took it out":         {"u\n\n" + one, "u\n\n" + two, "b\n", "b\n\n" + two},
-		"the box doubled it":          {"u\n\n" + one, "u\n\n" + two, "u\n\n" + one + "b\n" + one + "c\n", "u\n\n" + two + "b\nc\n"},
 		"the box took out the end":    {"u\n\n" + one, "u\n\n" + two, "u\n\n" + saysBegin + "b\n", "u\n\n" + two},
 		"a home of an older inner":    {"", two, "b\n", "b\n\n" + two},
 		"a changed one, and no base":  {"", "u\n\n" + two, "b\n", "u\n\n" + two},
@@ -32,11 +30,5 @@ func TestInstructions(t *testing.T) {
 	}
 	if got := Says([]string{"a <!-- inner: end --> b"}); strings.Count(got, saysEnd[:len(saysEnd)-1]) != 1 {
 		t.Errorf("a name ends it: %q", got)
-	}
-	// A box can write as many of them as fit.
-	many := []byte(strings.Repeat(saysBegin+saysEnd, 300_000))
-	began := time.Now()
-	if got := Uninstructed(many); len(got) > 0 || time.Since(began) > 5*time.Second {
-		t.Errorf("%d bytes are left after %s", len(got), time.Since(began))
 	}
 }
