@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -190,6 +191,9 @@ func (h *Home) hold() (err error) {
 	}
 	return err
 }
+
+// HeldBy has others wait for the home until a program ends, also when that is after this process.
+func (h *Home) HeldBy(cmd *exec.Cmd) { cmd.ExtraFiles = append(cmd.ExtraFiles, h.gate) }
 
 func (h *Home) release() {
 	h.gate.Close()

@@ -150,20 +150,21 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	for id := range want {
 		ids = append(ids, id)
 	}
-	missing, err := s.get(ids, func(id index.ID, data []byte) error {
+	err = s.get(ids, func(id index.ID, data []byte) error {
 		for _, c := range want[id] {
 			if err := lay(root, c, data); err != nil {
 				return err
 			}
 			b.Changes = append(b.Changes, Change{c.Path, c.After, c.Before})
 		}
+		delete(want, id)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range missing {
-		for _, c := range want[id] {
+	for _, list := range want { // what is left
+		for _, c := range list {
 			b.Stays = append(b.Stays, string(c.Path)+"\tis not kept any more")
 		}
 	}
@@ -230,7 +231,7 @@ func lay(root string, c Change, data []byte) error {
 
 // Drop lets go of an undo that is not to be.
 func (b *Back) Drop() {
-	_ = b.remove(b.project.store())
+	_ = b.remove()
 }
 
 // Apply takes the run back, by what writes changes to their originals. It is written down before: of one that is killed

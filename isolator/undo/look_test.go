@@ -254,8 +254,9 @@ func TestCollect(t *testing.T) {
 		_, err := s.End(t.Context())
 		must(t, err)
 	}
-	st, err := openStore(p) // which waits for git gc
+	st, h, err := p.locked() // which waits for git gc
 	must(t, err)
+	h.Close()
 	packs, _ := filepath.Glob(filepath.Join(st.dir, "objects/pack/*.pack"))
 	if len(packs) > 10 {
 		t.Errorf("%d packs", len(packs))

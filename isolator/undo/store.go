@@ -16,16 +16,14 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/program"
-	"github.com/enr/inner/isolator/owned"
+	"github.com/enr/inner/isolator/ownhome"
 )
 
-// store is a bare repository of inner's with the contents of one project. Nothing in it has a path: the trees of one
-// ref name all contents by number, so git gc knows what may go.
+// store is a bare repository of inner's with the contents of one project. What a look puts is named by a ref of that
+// look, and what a run changed by one of the run, so git gc knows what may go.
 type store struct {
 	git, dir string
 	objects  string                   // the objects of the project's repository, "" for none
@@ -41,11 +39,11 @@ type store struct {
 	say strings.Builder
 }
 
-const (
-	known  = "refs/inner/known"
-	commit = "commit " + known + "\ncommitter inner <> 0 +0000\ndata 0\n"
-	few    = 100 // contents that are copied without a look at the repository of the project
-)
+// few contents are copied without a look at the repository of the project.
+const few = 100
+
+// mostPacks, and 6,700 contents outside of packs, are the bounds of git gc --auto. Tests lower it.
+var mostPacks = 50
 
 func (p Project) store() *store {
 	s := &store{git: p.Git, dir: filepath.Join(p.Dir(), "git"), has: map[index.ID]bool{}}
@@ -59,44 +57,25 @@ func (p Project) store() *store {
 // openStore opens the repository, and makes it when it is not there. Nobody else has it open.
 func openStore(p Project) (*store, error) {
 	s := p.store()
-	lock, err := owned.Lock(s.collecting(), unix.LOCK_SH)
-	if err != nil {
-		return nil, err
-	}
-	lock.Close()
-	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "*.lock", "refs/inner/*.lock"} {
+	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
 		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
 		for _, name := range list {
 			_ = os.Remove(name)
 		}
 	}
-	if files.Exists(s.dir) {
+	if files.Exists(filepath.Join(s.dir, "objects/info")) { // the last that git makes
 		return s, nil
 	}
-	// The name comes last: what has it is whole.
-	temp := s.dir + ".tmp"
-	if err := os.RemoveAll(temp); err != nil {
-		return nil, err
-	}
-	if out, err := program.Command(s.git, "init", "--quiet", "--bare", "--template=", temp).CombinedOutput(); err != nil {
+	if out, err := program.Command(s.git, "init", "--quiet", "--bare", "--template=", s.dir).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("git init: %w: %s", err, out)
 	}
-	dir := s.dir
-	s.dir = temp
-	if err := errors.Join(s.write(commit, nil), s.flush()); err != nil {
-		return nil, err
-	}
-	s.dir = dir
-	return s, os.Rename(temp, dir)
+	return s, nil
 }
 
 // indexed is the names of contents that an index says its repository has. A file may have been converted on its way
 // there, and its time may lie, so the name of what is in the file is looked for, and not the file.
 func indexed(name string) map[index.ID]bool {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil
-	}
+	data, _ := os.ReadFile(name)
 	x, err := index.Parse(data)
 	if err != nil {
 		return nil
@@ -108,61 +87,27 @@ func indexed(name string) map[index.ID]bool {
 	return ids
 }
 
-// mostPacks, and 6,700 contents outside of packs, are the bounds of git gc --auto. Tests lower it.
-var mostPacks = 50
-
-// collecting is locked while git gc runs.
-func (s *store) collecting() string { return s.dir + ".lock" }
-
-// collect has git drop what neither a run nor a manifest needs, once that may be much. It goes on in the background,
-// and whoever opens the store waits for it.
-func (p Project) collect(s *store) error {
+// collect has git drop what no run needs, once that may be much and no run goes on. What is known of the project goes
+// with it, so the next look is a first one. It is done in the background, and whoever opens the home waits for it.
+func (p Project) collect(s *store, h *ownhome.Home) error {
 	loose, _ := os.ReadDir(filepath.Join(s.dir, "objects/17"))
 	packs, _ := filepath.Glob(filepath.Join(s.dir, "objects/pack/*.pack"))
-	if len(loose) <= 6700/256 && len(packs) <= mostPacks {
+	living, _ := filepath.Glob(p.before("*"))
+	if len(living) > 0 || len(loose) <= 6700/256 && len(packs) <= mostPacks {
 		return nil
 	}
-	needed := map[string]bool{}
-	manifests, _ := filepath.Glob(p.before("*"))
-	for _, name := range append(manifests, p.manifest()) {
-		t := readManifest(name)
-		if t.folders == nil {
-			return nil // what it needs is not known
-		}
-		for _, l := range t.folders {
-			for _, e := range l.all() {
-				needed[hex.EncodeToString(e.ID[:])] = true
-			}
-		}
-	}
-	list, err := s.command("ls-tree", "-r", known).Output()
-	if err != nil {
-		return err
-	}
-	var ids []index.ID
-	for line := range strings.Lines(string(list)) {
-		if id := strings.Fields(line)[2]; needed[id] {
-			needed[id] = false
-			parsed, _ := State{ID: id}.id()
-			ids = append(ids, parsed)
-		}
-	}
-	lock, err := owned.Lock(s.collecting(), unix.LOCK_EX)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if err := errors.Join(s.write(commit+s.name(ids), nil), s.flush()); err != nil {
-		return err
-	}
-	gc := s.command("gc", "--quiet", "--prune=now")
-	gc.ExtraFiles, gc.SysProcAttr = []*os.File{lock}, &syscall.SysProcAttr{Setsid: true}
-	if err := gc.Start(); err != nil {
+	gc := s.command("-c", "gc.packRefs=false", "gc", "--quiet", "--prune=now")
+	gc.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	h.HeldBy(gc)
+	if err := errors.Join(os.RemoveAll(p.manifest()), os.RemoveAll(s.ref("looks")), gc.Start()); err != nil {
 		return err
 	}
 	go gc.Wait()
 	return nil
 }
+
+// ref is the file of a ref: git packs none of them.
+func (s *store) ref(name string) string { return filepath.Join(s.dir, "refs/inner", name) }
 
 func (s *store) command(args ...string) *exec.Cmd {
 	return program.Command(s.git, append([]string{
@@ -208,16 +153,6 @@ func (s *store) copy(id index.ID, data []byte) error {
 	}
 	s.has[id], s.ids = true, append(s.ids, id)
 	return errors.Join(s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), data), s.write("\n", nil))
-}
-
-// name has contents stay, beside those that have a name.
-func (s *store) name(ids []index.ID) string {
-	var text strings.Builder
-	now := time.Now().UnixNano()
-	for i, id := range ids {
-		fmt.Fprintf(&text, "M 100644 %x %x/%d/%d\n", id, now, i/1000, i)
-	}
-	return text.String() + "\n"
 }
 
 // keep has the contents of a run stay until drop: its ref is a commit of what is different as it was at the end,
@@ -273,8 +208,11 @@ func (r *Run) Diff(options []string, paths ...string) ([]byte, error) {
 // flush has everything that was put be there, and stay.
 func (s *store) flush() (err error) {
 	if len(s.ids) > 0 {
-		err = s.write(commit+"from "+known+"^0\n"+s.name(s.ids), nil)
-		s.ids = nil
+		text := fmt.Appendf(nil, "commit refs/inner/looks/%d\ncommitter inner <> 0 +0000\ndata 0\n", time.Now().UnixNano())
+		for i, id := range s.ids {
+			text = fmt.Appendf(text, "M 100644 %x %d/%d\n", id, i/1000, i)
+		}
+		s.ids, err = nil, s.write("", append(text, '\n'))
 	}
 	if s.cmd == nil {
 		return err
@@ -291,45 +229,33 @@ func (s *store) flush() (err error) {
 // fetch looks for contents, and copies those that may be in the repository of the project alone.
 func (s *store) fetch(ids []index.ID) error {
 	ids = slices.DeleteFunc(ids, func(id index.ID) bool { return s.has[id] })
-	_, err := s.get(ids, func(id index.ID, data []byte) error {
+	return s.get(ids, func(id index.ID, data []byte) error {
 		if s.objects != "" {
 			return s.copy(id, data)
 		}
 		s.has[id] = true
 		return nil
 	})
-	return err
 }
 
-// drop lets go of what keep keeps.
-func (s *store) drop(name string) error {
-	return s.command("update-ref", "-d", "refs/inner/"+name).Run()
-}
-
-// get calls f with the contents that are there of those that are asked for, and returns the others.
-func (s *store) get(ids []index.ID, f func(index.ID, []byte) error) (missing []index.ID, err error) {
+// get calls f with the contents that are there of those that are asked for.
+func (s *store) get(ids []index.ID, f func(index.ID, []byte) error) error {
 	if len(ids) == 0 {
-		return nil, nil
+		return nil
 	}
 	cmd := s.command()
 	if s.objects != "" {
 		// Its settings are not read, and for what writes, nothing is there already.
 		cmd.Env = append(cmd.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.objects)+`"`)
 	}
-	names, found := make([]string, len(ids)), make([]bool, len(ids))
+	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = hex.EncodeToString(id[:])
 	}
-	err = program.Contents(cmd, names, MaxFile, func(i int, _ string, data []byte) error {
-		if found[i] = index.BlobID(data) == ids[i]; !found[i] {
-			return nil // the repository may be one that a box writes
+	return program.Contents(cmd, names, MaxFile, func(i int, _ string, data []byte) error {
+		if index.BlobID(data) != ids[i] { // the repository may be one that a box writes
+			return nil
 		}
 		return f(ids[i], data)
 	})
-	for i, id := range ids {
-		if !found[i] {
-			missing = append(missing, id)
-		}
-	}
-	return missing, err
 }

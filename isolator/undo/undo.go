@@ -149,7 +149,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
-		_ = run.remove(s)
+		_ = run.remove()
 		return nil, err
 	}
 	return &Snapshot{Project: p, run: run, before: now, home: h}, nil
@@ -157,7 +157,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 
 // Drop lets go of a project whose run has not begun.
 func (b *Snapshot) Drop() {
-	_ = b.run.remove(nil)
+	_ = b.run.remove()
 	b.home.Close()
 }
 
@@ -176,7 +176,7 @@ func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	if err := b.run.end(s, b.before, now); err != nil {
 		return nil, err
 	}
-	return b.run, errors.Join(b.seen(s, &now), b.prune(s))
+	return b.run, errors.Join(b.seen(s, &now), b.prune(s, h))
 }
 
 // Settle ends the runs whose end nobody saw: what changed until now is theirs.
@@ -220,7 +220,7 @@ func (r *Run) end(s *store, before, after tree) error {
 	r.Refs = moved(r.Refs, r.project.refs())
 	r.Ended = time.Now()
 	if len(r.Changes)+len(r.Refs) == 0 {
-		return r.remove(nil)
+		return r.remove()
 	}
 	r.Left = after.left()
 	if err := r.store(s); err != nil {
@@ -250,17 +250,17 @@ func (r *Run) store(s *store) error {
 }
 
 // prune drops the runs that are too old, or too many.
-func (p Project) prune(s *store) (err error) {
+func (p Project) prune(s *store, h *ownhome.Home) (err error) {
 	names, _ := filepath.Glob(p.record("*"))
 	slices.Sort(names) // by their time
 	for i, name := range names {
 		id := strings.TrimSuffix(filepath.Base(name), ".json")
 		fi, errStat := os.Lstat(name)
 		if errStat == nil && !files.Exists(p.before(id)) && (i < len(names)-KeptRuns || time.Since(fi.ModTime()) > KeptFor) {
-			err = errors.Join(err, (&Run{About: About{Run: id}, project: p}).remove(s))
+			err = errors.Join(err, (&Run{About: About{Run: id}, project: p}).remove())
 		}
 	}
-	return errors.Join(err, p.collect(s))
+	return errors.Join(err, p.collect(s, h))
 }
 
 // write writes the record of a run, whole or not at all.
@@ -272,13 +272,10 @@ func (r *Run) write() error {
 	return files.Replace(r.project.record(r.Run), data, 0o600)
 }
 
-// remove removes what is kept of a run, and its contents when there is a store.
-func (r *Run) remove(s *store) error {
-	err := errors.Join(os.RemoveAll(r.project.before(r.Run)), os.RemoveAll(r.project.record(r.Run)))
-	if s != nil {
-		err = errors.Join(err, s.drop(r.Run))
-	}
-	return err
+// remove removes what is kept of a run.
+func (r *Run) remove() error {
+	p := r.project
+	return errors.Join(os.RemoveAll(p.before(r.Run)), os.RemoveAll(p.record(r.Run)), os.RemoveAll(p.store().ref(r.Run)))
 }
 
 func stateOf(e Entry) State {
