@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,12 +16,14 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/lazy"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/undo"
 )
 
 // allChanges is how many changes the question before applying lists.
@@ -47,22 +50,49 @@ func (a *app) cmdChangesList() *cobra.Command {
 	return a.AnswersOnHost(&cobra.Command{
 		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
 	}, func(c *cobra.Command, _ []string) (cli.Answer, error) {
-		list, err := review.List(a.InnerHome)
+		list, err := a.kept(c.Context())
 		if err != nil {
 			return cli.Answer{}, err
 		}
-		undoable, err := a.undoable(c.Context())
-		if err != nil {
-			a.Warn("%v", err)
-		}
-		for _, r := range undoable {
-			list = append(list, a.keptOf(r))
-		}
-		slices.SortStableFunc(list, func(x, y *changes.Kept) int { return x.Record.Begun.Compare(y.Record.Begun) })
 		own, err := ownhome.ChangedFiles(a.InnerHome)
 		rows := keptRows(list)
 		return cli.Answer{Value: rows, Words: func() { a.printKept(rows, list, own) }}, err
 	})
+}
+
+// keptRun is a run of which something is kept: the copies that it worked on, or what it changed in place.
+type keptRun struct {
+	*changes.Kept
+	inPlace *undo.Run
+}
+
+// kept are these runs, the oldest first. Of those that worked in place and whose end nobody saw the changes are looked at now.
+func (a *app) kept(ctx context.Context) (list []keptRun, err error) {
+	copies, err := review.List(a.InnerHome)
+	for _, k := range copies {
+		list = append(list, keptRun{Kept: k})
+	}
+	for _, top := range undo.Tops(a.InnerHome) {
+		p := features.UndoProject(a.Caller, top)
+		runs, errRuns := p.List(ctx)
+		if errRuns != nil {
+			a.Warn("%s: %v", a.Short(top), errRuns)
+		}
+		for _, r := range runs {
+			list = append(list, keptRun{&changes.Kept{Record: changes.Record{
+				Run: r.Run, Profile: cmp.Or(r.Profile, "inner undo"), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(r.List()),
+				Copies: []changes.Copy{{Source: top, Dest: top}},
+			}}, r})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y keptRun) int { return x.Record.Begun.Compare(y.Record.Begun) })
+	return list, err
+}
+
+// here reports whether a run worked in this project, or in a folder above: one that worked on copies counts everywhere.
+func (a *app) here(k keptRun) bool {
+	pl, err := a.Here()
+	return k.inPlace == nil || err == nil && (paths.Below(string(k.inPlace.Top), files.Real(pl.Cwd)) || pl.Root() != "" && paths.Below(files.Real(pl.Root()), string(k.inPlace.Top)))
 }
 
 // keptRow is one line of the list.
@@ -71,14 +101,14 @@ type keptRow struct {
 	State string `json:"state"` // running, ended, killed, or damaged
 }
 
-func keptRows(list []*changes.Kept) []keptRow {
+func keptRows(list []keptRun) []keptRow {
 	rows := make([]keptRow, 0, len(list))
 	for _, k := range list {
 		row := keptRow{k.Record, "ended"}
 		switch {
 		case k.Damaged != nil:
 			row.State = "damaged"
-		case review.Running(k):
+		case review.Running(k.Kept):
 			row.State = "running"
 		case k.Record.Ended == nil:
 			row.State = "killed"
@@ -90,7 +120,7 @@ func keptRows(list []*changes.Kept) []keptRow {
 
 // printKept lists the kept copies, the git directories that are kept, and the files that
 // boxes have copies of.
-func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Changed) {
+func (a *app) printKept(rows []keptRow, list []keptRun, own []ownhome.Changed) {
 	gits := features.KeptGits(a.InnerHome)
 	if len(rows) > 0 {
 		table := [][]string{{"RUN", "WHEN", "PROFILE", "CHANGES", "OF"}}
@@ -99,7 +129,7 @@ func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Chan
 			if r.Count != nil {
 				what = r.Count.String()
 			}
-			table = append(table, []string{r.Run, r.Begun.Local().Format("2006-01-02 15:04"), cmp.Or(r.Profile, "?"), what, features.Sources(a.Caller, list[i])})
+			table = append(table, []string{r.Run, r.Begun.Local().Format("2006-01-02 15:04"), cmp.Or(r.Profile, "?"), what, features.Sources(a.Caller, list[i].Kept)})
 		}
 		tell.Table(a.Out, table)
 	} else if len(gits)+len(own) == 0 {
@@ -127,25 +157,20 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			if pl, err := a.Here(); err == nil && !asJSON {
 				features.SayGitSettings(a.Caller, pl.Cwd)
 			}
-			kept, err := review.List(a.InnerHome)
+			k, list, err := a.keptChanges(c.Context(), args)
 			if err != nil {
 				return err
 			}
-			if r, rest, err := a.inPlace(c, args, kept); err != nil || r != nil {
-				return cmp.Or(err, a.showInPlace(r, rest, asJSON))
-			}
-			k, list, err := a.keptChanges(args)
-			if err != nil {
-				return err
-			}
+			all := len(args) == 0 || len(args) == 1 && runWord().MatchString(args[0])
 			switch {
 			case asJSON:
 				return a.printChanges(list)
 			case len(list) == 0:
-				a.Say("nothing is different from %s", features.Sources(a.Caller, k))
+				a.Say("nothing is different from %s", features.Sources(a.Caller, k.Kept))
 				return nil
-			}
-			if len(args) == 0 || len(args) == 1 && runWord().MatchString(args[0]) {
+			case k.inPlace != nil:
+				return a.printInPlace(k.inPlace, list, all)
+			case all:
 				list = a.withoutGit(list)
 			}
 			return a.printDiff(list)
@@ -153,6 +178,22 @@ func (a *app) cmdChangesShow() *cobra.Command {
 	}
 	cli.JSONFlag(c, &asJSON)
 	return c
+}
+
+// printInPlace prints changes of a run that worked in place, which git knows.
+func (a *app) printInPlace(r *undo.Run, list []changes.Change, all bool) error {
+	var at []string
+	for _, c := range list {
+		at = append(at, c.Path)
+	}
+	if all {
+		at = nil
+	}
+	d, err := r.Diff([]string{"--binary"}, at...)
+	if err != nil {
+		return err
+	}
+	return a.printPatch(d)
 }
 
 func (a *app) cmdChangesDiscard() *cobra.Command {
@@ -165,8 +206,8 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
-			drop, err := a.toDiscard(args, all)
+		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
+			drop, err := a.toDiscard(c.Context(), args, all)
 			if err != nil {
 				return err
 			}
@@ -184,13 +225,13 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 
 // toDiscard are the kept runs of these names, or all that are not running. The git directories
 // of runs that have these names are dropped.
-func (a *app) toDiscard(names []string, all bool) (drop []*changes.Kept, err error) {
-	list, err := review.List(a.InnerHome)
+func (a *app) toDiscard(ctx context.Context, names []string, all bool) (drop []keptRun, err error) {
+	list, err := a.kept(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if all {
-		return slices.DeleteFunc(list, review.Running), nil
+		return slices.DeleteFunc(list, func(k keptRun) bool { return k.inPlace != nil || review.Running(k.Kept) }), nil
 	}
 	for _, name := range names {
 		dropped, err := features.DropGits(a.Caller, name)
@@ -209,7 +250,7 @@ func (a *app) toDiscard(names []string, all bool) (drop []*changes.Kept, err err
 	return drop, nil
 }
 
-func (a *app) discard(k *changes.Kept) error {
+func (a *app) discard(k keptRun) error {
 	if err := stillRunning(k); err != nil {
 		return err
 	}
@@ -224,42 +265,45 @@ func (a *app) discard(k *changes.Kept) error {
 var runWord = lazy.Regexp(`^([0-9]{8}(-[0-9a-f-]*)?|[0-9a-f]{6})$`)
 
 // findKept finds a kept run by its name, or the latest one that is not damaged for "".
-func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error) {
+func (a *app) findKept(list []keptRun, name string) (none keptRun, err error) {
 	if name == "" {
 		for _, k := range slices.Backward(list) {
-			if k.Damaged == nil {
+			if k.Damaged == nil && a.here(k) {
 				return k, nil
 			}
 		}
-		return nil, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
+		return none, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
 	}
-	k, err := byID(list, name, func(k *changes.Kept) string { return k.Record.Run })
+	k, err := byID(list, name, func(k keptRun) string { return k.Record.Run })
 	switch {
 	case err != nil:
-		return nil, err
+		return none, err
 	case k == nil:
-		return nil, fault.Refuse(1, "inner changes list", "there is no kept copy of a run %q", name)
+		return none, fault.Refuse(1, "inner changes list", "there is no kept copy of a run %q", name)
 	}
 	return *k, nil
 }
 
 // keptChanges reads [RUN] [PATH...].
-func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error) {
-	list, err := review.List(a.InnerHome)
+func (a *app) keptChanges(ctx context.Context, args []string) (k keptRun, all []changes.Change, err error) {
+	list, err := a.kept(ctx)
 	if err != nil {
-		return nil, nil, err
+		return k, nil, err
 	}
 	name := ""
 	if len(args) > 0 && runWord().MatchString(args[0]) {
 		name, args = args[0], args[1:]
 	}
-	k, err := a.findKept(list, name)
-	if err != nil {
-		return nil, nil, err
+	if k, err = a.findKept(list, name); err != nil {
+		return k, nil, err
 	}
-	all, err := k.Compare()
+	if k.inPlace != nil {
+		all = k.inPlace.List()
+	} else {
+		all, err = k.Compare()
+	}
 	if err == nil && len(args) > 0 {
-		all, err = pick(k, all, args)
+		all, err = pick(k.Kept, all, args)
 	}
 	return k, all, err
 }
@@ -273,8 +317,11 @@ func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Chan
 	return picked, nil
 }
 
-func stillRunning(k *changes.Kept) error {
-	if review.Running(k) {
+func stillRunning(k keptRun) error {
+	if k.inPlace != nil {
+		return fault.Refuse(1, "inner undo "+k.Record.Run, "run %s worked in place, and has no copy", k.Record.Run)
+	}
+	if review.Running(k.Kept) {
 		return fault.Refuse(126, "wait for it to end", "run %s still works on its copy", k.Record.Run)
 	}
 	return nil
@@ -350,9 +397,11 @@ func (a *app) completeKept(c *cobra.Command, args []string, word string) ([]stri
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return cli.CompleteFirst(func() (words []string) {
-		list, _ := review.List(a.InnerHome) // none to offer
+		list, _ := a.kept(c.Context()) // none to offer
 		for _, k := range slices.Backward(list) {
-			words = append(words, k.Record.Run+"\t"+features.Sources(a.Caller, k))
+			if c.Name() != "undo" || k.inPlace != nil {
+				words = append(words, k.Record.Run+"\t"+features.Sources(a.Caller, k.Kept))
+			}
 		}
 		return words
 	})(c, args, word)

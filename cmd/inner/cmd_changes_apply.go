@@ -31,11 +31,11 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			"would run or obey (.inner, settings of editors and agents, what settings of git name, and all of .git\n" +
 			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
-		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
+		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
 				return nil
 			}
-			k, list, err := a.keptChanges(args)
+			k, list, err := a.keptChanges(c.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -54,10 +54,11 @@ type applyFlags struct {
 }
 
 // apply lists, asks and writes.
-func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error {
-	if err := stillRunning(k); err != nil {
+func (a *app) apply(run keptRun, list []changes.Change, f applyFlags) error {
+	if err := stillRunning(run); err != nil {
 		return err
 	}
+	k := run.Kept
 	list, left, git, err := a.unprotected(k, list, f.paths)
 	if err != nil {
 		return err

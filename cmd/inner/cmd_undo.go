@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/changes"
@@ -34,13 +32,7 @@ func (a *app) cmdUndo() *cobra.Command {
 			"An undo is itself a run that can be taken back: inner undo, with the id that it says. Refs of git that the\n" +
 			"run moved are shown with their values before; --git brings them back. With --json nothing is asked, and without\n" +
 			"--yes nothing is done.",
-		ValidArgsFunction: cli.CompleteFirst(func() (words []string) {
-			list, _ := a.undoable(context.Background()) // none to offer
-			for _, r := range slices.Backward(list) {
-				words = append(words, r.Run+"\t"+cli.Printable(a.undoWords(r)))
-			}
-			return words
-		}),
+		ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			r, err := a.undoRun(c.Context(), args)
 			if err != nil {
@@ -55,49 +47,27 @@ func (a *app) cmdUndo() *cobra.Command {
 	return c
 }
 
-// undoable are the runs that can be taken back, the oldest first. What runs changed whose end nobody saw is looked at now.
-func (a *app) undoable(ctx context.Context) (list []*undo.Run, err error) {
-	for _, top := range undo.Tops(a.InnerHome) {
-		p := features.UndoProject(a.Caller, top)
-		if files.Exists(top) {
-			err = errors.Join(err, p.Settle(ctx))
-		}
-		of, errList := p.List()
-		list, err = append(list, of...), errors.Join(err, errList)
-	}
-	slices.SortFunc(list, func(x, y *undo.Run) int { return x.Begun.Compare(y.Begun) })
-	return list, err
-}
-
-// undoRun is the run that is meant: the one that is named, or the last of this project.
+// undoRun is the run that is meant: the one that is named, or the last of this project that is not taken back.
 func (a *app) undoRun(ctx context.Context, args []string) (*undo.Run, error) {
-	list, err := a.undoable(ctx)
+	list, err := a.kept(ctx)
 	if err != nil {
-		a.Warn("%v", err)
+		return nil, err
 	}
+	list = slices.DeleteFunc(list, func(k keptRun) bool { return k.inPlace == nil })
 	if len(args) > 0 {
-		r, err := byID(list, args[0], func(r *undo.Run) string { return r.Run })
-		if err == nil && r == nil {
-			err = fault.Refuse(1, "inner changes list", "nothing is kept of a run %q", args[0])
-		}
-		if err != nil {
-			return nil, err
-		}
-		return *r, nil
+		k, err := a.findKept(list, args[0])
+		return k.inPlace, err
 	}
-	if r := undo.Last(a.doneHere(list)); r != nil {
+	var runs []*undo.Run
+	for _, k := range list {
+		if a.here(k) {
+			runs = append(runs, k.inPlace)
+		}
+	}
+	if r := undo.Last(runs); r != nil {
 		return r, nil
 	}
 	return nil, fault.Refuse(1, "inner changes list", "no run of this project can be taken back: with undo = true under [sandbox] what it changes is kept")
-}
-
-// doneHere are those of some runs that worked in this project, or in a folder above.
-func (a *app) doneHere(list []*undo.Run) []*undo.Run {
-	pl, err := a.Here()
-	cwd, root := files.Real(pl.Cwd), pl.Root()
-	return slices.DeleteFunc(list, func(r *undo.Run) bool {
-		return err != nil || !paths.Below(string(r.Top), cwd) && (root == "" || !paths.Below(files.Real(root), string(r.Top)))
-	})
 }
 
 func (a *app) undoWords(r *undo.Run) string {
@@ -105,18 +75,6 @@ func (a *app) undoWords(r *undo.Run) string {
 		return "undo of run " + r.Undoes + " in " + a.Short(string(r.Top))
 	}
 	return fmt.Sprintf("%s in profile %s, in %s", r.Command, r.Profile, a.Short(string(r.Top)))
-}
-
-// undoAnswer is what --json says.
-type undoAnswer struct {
-	Run     string       `json:"run"`
-	Undo    string       `json:"undo"` // the id of the undo; empty when nothing is to be done
-	Project undo.Path    `json:"project"`
-	Changes []jsonChange `json:"changes"`
-	Stays   []string     `json:"stays,omitempty"`
-	LeftOut []string     `json:"left_out,omitempty"`
-	Refs    []undo.Ref   `json:"refs,omitempty"`
-	Done    bool         `json:"done"`
 }
 
 func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
@@ -175,7 +133,12 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return a.PrintJSON(undoAnswer{r.Run, b.Run.Run, r.Top, a.jsonChanges(b.List()), b.Stays, r.Left, r.Refs, did})
+		b.Refs, b.Left = r.Refs, r.Left
+		return a.PrintJSON(struct {
+			*undo.Back
+			Changes []jsonChange `json:"changes"`
+			Done    bool         `json:"done"`
+		}{b, a.jsonChanges(b.List()), did})
 	}
 	if did {
 		a.Say("took back %s of run %s", what, r.Run)
@@ -243,61 +206,4 @@ func (a *app) some(what string, list []string) {
 	if len(said) > 0 {
 		a.Say("%s: %s", what, strings.Join(visible.Some(said, 8), ", "))
 	}
-}
-
-// inPlace is the run that changes show is about when that worked in place, and the words behind it: the one that is named,
-// or the last of this project when it is later than the latest copy that is kept.
-func (a *app) inPlace(c *cobra.Command, args []string, kept []*changes.Kept) (*undo.Run, []string, error) {
-	list, err := a.undoable(c.Context())
-	if len(args) > 0 && runWord().MatchString(args[0]) {
-		if k, _ := byID(kept, args[0], func(k *changes.Kept) string { return k.Record.Run }); k != nil {
-			return nil, nil, err
-		}
-		r, errName := byID(list, args[0], func(r *undo.Run) string { return r.Run })
-		if r == nil {
-			return nil, nil, cmp.Or(errName, err)
-		}
-		return *r, args[1:], err
-	}
-	list = a.doneHere(list)
-	if len(list) == 0 || len(kept) > 0 && kept[len(kept)-1].Record.Begun.After(list[len(list)-1].Begun) {
-		return nil, nil, err
-	}
-	return list[len(list)-1], args, err
-}
-
-// showInPlace shows what such a run changed, all of it or what is at the paths.
-func (a *app) showInPlace(r *undo.Run, named []string, asJSON bool) error {
-	list := r.List()
-	if len(named) > 0 {
-		var err error
-		if list, err = pick(a.keptOf(r), list, named); err != nil {
-			return err
-		}
-	}
-	if asJSON {
-		return a.PrintJSON(a.jsonChanges(list))
-	}
-	var at []string
-	for _, c := range list {
-		at = append(at, c.Path)
-	}
-	if len(named) == 0 {
-		at = nil
-	}
-	d, err := r.Diff([]string{"--binary"}, at...)
-	if err != nil || len(d) > 0 {
-		return cmp.Or(err, a.printPatch(d))
-	}
-	a.Say("run %s changed the contents of no file", r.Run)
-	return nil
-}
-
-// keptOf is a run that worked in place as one whose copies are kept.
-func (a *app) keptOf(r *undo.Run) *changes.Kept {
-	top := string(r.Top)
-	return &changes.Kept{Record: changes.Record{
-		Run: r.Run, Profile: cmp.Or(r.Profile, "inner undo"), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(r.List()),
-		Copies: []changes.Copy{{Source: top, Dest: top}},
-	}}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/undo"
-	"github.com/enr/inner/profile"
 )
 
 // UndoProject is a folder whose state inner undo can bring back, with the repository that it is in.
@@ -35,33 +35,16 @@ func UndoProject(c *caller.Caller, top string) undo.Project {
 	return p
 }
 
-// inPlace is the real path of the working folder where the box writes that, and no copy; else "".
-func inPlace(rc profile.RunConfig) string {
-	mode := rc.WorkdirMode
-	for _, m := range rc.Mounts {
-		if m.Dest == rc.Workdir {
-			mode = m.Mode
-			if m.Source != rc.Workdir {
-				mode = profile.None
-			}
-		}
-	}
-	if mode != profile.RW {
-		return ""
-	}
-	return files.Real(rc.Workdir)
-}
-
 // undoable keeps what the working folder is before the box begins, and what it was changed to when that is gone.
 func undoable() Feature {
 	var before *undo.Snapshot
 	return Feature{
 		Name: "undo", Keys: []string{"sandbox.undo"},
 		Start: func(run *Run, o *launch.Options) {
-			top := inPlace(run.Spec)
-			if !run.Spec.Undo || top == "" || run.Mode != Program {
+			if !run.Spec.Undo || run.Mode != Program || !slices.Contains(run.Spec.WritableRoots(), run.Spec.Workdir) {
 				return
 			}
+			top := files.Real(run.Spec.Workdir)
 			run.Undo(func() {
 				if before != nil { // the program has not run
 					before.Drop()

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
@@ -47,7 +48,11 @@ func (p Project) read(id string) (*Run, error) {
 }
 
 // List returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read as errors.
-func (p Project) List() (list []*Run, err error) {
+// What runs whose end nobody saw have changed is looked at now.
+func (p Project) List(ctx context.Context) (list []*Run, err error) {
+	if files.Exists(p.Top) {
+		err = p.settle(ctx)
+	}
 	names, _ := filepath.Glob(p.record("*"))
 	for _, name := range names {
 		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".json"))
@@ -101,7 +106,7 @@ func (r *Run) List() (list []changes.Change) {
 // undone.
 type Back struct {
 	*Run
-	Stays []string // what somebody changed after the run, and what is not kept any more, with the reason behind a tab
+	Stays []string `json:"stays,omitempty"` // what somebody changed after the run, and what is not kept any more, with the reason behind a tab
 	dir   string
 	now   []copytree.State // of the changed paths
 }

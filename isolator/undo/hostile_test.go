@@ -115,8 +115,8 @@ func TestHelper(t *testing.T) {
 		if _, err := s.End(t.Context()); err == nil || !strings.Contains(err.Error(), "Out of diskspace") {
 			t.Errorf("it ends: %v", err)
 		}
-		must(t, os.Remove(p.Top+"/large"), p.Settle(t.Context()))
-		list, err := p.List()
+		must(t, os.Remove(p.Top+"/large"), p.settle(t.Context()))
+		list, err := p.List(t.Context())
 		must(t, err)
 		takeBack(t, Last(list))
 		if _, err := os.Lstat(p.Top + "/a"); err != nil {
@@ -131,7 +131,7 @@ func TestHelper(t *testing.T) {
 		_, err := s.End(t.Context())
 		must(t, err)
 	case "back":
-		list, err := p.List()
+		list, err := p.List(t.Context())
 		must(t, err)
 		b, err := Last(list).Back(t.TempDir(), fmt.Sprint("u", os.Getpid()))
 		must(t, err)
@@ -197,12 +197,12 @@ func TestKill9(t *testing.T) {
 		kill(t, p, "begin", after, "true")
 		before := sum(t, p.Top)
 		kill(t, p, "end", after, `for i in 1 2 3 4 5 6 7 8; do echo new $i >d$i/f; echo $i >new$i; done; rm -r d9 d10`)
-		must(t, p.Settle(t.Context()))
-		if list, err := p.List(); err != nil || Last(list) == nil {
+		must(t, p.settle(t.Context()))
+		if list, err := p.List(t.Context()); err != nil || Last(list) == nil {
 			t.Fatal(after, list, err)
 		}
 		kill(t, p, "back", after/2, "true")
-		list, err := p.List()
+		list, err := p.List(t.Context())
 		must(t, err)
 		if r := Last(list); r != nil {
 			takeBack(t, r)

@@ -261,7 +261,7 @@ func TestCollect(t *testing.T) {
 	if len(packs) > 10 {
 		t.Errorf("%d packs", len(packs))
 	}
-	list, err := p.List()
+	list, err := p.List(t.Context())
 	must(t, err)
 	if len(list) != KeptRuns {
 		t.Errorf("%d runs", len(list))

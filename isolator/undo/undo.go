@@ -125,7 +125,7 @@ func (p Project) locked() (*store, *ownhome.Home, error) {
 
 // Begin looks at a project, and stores what is not known of it.
 func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
-	if err := p.Settle(ctx); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return nil, err
 	}
 	s, h, err := p.locked()
@@ -179,8 +179,8 @@ func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	return b.run, errors.Join(b.seen(s, &now), b.prune(s, h))
 }
 
-// Settle ends the runs whose end nobody saw: what changed until now is theirs.
-func (p Project) Settle(ctx context.Context) error {
+// settle ends the runs whose end nobody saw: what changed until now is theirs.
+func (p Project) settle(ctx context.Context) error {
 	list, _ := filepath.Glob(p.before("*"))
 	list = slices.DeleteFunc(list, func(name string) bool { return stage.Lives(p.Home, strings.TrimSuffix(filepath.Base(name), ".before")) })
 	if len(list) == 0 {

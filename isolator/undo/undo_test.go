@@ -76,7 +76,7 @@ func TestUndo(t *testing.T) {
 	if got := sum(t, p.Top); got != before {
 		t.Errorf("%v\n%+v\nis\n%s\nwas\n%s", b.Stays, b.Changes, got, before)
 	}
-	list, err := p.List()
+	list, err := p.List(t.Context())
 	if err != nil || len(list) != 2 || Last(list) != nil {
 		t.Fatal(list, err)
 	}
@@ -84,7 +84,7 @@ func TestUndo(t *testing.T) {
 	if got := sum(t, p.Top); got != after {
 		t.Errorf("undone again: is\n%s\nwas\n%s", got, after)
 	}
-	if list, err = p.List(); err != nil || len(list) != 3 || Last(list) == nil || Last(list).Run != "r1" {
+	if list, err = p.List(t.Context()); err != nil || len(list) != 3 || Last(list) == nil || Last(list).Run != "r1" {
 		t.Errorf("%v %v", list, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin(t, p, "r2").Drop()
-	list, err := p.List()
+	list, err := p.List(t.Context())
 	if err != nil || len(list) != 1 || !list[0].Killed || len(list[0].Changes) != 1 || string(list[0].Changes[0].Path) != name {
 		t.Fatalf("%+v %v", list, err)
 	}
