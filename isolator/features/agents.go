@@ -365,11 +365,16 @@ func renew(run *Run, words []string) error {
 	return nil
 }
 
-// untrusted reports whether a path leads into the project or a folder that the
+// untrusted reports whether a path leads into the current folder, the project or a folder that the
 // box can write.
 func untrusted(run *Run, path string) bool {
-	roots := append(run.Spec.WritableRoots(), run.Spec.Project, run.Spec.Workdir, run.Context.Cwd)
 	path = files.Real(path)
+	return byBox(run, path) || run.Context.Cwd != "" && paths.Below(files.Real(run.Context.Cwd), path)
+}
+
+// byBox reports whether a path without links lies in the project or a folder that the box can write.
+func byBox(run *Run, path string) bool {
+	roots := append(run.Spec.WritableRoots(), run.Spec.Project, run.Spec.Workdir)
 	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && paths.Below(files.Real(root), path) })
 }
 

@@ -1,8 +1,8 @@
 package features
 
 // What the user's files and variables refer to by a link or by a name: settings of agents that are kept with dotfiles
-// or in the Nix store, files that settings of git name, certificates of a company, what a terminal can do. A box gets
-// a copy of it, and only where no box had a say in what that is.
+// or in the Nix store, files that settings of git name, certificates of a company. A box gets a copy of it, and
+// only where no box had a say in what that is.
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func references() Feature {
 				run.trust(name, run.Getenv(name))
 			}
 		}
-		return run.terminal()
+		return nil
 	}
 	return Feature{Name: "what variables refer to", Keys: []string{"env"}, Make: make}
 }
@@ -56,12 +56,10 @@ func (run *Run) follow(path string) (real string, ok bool) {
 	if err != nil || profile.Own(real) != nil || run.hides(real) || paths.Below(real, files.Real(run.Home)) {
 		return "", false
 	}
-	byRun := append(run.Spec.WritableFolders(), run.Spec.Project, run.Spec.Workdir)
 	for _, at := range append(hops, files.Hop{Path: real}) {
-		within := func(dir string) bool { return dir != "" && paths.Below(files.Real(dir), at.Path) }
 		fi, err := os.Lstat(at.Path)
 		dir, errDir := os.Stat(filepath.Dir(at.Path))
-		if err != nil || errDir != nil || own.FolderFault(dir) != "" || slices.ContainsFunc(byRun, within) || run.Context.WrittenAt(at.Path) != "" {
+		if err != nil || errDir != nil || own.FolderFault(dir) != "" || byBox(run, at.Path) || run.Context.WrittenAt(at.Path) != "" {
 			return "", false
 		}
 		if st, ok := fi.Sys().(*syscall.Stat_t); !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
@@ -89,7 +87,7 @@ func (run *Run) trust(name, value string) {
 	if value == "" || run.Spec.Env.Kept(name) || slices.ContainsFunc(run.Assets.Env, has) {
 		return
 	}
-	at, err := run.certificates("ca-"+strings.ToLower(name), value)
+	at, err := run.copies("ca-"+strings.ToLower(name), value, run.certificate)
 	if err != nil {
 		run.Spec.Env.Never = append(slices.Clip(run.Spec.Env.Never), name)
 		run.Warn("%s: %s is not passed to the box: %v", name, run.Short(value), err)
@@ -98,28 +96,32 @@ func (run *Run) trust(name, value string) {
 	run.Assets.Env = append(run.Assets.Env, profile.KV{Key: name, Value: at})
 }
 
-// certificates returns where the box has files or folders of certificates, divided by colons.
-func (run *Run) certificates(as, value string) (string, error) {
+// copies returns where the box has files, or certificates in folders, divided by colons. What is not of the system it
+// gets as it is read, under a name that begins with as.
+func (run *Run) copies(as, value string, read func(string) ([]byte, error)) (string, error) {
 	list := filepath.SplitList(value)
 	for i, p := range list {
-		if !filepath.IsAbs(p) || run.ofSystem(filepath.Clean(p)) {
+		if !filepath.IsAbs(p) || run.ofSystem(p) {
 			continue
 		}
-		dest := fmt.Sprintf("%s/%s-%d", paths.BoxDir, as, i)
+		list[i] = fmt.Sprintf("%s/%s-%d", paths.BoxDir, as, i)
+		had := len(run.Assets.Parts)
 		entries, err := os.ReadDir(p)
-		for _, e := range entries { // nobody looks for anything else there
+		for _, e := range entries { // no folder is named but one of certificates, and nobody looks for anything else in that
 			if data, err := run.certificate(filepath.Join(p, e.Name())); err == nil {
-				boxFile(run, filepath.Join(dest, e.Name()), data, "certificates you trust")
+				boxFile(run, filepath.Join(list[i], e.Name()), data, "your settings name it")
 			}
 		}
 		if errors.Is(err, syscall.ENOTDIR) {
 			var data []byte
-			dest = fmt.Sprintf("%s/%s.pem", paths.BoxDir, as)
-			if data, err = run.certificate(p); err == nil {
-				boxFile(run, dest, data, "certificates you trust")
+			if data, err = read(p); err == nil {
+				boxFile(run, list[i], data, "your settings name it")
 			}
 		}
-		if list[i] = dest; err != nil {
+		if err == nil && len(run.Assets.Parts) == had {
+			err = errors.New("there are no certificates in it")
+		}
+		if err != nil {
 			return "", err
 		}
 	}
@@ -144,65 +146,49 @@ func (run *Run) certificate(path string) ([]byte, error) {
 	return data, nil
 }
 
-// named are the user's settings of git, with the names that the files in them have in the box: copies, where it would not
-// see them. Where it gets none, the setting is left out.
+// theirs reads a file that is followed.
+func (run *Run) theirs(path string) ([]byte, error) {
+	real, ok := run.follow(path)
+	if !ok {
+		return nil, errors.New("a box may have had a say in it, or it is hidden")
+	}
+	return files.Read(real, files.NoLinks, 1<<20)
+}
+
+// named are the user's settings of git, with the names that the files in them have in the box: copies, where it would
+// not see them. Where it gets none, the setting is left out.
 func (run *Run) named(list []gitconfig.Entry) (out []gitconfig.Entry) {
 	seen := func(p string) bool {
 		return !filepath.IsAbs(p) || !files.Exists(p) || run.ofSystem(p) || paths.Below(run.Spec.Workdir, p) || seenIn(run.Spec)(p)
 	}
 	dir := filepath.Dir(gitconfig.UserFiles(run.Home, run.Getenv("XDG_CONFIG_HOME"))[1])
 	for _, kv := range []profile.KV{{Key: "core.excludesfile", Value: "ignore"}, {Key: "core.attributesfile", Value: "attributes"}} {
-		if p := filepath.Join(dir, kv.Value); !seen(p) { // counts where no setting names another
-			list = slices.Insert(list, 0, gitconfig.Entry{Key: kv.Key, Value: p, File: p})
-		}
+		p := filepath.Join(dir, kv.Value) // counts where no setting names another
+		list = slices.Insert(slices.Clip(list), 0, gitconfig.Entry{Key: kv.Key, Value: p, File: p})
 	}
 	for i, e := range list {
 		section, _, name := e.Parts()
-		p := gitconfig.Pathname(e.Value, "", run.Home)
-		ok := true
-		switch as := fmt.Sprintf("git-%d-%s", i, name); section + "." + name {
-		case "core.excludesfile", "core.attributesfile", "commit.template", "mailmap.file", "gpg.allowedsignersfile":
-			if e.File == "" || seen(p) { // set by the profile, or there
-				break
-			}
-			if _, ok = run.follow(e.File); ok {
-				p, ok = run.follow(p)
-			}
-			if data, err := files.Read(p, files.NoLinks, 1<<20); ok && err == nil {
-				e.Value = boxFile(run, filepath.Join(paths.BoxDir, as), data, "your git settings name it")
-			}
+		read, p := run.theirs, gitconfig.Pathname(e.Value, "", run.Home)
+		switch section + "." + name {
 		case "http.sslcainfo", "http.sslcapath":
-			if !seen(p) {
-				at, err := run.certificates(as, p)
-				e.Value, ok = at, err == nil
+			read = run.certificate
+		case "core.excludesfile", "core.attributesfile", "commit.template", "mailmap.file", "gpg.allowedsignersfile":
+		default:
+			p = "" // it names no file
+		}
+		if e.File != "" && !seen(p) { // not set by the profile
+			_, err := run.theirs(e.File)
+			if err == nil {
+				e.Value, err = run.copies(fmt.Sprintf("git-%s-%d", name, i), p, read)
 			}
+			if err != nil {
+				run.LeftOut = append(run.LeftOut, e.Key)
+				continue
+			}
+		} else if e.File == p {
+			continue // by no setting, and not there, or there by its own name
 		}
-		if ok {
-			out = append(out, e)
-		} else {
-			run.LeftOut = append(run.LeftOut, e.Key)
-		}
+		out = append(out, e)
 	}
 	return out
-}
-
-// terminal gives the box what the user's own folders say of the terminal. Those that the box has anyway are named
-// by the variables, see plan's pathNames.
-func (run *Run) terminal() error {
-	term := run.Getenv("TERM")
-	if term == "" || filepath.Base(term) != term {
-		return nil
-	}
-	for _, dir := range filepath.SplitList(run.Getenv("TERMINFO") + ":" + run.Getenv("TERMINFO_DIRS")) {
-		for _, sub := range []string{term[:1], fmt.Sprintf("%x", term[0])} {
-			real, ok := run.follow(filepath.Join(dir, sub, term))
-			data, err := files.Read(real, files.NoLinks, 64<<10)
-			if ok && err == nil && (bytes.HasPrefix(data, []byte{0x1a, 1}) || bytes.HasPrefix(data, []byte{0x1e, 2})) { // term(5)
-				folder := filepath.Join(paths.BoxDir, "terminfo")
-				boxFile(run, filepath.Join(folder, sub, term), data, "your terminal", profile.KV{Key: "TERMINFO", Value: folder})
-				return nil
-			}
-		}
-	}
-	return nil
 }

@@ -108,15 +108,7 @@ type Origin struct {
 
 // behind returns where a link of the user's leads, and any other path as it is.
 func (o Origin) behind(path string) string {
-	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
-		return o.follow(path)
-	}
-	return path
-}
-
-// follow returns where a path leads, or the path itself where it is not followed.
-func (o Origin) follow(path string) string {
-	if o.Follow != nil {
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 && o.Follow != nil {
 		if real, ok := o.Follow(path); ok {
 			return real
 		}
@@ -314,10 +306,7 @@ func (cl *cloner) clone() error {
 // tree clones a folder with the regular files in it, read-only; executables stay executable.
 func (cl *cloner) tree(name string) error {
 	top := filepath.Join(cl.source, name)
-	if fi, err := os.Stat(top); err != nil || !fi.IsDir() {
-		if _, err := os.Lstat(top); err == nil {
-			cl.leftOut = append(cl.leftOut, top)
-		}
+	if !files.Exists(top) {
 		return nil
 	}
 	return cl.branch(top, name, 0)

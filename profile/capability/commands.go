@@ -136,9 +136,13 @@ func (cl *cloner) copied(p string) bool {
 		}
 		// It is named by settings of the user's own: a link there is theirs. What it leads to
 		// comes along when it lies in the folder, too, or is followed.
-		from := files.Real(filepath.Join(cl.source, rest))
+		at := filepath.Join(cl.source, rest)
+		from := files.Real(at)
 		if !paths.Below(files.Real(cl.source), from) {
-			if from = cl.o.follow(filepath.Join(cl.source, rest)); from != files.Real(from) {
+			if cl.o.Follow == nil {
+				return false
+			}
+			if from, ok = cl.o.Follow(at); !ok {
 				return false
 			}
 		}
