@@ -55,7 +55,7 @@ func CachesOwner(rc profile.RunConfig) ownhome.Owner {
 
 // cachesOf is what the planner has to know; nil when the box has none.
 func cachesOf(run *Run) *plan.Caches {
-	if !run.Spec.HasCaches() && run.Spec.Home != "own" {
+	if !run.Spec.HasCaches() && (run.Spec.Home != "own" || run.Facts.Engine != nil) {
 		return nil
 	}
 	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run)}

@@ -52,6 +52,14 @@ func installed(home *ownHome) Feature {
 					run.Assets.Env = append(run.Assets.Env, profile.KV{Key: i[0], Value: filepath.Join(at, i[1])})
 				}
 			}
+			// The root of a cargo workspace that the project is in may only be read, and cargo builds there.
+			dir := filepath.Dir(run.Spec.Workdir)
+			shown := func(m profile.Mount) bool { return m.Mode == profile.RO && paths.Below(m.Source, dir) }
+			for ; dir != "/" && slices.ContainsFunc(run.Spec.Mounts, shown); dir = filepath.Dir(dir) {
+				if files.Exists(filepath.Join(dir, "Cargo.toml")) {
+					run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "CARGO_TARGET_DIR", Value: filepath.Join(run.Home, ".cache/cargo-target")})
+				}
+			}
 			boxFile(run, paths.BoxNpm, npmSettings(run, at), "npm installs in the home of the box", profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
 			return nil
 		},
