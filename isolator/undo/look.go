@@ -49,7 +49,7 @@ type looker struct {
 	// its own user is opened.
 	after bool
 	skip  map[[2]string]bool // folders and names there that are no part of it
-	read  atomic.Int64       // bytes that were stored, and one for each file
+	read  atomic.Bool        // a file was read
 
 	mu  sync.Mutex // guards what follows
 	now tree
@@ -73,7 +73,7 @@ func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree
 		}
 		return tree{}, err
 	}
-	if l.read.Load() == 0 && maps.Equal(l.now.folders, old.folders) {
+	if !l.read.Load() && maps.Equal(l.now.folders, old.folders) {
 		return old, nil
 	}
 	return l.now, nil
@@ -107,11 +107,11 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		defer f.Close()
 		names, err = f.Readdirnames(-1)
 	}
-	if err != nil && dir != "." {
-		return nil, nil
-	}
-	if err != nil {
+	switch {
+	case err != nil && dir == ".":
 		return nil, err
+	case err != nil:
+		return nil, nil
 	}
 	old := l.old.folders[dir]
 	states, sure := make([]byte, 0, len(old.states)), true
@@ -202,7 +202,7 @@ func (l *looker) contents(dir int, names listing, old map[string]Entry) (listing
 func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entry, err error) {
 	var data []byte
 	kind, errRead := fs.FileMode(0), error(unix.EFBIG)
-	if size <= MaxFile && l.read.Load()+size <= MaxAll {
+	if size <= MaxFile && l.store.size.Load()+size <= MaxAll {
 		data, errRead = copytree.Read(dir, name, MaxFile)
 	}
 	if l.after && errors.Is(errRead, unix.EACCES) {
@@ -221,8 +221,8 @@ func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entr
 		return e, nil
 	}
 	if e.State = found(st); errRead == nil && e.Mode.Type() == kind {
-		e.ID = index.BlobID(data)
-		if l.read.Add(int64(len(data)) + 1); e.ID != was {
+		l.read.Store(true)
+		if e.ID = index.BlobID(data); e.ID != was {
 			err = l.store.put(e.ID, data)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,6 +29,8 @@ type store struct {
 	git, dir string
 	objects  string                   // the objects of the project's repository, "" for none
 	borrowed func() map[index.ID]bool // what its index says it has
+
+	size atomic.Int64 // bytes that were put
 
 	mu  sync.Mutex        // guards what follows
 	has map[index.ID]bool // what is there for sure
@@ -152,6 +155,7 @@ func (s *store) copy(id index.ID, data []byte) error {
 		return nil // the second one of two
 	}
 	s.has[id], s.ids = true, append(s.ids, id)
+	s.size.Add(int64(len(data)))
 	return errors.Join(s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), data), s.write("\n", nil))
 }
 
