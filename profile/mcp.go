@@ -42,11 +42,7 @@ func (s MCPServer) Runs() string {
 
 // String is the server as consent shows it.
 func (s MCPServer) String() string {
-	gets := ""
-	if len(s.Vars) > 0 {
-		gets = "; gets " + strings.Join(s.Vars, " and ")
-	}
-	return s.Name + " (" + s.Runs() + gets + ")"
+	return s.Name + " (" + strings.Join(append([]string{s.Runs()}, s.Vars...), "; gets ") + ")"
 }
 
 // GrantsMCP reports whether the box has the MCP servers of a name.
@@ -78,19 +74,14 @@ func (r *resolver) mcp() {
 }
 
 func (g *granter) mcp(rc *RunConfig) {
-	g.list("mcp", "sandbox.mcp", "starts your MCP servers", itemsOf(rc.MCP, func(name string) string {
-		text := name + " (your settings name none)"
-		if name == "*" {
-			text = "all that your settings name"
+	var items []Item
+	for _, s := range rc.Servers {
+		items = append(items, Item{Text: s.String(), ID: s.Name, Own: !slices.Contains(rc.MCP, s.Name)})
+	}
+	for _, name := range rc.MCP {
+		if !slices.ContainsFunc(items, func(it Item) bool { return it.ID == name }) {
+			items = append(items, Item{Text: strings.ReplaceAll(name, "*", "all that your settings name"), ID: name})
 		}
-		for _, s := range rc.Servers {
-			switch name {
-			case s.Name:
-				return s.String()
-			case "*":
-				text += "; " + s.String()
-			}
-		}
-		return text
-	}))
+	}
+	g.list("mcp", "sandbox.mcp", "starts your MCP servers", items)
 }

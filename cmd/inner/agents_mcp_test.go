@@ -110,6 +110,9 @@ args = ["SERVER", "other"]
 			if _, err := os.Stat(filepath.Join(p.app, "started-other")); err == nil {
 				t.Error("a server started that nobody granted")
 			}
+			if strings.Contains(string(out), "ImportProcessor") {
+				t.Error("what the agent is told of its box is taken for names of files")
+			}
 			if !strings.Contains(string(out), "your MCP servers other: inner allow mcp:other -p a") {
 				t.Error("it is not said that the other one is left out")
 			}

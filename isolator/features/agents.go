@@ -99,7 +99,14 @@ func Capabilities(s *settings.Settings, rc *profile.RunConfig) (out []capability
 		}
 		out = append(out, c)
 	}
-	passVariables(rc)
+	for _, s := range rc.Servers { // which get the variables that they name; the values are never shown
+		for _, name := range s.Vars {
+			if !slices.Contains(rc.Env.Inherit, name) {
+				rc.Env.Inherit = append(slices.Clip(rc.Env.Inherit), name)
+				rc.Env.SetFrom = append(slices.Clip(rc.Env.SetFrom), profile.KV{Key: name, Value: name})
+			}
+		}
+	}
 	return out
 }
 

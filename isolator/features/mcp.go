@@ -1,7 +1,6 @@
 package features
 
-// MCP servers of the user's settings of agents: those that the profile names run in the box, with the variables that
-// their entries name. The others are named once.
+// MCP servers of the user's settings of agents that the box does not have: they are named once.
 
 import (
 	"os"
@@ -10,20 +9,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks"
-	"github.com/enr/inner/profile"
 )
-
-// passVariables lets the variables pass that the entries name. Their values are never shown.
-func passVariables(rc *profile.RunConfig) {
-	for _, s := range rc.Servers {
-		for _, name := range s.Vars {
-			if !slices.Contains(rc.Env.Inherit, name) {
-				rc.Env.Inherit = append(slices.Clip(rc.Env.Inherit), name)
-				rc.Env.SetFrom = append(slices.Clip(rc.Env.SetFrom), profile.KV{Key: name, Value: name})
-			}
-		}
-	}
-}
 
 // sayLeft names in one line the servers that the box does not have, once for a working folder, until there are others.
 func (a *agentsOf) sayLeft(run *Run) {

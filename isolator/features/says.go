@@ -24,7 +24,7 @@ func says(run *Run) string {
 		return group == "" || group == "settings" || group == "variables" || g.Kind == "hides" || g.Key == "env.inherit" || g.Key == "git"
 	})
 	for _, line := range profile.Lines(grants) {
-		lines = append(lines, "- "+line)
+		lines = append(lines, "- "+strings.ReplaceAll(line, " @", ` \@`)) // @NAME is a file to read, to Gemini CLI and Claude Code
 	}
 	lines = append(
 		lines,

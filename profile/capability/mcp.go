@@ -19,6 +19,7 @@ func (c Capability) MCP(o Origin) (out []profile.MCPServer) {
 			return true
 		})
 	})
+	slices.SortStableFunc(out, func(a, b profile.MCPServer) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -27,11 +28,7 @@ func (e Edit) keepMCP(doc map[string]any, granted func(name string, entry any) b
 	for _, path := range e.MCP {
 		visit(doc, path, "", func(parent map[string]any, key, _ string) {
 			servers, _ := parent[key].(map[string]any)
-			for _, name := range names(servers) {
-				if !granted(name, servers[name]) {
-					delete(servers, name)
-				}
-			}
+			maps.DeleteFunc(servers, func(name string, entry any) bool { return !granted(name, entry) })
 			if len(servers) == 0 {
 				delete(parent, key)
 			}
