@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/review"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/undo"
 )
@@ -127,7 +128,12 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		did = true
 		ctx, stop := features.Interruptible(nil)
 		defer stop()
-		if done, err := b.Apply(ctx, refs, review.Apply); err != nil {
+		apply := func(ctx context.Context, k *changes.Kept, list []changes.Change) ([]changes.Change, error) {
+			since := runlog.Moment()
+			defer features.HoldSince(a.Caller, top, since) // also of what was written before an error
+			return review.Apply(ctx, k, list)
+		}
+		if done, err := b.Apply(ctx, refs, apply); err != nil {
 			msg := fmt.Sprintf("%d of %s taken back, then: %v", len(done), what, err)
 			return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: "inner undo " + r.Run + ", for the rest; inner undo " + b.Run.Run + " takes back what was done"}
 		}

@@ -176,6 +176,12 @@ func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) 
 	return aside, found
 }
 
+// HoldSince is Hold for what inner wrote in a folder of what boxes had made there: a box may have chosen both.
+func HoldSince(c *caller.Caller, top string, since time.Time) {
+	all := []string{top}
+	Hold(c, repos.Search{Watched: stage.Watched{Since: since, Roots: all, Obeyed: all, Unlisted: all}, Homes: c.Homes(), Limit: time.Minute})
+}
+
 // someFolders names a few of many folders, the nearest first.
 func someFolders(c *caller.Caller, list []string) string {
 	list = slices.Clone(list)

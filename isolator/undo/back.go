@@ -44,6 +44,11 @@ func (p Project) read(id string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", p.record(id), err)
 	}
 	r.Top = Path(p.Top) // inner home move
+	for _, c := range r.Changes {
+		if !filepath.IsLocal(string(c.Path)) || slices.ContainsFunc(strings.Split(string(c.Path), "/"), func(name string) bool { return strings.EqualFold(name, ".git") }) {
+			return nil, fmt.Errorf("%s: %q is no path of a project", p.record(id), c.Path)
+		}
+	}
 	return r, nil
 }
 

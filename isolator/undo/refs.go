@@ -25,16 +25,18 @@ func (p Path) MarshalText() ([]byte, error) {
 	return []byte(p), nil
 }
 
-// UnmarshalText undoes it.
-func (p *Path) UnmarshalText(text []byte) error {
-	*p = Path(text)
-	if name, err := strconv.Unquote(string(text)); err == nil {
-		*p = Path(name)
+// UnmarshalText undoes it. Go has other quotes, which a name may have in it.
+func (p *Path) UnmarshalText(text []byte) (err error) {
+	name := string(text)
+	if strings.HasPrefix(name, `"`) {
+		name, err = strconv.Unquote(name)
 	}
-	return nil
+	*p = Path(name)
+	return err
 }
 
-// Ref is a ref of the project's repository, or HEAD: an id, or "ref: NAME". What is empty was not there.
+// Ref is a ref of the project's repository, or HEAD. Its values are an id, or "ref: NAME" when it leads to another one. What
+// is empty was not there.
 type Ref struct {
 	Name Path   `json:"name"`
 	Old  string `json:"old,omitempty"`
@@ -46,15 +48,21 @@ func (p Project) refs() (list []Ref) {
 	if p.GitDir == "" {
 		return nil
 	}
-	out, err := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(objectname) %(refname)").Output()
+	out, err := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)").Output()
 	head, errHead := os.ReadFile(filepath.Join(p.GitDir, "HEAD"))
 	if errors.Join(err, errHead) != nil {
 		return nil
 	}
 	list = []Ref{{Name: "HEAD", Old: strings.TrimSpace(string(head))}}
 	for line := range strings.Lines(string(out)) {
-		id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		list = append(list, Ref{Name: Path(name), Old: id})
+		part := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+		if len(part) != 3 {
+			return nil
+		}
+		if part[2] != "" {
+			part[0] = "ref: " + part[2]
+		}
+		list = append(list, Ref{Name: Path(part[1]), Old: part[0]})
 	}
 	return list
 }
@@ -101,7 +109,12 @@ func (r *Run) Standing() (list, others []Ref) {
 	return list, others
 }
 
-// setRefs gives refs their old values again, in one transaction. No hook runs. The index follows where it has
+// leads reports whether a ref is, or was, one that leads to another: no transaction has those.
+func (r Ref) leads() bool {
+	return r.Name == "HEAD" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
+}
+
+// setRefs gives refs their old values again, in one transaction but for those that lead to others. No hook runs. The index follows where it has
 // just what HEAD had: what somebody has added stays there.
 func (p Project) setRefs(list []Ref) error {
 	git := func(stdin string, args ...string) error {
@@ -113,23 +126,25 @@ func (p Project) setRefs(list []Ref) error {
 		return nil
 	}
 	follows := git("", "diff-index", "--cached", "--quiet", "HEAD", "--") == nil
-	words, head := "start\x00", ""
+	words := "start\x00"
 	for _, r := range list {
-		if r.Name == "HEAD" {
-			head = r.Old
-			continue
+		if !r.leads() {
+			none := strings.Repeat("0", max(len(r.Old), len(r.New)))
+			words += fmt.Sprintf("option no-deref\x00update %s\x00%s\x00%s\x00", r.Name, cmp.Or(r.Old, none), cmp.Or(r.New, none))
 		}
-		none := strings.Repeat("0", max(len(r.Old), len(r.New)))
-		words += fmt.Sprintf("update %s\x00%s\x00%s\x00", r.Name, cmp.Or(r.Old, none), cmp.Or(r.New, none))
 	}
 	err := git(words+"prepare\x00commit\x00", "update-ref", "--stdin", "-z", "-m", "inner undo")
-	if err != nil {
-		return err
-	}
-	if name, is := strings.CutPrefix(head, "ref: "); is {
-		err = git("", "symbolic-ref", "-m", "inner undo", "HEAD", name)
-	} else if head != "" {
-		err = git("", "update-ref", "--no-deref", "-m", "inner undo", "HEAD", head)
+	for _, r := range list {
+		to, symbolic := strings.CutPrefix(r.Old, "ref: refs/")
+		switch name := string(r.Name); {
+		case err != nil || !r.leads():
+		case symbolic:
+			err = git("", "symbolic-ref", "-m", "inner undo", name, "refs/"+to)
+		case r.Old == "":
+			err = git("", "symbolic-ref", "-d", name)
+		default:
+			err = git("", "update-ref", "--no-deref", "-m", "inner undo", name, r.Old)
+		}
 	}
 	if err == nil && follows && slices.ContainsFunc(list, func(r Ref) bool { return r.Name == "HEAD" || strings.HasPrefix(string(r.Name), "refs/heads/") }) {
 		err = git("", "read-tree", "-m", "HEAD")
