@@ -38,6 +38,12 @@ func UndoProject(c *caller.Caller, top string) undo.Project {
 // undoable keeps what the working folder is before the box begins, and what it was changed to when that is gone.
 func undoable() Feature {
 	var before *undo.Snapshot
+	drop := func() { // the program has not run
+		if before != nil {
+			before.Drop()
+			before = nil
+		}
+	}
 	return Feature{
 		Name: "undo", Keys: []string{"sandbox.undo"},
 		Start: func(run *Run, o *launch.Options) {
@@ -45,11 +51,8 @@ func undoable() Feature {
 				return
 			}
 			top := files.Real(run.Spec.Workdir)
-			run.Undo(func() {
-				if before != nil { // the program has not run
-					before.Drop()
-				}
-			})
+			drop() // of a try before this one
+			run.Undo(drop)
 			watch, rest := o.Watch, o.Meanwhile
 			begin := sync.OnceValue(func() (err error) {
 				before, err = beginUndo(run, top)
