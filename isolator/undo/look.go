@@ -45,8 +45,7 @@ type looker struct {
 	top   int
 	store *store
 	old   tree // what is known of it
-	// After a run, what is known stays part of the project, and what was left out stays out; what the run closed to
-	// its own user is opened.
+	// After a run, what is known stays part of the project, and what the run closed to its own user is opened.
 	after bool
 	skip  map[[2]string]bool // folders and names there that are no part of it
 	read  atomic.Bool        // a file was read
@@ -124,7 +123,7 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		if s.Mode.IsDir() {
 			rel := path.Join(dir, name)
 			_, known := l.old.folders[rel]
-			if l.after && known || !rebuilt(name, names) && !(l.after && l.old.leftOut(rel)) {
+			if l.after && known || !rebuilt(name, names) {
 				below = append(below, rel)
 				if l.after && s.Mode&0o500 != 0o500 {
 					s.Mode = opened(fd, name, s.Mode)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // state is everything below a folder but for what is left out: what it is, its mode, and what is in it.
@@ -212,6 +214,16 @@ func randomTree(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
 	takeBack(t, b.Run)
 	if d := diff(state(t, p.Top), now); d != "" {
 		t.Errorf("and that:\n%s\n%q", d, b.Stays)
+	}
+}
+
+// The state of a file that was written in the moment of the look, as far as its file system's clock tells, says nothing.
+func TestRacy(t *testing.T) {
+	known := tree{sure: 5e9}
+	for ctime, want := range map[int64]bool{5e9 - 1: true, 5e9: false, 5e9 + 1: false, 4e9 + 1: true, 4e9: false, 3e9: false, 3e9 - 1e6: true} {
+		if got := known.tells(copytree.State{Ctime: ctime}); got != want {
+			t.Errorf("%d: %v", ctime, got)
+		}
 	}
 }
 
