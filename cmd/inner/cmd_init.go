@@ -236,7 +236,7 @@ func (a *app) addHook(shell, rc, line string, told bool) error {
 
 // yesUnlessNo asks a question to which Enter says yes.
 func (a *app) yesUnlessNo(question string) bool {
-	text, ok := a.answer(question + " [Y/n] ")
+	text, ok := a.answer(question+" [Y/n] ", "the hook was not added")
 	return ok && (text == "" || isYes(text))
 }
 

@@ -67,14 +67,14 @@ func (a *app) edit(d draft) (written bool, err error) {
 			return err == nil, err
 		}
 		a.Fail(err)
-		asks := caller.IsTerminal(a.In)
+		asks, no := caller.IsTerminal(a.In), a.Short(d.path)+" is as it was"
 		if asks {
 			a.Hint("your text is in %s", temp) // where ^C leaves it
-			if a.agreed("Edit again? No discards what you wrote.") {
+			if a.agreed("Edit again? No discards what you wrote.", no) {
 				continue
 			}
 		}
-		a.Say("%s is as it was", a.Short(d.path))
+		a.Say("%s", no)
 		keep = !asks
 		return false, cli.Exit(1)
 	}
@@ -212,9 +212,9 @@ func (a *app) columns() int {
 }
 
 // agreed puts a question on the terminal. What was typed before it was there is no answer.
-func (a *app) agreed(question string) bool {
+func (a *app) agreed(question, no string) bool {
 	_ = unix.IoctlSetInt(int(a.In.Fd()), unix.TCFLSH, unix.TCIFLUSH)
-	text, ok := a.answer(question + " [y/N] ")
+	text, ok := a.answer(question+" [y/N] ", no)
 	return ok && isYes(text)
 }
 
@@ -225,10 +225,21 @@ func isYes(text string) bool {
 }
 
 // answer reads one line from the terminal, and not a byte of the next. It reports false when the input has ended. ^C
-// ends this process, as it does any other: nothing that is asked about was done before.
-func (a *app) answer(prompt string) (text string, ok bool) {
+// ends this process, as it does any other, once what a no means is said: nothing that is asked about was done before.
+func (a *app) answer(prompt, no string) (text string, ok bool) {
 	signal.Ignore(syscall.SIGQUIT) // at which a Go program prints what it is doing
 	defer signal.Reset(syscall.SIGQUIT)
+	keys := make(chan os.Signal, 1)
+	signal.Notify(keys, syscall.SIGINT)
+	defer func() { signal.Stop(keys); close(keys) }()
+	go func() {
+		if _, pressed := <-keys; pressed {
+			fmt.Fprintln(a.Err)
+			a.Say("%s", no)
+			signal.Reset(syscall.SIGINT)
+			_ = unix.Kill(os.Getpid(), syscall.SIGINT)
+		}
+	}()
 	fmt.Fprint(a.Err, prompt)
 	var line []byte
 	for b := make([]byte, 1); ; line = append(line, b[0]) {
@@ -262,7 +273,7 @@ func (a *app) confirm(q question) error {
 			return q.noTerminal
 		}
 		return fault.Refuse(2, q.hint, "cannot ask for confirmation: standard input is not a terminal")
-	case a.agreed(q.text):
+	case a.agreed(q.text, q.no):
 		return nil
 	}
 	a.Say("%s", q.no)

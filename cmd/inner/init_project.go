@@ -306,9 +306,10 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 // ask puts a question until its answer is taken. An answer that is not says why.
 func (a *app) ask(prompt string, take func(answer string) error) error {
 	for {
-		text, ok := a.answer(prompt)
+		const no = "nothing was written"
+		text, ok := a.answer(prompt, no)
 		if !ok {
-			a.Say("nothing was written")
+			a.Say(no)
 			return cli.Exit(1)
 		}
 		err := take(text)
