@@ -63,15 +63,22 @@ func ParsePort(text string) (Port, bool) {
 // port checks an entry of publish or host_ports.
 func (v *validator) port(key string, it strict.Item) {
 	p, ok := ParsePort(strings.TrimPrefix(it.Text, "-"))
-	switch {
-	case !ok:
+	if !ok {
 		v.Add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
-	case p.Box == ProxyPort:
-		v.Add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
-	case key == "sandbox.host_ports" && p.Box < 1024:
-		box := BoxPort(p.Box).Box
-		v.Add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box))
+	} else if problem, hint := p.Problem(); problem != "" && (key == "sandbox.host_ports" || p.Box == ProxyPort) {
+		v.Add(it.At, key, fmt.Sprintf("%q: %s", it.Text, problem), hint)
 	}
+}
+
+// Problem says why a port of this computer cannot be that one of the box, and what can; "" when it can.
+func (p Port) Problem() (problem, hint string) {
+	switch box := BoxPort(p.Box).Box; {
+	case p.Box == ProxyPort:
+		return fmt.Sprintf("port %d of a box is inner's own", ProxyPort), ""
+	case p.Box < 1024:
+		return "in a box nobody can listen below port 1024", fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box)
+	}
+	return "", ""
 }
 
 // networkOf is the mode that a profile asks for, or "".

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,9 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 			if !ok {
 				return why.Answer{}, cli.Usagef("%q is not a port from 1 to 65535, nor two as port:8080:3000, of this computer and of the box", asked)
 			}
+			if problem, _ := p.Problem(); problem != "" && strings.Contains(text, ":") {
+				return why.Answer{}, cli.Usagef("%q: %s", asked, problem)
+			}
 			answer, err := t.Host(fmt.Sprint("localhost:", p.Host))
 			if answer.Asked = asked; strings.Contains(text, ":") {
 				answer.Lines = why.Port(text)
@@ -133,7 +137,13 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 			if strings.ContainsAny(name, "=\x00") {
 				return why.Answer{}, cli.Usagef("%q is not the name of a variable", name)
 			}
-			return t.Env(name), nil
+			answer, like := t.Env(name), func(pattern string) bool { return profile.VariableLike(pattern, name) }
+			cfg, err := a.GlobalConfig()
+			if err == nil && answer.From == "config.toml" && !slices.ContainsFunc(cfg.HideEnv, like) {
+				answer.From = "the project's config.toml"
+				answer.Widen = "[hide] env of the project's config.toml without it"
+			}
+			return answer, err
 		},
 		"cmd": func(name string) (why.Answer, error) {
 			if strings.Contains(name, "/") {
@@ -195,8 +205,10 @@ func (a *app) printWhy(w why.Answer, edit string, write bool) {
 // widenWith is the command that widens a profile to what was asked.
 func widenWith(w why.Answer, name string, write bool) string {
 	switch kind, _, _ := strings.Cut(w.Asked, ":"); {
-	case strings.HasPrefix(w.From, "config.toml"): // it is no profile's
+	case w.From == "config.toml": // it is no profile's
 		return "inner config edit"
+	case w.From == "the project's config.toml":
+		return "inner config edit --local"
 	case len(w.Lines) == 0: // it takes more than to add lines
 		return "inner profile edit " + name
 	case kind == "host", kind == "port", kind == "mcp":

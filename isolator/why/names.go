@@ -168,7 +168,7 @@ func (t *Table) withheld(a *Answer, name string) {
 	_, outside := t.Box.Facts.Env[name]
 	switch {
 	case t.Box.Spec.Env.Kept(name):
-		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
+		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", users, "[hide] env of config.toml without it"
 		if at := written(t.Box.Spec.Organisation, "hide.env", func(pattern string) bool { return profile.VariableLike(pattern, name) }); at != "" {
 			a.From, a.Widen = at, ""
 		}

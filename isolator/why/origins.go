@@ -81,13 +81,15 @@ func (t *Table) listed(r netproxy.Rule) string {
 func (t *Table) pattern(hostPath string) (from, text string) {
 	hide := t.Box.Spec.Hide // the profile's own first, the organisation's last
 	own, ruled := originsOf(t.origins, "sandbox.hide"), originsOf(t.Box.Spec.Organisation, "sandbox.hide")
-	from = "config.toml"
+	from = users
 	for i, p := range hide {
 		parsed, err := gitignore.Parse(p)
 		if err != nil || !matches(parsed, hostPath) {
 			continue
 		}
-		from, text = "config.toml", p
+		if from, text = users, p; i < t.Box.Spec.AskedHide {
+			from = projects
+		}
 		if j := i - len(hide) + len(ruled); j >= 0 {
 			from = ruled[j].Place()
 		}

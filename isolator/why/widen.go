@@ -83,11 +83,19 @@ func (t *Table) allowing(a *Answer, key, place string) {
 	case pattern == "":
 		a.propose(listing("allow", key))
 	case !strings.HasPrefix(from, profile.OrganisationFile):
-		a.Widen = listing("allow", key).String() + " and " + unhiding(pattern)
+		a.Widen = listing("allow", key).String() + " and " + unhiding(from, pattern)
 	}
 }
 
-func unhiding(pattern string) string { return "hide without " + strconv.Quote(pattern) }
+// users and projects are the files that hide something besides the profile.
+const users, projects = "config.toml", "the project's config.toml"
+
+func unhiding(from, pattern string) string {
+	if from == users || from == projects {
+		return "[hide] paths of " + from + " without " + strconv.Quote(pattern)
+	}
+	return "hide without " + strconv.Quote(pattern)
+}
 
 // widen proposes what is to be written to get more of a path.
 func (t *Table) widen(a *Answer, o plan.Op) {
@@ -100,7 +108,7 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 		t.allowing(a, o.Key, o.Dest)
 	case hides(o) && o.Key == "sandbox.hide":
 		if from, pattern := t.pattern(o.Dest); pattern != "" && !strings.HasPrefix(from, profile.OrganisationFile) {
-			a.Widen = unhiding(pattern)
+			a.Widen = unhiding(from, pattern)
 		}
 	case hides(o) && o.Key != "sandbox.home", o.Key == "" && o.Bind(): // inner's own: .inner, profiles, start-up files, the program
 	case o.Key == "sandbox.git_dir" && !t.writable(o):
@@ -124,6 +132,11 @@ func (t *Table) mounting(a *Answer, o plan.Op) {
 	}
 	if why := plan.Unwritten(spec, t.Box.Facts, a.Real); mode == "rw" && why != "" { // whatever the profile says
 		a.How += "; it cannot be written: " + why
+		return
+	}
+	_, onHost := real(a.Real)
+	if _, how := onHost.barred(mode == "rw"); how != "" { // nor does any profile change that
+		a.How += "; " + strings.TrimPrefix(strings.TrimPrefix(how, "shown, and "), "shown, but ")
 		return
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok {
