@@ -86,6 +86,8 @@ type Run struct {
 	Plan     plan.Plan
 	Result   launch.Result // of the last try to start
 
+	copied map[string]string // where the box has copies of what the user refers to
+
 	disks *disks // what limits.disk holds for
 	undo  []func()
 }

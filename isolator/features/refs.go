@@ -6,6 +6,7 @@ package features
 
 import (
 	"bytes"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/own"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
@@ -56,18 +58,21 @@ func (run *Run) follow(path string) (real string, ok bool) {
 	if err != nil || profile.Own(real) != nil || run.hides(real) || paths.Below(real, files.Real(run.Home)) {
 		return "", false
 	}
-	for _, at := range append(hops, files.Hop{Path: real}) {
-		fi, err := os.Lstat(at.Path)
-		dir, errDir := os.Stat(filepath.Dir(at.Path))
-		if err != nil || errDir != nil || own.FolderFault(dir) != "" || byBox(run, at.Path) || run.Context.WrittenAt(at.Path) != "" {
-			return "", false
-		}
-		if st, ok := fi.Sys().(*syscall.Stat_t); !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-			return "", false
-		}
-	}
-	return real, true
+	return real, run.placed(real) && !slices.ContainsFunc(hops, run.planted)
 }
+
+// placed reports whether the user or root gave a path without links but itself its name, and no box had a say in that.
+func (run *Run) placed(at string) bool {
+	fi, err := os.Lstat(at)
+	dir, errDir := os.Stat(filepath.Dir(at))
+	if err != nil || errDir != nil || own.FolderFault(dir) != "" || byBox(run, at) || run.Context.WrittenAt(at) != "" {
+		return false
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
+}
+
+func (run *Run) planted(link files.Hop) bool { return !run.placed(link.Path) }
 
 // hides reports whether no box of the run has what is at a real path.
 func (run *Run) hides(real string) bool {
@@ -87,7 +92,7 @@ func (run *Run) trust(name, value string) {
 	if value == "" || run.Spec.Env.Kept(name) || slices.ContainsFunc(run.Assets.Env, has) {
 		return
 	}
-	at, err := run.copies("ca-"+strings.ToLower(name), value, run.certificate)
+	at, err := run.copies(value, run.certificate)
 	if err != nil {
 		run.Spec.Env.Never = append(slices.Clip(run.Spec.Env.Never), name)
 		run.Warn("%s: %s is not passed to the box: %v", name, run.Short(value), err)
@@ -97,14 +102,20 @@ func (run *Run) trust(name, value string) {
 }
 
 // copies returns where the box has files, or certificates in folders, divided by colons. What is not of the system it
-// gets as it is read, under a name that begins with as.
-func (run *Run) copies(as, value string, read func(string) ([]byte, error)) (string, error) {
+// gets as it is read, once.
+func (run *Run) copies(value string, read func(string) ([]byte, error)) (string, error) {
 	list := filepath.SplitList(value)
+	if run.copied == nil {
+		run.copied = map[string]string{}
+	}
 	for i, p := range list {
 		if !filepath.IsAbs(p) || run.ofSystem(p) {
 			continue
 		}
-		list[i] = fmt.Sprintf("%s/%s-%d", paths.BoxDir, as, i)
+		if list[i] = run.copied[p]; list[i] != "" {
+			continue
+		}
+		list[i] = fmt.Sprintf("%s/copy-%d-%s", paths.BoxDir, len(run.copied), filepath.Base(p))
 		had := len(run.Assets.Parts)
 		entries, err := os.ReadDir(p)
 		for _, e := range entries { // no folder is named but one of certificates, and nobody looks for anything else in that
@@ -124,26 +135,45 @@ func (run *Run) copies(as, value string, read func(string) ([]byte, error)) (str
 		if err != nil {
 			return "", err
 		}
+		run.copied[p] = list[i]
 	}
 	return strings.Join(list, ":"), nil
 }
 
-// certificate reads a file of certificates, and nothing else. Of a file that is hidden because it is called as those
-// with keys are (~/*.pem), what is in it decides.
+// certificate reads the certificates in a file. Of one that is hidden because it is called as those with keys are
+// (~/*.pem), what is in it decides. A box may write the file, and make no link to another.
 func (run *Run) certificate(path string) ([]byte, error) {
-	real, hide := files.Real(path), run.Facts.Hide
+	hops, real, err := files.Follow(path)
+	hide := run.Facts.Hide
 	byProfile := hide != nil && slices.ContainsFunc(hide.Paths, func(p string) bool { return files.Real(p) == real })
-	if byProfile || run.hides(filepath.Dir(real)) {
-		return nil, errors.New("it is hidden")
-	}
-	data, err := files.Read(real, files.NoLinks, 4<<20)
 	switch {
 	case err != nil:
 		return nil, err
-	case !bytes.Contains(data, []byte("CERTIFICATE-----")) || bytes.Contains(data, []byte("PRIVATE KEY")):
-		return nil, errors.New("it is not a file of certificates")
+	case byProfile || run.hides(filepath.Dir(real)):
+		return nil, errors.New("it is hidden")
+	case slices.ContainsFunc(hops, run.planted):
+		return nil, errors.New("it is behind a link that a box may have made")
 	}
-	return data, nil
+	root, err := os.Open("/")
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	data, err := copytree.Read(int(root.Fd()), real[1:], 4<<20) // through no link that comes meanwhile
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "CERTIFICATE") {
+			block.Headers = nil
+			err = errors.Join(err, pem.Encode(&out, block))
+		}
+	}
+	if out.Len() == 0 || bytes.Contains(data, []byte("PRIVATE KEY")) {
+		err = errors.New("it is not a file of certificates")
+	}
+	return out.Bytes(), err
 }
 
 // theirs reads a file that is followed.
@@ -166,7 +196,7 @@ func (run *Run) named(list []gitconfig.Entry) (out []gitconfig.Entry) {
 		p := filepath.Join(dir, kv.Value) // counts where no setting names another
 		list = slices.Insert(slices.Clip(list), 0, gitconfig.Entry{Key: kv.Key, Value: p, File: p})
 	}
-	for i, e := range list {
+	for _, e := range list {
 		section, _, name := e.Parts()
 		read, p := run.theirs, gitconfig.Pathname(e.Value, "", run.Home)
 		switch section + "." + name {
@@ -179,7 +209,7 @@ func (run *Run) named(list []gitconfig.Entry) (out []gitconfig.Entry) {
 		if e.File != "" && !seen(p) { // not set by the profile
 			_, err := run.theirs(e.File)
 			if err == nil {
-				e.Value, err = run.copies(fmt.Sprintf("git-%s-%d", name, i), p, read)
+				e.Value, err = run.copies(p, read)
 			}
 			if err != nil {
 				run.LeftOut = append(run.LeftOut, e.Key)
