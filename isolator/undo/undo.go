@@ -23,6 +23,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -111,6 +112,9 @@ type Snapshot struct {
 
 // locked opens the store of a project while no other process has it, until the home is closed.
 func (p Project) locked() (*store, *ownhome.Home, error) {
+	if files.Real(p.Top) != p.Top { // the box of a folder above put a link on the way
+		return nil, nil, fmt.Errorf("%q leads somewhere else now", p.Top)
+	}
 	h, err := ownhome.Open(p.Home, p.owner())
 	if err != nil {
 		return nil, nil, err

@@ -111,3 +111,21 @@ func TestKilled(t *testing.T) {
 		t.Error("it is still there")
 	}
 }
+
+// A link that a box put into the way to a project leads no undo anywhere.
+func TestElsewhere(t *testing.T) {
+	p := project(t)
+	dir := filepath.Dir(p.Top)
+	p.Top = filepath.Join(dir, "a/bin")
+	sh(t, dir, `mkdir -p a/bin vic/bin; echo evil >a/bin/git`)
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `rm git`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh(t, dir, `mv a b; ln -s vic a`)
+	if _, err := run.Back(t.TempDir(), "r2"); err == nil {
+		t.Error("it goes through the link")
+	}
+}
