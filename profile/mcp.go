@@ -5,7 +5,6 @@ package profile
 import (
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -65,8 +64,8 @@ func (r *resolver) mcp() {
 		r.rc.Servers = append(r.rc.Servers, s)
 		real, hops, err := follow(s.File)
 		for _, at := range append(hops, files.Hop{Path: real}) {
-			if dir := r.boxFolder(filepath.Dir(at.Path), written); dir != "" || err != nil {
-				r.add(names.Items[0].At, "sandbox.mcp", fmt.Sprintf("%q is named by %q, and boxes can change what is in %q", s.Name, s.File, dir), "")
+			if dir := r.boxFolder(at.Path, written); dir != "" || err != nil {
+				r.add(names.Items[0].At, "sandbox.mcp", fmt.Sprintf("%q is named by %q, and boxes can change %q", s.Name, s.File, dir), "")
 				break
 			}
 		}

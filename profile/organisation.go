@@ -128,6 +128,13 @@ func (r *resolver) values(key string) (out []KV) {
 	switch key {
 	case "env.inherit":
 		add(flags.Pass...)
+		for _, s := range rc.Servers {
+			add(s.Vars...)
+		}
+	case "sandbox.mcp": // what "*" stands for, too
+		for _, s := range rc.Servers {
+			add(s.Name)
+		}
 	case "env.set":
 		for _, kv := range flags.Env {
 			add(kv.Key)

@@ -29,6 +29,7 @@ func TestOrganisation(t *testing.T) {
 		"sandbox.git_dir=rw": "[sandbox]\ngit_dir = \"rw\"", "sandbox.clipboard=true": "[sandbox]\nclipboard = true", "sandbox.devices=kvm": "[sandbox]\ndevices = [\"kvm\"]",
 		"sandbox.base=minimal": "[sandbox]\nbase = \"minimal\"", "sandbox.home=own": "[sandbox]\nhome = \"own\"", "sandbox.workdir_mode=ro": "[sandbox]\nworkdir_mode = \"ro\"",
 		"env.inherit=SECRET": "[env]\ninherit = [\"SECRET\"]", "sandbox.hide=*": "[sandbox]\nhide = [\"*.x\"]",
+		"sandbox.mcp=github": "[sandbox]\nmcp = [\"*\"]", "env.inherit=NAMED": "[sandbox]\nmcp = [\"other\"]",
 	}
 	refuses := func(entry, text string) bool {
 		o, problems := &Organisation{}, strict.Problems{}
@@ -37,6 +38,12 @@ func TestOrganisation(t *testing.T) {
 		w, p := resolveWorld(t, text)
 		c := w.context()
 		c.Organisation = o
+		c.MCP = func(rc RunConfig) []MCPServer {
+			if rc.GrantsMCP("github") { // by *
+				return []MCPServer{{Name: "github"}}
+			}
+			return []MCPServer{{Name: "other", Vars: []string{"NAMED"}}}
+		}
 		_, err := p.Resolve(c)
 		key, _, _ := strings.Cut(entry, "=")
 		return err != nil && strings.Contains(err.Error(), key) && strings.Contains(err.Error(), "is forbidden by /etc/inner/config.toml:7 (forbid \""+entry+"\")")
