@@ -98,7 +98,7 @@ func (f Files) names(shell string) []string {
 		more, _ := filepath.Glob(pattern)
 		return append(list, more...)
 	}
-	switch shell {
+	switch hooks.ShellOf(shell) {
 	case "zsh":
 		var list []string
 		for _, dir := range slices.Compact([]string{f.Folder("zsh"), f.Home}) {
@@ -118,8 +118,12 @@ func (f Files) names(shell string) []string {
 	case "tcsh":
 		return []string{f.tcshrc(), f.Home + "/.login", "/etc/csh.cshrc", "/etc/csh.login"}
 	case "sh":
-		rc, _ := f.HookLine("sh")
-		return []string{rc, f.Home + "/.profile", f.Home + "/.kshrc", f.Home + "/.mkshrc", "/etc/profile"}
+		rc, _ := f.HookLine(shell)
+		list := []string{rc, f.Home + "/.profile", "/etc/profile"}
+		if shell == "sh" { // any of them
+			list = append(list, f.Home+"/.kshrc", f.Home+"/.mkshrc")
+		}
+		return list
 	}
 	list := []string{f.Home + "/.bashrc", f.Home + "/.bash_profile", f.Home + "/.bash_login", f.Home + "/.profile", f.Home + "/.bash_aliases"}
 	return append(glob(list, f.Home+"/.bashrc.d/*"), "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile")
@@ -208,7 +212,7 @@ type Hook struct {
 // FindHook looks for the hook in a shell's start-up files; nil when it is in none.
 func (f Files) FindHook(shell string) *Hook {
 	kind := cmp.Or(hooks.ShellOf(shell), "bash")
-	for _, l := range f.Lines(kind) {
+	for _, l := range f.Lines(shell) {
 		if !l.LoadsHook(kind) {
 			continue
 		}
