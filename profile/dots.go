@@ -8,8 +8,7 @@ import "slices"
 // is not shown: a secret of tomorrow has a name that no table knows.
 func DotEntries() []string {
 	return slices.Concat(toolchainFolders(), []string{
-		".inner",                                                                             // covered by its own rule
-		".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer", ".cache/node/corepack", // see toolchainVersions
+		".inner", // covered by its own rule
 		".bashrc", ".bashrc.d", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bash_prompt", ".bash_completion", ".bash_completion.d",
 		".profile", ".inputrc", ".git-prompt.sh", ".git-completion.bash", ".fzf", ".fzf.bash", ".fzf.zsh", ".config/fzf", ".local/share/blesh", ".local/share/bash-completion",
 		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh", ".config/zsh", ".zsh_aliases", ".zsh_plugins.zsh", ".oh-my-zsh", ".p10k.zsh", ".zplug", ".antidote", ".antigen",

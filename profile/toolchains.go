@@ -32,16 +32,13 @@ func toolchainFolders() []string {
 		".asdf", ".tool-versions", ".pyenv", ".rbenv", ".rvm", ".nodenv", ".goenv", ".gvm", ".jenv", ".sdkman", ".jdks",
 		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix", ".config/mise",
 		".terminfo", ".fonts", ".local/share/fonts", ".config/fontconfig", // of programs on a terminal, and of those that draw
+		".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer", ".cache/node/corepack", // programs, not what they keep; see plan.Versions
 	}
 }
 
-// toolchainVersions are programs that tools fetch for themselves, one folder for each version. The folder that they are
-// in is the box's own, so that it fetches others.
-func toolchainVersions() []string {
-	return []string{
-		".cache/ms-playwright/*", ".cache/Cypress/*", ".cache/puppeteer/*/*", ".cache/electron/*", ".cache/node-gyp/*", ".cache/node/corepack/v1/*/*",
-		".cache/pre-commit/repo*", ".gradle/wrapper/dists/*", ".gradle/jdks/*",
-	}
+// withVersions are all of @toolchains: a home that is the host's has caches of the box's own in the place of the last.
+func withVersions() []string {
+	return append(toolchainFolders(), ".cache/electron", ".cache/node-gyp", ".cache/pre-commit", ".gradle/wrapper/dists", ".gradle/jdks")
 }
 
 // toolchainVariables say where they are instead; behind a slash is what of such a folder is shown.
@@ -68,16 +65,8 @@ func (r *resolver) toolchains() (folders, variables []string) {
 		}
 		return true
 	}
-	for _, rel := range toolchainFolders() {
+	for _, rel := range withVersions() {
 		add(filepath.Join(r.c.Home, rel))
-	}
-	for _, pattern := range toolchainVersions() {
-		list, _ := filepath.Glob(filepath.Join(r.c.Home, pattern))
-		for _, p := range list {
-			if fi, err := os.Lstat(p); err == nil && fi.IsDir() && !strings.HasPrefix(fi.Name(), ".") {
-				add(p)
-			}
-		}
 	}
 	for _, v := range toolchainVariables() {
 		name, below, part := strings.Cut(v, "/")
@@ -96,9 +85,5 @@ func (r *resolver) toolchains() (folders, variables []string) {
 // said.
 func usualToolchain(home, path string) bool {
 	rel, err := filepath.Rel(home, path)
-	version := func(pattern string) bool {
-		match, err := filepath.Match(pattern, rel)
-		return match && err == nil
-	}
-	return err == nil && (slices.Contains(toolchainFolders(), rel) || slices.ContainsFunc(toolchainVersions(), version))
+	return err == nil && slices.Contains(withVersions(), rel)
 }

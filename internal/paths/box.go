@@ -23,7 +23,8 @@ const (
 	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has
 	BoxGradle    = BoxDir + "/gradle"     // what Gradle, and Maven, of the host have fetched
 	BoxMaven     = BoxDir + "/maven"
-	BoxNpm       = BoxDir + "/npmrc" // npm's settings for all users
+	BoxNpm       = BoxDir + "/npmrc"    // npm's settings for all users
+	BoxVersions  = BoxDir + "/versions" // of programs that tools of the host have fetched
 
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"

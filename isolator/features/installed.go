@@ -67,7 +67,7 @@ func installed(home *ownHome) Feature {
 			if home.Home == nil {
 				return nil
 			}
-			return cmp.Or(home.pythonOutside(run), home.begin(run))
+			return cmp.Or(home.pythonOutside(run), home.begin(run), home.linkVersions(run))
 		},
 	}
 }

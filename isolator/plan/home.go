@@ -26,6 +26,10 @@ func (b *builder) homeFolder() error {
 func (b *builder) listedInHome() error {
 	b.because("sandbox.home_allow")
 	for _, p := range b.rc.HomeAllow {
+		if rel, in := paths.Rest(b.f.Home, p); in && b.rc.Home == "own" && Versions()[rel] != "" && b.notSecret(b.canon(p), "") == nil {
+			b.bind("versions of programs that your tools have fetched", b.canon(p), filepath.Join(paths.BoxVersions, rel), false)
+			continue
+		}
 		if err := b.showInHome(p, "readable in the home (home_allow)"); err != nil {
 			return err
 		}
@@ -40,6 +44,16 @@ func (b *builder) listedInHome() error {
 		}
 	}
 	return nil
+}
+
+// Versions are folders of a home in which tools keep a folder for each version of a program that they fetched, and where
+// in them. A home of the box's own has links to those (package features): the folder around them is its own, so that the
+// box fetches others, and many versions are one mount.
+func Versions() map[string]string {
+	return map[string]string{
+		".cache/ms-playwright": "[^.]*", ".cache/Cypress": "*", ".cache/puppeteer": "*/*", ".cache/electron": "*", ".cache/node-gyp": "*",
+		".cache/node/corepack": "v1/*/*", ".cache/pre-commit": "repo*", ".gradle/wrapper/dists": "*", ".gradle/jdks": "*",
+	}
 }
 
 // emptyHomes covers the home, and that of the password file, when $HOME is another.
