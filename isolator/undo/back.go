@@ -135,9 +135,7 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	want := map[index.ID][]Change{}
 	for _, c := range r.Changes {
 		rel := string(c.Path)
-		if is[rel], err = l.at(rel); err != nil {
-			return nil, errors.Join(err, s.flush())
-		}
+		is[rel] = l.at(rel)
 		switch now := stateOf(is[rel]); now {
 		case c.Before: // it is back already
 		case c.After:

@@ -67,10 +67,7 @@ func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree
 	}
 	l.now = tree{sure: moment(), folders: make(map[string]listing, len(old.folders))}
 	if err := copytree.Each(ctx, []string{"."}, l.folder); err != nil {
-		if errFlush := s.flush(); errFlush != nil {
-			err = errFlush // which says why
-		}
-		return tree{}, err
+		return tree{}, errors.Join(err, s.flush())
 	}
 	if !l.read.Load() && maps.Equal(l.now.folders, old.folders) {
 		return old, nil
@@ -137,12 +134,12 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	}
 	now := listing{states: old.states, ids: old.ids}
 	if !sure || string(states) != old.states {
-		now, err = l.contents(fd, listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
+		now = l.contents(fd, listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.folders[dir] = now
-	return below, err
+	return below, nil
 }
 
 // noRights marks what is there and has no rights: a mode of zero is nothing.
@@ -177,28 +174,24 @@ func (t tree) tells(s copytree.State) bool {
 }
 
 // contents finds or reads what is in the files of a folder.
-func (l *looker) contents(dir int, names listing, old map[string]Entry) (listing, error) {
+func (l *looker) contents(dir int, names listing, old map[string]Entry) listing {
 	states, ids := make([]byte, 0, len(names.states)), make([]byte, 0, len(names.ids))
 	for name, e := range names.all() {
 		was := old[name]
 		if was.State == e.State && l.old.tells(e.State) {
 			e.ID = was.ID
 		} else if e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
-			var err error
-			if e, err = l.content(dir, name, e.Size, was.ID); err != nil {
-				return listing{}, err
-			}
+			e = l.content(dir, name, e.Size, was.ID)
 		}
 		if e.Mode != 0 {
 			states, ids = appendState(states, name, e.State), append(ids, e.ID[:]...)
 		}
 	}
-	return listing{string(states), string(ids)}, nil
+	return listing{string(states), string(ids)}
 }
 
-// content reads a file or the target of a link, stores what it was not before, and says what it was then. The error is
-// of the store.
-func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entry, err error) {
+// content reads a file or the target of a link, stores what it was not before, and says what it was then.
+func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entry) {
 	var data []byte
 	kind, errRead := fs.FileMode(0), error(unix.EFBIG)
 	if size <= MaxFile && l.store.size.Load()+size <= MaxAll {
@@ -217,30 +210,31 @@ func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entr
 	}
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return e, nil
+		return e
 	}
 	if e.State = found(st); errRead == nil && e.Mode.Type() == kind {
 		l.read.Store(true)
 		if e.ID = index.BlobID(data); e.ID != was {
-			err = l.store.put(e.ID, data)
+			l.store.put(e.ID, data)
 		}
 	}
-	return e, err
+	return e
 }
 
 // at is content for a path anywhere in a project; nothing for one that is not there.
-func (l *looker) at(rel string) (e Entry, err error) {
+func (l *looker) at(rel string) (e Entry) {
 	_ = copytree.In(l.top, rel, func(dir int, name string) error {
 		var st unix.Stat_t
-		if errStat := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); errStat != nil {
-			return errStat
+		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err != nil {
+			return err
 		}
 		if e.State = found(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
-			e, err = l.content(dir, name, st.Size, index.ID{})
+			e = l.content(dir, name, st.Size, index.ID{})
 		}
-		return err
+		return nil
 	})
-	return e, err
+	return e
 }
 
 // left says what of a tree is left out, in a line for each reason.

@@ -40,6 +40,8 @@ type store struct {
 	to  *bufio.Writer
 	in  io.WriteCloser
 	say strings.Builder
+
+	failed error // the first of what is written
 }
 
 // few contents are copied without a look at the repository of the project.
@@ -119,49 +121,43 @@ func (s *store) command(args ...string) *exec.Cmd {
 	}, args...)...)
 }
 
-// write writes to git fast-import.
-func (s *store) write(text string, data []byte) error {
-	if s.cmd == nil {
-		cmd := s.command("fast-import", "--quiet", "--done", "--force", "--depth=0")
-		cmd.Stderr = &s.say
-		in, err := cmd.StdinPipe()
-		if err == nil {
-			err = cmd.Start()
+// write writes to git fast-import. What goes wrong is the error of flush.
+func (s *store) write(text string, data []byte) {
+	if s.cmd == nil && s.failed == nil {
+		s.cmd = s.command("fast-import", "--quiet", "--done", "--force", "--depth=0")
+		s.cmd.Stderr = &s.say
+		if s.in, s.failed = s.cmd.StdinPipe(); s.failed == nil {
+			s.failed = s.cmd.Start()
 		}
-		if err != nil {
-			return err
-		}
-		s.cmd, s.in, s.to = cmd, in, bufio.NewWriterSize(in, 1<<16)
+		s.to = bufio.NewWriterSize(s.in, 1<<16)
 	}
-	_, err := s.to.WriteString(text)
-	if err == nil {
-		_, err = s.to.Write(data)
+	if s.failed == nil {
+		_, _ = s.to.WriteString(text)
+		_, s.failed = s.to.Write(data)
 	}
-	return err
 }
 
 // put stores a content, unless the repository of the project has it: that is copied when a run changes it.
-func (s *store) put(id index.ID, data []byte) error {
+func (s *store) put(id index.ID, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.ids) >= few && s.borrowed()[id] {
-		return nil
+	if len(s.ids) < few || !s.borrowed()[id] {
+		s.copy(id, data)
 	}
-	return s.copy(id, data)
 }
 
-func (s *store) copy(id index.ID, data []byte) error {
+func (s *store) copy(id index.ID, data []byte) {
 	if s.has[id] {
-		return nil // the second one of two
+		return // the second one of two
 	}
 	s.has[id], s.ids = true, append(s.ids, id)
 	s.size.Add(int64(len(data)))
-	return errors.Join(s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), data), s.write("\n", nil))
+	s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), append(data, '\n'))
 }
 
 // keep has the contents of a run stay until drop: its ref is a commit of what is different as it was at the end,
 // whose parent is that at the beginning, for git diff. What is missing is left out.
-func (s *store) keep(r *Run) error {
+func (s *store) keep(r *Run) {
 	var text strings.Builder
 	for _, side := range []func(Change) State{func(c Change) State { return c.Before }, func(c Change) State { return c.After }} {
 		fmt.Fprintf(&text, "commit refs/inner/%s\ncommitter inner <> 0 +0000\ndata 0\ndeleteall\n", r.Run)
@@ -173,7 +169,7 @@ func (s *store) keep(r *Run) error {
 		}
 		text.WriteString("\n")
 	}
-	return s.write(text.String(), nil)
+	s.write(text.String(), nil)
 }
 
 // gitMode is the mode of a file or a link as git writes it.
@@ -210,23 +206,24 @@ func (r *Run) Diff(options []string, paths ...string) ([]byte, error) {
 }
 
 // flush has everything that was put be there, and stay.
-func (s *store) flush() (err error) {
+func (s *store) flush() error {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return s.failed
+	}
 	if len(s.ids) > 0 {
-		text := fmt.Appendf(nil, "commit refs/inner/looks/%d\ncommitter inner <> 0 +0000\ndata 0\n", time.Now().UnixNano())
+		s.write(fmt.Sprintf("commit refs/inner/looks/%d\ncommitter inner <> 0 +0000\ndata 0\n", time.Now().UnixNano()), nil)
 		for i, id := range s.ids {
-			text = fmt.Appendf(text, "M 100644 %x %d/%d\n", id, i/1000, i)
+			s.write(fmt.Sprintf("M 100644 %x %d/%d\n", id, i/1000, i), nil)
 		}
-		s.ids, err = nil, s.write("", append(text, '\n'))
+		s.write("\n", nil)
 	}
-	if s.cmd == nil {
-		return err
-	}
-	err = errors.Join(s.write("done\n", nil), s.to.Flush(), s.in.Close())
+	s.write("done\n", nil)
+	err := errors.Join(s.failed, s.to.Flush(), s.in.Close())
 	if errWait := s.cmd.Wait(); errWait != nil {
 		why, _, _ := strings.Cut(s.say.String(), "\n")
 		err = fmt.Errorf("git fast-import: %w: %s", errWait, why)
 	}
-	s.cmd = nil
+	s.cmd, s.ids = nil, nil
 	return err
 }
 
@@ -235,7 +232,7 @@ func (s *store) fetch(ids []index.ID) error {
 	ids = slices.DeleteFunc(ids, func(id index.ID) bool { return s.has[id] })
 	return s.get(ids, func(id index.ID, data []byte) error {
 		if s.objects != "" {
-			return s.copy(id, data)
+			s.copy(id, data)
 		}
 		s.has[id] = true
 		return nil

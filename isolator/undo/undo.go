@@ -247,9 +247,7 @@ func (r *Run) store(s *store) error {
 		}
 	}
 	err := s.fetch(ids)
-	if err == nil {
-		err = s.keep(r)
-	}
+	s.keep(r)
 	return errors.Join(err, s.flush())
 }
 
