@@ -321,14 +321,19 @@ func (a *app) ask(prompt string, take func(answer string) error) error {
 }
 
 // askAgents asks which agents are meant; Enter is all that were found.
-func (a *app) askAgents(found []string) (names []string, err error) {
-	err = a.ask(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")), func(text string) error {
+func (a *app) askAgents(found []string) ([]string, error) {
+	return a.askNames(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")), capability.Programs(), found)
+}
+
+// askNames asks for some of the names that are known; Enter stands for others.
+func (a *app) askNames(prompt string, known, enter []string) (names []string, err error) {
+	err = a.ask(prompt, func(text string) error {
 		names = strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 		if len(names) == 0 {
-			names = found
+			names = enter
 		}
-		if i := slices.IndexFunc(names, func(w string) bool { return !capability.IsProgram(w) }); i >= 0 {
-			return fmt.Errorf("%q is none of %s", names[i], strings.Join(capability.Programs(), ", "))
+		if i := slices.IndexFunc(names, func(w string) bool { return !slices.Contains(known, w) }); i >= 0 {
+			return fmt.Errorf("%q is none of %s", names[i], strings.Join(known, ", "))
 		}
 		return nil
 	})
@@ -355,6 +360,7 @@ func (a *app) choose(p *starter.Choice, f initFlags, names []string) error {
 	if f.yes {
 		return nil
 	}
+	p.MCP = map[string][]string{}
 	if f.network == "" {
 		if err := a.chooseNetwork(p); err != nil {
 			return err
@@ -385,28 +391,17 @@ func (a *app) choose(p *starter.Choice, f initFlags, names []string) error {
 }
 
 // chooseMCP asks which of the user's MCP servers of an agent are to be in the box.
-func (a *app) chooseMCP(p *starter.Choice, agent string) error {
+func (a *app) chooseMCP(p *starter.Choice, agent string) (err error) {
 	c, _ := capability.Of(agent)
-	var names, told []string
+	known, told := []string{"*"}, []string(nil)
 	for _, s := range a.MCP(profile.RunConfig{Capabilities: []string{c.Name}, Workdir: p.Root}) {
-		names, told = append(names, s.Name), append(told, s.String())
+		known, told = append(known, s.Name), append(told, s.String())
 	}
-	if len(names) == 0 {
-		return nil
+	if len(told) > 0 {
+		a.Say("MCP servers in your settings of %s: %s", agent, strings.Join(told, ", "))
+		p.MCP[agent], err = a.askNames("Which of them may it start in the sandbox? [Enter: none, * for all] ", known, nil)
 	}
-	a.Say("MCP servers in your settings of %s: %s", agent, strings.Join(told, ", "))
-	return a.ask("Which of them may it start in the sandbox? [Enter: none, * for all] ", func(text string) error {
-		words := strings.Fields(strings.ReplaceAll(text, ",", " "))
-		i := slices.IndexFunc(words, func(w string) bool { return w != "*" && !slices.Contains(names, w) })
-		if i >= 0 {
-			return fmt.Errorf("%q is none of %s", words[i], strings.Join(names, ", "))
-		}
-		if p.MCP == nil {
-			p.MCP = map[string][]string{}
-		}
-		p.MCP[agent] = words
-		return nil
-	})
+	return err
 }
 
 // chooseNetwork asks what may be reached.
