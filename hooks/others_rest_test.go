@@ -165,7 +165,7 @@ func TestOthersFolderUnreadable(t *testing.T) {
 		if strings.Contains(s.shown()[shown:], "inner:") {
 			t.Errorf("the prompt repeats: %q", s.shown()[shown:])
 		}
-		s.send("cd " + w.plain + "\r")
+		s.line("cd " + w.plain)
 		s.wantFirst("after an unreadable folder")
 	})
 }
@@ -251,6 +251,7 @@ func TestOthersOptions(t *testing.T) {
 	eachOther(t, func(t *testing.T, o other) {
 		for _, option := range options[o.program] {
 			t.Run(option, func(t *testing.T) {
+				t.Parallel()
 				check := func(w *world, s otherSession, when string) {
 					t.Helper()
 					s.cd(w.project)
