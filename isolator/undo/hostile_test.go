@@ -89,6 +89,45 @@ func TestSwapped(t *testing.T) {
 	<-stop
 }
 
+// While another writes in the project, what is known of it stays true: a look afterwards knows each file as it is.
+func TestMeanwhile(t *testing.T) {
+	p := project(t)
+	must(t, os.MkdirAll(p.Dir(), 0o700))
+	s, err := openStore(p)
+	must(t, err)
+	known := tree{}
+	for i := range uint64(8) {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			for part := range uint64(4) {
+				change(t, rand.New(rand.NewPCG(i, part)), p.Top, 100)
+			}
+		}()
+		for range 5 {
+			known, err = p.look(t.Context(), s, known, i%2 == 0)
+			must(t, err)
+		}
+		<-done
+		if known, err = p.look(t.Context(), s, known, false); err != nil {
+			t.Fatal(err)
+		}
+		files := 0
+		for dir, l := range known.folders {
+			for name, e := range l.all() {
+				if data, err := os.ReadFile(filepath.Join(p.Top, dir, name)); e.Mode.IsRegular() && (err != nil || e.ID != index.BlobID(data)) {
+					t.Errorf("%q: %v", filepath.Join(dir, name), err)
+				}
+				files++
+			}
+		}
+		if files != len(state(t, p.Top)) {
+			t.Errorf("%d of %d", files, len(state(t, p.Top)))
+		}
+	}
+	must(t, s.flush())
+}
+
 // TestHelper is the process that the tests below kill.
 func TestHelper(t *testing.T) {
 	what, home, ok := strings.Cut(os.Getenv("INNER_UNDO_HELPER"), " ")
