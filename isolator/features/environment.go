@@ -9,11 +9,12 @@ import (
 	"github.com/enr/inner/isolator/launch"
 )
 
-// environment is what the box has of the variables. The plan has it.
+// environment is what the box has of the variables. The plan has it,
+// but for certificates that variables name.
 func environment() Feature {
 	said := false
 	return Feature{
-		Name: "environment", Keys: []string{"env"},
+		Name: "environment", Keys: []string{"env"}, Make: trusting,
 		Start: func(run *Run, _ *launch.Options) {
 			if text := unseen(run); text != "" && run.Mode == Program && !said {
 				run.Say("%s", text)

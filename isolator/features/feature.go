@@ -58,7 +58,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), folders(), system(), home.feature(), installed(home), dots(), caches(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), gitSettings(), references(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
+		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }

@@ -25,23 +25,17 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// references gives the box what variables name.
-func references() Feature {
-	make := func(run *Run) error {
-		if !run.Mode.Made() {
-			return nil
+// trusting gives the box the certificates that variables name.
+func trusting(run *Run) error {
+	for _, name := range []string{
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO",
+		"GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT", "DENO_CERT",
+	} {
+		if run.Mode.Made() && (run.Spec.Network != profile.NetOff || run.Spec.Env.InheritAll || run.Spec.Env.Inherits(name)) {
+			run.trust(name, run.Getenv(name))
 		}
-		for _, name := range []string{
-			"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO",
-			"GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT", "DENO_CERT",
-		} {
-			if run.Spec.Network != profile.NetOff || run.Spec.Env.InheritAll || run.Spec.Env.Inherits(name) {
-				run.trust(name, run.Getenv(name))
-			}
-		}
-		return nil
 	}
-	return Feature{Name: "what variables refer to", Keys: []string{"env"}, Make: make}
+	return nil
 }
 
 // origin is what the clones of a run's agents are made of.
