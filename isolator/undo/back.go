@@ -136,9 +136,11 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	for _, c := range r.Changes {
 		rel := string(c.Path)
 		is[rel] = l.at(rel)
-		switch now := stateOf(is[rel]); now {
-		case c.Before: // it is back already
-		case c.After:
+		switch now := stateOf(is[rel]); {
+		case now.unknown():
+			b.Stays = append(b.Stays, rel+"\tis not kept as it is now")
+		case now == c.Before: // it is back already
+		case now == c.After:
 			if id, ok := c.Before.id(); ok {
 				want[id] = append(want[id], c)
 			} else if c.Before.Mode != 0 && !c.Before.Mode.IsDir() {

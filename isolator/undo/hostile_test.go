@@ -189,7 +189,7 @@ func random(n int) []byte {
 	return data
 }
 
-func helper(what string, p Project) *exec.Cmd {
+func child(what string, p Project) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestHelper$")
 	cmd.Env = append(os.Environ(), "INNER_UNDO_HELPER="+what+" "+filepath.Dir(p.Top))
 	return cmd
@@ -199,7 +199,7 @@ func helper(what string, p Project) *exec.Cmd {
 func TestFull(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `echo 1 >a`)
-	cmd := helper("full", p)
+	cmd := child("full", p)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -213,7 +213,7 @@ func TestFull(t *testing.T) {
 // kill starts a helper, and kills it a moment after it was told to go on; change is done before.
 func kill(t *testing.T, p Project, what string, after time.Duration, change string) {
 	t.Helper()
-	cmd := helper(what, p)
+	cmd := child(what, p)
 	in, err := cmd.StdinPipe()
 	must(t, err)
 	out, err := cmd.StdoutPipe()

@@ -2,15 +2,16 @@ package undo
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator/git/program"
 )
 
@@ -48,13 +49,17 @@ func (p Project) refs() (list []Ref) {
 	if p.GitDir == "" {
 		return nil
 	}
-	out, err := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)").Output()
-	head, errHead := os.ReadFile(filepath.Join(p.GitDir, "HEAD"))
-	if errors.Join(err, errHead) != nil {
+	head, err := files.Read(filepath.Join(p.GitDir, "HEAD"), files.FollowLinks, 4096) // no FIFO, at which git would wait
+	if err != nil {
+		return nil
+	}
+	cmd := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)")
+	out, _, err := helper.Ask(10*time.Second, cmd.Env, cmd.Path, cmd.Args[1:]...)
+	if err != nil {
 		return nil
 	}
 	list = []Ref{{Name: "HEAD", Old: strings.TrimSpace(string(head))}}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		part := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 		if len(part) != 3 {
 			return nil

@@ -80,7 +80,7 @@ func openStore(p Project) (*store, error) {
 // indexed is the names of contents that an index says its repository has. A file may have been converted on its way
 // there, and its time may lie, so the name of what is in the file is looked for, and not the file.
 func indexed(name string) map[index.ID]bool {
-	data, _ := os.ReadFile(name)
+	data, _ := files.Read(name, files.FollowLinks, 512<<20)
 	x, err := index.Parse(data)
 	if err != nil {
 		return nil

@@ -288,6 +288,9 @@ func stateOf(e Entry) State {
 	return st
 }
 
+// unknown reports whether the content is not known of what has one: then nobody may take it for another.
+func (st State) unknown() bool { return st.Mode != 0 && !st.Mode.IsDir() && st.ID == "" }
+
 func (st State) id() (id index.ID, ok bool) {
 	n, err := hex.Decode(id[:], []byte(st.ID))
 	return id, err == nil && n == len(id)

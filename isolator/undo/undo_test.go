@@ -129,3 +129,21 @@ func TestElsewhere(t *testing.T) {
 		t.Error("it goes through the link")
 	}
 }
+
+// What a person wrote after the run stays also where nothing can be kept of it.
+func TestTooLarge(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `echo was >a; ln -s x/HEAD d; mkdir git; mkfifo git/HEAD`)
+	p.GitDir = filepath.Join(p.Top, "git")
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `head -c 11000000 /dev/zero >a`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh(t, p.Top, `{ echo mine; head -c 11000000 /dev/zero; } >a`)
+	if b := takeBack(t, run); len(b.Stays) != 1 {
+		t.Error(b.Stays)
+	}
+	sh(t, p.Top, `head -n 1 a | grep mine`)
+}
