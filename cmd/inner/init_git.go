@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,9 @@ func (a *app) inGit(root string, private bool) error {
 		return err
 	}
 	defer dir.Close()
+	if fi, err := dir.Stat("info/exclude"); err == nil && !fi.Mode().IsRegular() { // nor does a FIFO hold this up
+		return fmt.Errorf("%s/info/exclude is no file", a.Short(r.Common))
+	}
 	data, err := dir.ReadFile("info/exclude")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
