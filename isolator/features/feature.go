@@ -56,7 +56,7 @@ func All(backend Feature) []Feature {
 	git := new(boxGits)
 	home := new(ownHome)
 	return []Feature{
-		backend, workspaces(), folders(), system(), home.feature(), installed(home), dots(), caches(), limited(), proc(), devices(), clipboard(),
+		backend, workspaces(), folders(), system(), home.feature(), installed(), dots(), caches(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
 		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them

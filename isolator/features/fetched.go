@@ -6,12 +6,12 @@ package features
 // that the box may read all of.
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -49,24 +49,14 @@ const (
 	largeFetched = 64 << 20
 )
 
-// linkVersions has the home lead to each version of plan.Versions that the host has, and to none that it had.
-func (h *ownHome) linkVersions(run *Run) (err error) {
+// unlink takes links away to versions of plan.Versions that the host has no more.
+func (h *ownHome) unlink(run *Run) (err error) {
 	for rel, pattern := range plan.Versions() {
-		if !slices.Contains(run.Spec.HomeAllow, filepath.Join(run.Home, rel)) {
-			continue
-		}
-		list, _ := filepath.Glob(filepath.Join(run.Home, rel, pattern))
-		for _, p := range list {
-			version, _ := paths.Rest(run.Home, p)
-			if fi, serr := os.Stat(p); serr == nil && fi.IsDir() && err == nil {
-				err = h.Link(version, filepath.Join(paths.BoxVersions, version))
-			}
-		}
-		list, _ = filepath.Glob(filepath.Join(h.Dir, rel, pattern))
+		list, _ := filepath.Glob(filepath.Join(h.Dir, rel, pattern))
 		for _, p := range list {
 			version, _ := paths.Rest(h.Dir, p)
-			if to, _ := os.Readlink(p); to == filepath.Join(paths.BoxVersions, version) && !files.Exists(filepath.Join(run.Home, version)) && err == nil {
-				err = h.Remove(version)
+			if to, _ := os.Readlink(p); to == filepath.Join(paths.BoxVersions, version) && !files.Exists(filepath.Join(run.Home, version)) {
+				err = cmp.Or(err, h.Remove(version))
 			}
 		}
 	}

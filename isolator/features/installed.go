@@ -8,7 +8,6 @@ package features
 
 import (
 	"bytes"
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,8 +36,8 @@ func installers() [][3]string {
 	}
 }
 
-// installed tells tools that install to do so in the home of the box, and has that home begin with what was fetched.
-func installed(home *ownHome) Feature {
+// installed tells tools that install to do so in the home of the box.
+func installed() Feature {
 	return Feature{
 		Name: "programs that the box installs", Keys: []string{"sandbox.home"},
 		Make: func(run *Run) error {
@@ -62,12 +61,6 @@ func installed(home *ownHome) Feature {
 			}
 			boxFile(run, paths.BoxNpm, npmSettings(run, at), "npm installs in the home of the box", profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
 			return nil
-		},
-		Planned: func(run *Run) error {
-			if home.Home == nil {
-				return nil
-			}
-			return cmp.Or(home.pythonOutside(run), home.begin(run), home.linkVersions(run))
 		},
 	}
 }

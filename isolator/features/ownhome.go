@@ -107,6 +107,9 @@ func (h *ownHome) places(run *Run) error {
 			return err
 		}
 	}
+	if err := cmp.Or(h.pythonOutside(run), h.begin(run), h.unlink(run)); err != nil {
+		return err
+	}
 	if n := len(h.Aside); n > 0 {
 		run.Say("in the box's home something was in the way, and is there under another name: %s", strings.Join(h.Aside, ", "))
 		h.Aside = nil
