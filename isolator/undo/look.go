@@ -47,8 +47,8 @@ type looker struct {
 	old   tree // what is known of it
 	// After a run, what is known stays part of the project, and what the run closed to its own user is opened.
 	after bool
-	skip  map[[2]string]bool // folders and names there that are no part of it
-	read  atomic.Bool        // a file was read
+	skip  map[string][]string // names that are no part of it, by their folder
+	read  atomic.Bool         // a file was read
 
 	mu  sync.Mutex // guards what follows
 	now tree
@@ -61,9 +61,10 @@ func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree
 		return tree{}, err
 	}
 	defer unix.Close(fd)
-	l := &looker{top: fd, store: s, old: old, after: after, skip: map[[2]string]bool{{".", ".inner"}: true}}
+	l := &looker{top: fd, store: s, old: old, after: after, skip: map[string][]string{".": {".inner"}}}
 	for _, rel := range p.Skip {
-		l.skip[[2]string{path.Dir(string(rel)), path.Base(string(rel))}] = true
+		dir := path.Dir(string(rel))
+		l.skip[dir] = append(l.skip[dir], path.Base(string(rel)))
 	}
 	l.now = tree{sure: moment(), folders: make(map[string]listing, len(old.folders))}
 	if err := copytree.Each(ctx, []string{"."}, l.folder); err != nil {
@@ -110,10 +111,10 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		return nil, nil
 	}
 	old := l.old.folders[dir]
-	states, sure := make([]byte, 0, len(old.states)), true
+	states, sure, skip := make([]byte, 0, len(old.states)), true, l.skip[dir]
 	for _, name := range names {
 		var st unix.Stat_t
-		if l.skip[[2]string{dir, name}] || strings.EqualFold(name, ".git") || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if slices.Contains(skip, name) || strings.EqualFold(name, ".git") || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue // git's and inner's own, or gone
 		}
 		s := found(st)
