@@ -127,8 +127,17 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 				return why.Answer{}, cli.Usagef("%q: %s", asked, problem)
 			}
 			answer, err := t.Host(fmt.Sprint("localhost:", p.Host))
-			if answer.Asked = asked; strings.Contains(text, ":") {
+			same := func(q profile.Port) bool { return q.Host == p.Host && q.Box == p.Box }
+			switch answer.Asked = asked; {
+			case !strings.Contains(text, ":"):
+			case slices.ContainsFunc(t.Box.Spec.HostPorts, same):
+				answer.Box = fmt.Sprint("127.0.0.1:", p.Box)
+			default:
+				if answer.Granted(false) {
+					answer.Access, answer.How = why.Outside, "the box has that port of this computer as another one"
+				}
 				answer.Lines = why.Port(text)
+				answer.Widen = answer.Lines[0].String()
 			}
 			return answer, err
 		},
