@@ -36,7 +36,7 @@ func (s MCPServer) Runs() string {
 		}
 		return s.Command[0] + " " + word
 	}
-	return strings.Join(s.Command[:min(1, len(s.Command))], "")
+	return append(s.Command, "…")[0]
 }
 
 // String is the server as consent shows it.
