@@ -140,7 +140,8 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 		case now.unknown():
 			b.Stays = append(b.Stays, rel+"\tis not kept as it is now")
 		case now == c.Before: // it is back already
-		case now == c.After:
+		case now == c.After, now == State{} && c.After.unknown(): // what was there in between is removed
+			c.After = now
 			if id, ok := c.Before.id(); ok {
 				want[id] = append(want[id], c)
 			} else if c.Before.Mode != 0 && !c.Before.Mode.IsDir() {

@@ -41,6 +41,10 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%q is not in %q", want, run.Left)
 		}
 	}
+	if b := takeBack(t, run); len(b.Stays) != 2 { // what is there now is kept nowhere
+		t.Errorf("%q", b.Stays)
+	}
+	sh(t, p.Top, `[ -p becomes ]; rm becomes grows`)
 	b := takeBack(t, run)
 	sh(t, p.Top, `for f in target/t sub/.git/HEAD node_modules/m; do read x <$f; [ $x = 2 ]; echo 1 >$f; done; [ -p new ]; rm new; chmod 0 shut`)
 	if got := sumShut(t, p.Top); got != before {
