@@ -209,7 +209,7 @@ func (run *Run) named(list []gitconfig.Entry) (out []gitconfig.Entry) {
 				run.LeftOut = append(run.LeftOut, e.Key)
 				continue
 			}
-		} else if e.File == p {
+		} else if p != "" && e.File == p {
 			continue // by no setting, and not there, or there by its own name
 		}
 		out = append(out, e)
