@@ -254,6 +254,9 @@ func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context
 		return nil, err
 	}
 	defer h.Close()
+	for _, r := range refs {
+		b.Refs = append(b.Refs, Ref{r.Name, r.New, r.Old})
+	}
 	if err := b.write(); err != nil {
 		return nil, err
 	}
@@ -264,9 +267,6 @@ func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context
 	kept := &changes.Kept{Dir: b.dir, Record: changes.Record{Run: b.Run.Run, Begun: b.Begun}}
 	if done, err = apply(ctx, kept, list); err == nil && len(refs) > 0 {
 		err = b.project.setRefs(refs)
-		for _, r := range refs {
-			b.Refs = append(b.Refs, Ref{r.Name, r.New, r.Old})
-		}
 	}
 	if err != nil {
 		return done, err

@@ -131,14 +131,22 @@ func (p Project) setRefs(list []Ref) error {
 		return nil
 	}
 	follows := git("", "diff-index", "--cached", "--quiet", "HEAD", "--") == nil
-	words := "start\x00"
-	for _, r := range list {
-		if !r.leads() {
-			none := strings.Repeat("0", max(len(r.Old), len(r.New)))
-			words += fmt.Sprintf("option no-deref\x00update %s\x00%s\x00%s\x00", r.Name, cmp.Or(r.Old, none), cmp.Or(r.New, none))
+	transact := func(which func(Ref) bool) error {
+		words := "start\x00"
+		for _, r := range list {
+			if !r.leads() && which(r) {
+				none := strings.Repeat("0", max(len(r.Old), len(r.New)))
+				words += fmt.Sprintf("option no-deref\x00update %s\x00%s\x00%s\x00", r.Name, cmp.Or(r.Old, none), cmp.Or(r.New, none))
+			}
+		}
+		return git(words+"prepare\x00commit\x00", "update-ref", "--stdin", "-z", "-m", "inner undo")
+	}
+	err := transact(func(Ref) bool { return true })
+	if err != nil { // a/b may have come to the place of a
+		if err = transact(func(r Ref) bool { return r.Old == "" }); err == nil {
+			err = transact(func(r Ref) bool { return r.Old != "" })
 		}
 	}
-	err := git(words+"prepare\x00commit\x00", "update-ref", "--stdin", "-z", "-m", "inner undo")
 	for _, r := range list {
 		to, symbolic := strings.CutPrefix(r.Old, "ref: refs/")
 		switch name := string(r.Name); {
