@@ -74,6 +74,15 @@ func (a *applier) all(list []changes.Change) (done []changes.Change, err error) 
 		}
 		done = append(done, c)
 	}
+	for _, c := range slices.Backward(done) { // what is in a folder is there, and the umask has no say
+		if !c.New.IsDir() || c.Kind != changes.Added && c.Kind != changes.Type {
+			continue
+		}
+		c.Kind, c.Current = changes.Mode, copytree.State{Mode: fs.ModeDir}
+		if err := a.one(c); err != nil {
+			return done, fmt.Errorf("%q: %w", c.Full(), err)
+		}
+	}
 	return done, a.sync()
 }
 
@@ -293,7 +302,11 @@ func (p place) chmod() error {
 	defer unix.Close(fd)
 	// A descriptor of O_PATH cannot be changed itself; its name in /proc can,
 	// and leads nowhere else.
-	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), p.change.New.Perm())
+	mode := p.change.New.Perm()
+	if p.change.New.IsDir() { // of a file none of these
+		mode |= p.change.New & (fs.ModeSetgid | fs.ModeSticky)
+	}
+	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode)
 }
 
 func (p place) mkdir() error {

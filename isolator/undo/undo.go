@@ -282,6 +282,9 @@ func (r *Run) remove() error {
 
 func stateOf(e Entry) State {
 	st := State{Mode: e.Mode}
+	if !e.Mode.IsDir() { // nothing gives a file these
+		st.Mode &^= fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+	}
 	if e.ID != (index.ID{}) {
 		st.ID = hex.EncodeToString(e.ID[:])
 	}

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,4 +147,39 @@ func TestTooLarge(t *testing.T) {
 		t.Error(b.Stays)
 	}
 	sh(t, p.Top, `head -n 1 a | grep mine`)
+}
+
+// A path is in JSON what it was, whatever quotes are in it.
+func TestPath(t *testing.T) {
+	for _, p := range []Path{"`.git/hooks`", `"a"`, "'a'", "\xff", "a\nb", ""} {
+		data, err := json.Marshal(p)
+		var is Path
+		if err == nil {
+			err = json.Unmarshal(data, &is)
+		}
+		if err != nil || is != p {
+			t.Errorf("%q is %q: %v", p, is, err)
+		}
+	}
+}
+
+// Folders have the modes that they had, whatever the umask is, and the undo of the undo finds them.
+func TestModes(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `mkdir a b c e; echo x >a/x; echo x >c/x; echo s >s; chmod 0775 a; chmod 2770 b; chmod 0500 c; chmod 1777 e; chmod 4755 s`)
+	before := strings.Replace(sum(t, p.Top), "f 4755 ./s \n", "", 1)
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `chmod -R u+w .; rm -r a b c s; chmod 711 e`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := sum(t, p.Top)
+	b := takeBack(t, run)
+	if got := sum(t, p.Top); strings.Replace(got, "f 755 ./s \n", "", 1) != before {
+		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, before)
+	}
+	if b := takeBack(t, b.Run); len(b.Stays) > 0 || sum(t, p.Top) != after {
+		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, sum(t, p.Top), after)
+	}
 }
