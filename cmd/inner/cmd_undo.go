@@ -165,7 +165,7 @@ func (a *app) nobodyIn(top string) error {
 }
 
 // say shows what would be done, and what would not.
-func (a *app) say(b *undo.Back, r *undo.Run, refs, others []undo.Ref, git bool) {
+func (a *app) say(b *undo.Back, r *undo.Run, refs []undo.Ref, others []string, git bool) {
 	a.Say("run %s of %s: %s", r.Run, r.Begun.Local().Format("2006-01-02 15:04"), a.undoWords(r))
 	if r.Killed {
 		a.Say("nobody saw its end: what was changed until it was missed counts as its work")
@@ -189,9 +189,7 @@ func (a *app) say(b *undo.Back, r *undo.Run, refs, others []undo.Ref, git bool) 
 		}
 		a.Say("git: %s was %s, is %s: %s", ref.Name, refValue(ref.Old), refValue(ref.New), words)
 	}
-	for _, ref := range others {
-		a.Say("git: %s was %s, and stays: somebody moved it after the run", ref.Name, refValue(ref.Old))
-	}
+	a.some("git, stays", others)
 }
 
 // refValue is the value of a ref for people.

@@ -95,28 +95,32 @@ func moved(before, after []Ref) (list []Ref) {
 	return list
 }
 
-// Standing returns the refs that are as the run left them, and those that somebody has moved since; none of
-// those that are back already.
-func (r *Run) Standing() (list, others []Ref) {
+// Standing returns the refs that are as the run left them, and in words those that cannot come back: somebody has moved
+// them since, or what they named is gone. Those that are back already are in neither.
+func (r *Run) Standing() (list []Ref, stays []string) {
 	now := map[Path]string{}
 	for _, ref := range r.project.refs() {
 		now[ref.Name] = ref.Old
 	}
 	for _, ref := range r.Refs {
-		switch now[ref.Name] {
-		case ref.New:
+		is := now[ref.Name]
+		gone := is == ref.New && ref.Old != "" && !strings.HasPrefix(ref.Old, "ref: ") &&
+			program.Command(r.project.Git, "--git-dir="+r.project.GitDir, "cat-file", "-e", ref.Old).Run() != nil
+		switch {
+		case gone:
+			stays = append(stays, string(ref.Name)+"\twas "+ref.Old+", which the repository does not have any more")
+		case is == ref.New:
 			list = append(list, ref)
-		case ref.Old:
-		default:
-			others = append(others, ref)
+		case is != ref.Old:
+			stays = append(stays, string(ref.Name)+"\tsomebody moved it after the run; it was "+cmp.Or(ref.Old, "not there"))
 		}
 	}
-	return list, others
+	return list, stays
 }
 
-// leads reports whether a ref is, or was, one that leads to another: no transaction has those.
-func (r Ref) leads() bool {
-	return r.Name == "HEAD" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
+// alone reports whether a ref goes into no transaction: one that leads, or led, to another, and the stash, which is its log.
+func (r Ref) alone() bool {
+	return r.Name == "HEAD" || r.Name == "refs/stash" && r.Old != "" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
 }
 
 // setRefs gives refs their old values again, in one transaction but for those that lead to others. No hook runs. The index follows where it has
@@ -134,7 +138,7 @@ func (p Project) setRefs(list []Ref) error {
 	transact := func(which func(Ref) bool) error {
 		words := "start\x00"
 		for _, r := range list {
-			if !r.leads() && which(r) {
+			if !r.alone() && which(r) {
 				none := strings.Repeat("0", max(len(r.Old), len(r.New)))
 				words += fmt.Sprintf("option no-deref\x00update %s\x00%s\x00%s\x00", r.Name, cmp.Or(r.Old, none), cmp.Or(r.New, none))
 			}
@@ -150,7 +154,9 @@ func (p Project) setRefs(list []Ref) error {
 	for _, r := range list {
 		to, symbolic := strings.CutPrefix(r.Old, "ref: refs/")
 		switch name := string(r.Name); {
-		case err != nil || !r.leads():
+		case err != nil || !r.alone():
+		case name == "refs/stash":
+			err = git("", "update-ref", "--create-reflog", "-m", "inner undo", name, r.Old)
 		case symbolic:
 			err = git("", "symbolic-ref", "-m", "inner undo", name, "refs/"+to)
 		case r.Old == "":
@@ -159,6 +165,7 @@ func (p Project) setRefs(list []Ref) error {
 			err = git("", "update-ref", "--no-deref", "-m", "inner undo", name, r.Old)
 		}
 	}
+	follows = follows && git("", "rev-parse", "--quiet", "--verify", "HEAD") == nil
 	if err == nil && follows && slices.ContainsFunc(list, func(r Ref) bool { return r.Name == "HEAD" || strings.HasPrefix(string(r.Name), "refs/heads/") }) {
 		err = git("", "read-tree", "-m", "HEAD")
 	}
