@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/changes"
@@ -68,6 +69,14 @@ func (a *app) undoRun(ctx context.Context, args []string) (*undo.Run, error) {
 	if r := undo.Last(runs); r != nil {
 		return r, nil
 	}
+	if n := len(runs); n > 0 {
+		return nil, fault.Refuse(1, "inner undo "+runs[n-1].Run, "each run of this project is taken back already; an undo of it, or one run again, is named by its id: inner changes list")
+	}
+	if pl, err := a.Here(); err == nil {
+		if err := a.nobodyIn(files.Real(cmp.Or(pl.Root(), pl.Cwd))); err != nil {
+			return nil, err
+		}
+	}
 	return nil, fault.Refuse(1, "inner changes list", "no run of this project can be taken back: with undo = true under [sandbox] what it changes is kept")
 }
 
@@ -110,7 +119,10 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	if !asJSON {
 		a.say(b, r, refs, others, git)
 	}
-	if !git {
+	word := "inner undo "
+	if git {
+		word += "--git "
+	} else {
 		refs = nil
 	}
 	what := cli.Counted(len(b.Changes), "change", "changes")
@@ -119,7 +131,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	}
 	if len(b.Changes)+len(refs) > 0 && (yes || !asJSON) {
 		question := fmt.Sprintf("take back %s in %s?", what, a.Short(top))
-		if err := a.askFor(question, yes, "inner undo --yes "+r.Run); err != nil {
+		if err := a.askFor(question, yes, word+"--yes "+r.Run); err != nil {
 			return err
 		}
 		if err := a.nobodyIn(top); err != nil {
@@ -135,7 +147,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		}
 		if done, err := b.Apply(ctx, refs, apply); err != nil {
 			msg := fmt.Sprintf("%d of %s taken back, then: %v", len(done), what, err)
-			return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: "inner undo " + r.Run + ", for the rest; inner undo " + b.Run.Run + " takes back what was done"}
+			return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: word + r.Run + ", for the rest; " + word + b.Run.Run + " takes back what was done"}
 		}
 	}
 	if asJSON {
@@ -148,7 +160,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	}
 	if did {
 		a.Say("took back %s of run %s", what, r.Run)
-		a.Hint("inner undo %s     # takes this back", b.Run.Run)
+		a.Hint("%s%s     # takes this back", word, b.Run.Run)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -110,7 +111,7 @@ func beginUndo(run *Run, top string) (*undo.Snapshot, error) {
 		return nil, &fault.Refusal{Code: 128 + int(signalled.Signal), Msg: "interrupted before the program began; nothing has run"}
 	}
 	hint := "undo = false under [sandbox] starts it without"
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || strings.Contains(err.Error(), "space") { // git says it so
 		hint = "free some space (inner home list), or " + hint
 	}
 	return nil, fault.Refuse(125, hint, "the state of %s cannot be kept for inner undo: %v", run.Short(top), err)

@@ -62,12 +62,7 @@ func (p Project) store() *store {
 // openStore opens the repository, and makes it when it is not there. Nobody else has it open.
 func openStore(p Project) (*store, error) {
 	s := p.store()
-	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
-		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
-		for _, name := range list {
-			_ = os.Remove(name)
-		}
-	}
+	s.tidy()
 	if files.Exists(filepath.Join(s.dir, "objects/info")) { // the last that git makes
 		return s, nil
 	}
@@ -222,9 +217,20 @@ func (s *store) flush() error {
 	if errWait := s.cmd.Wait(); errWait != nil {
 		why, _, _ := strings.Cut(s.say.String(), "\n")
 		err = fmt.Errorf("git fast-import: %w: %s", errWait, why)
+		s.tidy()
 	}
 	s.cmd, s.ids = nil, nil
 	return err
+}
+
+// tidy removes what a git that was killed, or had no room, has left: it may be what fills the disk.
+func (s *store) tidy() {
+	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
+		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
+		for _, name := range list {
+			_ = os.Remove(name)
+		}
+	}
 }
 
 // fetch looks for contents, and copies those that may be in the repository of the project alone.
