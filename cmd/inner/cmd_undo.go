@@ -158,10 +158,12 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 			Done    bool         `json:"done"`
 		}{b, a.jsonChanges(b.List()), did})
 	}
-	if did {
-		a.Say("took back %s of run %s", what, r.Run)
-		a.Hint("%s%s     # takes this back", word, b.Run.Run)
+	if !did { // nothing stands of it
+		a.Hint("inner changes list     # names the runs before")
+		return cli.Exit(1)
 	}
+	a.Say("took back %s of run %s", what, r.Run)
+	a.Hint("%s%s     # takes this back", word, b.Run.Run)
 	return nil
 }
 
