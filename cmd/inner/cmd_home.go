@@ -291,12 +291,15 @@ func (a *app) cmdHomeMove() *cobra.Command {
 		if fi, err := os.Stat(to); err != nil || !fi.IsDir() || to == from {
 			return fault.Refuse(1, "mv OLD NEW comes first", "%q is not the folder of a moved project", to)
 		}
+		if files.Exists(a.Absolute(args[0], cwd)) { // a link may be a box's, and lead to another project
+			return fault.Refuse(1, "mv OLD NEW comes first", "%q is still there", args[0])
+		}
 		old := slices.DeleteFunc(slices.Clone(list), func(h homes.Info) bool { return h.Project != from || h.Damaged != "" })
 		if len(old) == 0 {
 			return fault.Refuse(1, "inner home list", "%q has no home", from)
 		}
 		if slices.ContainsFunc(list, func(h homes.Info) bool { return h.Project == to }) {
-			if err := a.askFor("Remove what "+a.Short(to)+" has in its place?", yes, "inner home move --yes OLD NEW"); err != nil {
+			if err := a.askFor("Remove what "+a.Short(to)+" has in its place?", yes, "inner home move --yes "+cli.Quoted(args[0])+" "+cli.Quoted(args[1])); err != nil {
 				return err
 			}
 		}
@@ -305,7 +308,7 @@ func (a *app) cmdHomeMove() *cobra.Command {
 				return err
 			}
 			h.Project = to
-			a.Say("moved: %s", a.homeOwner(h))
+			a.Say("moved: %s (of %s)", a.homeOwner(h), a.Short(from))
 		}
 		return nil
 	})

@@ -211,6 +211,7 @@ const firstScreen = `inner runs agents and shells in a sandbox, so that nobody h
   inner run [-p NAME]         a program in its sandbox, as inner claude does
   inner bypass COMMAND        the real program, once, outside the sandbox
   inner ps, stop              the boxes that run; also attach and detach
+  inner undo                  take back what the last run changed
   inner changes, home, log    what runs changed, what boxes keep, past runs
   inner profile, config       list, show and change profiles and settings
   inner learn, verify         what a command needs; checks from inside

@@ -3,13 +3,16 @@ package ownhome
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 )
 
 // identity tells a folder from all others of this computer, also when it has another name: where its file
@@ -61,5 +64,16 @@ func Hand(innerHome, key, project string) error {
 		return err
 	}
 	h.folder, h.rec = moves[0][1], rec
-	return h.write()
+	all, err := h.staged()
+	put := maps.Clone(all[filesLabel])
+	for at, is := range put {
+		if rel, in := paths.Rest(was, "/"+at); in {
+			delete(all[filesLabel], at)
+			all[filesLabel][strings.TrimPrefix(filepath.Join(project, rel), "/")] = is
+		}
+	}
+	if len(put) > 0 {
+		err = errors.Join(err, h.writeStaged(all))
+	}
+	return errors.Join(err, h.write())
 }

@@ -11,7 +11,7 @@ import (
 
 // MCP answers for an MCP server of the user's settings of the agents: whether the box has it, and what it needs there.
 func (t *Table) MCP(name string) Answer {
-	a := Answer{Asked: "mcp:" + name, Real: name, Access: Absent, How: "your settings of the agents of the profile name none", Key: "sandbox.mcp", From: t.at("sandbox.mcp")}
+	a := Answer{Asked: "mcp:" + name, Real: name, Access: Absent, How: "no MCP server of that name is in your settings of the agents of the profile", Key: "sandbox.mcp", From: t.at("sandbox.mcp")}
 	for _, s := range t.Box.MCP(t.Box.Spec) {
 		switch {
 		case s.Name != name:
