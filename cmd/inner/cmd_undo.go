@@ -125,6 +125,9 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	} else {
 		refs = nil
 	}
+	if lock := filepath.Join(features.UndoProject(a.Caller, top).GitDir, "index.lock"); len(refs) > 0 && files.Exists(lock) {
+		return fault.Refuse(1, "wait for its end, and then again", "another git works in the repository: %s is there", a.Short(lock))
+	}
 	what := cli.Counted(len(b.Changes), "change", "changes")
 	if len(refs) > 0 {
 		what += " and " + cli.Counted(len(refs), "ref", "refs")
@@ -184,7 +187,7 @@ func (a *app) say(b *undo.Back, r *undo.Run, refs []undo.Ref, others []string, g
 	if r.Killed {
 		a.Say("nobody saw its end: what was changed until it was missed counts as its work")
 	}
-	if stat, err := b.Diff([]string{"--stat"}); err == nil {
+	if stat, err := b.Diff([]string{"--stat", "--stat-count=40"}); err == nil {
 		for line := range strings.Lines(string(stat)) {
 			fmt.Fprintln(a.Err, cli.Printable(strings.TrimSuffix(line, "\n")))
 		}

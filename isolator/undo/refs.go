@@ -115,7 +115,19 @@ func (r *Run) Standing() (list []Ref, stays []string) {
 			stays = append(stays, string(ref.Name)+"\tsomebody moved it after the run; it was "+cmp.Or(ref.Old, "not there"))
 		}
 	}
+	if slices.ContainsFunc(list, Ref.movesHead) && !r.project.follows() {
+		stays = append(stays, "index\thas more than the commit that HEAD names: git reset puts that aside")
+	}
 	return list, stays
+}
+
+// follows reports whether the index has just what HEAD has, and so may get what HEAD has then: what somebody has added stays there.
+func (p Project) follows() bool {
+	return program.Command(p.Git, "--git-dir="+p.GitDir, "diff-index", "--cached", "--quiet", "HEAD", "--").Run() == nil
+}
+
+func (r Ref) movesHead() bool {
+	return r.Name == "HEAD" || strings.HasPrefix(string(r.Name), "refs/heads/")
 }
 
 // alone reports whether a ref goes into no transaction: one that leads, or led, to another, and the stash, which is its log.
@@ -123,8 +135,7 @@ func (r Ref) alone() bool {
 	return r.Name == "HEAD" || r.Name == "refs/stash" && r.Old != "" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
 }
 
-// setRefs gives refs their old values again, in one transaction but for those that lead to others. No hook runs. The index follows where it has
-// just what HEAD had: what somebody has added stays there.
+// setRefs gives refs their old values again, in one transaction but for those that lead to others. No hook runs.
 func (p Project) setRefs(list []Ref) error {
 	git := func(stdin string, args ...string) error {
 		cmd := program.Command(p.Git, append([]string{"--git-dir=" + p.GitDir}, args...)...)
@@ -134,7 +145,7 @@ func (p Project) setRefs(list []Ref) error {
 		}
 		return nil
 	}
-	follows := git("", "diff-index", "--cached", "--quiet", "HEAD", "--") == nil
+	follows := slices.ContainsFunc(list, Ref.movesHead) && p.follows()
 	transact := func(which func(Ref) bool) error {
 		words := "start\x00"
 		for _, r := range list {
@@ -165,8 +176,7 @@ func (p Project) setRefs(list []Ref) error {
 			err = git("", "update-ref", "--no-deref", "-m", "inner undo", name, r.Old)
 		}
 	}
-	follows = follows && git("", "rev-parse", "--quiet", "--verify", "HEAD") == nil
-	if err == nil && follows && slices.ContainsFunc(list, func(r Ref) bool { return r.Name == "HEAD" || strings.HasPrefix(string(r.Name), "refs/heads/") }) {
+	if err == nil && follows && git("", "rev-parse", "--quiet", "--verify", "HEAD") == nil {
 		err = git("", "read-tree", "-m", "HEAD")
 	}
 	return err
