@@ -28,7 +28,7 @@ import (
 
 // ErrMoved says that an original changed after it was compared and before it was
 // written.
-var ErrMoved = errors.New("the original changed just now")
+var ErrMoved = errors.New("it changed just now")
 
 // ErrBusy says that another process is applying the kept run.
 var ErrBusy = errors.New("it is being applied by another process")
@@ -48,7 +48,7 @@ func Apply(ctx context.Context, k *changes.Kept, list []changes.Change) (done []
 		return nil, err
 	}
 	defer lock.Close()
-	a := &applier{ctx: ctx, roots: map[string]int{}, next: filepath.Join(k.Dir, "next")}
+	a := &applier{ctx: ctx, roots: map[string]int{}, own: map[copytree.State]copytree.State{}, next: filepath.Join(k.Dir, "next")}
 	defer a.close()
 	done, err = a.all(list)
 	return done, errors.Join(err, Applied(k, done))
@@ -118,7 +118,8 @@ func order(list []changes.Change) []changes.Change {
 type applier struct {
 	ctx   context.Context
 	roots map[string]int
-	next  string // what is about to get the name of an original, beside the copies
+	own   map[copytree.State]copytree.State // what Apply made of one of several names of a file, for the others
+	next  string                            // what is about to get the name of an original, beside the copies
 }
 
 func (a *applier) close() {
@@ -169,6 +170,15 @@ func (a *applier) one(c changes.Change) error {
 	to := os.NewFile(uintptr(dir), c.Full())
 	defer to.Close()
 	p := place{dir: dir, name: path.Base(c.Path), change: c}
+	if was := c.Current; !was.Mode.IsDir() && was != (copytree.State{}) {
+		if now, ok := a.own[was]; ok {
+			p.change.Current = now
+		}
+		if old, err := unix.Openat(dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+			defer unix.Close(old)
+			defer a.others(old, was)
+		}
+	}
 	switch {
 	case c.Kind == changes.Deleted:
 		return p.remove(false)
@@ -193,6 +203,17 @@ func (a *applier) one(c changes.Change) error {
 		err = ErrMoved
 	}
 	return err
+}
+
+// others notes what a file is that had several names, since one of them was written: the time of its state is another.
+func (a *applier) others(fd int, was copytree.State) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Nlink == 0 {
+		return
+	}
+	if now := copytree.StateOf(st); now.Ino == was.Ino && now.Size == was.Size && now.Mtime == was.Mtime {
+		a.own[was] = now
+	}
 }
 
 // take makes what is moved of a file or link of the copy. It is a file of its own: another box may have the
