@@ -206,8 +206,11 @@ func (b *Back) place(top int) {
 				names, _ = f.Readdirnames(-1)
 				f.Close()
 			}
+			if slices.ContainsFunc(names, isGit) {
+				return stays(c, "holds a .git, which is not kept")
+			}
 			if slices.ContainsFunc(names, func(name string) bool { return !gone[path.Join(string(c.Path), name)] }) {
-				return stays(c, "holds what is not the run's")
+				return stays(c, "holds what is not the run's, or is not kept")
 			}
 		}
 		gone[string(c.Path)] = c.After.Mode == 0

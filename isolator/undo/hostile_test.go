@@ -32,21 +32,21 @@ func TestHostile(t *testing.T) {
 	t.Cleanup(func() { sh(t, p.Top, `chmod -R u+rwX .`) })
 	before := sumShut(t, p.Top)
 	s := begin(t, p, "r1")
-	sh(t, p.Top, `echo 2 >folder/in/f; chmod 0 folder/in folder; truncate -s 1T grows; rm becomes; mkfifo becomes; rm Cargo.toml; echo 2 >target/t
+	sh(t, p.Top, `echo 2 >folder/in/f; chmod 0 folder/in folder; truncate -s 1T grows; rm becomes; mkfifo becomes; rm giant was; mkdir -p own/.git; rm Cargo.toml; echo 2 >target/t
 		rm -r deep; ln -s /etc deep; echo 2 >mode; chmod 0 mode; echo 2 >sub/file; echo 2 >sub/.git/HEAD; echo 2 >node_modules/m; chmod 711 shut; mkfifo new`)
 	run, err := s.End(t.Context())
 	must(t, err)
-	for _, want := range []string{"giant\tis larger than 10 MiB, and 1 more", "node_modules\tis made again by tools"} {
+	for _, want := range []string{"giant\tis larger than 10 MiB, and is gone", "new\tis a FIFO, a socket or a device, and stays", "was\tis a FIFO, a socket or a device, and is gone", "own/.git\tis git's own, and stays"} {
 		if !strings.Contains(strings.Join(run.Left, "\n"), want) {
 			t.Errorf("%q is not in %q", want, run.Left)
 		}
 	}
-	if b := takeBack(t, run); len(b.Stays) != 2 { // what is there now is kept nowhere
+	if b := takeBack(t, run); len(b.Stays) != 3 { // what is there now is kept nowhere
 		t.Errorf("%q", b.Stays)
 	}
 	sh(t, p.Top, `[ -p becomes ]; rm becomes grows`)
 	b := takeBack(t, run)
-	sh(t, p.Top, `for f in target/t sub/.git/HEAD node_modules/m; do read x <$f; [ $x = 2 ]; echo 1 >$f; done; [ -p new ]; rm new; chmod 0 shut`)
+	sh(t, p.Top, `for f in target/t sub/.git/HEAD node_modules/m; do read x <$f; [ $x = 2 ]; echo 1 >$f; done; [ -p new ]; rm -r new own; truncate -s 1T giant; mkfifo was; chmod 0 shut`)
 	if got := sumShut(t, p.Top); got != before {
 		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, before)
 	}

@@ -40,6 +40,8 @@ func rebuilt(name string, beside []string) bool {
 	return slices.Contains(made, name)
 }
 
+func isGit(name string) bool { return strings.EqualFold(name, ".git") }
+
 // looker walks a project. No link is followed, nothing but folders and regular files is opened.
 type looker struct {
 	top   int
@@ -114,21 +116,25 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	states, sure, skip := make([]byte, 0, len(old.states)), true, l.skip[dir]
 	for _, name := range names {
 		var st unix.Stat_t
-		if slices.Contains(skip, name) || strings.EqualFold(name, ".git") || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-			continue // git's and inner's own, or gone
+		if slices.Contains(skip, name) || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			continue // inner's own, or gone
 		}
 		s := found(st)
-		if s.Mode.IsDir() {
+		switch {
+		case isGit(name): // no more than that it is there
+			s = copytree.State{Mode: fs.ModeDir, Ino: s.Ino}
+		case s.Mode.IsDir():
 			rel := path.Join(dir, name)
 			_, known := l.old.folders[rel]
-			if l.after && known || !rebuilt(name, names) {
-				below = append(below, rel)
-				if l.after && s.Mode&0o500 != 0o500 {
-					s.Mode = opened(fd, name, s.Mode)
-				}
+			if (!l.after || !known) && rebuilt(name, names) {
+				break
+			}
+			below = append(below, rel)
+			if l.after && s.Mode&0o500 != 0o500 {
+				s.Mode = opened(fd, name, s.Mode)
 			}
 			s = copytree.State{Mode: s.Mode}
-		} else {
+		default:
 			sure = sure && l.old.tells(s)
 		}
 		states = appendState(states, name, s)
@@ -238,29 +244,38 @@ func (l *looker) at(rel string) (e Entry) {
 	return e
 }
 
-// left says what of a tree is left out, in a line for each reason.
-func (t tree) left() (lines []string) {
+// missed says what a run touched of what is left out, in a line for each reason. What tools make again and is there is
+// no reason to keep a run for.
+func missed(left map[string][2]Entry) (lines []string, keep bool) {
 	out := map[string][]string{}
-	for dir, l := range t.folders {
-		for name, e := range l.all() {
-			rel, why := path.Join(dir, name), "could not be read, or is beyond 500 MiB"
-			switch {
-			case e.Mode.IsDir() && (slices.Contains(made, name) || name == "target"):
-				why = "is made again by tools"
-			case e.Size > MaxFile:
-				why = "is larger than 10 MiB"
-			}
-			if t.without(rel, e) && e.Mode&fs.ModeIrregular == 0 {
-				out[why] = append(out[why], rel)
-			}
+	for rel, e := range left {
+		what, end, name, again := e[0], ", and is gone", path.Base(rel), false
+		switch {
+		case what.Mode == 0:
+			what, end = e[1], ", and stays"
+		case e[1].Mode != 0:
+			end = ", and stays as it is now"
 		}
+		why := "could not be read, or is beyond 500 MiB"
+		switch {
+		case isGit(name):
+			why = "is git's own"
+		case what.Mode.IsDir() && (slices.Contains(made, name) || name == "target"):
+			why, again = "is made again by tools", e[1].Mode.IsDir()
+		case what.Mode&fs.ModeIrregular != 0:
+			why = "is a FIFO, a socket or a device"
+		case what.Size > MaxFile:
+			why = "is larger than 10 MiB"
+		}
+		keep = keep || !again
+		out[why+end] = append(out[why+end], rel)
 	}
 	for why, list := range out {
 		if n := len(list) - 1; n > 0 {
-			why += fmt.Sprintf(", and %d more", n)
+			why += fmt.Sprintf("; and %d more", n)
 		}
 		lines = append(lines, slices.Min(list)+"\t"+why)
 	}
 	slices.Sort(lines)
-	return lines
+	return lines, keep
 }

@@ -93,8 +93,10 @@ func (t tree) leftOut(dir string) bool {
 	return false
 }
 
-// different returns what two trees differ in, by path. What was left out is the same, and so is what is new and left out.
-func different(before, after tree) (list []Change) {
+// different returns what two trees differ in, by path; apart from that what was left out and is not the same, and what is
+// new and left out.
+func different(before, after tree) (list []Change, missed map[string][2]Entry) {
+	missed = map[string][2]Entry{}
 	folders := maps.Clone(before.folders)
 	maps.Copy(folders, after.folders)
 	for dir := range folders {
@@ -106,14 +108,17 @@ func different(before, after tree) (list []Change) {
 			for name := range names {
 				was, is, rel := a[name], b[name], path.Join(dir, name)
 				left := before.without(rel, was) || was.Mode == 0 && after.without(rel, is)
-				if !left && (was.ID != is.ID || was.Mode != is.Mode) {
+				switch {
+				case left && (was.State != is.State && (was.Mode&is.Mode&fs.ModeIrregular == 0 || was.Ino != is.Ino)):
+					missed[rel] = [2]Entry{was, is}
+				case !left && (was.ID != is.ID || was.Mode != is.Mode):
 					list = append(list, Change{Path(rel), stateOf(was), stateOf(is)})
 				}
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	return list
+	return list, missed
 }
 
 // A manifest is a tree as a file: a line of text with the version and a sum of what follows, the time up to which it is

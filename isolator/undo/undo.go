@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +97,7 @@ type Run struct {
 	Killed  bool      `json:"killed,omitempty"` // nobody saw its end: what changed until the next look is in it
 	Changes []Change  `json:"changes"`
 	Refs    []Ref     `json:"refs,omitempty"`     // that were moved; until the end all, as they were
-	Left    []string  `json:"left_out,omitempty"` // what is not kept, with the reason behind a tab
+	Left    []string  `json:"left_out,omitempty"` // what it touched and is not kept, with the reason behind a tab
 	Skip    []Path    `json:"skip,omitempty"`     // of the project, until the end
 
 	project Project
@@ -217,16 +218,19 @@ func (p Project) settle(ctx context.Context) error {
 
 // end writes a run whose project was one tree and is another.
 func (r *Run) end(s *store, before, after tree) error {
-	r.Changes = slices.DeleteFunc(different(before, after), func(c Change) bool {
-		return slices.ContainsFunc(r.Skip, func(at Path) bool { return paths.Below(string(at), string(c.Path)) })
-	})
+	skipped := func(rel string) bool {
+		return slices.ContainsFunc(r.Skip, func(at Path) bool { return paths.Below(string(at), rel) })
+	}
+	list, left := different(before, after)
+	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
+	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
 	r.Skip = nil
 	r.Refs = moved(r.Refs, r.project.refs())
 	r.Ended = time.Now()
-	if len(r.Changes)+len(r.Refs) == 0 {
+	var keep bool
+	if r.Left, keep = missed(left); len(r.Changes)+len(r.Refs) == 0 && !keep {
 		return r.remove()
 	}
-	r.Left = after.left()
 	if err := r.store(s); err != nil {
 		return err // and the record says that it goes on
 	}

@@ -183,3 +183,60 @@ func TestModes(t *testing.T) {
 		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, sum(t, p.Top), after)
 	}
 }
+
+// A loss that cannot be taken back is named, and its run is there although nothing else changed; what the run did not
+// touch is not named. What tools make again and is there keeps no run.
+func TestMissed(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `truncate -s 11M big untouched grows; mkdir node_modules other .venv; mkdir other/.git; echo 1 >other/f; mkfifo fifo`)
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `rm -r big node_modules other; echo 1 >>grows; truncate -s 11M new; echo 1 >.venv/deep; mkdir __pycache__`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `.venv	is made again by tools, and stays as it is now
+__pycache__	is made again by tools, and stays
+big	is larger than 10 MiB, and is gone
+grows	is larger than 10 MiB, and stays as it is now
+new	is larger than 10 MiB, and stays
+node_modules	is made again by tools, and is gone
+other/.git	is git's own, and is gone`
+	if got := strings.Join(run.Left, "\n"); got != want {
+		t.Errorf("%s\nis not\n%s", got, want)
+	}
+	for _, script := range []string{"rm new", "mkdir target; >Cargo.toml; rm Cargo.toml; rmdir target; mkdir venv; rm fifo; mkfifo fifo"} {
+		id := "r" + script[:2]
+		s := begin(t, p, id)
+		sh(t, p.Top, script)
+		if run, err = s.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = begin(t, p, "r3")
+	sh(t, p.Top, `mkdir .tox; echo 1 >.venv/again`)
+	if _, err = s.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := p.List(t.Context())
+	if err != nil || len(list) < 2 || list[1].Run != "rrm" || len(list[1].Changes) > 0 || Last(list).Run == "r3" {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// A file with several names comes back under each of them.
+func TestHardLinks(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `echo x >h1; ln h1 h2; ln h1 h3; ln h1 h4; echo x >m1; ln m1 m2`)
+	before := sum(t, p.Top)
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `echo y >>h1; rm h3; ln h1 h5; chmod 600 h2 m1`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := takeBack(t, run)
+	if got := sum(t, p.Top); got != before {
+		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, before)
+	}
+}
