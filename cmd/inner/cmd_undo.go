@@ -150,7 +150,11 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		}
 		if done, err := b.Apply(ctx, refs, apply); err != nil {
 			msg := fmt.Sprintf("%d of %s taken back, then: %v", len(done), what, err)
-			return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: word + r.Run + ", for the rest; " + word + b.Run.Run + " takes back what was done"}
+			hint := word + r.Run + ", for the rest"
+			if len(done) > 0 {
+				hint += "; " + word + b.Run.Run + " takes back what was done"
+			}
+			return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: hint}
 		}
 	}
 	if asJSON {
@@ -221,8 +225,8 @@ func refValue(text string) string {
 func (a *app) some(what string, list []string) {
 	var said []string
 	for _, p := range list {
-		at, why, _ := strings.Cut(p, "\t")
-		said = append(said, cli.Printable(filepath.Clean(at))+" ("+why+")")
+		tab := strings.LastIndex(p, "\t") // a name can have others
+		said = append(said, cli.Printable(filepath.Clean(p[:tab]))+" ("+cli.Printable(p[tab+1:])+")")
 	}
 	if len(said) > 0 {
 		a.Say("%s: %s", what, strings.Join(visible.Some(said, 8), ", "))

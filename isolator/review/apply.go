@@ -65,6 +65,15 @@ func Applied(k *changes.Kept, list []changes.Change) error {
 }
 
 func (a *applier) all(list []changes.Change) (done []changes.Change, err error) {
+	for _, c := range list { // those that go may be closed
+		if c.Kind != changes.Deleted || !c.Old.IsDir() || c.Old&0o700 == 0o700 {
+			continue
+		}
+		c.Kind, c.New = changes.Mode, c.Old|0o700
+		if err := a.one(c); err != nil {
+			return nil, fmt.Errorf("%q: %w", c.Full(), err)
+		}
+	}
 	for _, c := range order(list) {
 		if err := a.ctx.Err(); err != nil {
 			return done, err
