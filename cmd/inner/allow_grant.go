@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/preview"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
 )
@@ -48,7 +49,7 @@ func wantedOf(words []string) (list []wanted, err error) {
 
 // addGrants adds grants to a profile that is allowed as it is.
 func (a *app) addGrants(list []wanted, flags grantFlags) error {
-	f, err := a.profileToWiden(flags.profile)
+	f, err := a.profileToWiden(flags.profile, list)
 	if err != nil {
 		return err
 	}
@@ -82,8 +83,9 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	return a.recordWider(f, d.text)
 }
 
-// profileToWiden is the profile of that name; without one the only profile of the project.
-func (a *app) profileToWiden(name string) (found, error) {
+// profileToWiden is the profile of that name; without one the only profile of the project, or the only one whose agents
+// know the MCP servers that are wanted.
+func (a *app) profileToWiden(name string, list []wanted) (found, error) {
 	if name != "" {
 		f, err := a.find(name)
 		if err != nil {
@@ -95,6 +97,9 @@ func (a *app) profileToWiden(name string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
+	if fit := slices.DeleteFunc(slices.Clone(t.files), func(file string) bool { return !a.knows(t.place, file, list) }); len(fit) == 1 {
+		t.files = fit
+	}
 	if len(t.files) != 1 {
 		var names []string
 		for _, file := range t.files {
@@ -104,6 +109,19 @@ func (a *app) profileToWiden(name string) (found, error) {
 			a.Short(t.place.Root()), cli.Counted(len(names), "profile", "profiles"), strings.Join(names, ", "))
 	}
 	return found{place: t.place, loader: a.Loader(t.place), path: t.files[0], scope: profile.Local}, nil
+}
+
+// knows reports whether the user's settings of the agents of a profile name all that is wanted.
+func (a *app) knows(place settings.Place, file string, list []wanted) bool {
+	p, err := a.Loader(place).Load(file, profile.Local)
+	if err != nil {
+		return false // which is said when it is widened
+	}
+	rc, _, err := a.AtRoot(p, place)
+	known := a.MCP(rc)
+	return err == nil && !slices.ContainsFunc(list, func(w wanted) bool {
+		return !slices.ContainsFunc(known, func(s profile.MCPServer) bool { return "mcp:"+s.Name == w.word })
+	})
 }
 
 // withGrant is the profile with one grant more, and d its text: with what inner why proposes, until it says that the

@@ -2,16 +2,30 @@ package why
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
 )
 
 // MCP answers for an MCP server of the user's settings of the agents: whether the box has it, and what it needs there.
 func (t *Table) MCP(name string) Answer {
 	a := Answer{Asked: "mcp:" + name, Real: name, Access: Absent, How: "no MCP server of that name is in your settings of the agents of the profile", Key: "sandbox.mcp", From: t.at("sandbox.mcp")}
+	var doc struct{ MCPServers map[string]any } // a box can write that: it is only told
+	data, err := files.Read(filepath.Join(t.Box.Spec.Workdir, ".mcp.json"), files.NoLinks, 1<<20)
+	switch {
+	case name == "*" && t.Box.Spec.GrantsMCP(name):
+		a.Access, a.Box, a.How = ReadOnly, name, "all that your settings name"
+	case name == "*":
+		a.Access, a.How = Outside, "the box does not have all that your settings name"
+		a.propose(listing("mcp", name))
+	case err == nil && json.Unmarshal(data, &doc) == nil && doc.MCPServers[name] != nil && slices.Contains(t.Box.Spec.Capabilities, "claude"):
+		a.How += ": .mcp.json of the project names it, and the agent asks for it itself"
+	}
 	for _, s := range t.Box.MCP(t.Box.Spec) {
 		switch {
 		case s.Name != name:
