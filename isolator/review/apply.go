@@ -65,34 +65,61 @@ func Applied(k *changes.Kept, list []changes.Change) error {
 }
 
 func (a *applier) all(list []changes.Change) (done []changes.Change, err error) {
-	for _, c := range list { // those that go may be closed
-		if c.Kind != changes.Deleted || !c.Old.IsDir() || c.Old&0o700 == 0o700 {
-			continue
-		}
-		c.Kind, c.New = changes.Mode, c.Old|0o700
-		if err := a.one(c); err != nil {
-			return nil, fmt.Errorf("%q: %w", c.Full(), err)
-		}
-	}
+	defer a.shut()
+	var folders []changes.Change
 	for _, c := range order(list) {
 		if err := a.ctx.Err(); err != nil {
 			return done, err
+		}
+		if c.New.IsDir() {
+			folders = append(folders, c)
+		}
+		if c.New.IsDir() && c.Kind == changes.Mode {
+			continue
 		}
 		if err := a.one(c); err != nil {
 			return done, fmt.Errorf("%q: %w", c.Full(), err)
 		}
 		done = append(done, c)
 	}
-	for _, c := range slices.Backward(done) { // what is in a folder is there, and the umask has no say
-		if !c.New.IsDir() || c.Kind != changes.Added && c.Kind != changes.Type {
-			continue
+	a.shut()
+	for _, c := range slices.Backward(folders) { // what is in a folder is there, and the umask has no say
+		set := c
+		if c.Kind != changes.Mode {
+			set.Kind, set.Current = changes.Mode, copytree.State{Mode: fs.ModeDir}
 		}
-		c.Kind, c.Current = changes.Mode, copytree.State{Mode: fs.ModeDir}
-		if err := a.one(c); err != nil {
+		if err := a.one(set); err != nil {
 			return done, fmt.Errorf("%q: %w", c.Full(), err)
+		}
+		if c.Kind == changes.Mode {
+			done = append(done, c)
 		}
 	}
 	return done, a.sync()
+}
+
+// open has a folder of the user's that is closed for writing be open until shut gives it its mode again.
+func (a *applier) open(dir int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil || st.Mode&0o300 == 0o300 || int(st.Uid) != os.Geteuid() {
+		return err
+	}
+	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	a.opened = append(a.opened, func() {
+		_ = unix.Fchmod(fd, st.Mode&0o7777)
+		unix.Close(fd)
+	})
+	return unix.Fchmod(dir, st.Mode&0o7777|0o700)
+}
+
+func (a *applier) shut() {
+	for _, f := range a.opened {
+		f()
+	}
+	a.opened = nil
 }
 
 // order sorts changes: first what is new or changed, then what is deleted (the
@@ -125,10 +152,11 @@ func order(list []changes.Change) []changes.Change {
 }
 
 type applier struct {
-	ctx   context.Context
-	roots map[string]int
-	own   map[copytree.State]copytree.State // what Apply made of one of several names of a file, for the others
-	next  string                            // what is about to get the name of an original, beside the copies
+	ctx    context.Context
+	roots  map[string]int
+	own    map[copytree.State]copytree.State // what Apply made of one of several names of a file, for the others
+	opened []func()                          // what gives folders their modes again
+	next   string                            // what is about to get the name of an original, beside the copies
 }
 
 func (a *applier) close() {
@@ -178,6 +206,11 @@ func (a *applier) one(c changes.Change) error {
 	}
 	to := os.NewFile(uintptr(dir), c.Full())
 	defer to.Close()
+	if c.Kind != changes.Mode {
+		if err := a.open(dir); err != nil {
+			return err
+		}
+	}
 	p := place{dir: dir, name: path.Base(c.Path), change: c}
 	if was := c.Current; !was.Mode.IsDir() && was != (copytree.State{}) {
 		if now, ok := a.own[was]; ok {

@@ -140,7 +140,8 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 		case now.unknown():
 			b.Stays = append(b.Stays, rel+"\tis not kept as it is now")
 		case now == c.Before: // it is back already
-		case now == c.After, now == State{} && c.After.unknown(): // what was there in between is removed
+		case now == c.After, now == State{} && c.After.unknown(), // what was there in between is removed
+			now.Mode.IsDir() && now.Mode == c.After.Mode|0o700: // an undo that was killed opened it
 			c.After = now
 			if id, ok := c.Before.id(); ok {
 				want[id] = append(want[id], c)

@@ -240,3 +240,26 @@ func TestHardLinks(t *testing.T) {
 		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, before)
 	}
 }
+
+// Folders that are closed for writing stop no undo, and are closed again.
+func TestClosed(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `mkdir -p ro/sub; echo 1 >ro/w; echo 1 >ro/z; echo 1 >ro/sub/f; echo 1 >k; chmod 555 ro/sub ro`)
+	before := strings.Replace(sum(t, p.Top), "d 755 . \n", "", 1)
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `mkdir -p mod/a; echo y >mod/y; chmod -R a-w mod; chmod u+w ro ro/sub; echo bad >ro/w; rm ro/z; rm -r ro/sub; chmod a-w ro; echo bad >k; chmod 555 .`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := sum(t, p.Top)
+	b := takeBack(t, run)
+	if got := sum(t, p.Top); strings.Replace(got, "d 555 . \n", "", 1) != before {
+		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, before)
+	}
+	b = takeBack(t, b.Run)
+	if got := sum(t, p.Top); got != after {
+		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, after)
+	}
+	sh(t, p.Top, `chmod -R u+w .`)
+}
