@@ -12,9 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -63,15 +67,27 @@ func (h *ownHome) unlink(run *Run) (err error) {
 	return err
 }
 
-// begin copies that into a home that has nothing of it yet. What cannot be read is fetched again.
+// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a link, is fetched again.
 func (h *ownHome) begin(run *Run) error {
-	left := mostFetched
+	if len(run.Plan.Fetched) == 0 {
+		return nil
+	}
+	home, err := unix.Open(run.Home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(home)
+	left, hidden := mostFetched, plan.Hidden(run.Spec, run.Facts, run.Assets)
 	for _, rel := range run.Plan.Fetched {
 		if files.Exists(filepath.Join(h.Dir, rel)) {
 			continue
 		}
 		for _, p := range wanted(HomeOwner(run.Spec).Project, rel) {
-			data, err := files.Read(filepath.Join(run.Home, p), files.NoLinks, largeFetched)
+			real := filepath.Join(files.Real(run.Home), p)
+			if slices.ContainsFunc(hidden, func(place string) bool { return paths.Below(place, real) }) {
+				continue
+			}
+			data, err := copytree.Read(home, p, largeFetched)
 			if left -= len(data); err != nil || left < 0 {
 				continue
 			}

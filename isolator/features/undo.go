@@ -27,7 +27,7 @@ func UndoProject(c *caller.Caller, top string) undo.Project {
 	p := undo.Project{Top: top, Home: c.InnerHome, Git: program}
 	if r, err := git.Find(top); err == nil && r.Reason == "" && !r.Led {
 		if p.GitDir = r.Dir; r.Digits == 40 {
-			p.Objects = r.Dir
+			p.Objects = r.Common
 		}
 		if r.Top == top && p.Objects != "" {
 			p.Index = filepath.Join(r.Dir, "index")

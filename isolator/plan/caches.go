@@ -204,8 +204,8 @@ const (
 // fetched gives a box with a home of its own what the host's tools have fetched.
 func (b *builder) fetched(env map[string]string) error {
 	free := func(rel string) (real string, ok bool) {
-		real = b.canon(filepath.Join(b.f.Home, rel))
-		return real, b.kind(real).FileOrDir() && b.notSecret(real, "") == nil && !b.hides(real)
+		real, ok = b.unled(filepath.Join(b.f.Home, rel))
+		return real, ok && b.kind(real).FileOrDir() && b.notSecret(real, "") == nil && !b.hides(real)
 	}
 	// The last two say which of the versions of @toolchains is which.
 	for _, rel := range []string{FetchedNpm, FetchedYarn, ".cache/pre-commit/db.db", ".cache/node/corepack/lastKnownGood.json"} {
@@ -228,6 +228,14 @@ func (b *builder) fetched(env map[string]string) error {
 	return b.goProxy(env["GOPROXY"], true)
 }
 
+// unled is the real path of one of the host, and whether no link leads there, but above the home: a box that may write
+// there could have made one.
+func (b *builder) unled(path string) (real string, ok bool) {
+	real = b.canon(path)
+	rel, in := paths.Rest(b.f.Home, path)
+	return real, real == path || in && real == filepath.Join(b.canon(b.f.Home), rel)
+}
+
 // goProxy has Go look first among what the host has fetched, when its module cache is the
 // box's own and the box would see the host's otherwise (shown), all of it. Go checks what is there as
 // it checks what comes from the network.
@@ -239,8 +247,8 @@ func (b *builder) goProxy(set string, shown bool) error {
 	if !moved && !own && b.rc.Home != "own" || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
 		return nil
 	}
-	real := b.canon(from)
-	if !shown || b.notSecret(real, "") != nil || b.hides(real) {
+	real, ok := b.unled(from)
+	if !ok && b.rc.Home == "own" || !shown || b.notSecret(real, "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)
