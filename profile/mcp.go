@@ -3,6 +3,7 @@ package profile
 // The MCP servers of the user's own settings of agents: [sandbox] mcp names those that run in the box.
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -79,7 +80,7 @@ func (g *granter) mcp(rc *RunConfig) {
 	}
 	for _, name := range rc.MCP {
 		if !slices.ContainsFunc(items, func(it Item) bool { return it.ID == name }) {
-			items = append(items, Item{Text: strings.ReplaceAll(name, "*", "all that your settings name"), ID: name})
+			items = append(items, Item{Text: cmp.Or(map[string]string{"*": "all that your settings name"}[name], name+" (not in your settings)"), ID: name})
 		}
 	}
 	g.list("mcp", "sandbox.mcp", "starts your MCP servers", items)

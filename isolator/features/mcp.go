@@ -9,22 +9,33 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
 )
 
-// sayLeft names in one line the servers that the box does not have, once for a working folder, until there are others.
+// sayLeft names in one line the servers that the box does not have, and each that the profile names and that is not found, once
+// for a working folder, until there are others.
 func (a *agentsOf) sayLeft(run *Run) {
 	left := slices.Compact(slices.Sorted(slices.Values(a.left)))
-	if a.left = nil; len(left) == 0 || run.Mode != Program || !first(run, append([]string{run.Spec.Workdir}, left...)...) {
+	lost := slices.DeleteFunc(slices.Clone(run.Spec.MCP), func(name string) bool {
+		return name == "*" || slices.ContainsFunc(run.Spec.Servers, func(s profile.MCPServer) bool {
+			_, err := run.FindReal(append(s.Command, "/")[0], plan.BoxPath(run.Spec, run.Getenv("PATH")))
+			return s.Name == name && (err == nil || strings.Contains(append(s.Command, "/")[0], "/"))
+		})
+	})
+	if a.left = nil; len(left)+len(lost) == 0 || run.Mode != Program || !first(run, slices.Concat([]string{run.Spec.Workdir}, left, []string{"/"}, lost)...) {
 		return
 	}
-	text, grants := "not in the sandbox: your MCP servers "+strings.Join(left, ", "), []string(nil)
+	for _, name := range lost {
+		run.Say("MCP server %s does not start: your settings name none, or its program is not on PATH: %s", name, run.Profile.Question("mcp:"+name))
+	}
+	var grants []string
 	for _, name := range left {
 		grants = append(grants, "mcp:"+name)
 	}
-	if fix := run.Profile.Wider(grants...); fix != "" {
-		text += ": " + fix
+	if text := "not in the sandbox: your MCP servers " + strings.Join(left, ", ") + ": " + run.Profile.Wider(grants...); len(left) > 0 {
+		run.Say("%s", strings.TrimSuffix(text, ": "))
 	}
-	run.Say("%s", text)
 }
 
 // first reports whether something was never told before, and remembers it by a folder. What cannot be remembered is
