@@ -258,8 +258,12 @@ func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context
 		return nil, err
 	}
 	defer h.Close()
+	b.Head = b.project.head()
 	for _, r := range refs {
 		b.Refs = append(b.Refs, Ref{r.Name, r.New, r.Old})
+		if r.Name == "HEAD" {
+			b.Head = r.Old
+		}
 	}
 	if err := b.write(); err != nil {
 		return nil, err

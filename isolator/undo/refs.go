@@ -49,8 +49,8 @@ func (p Project) refs() (list []Ref) {
 	if p.GitDir == "" {
 		return nil
 	}
-	head, err := files.Read(filepath.Join(p.GitDir, "HEAD"), files.FollowLinks, 4096) // no FIFO, at which git would wait
-	if err != nil {
+	head := p.head()
+	if head == "" {
 		return nil
 	}
 	cmd := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)")
@@ -58,7 +58,7 @@ func (p Project) refs() (list []Ref) {
 	if err != nil {
 		return nil
 	}
-	list = []Ref{{Name: "HEAD", Old: strings.TrimSpace(string(head))}}
+	list = []Ref{{Name: "HEAD", Old: head}}
 	for line := range strings.Lines(out) {
 		part := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 		if len(part) != 3 {
@@ -70,6 +70,28 @@ func (p Project) refs() (list []Ref) {
 		list = append(list, Ref{Name: Path(part[1]), Old: part[0]})
 	}
 	return list
+}
+
+// head is the value of HEAD, "" where that cannot be known. It is no FIFO, at which git would wait.
+func (p Project) head() string {
+	if p.GitDir == "" {
+		return ""
+	}
+	head, _ := files.Read(filepath.Join(p.GitDir, "HEAD"), files.FollowLinks, 4096)
+	return strings.TrimSpace(string(head))
+}
+
+// checkedOut are the branches that are checked out in some work tree, with its folder.
+func (p Project) checkedOut() (map[Path]string, error) {
+	cmd := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(refname) %(worktreepath)", "refs/heads")
+	out, _, err := helper.Ask(10*time.Second, cmd.Env, cmd.Path, cmd.Args[1:]...)
+	at := map[Path]string{}
+	for line := range strings.Lines(out) {
+		if name, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); dir != "" {
+			at[Path(name)] = dir
+		}
+	}
+	return at, err
 }
 
 // moved are those that differ between two times; none when one of them is not known.
@@ -96,22 +118,35 @@ func moved(before, after []Ref) (list []Ref) {
 }
 
 // Standing returns the refs that are as the run left them, and in words those that cannot come back: somebody has moved
-// them since, or what they named is gone. Those that are back already are in neither.
+// them since, or what they named is gone, or they are checked out. Those that are back already are in neither.
 func (r *Run) Standing() (list []Ref, stays []string) {
+	if len(r.Refs) == 0 {
+		return nil, nil
+	}
+	at, err := r.project.checkedOut()
+	if err != nil {
+		return nil, []string{"refs\t" + err.Error()}
+	}
 	now := map[Path]string{}
 	for _, ref := range r.project.refs() {
 		now[ref.Name] = ref.Old
 	}
-	for _, ref := range r.Refs {
+	elsewhere := now["HEAD"] != r.Head // the branch of HEAD moves only with a HEAD that is as before the run, too
+	for _, ref := range r.Refs {       // HEAD is the first
 		is := now[ref.Name]
 		gone := is == ref.New && ref.Old != "" && !strings.HasPrefix(ref.Old, "ref: ") &&
 			program.Command(r.project.Git, "--git-dir="+r.project.GitDir, "cat-file", "-e", ref.Old).Run() != nil
 		switch {
 		case gone:
+			elsewhere = elsewhere || ref.Name == "HEAD"
 			stays = append(stays, string(ref.Name)+"\twas "+ref.Old+", which the repository does not have any more")
+		case is == ref.Old:
+			elsewhere = elsewhere && ref.Name != "HEAD"
+		case is == ref.New && at[ref.Name] != "" && (elsewhere || now["HEAD"] != "ref: "+string(ref.Name)):
+			stays = append(stays, string(ref.Name)+"\tis checked out in "+at[ref.Name]+"; it was "+cmp.Or(ref.Old, "not there"))
 		case is == ref.New:
 			list = append(list, ref)
-		case is != ref.Old:
+		default:
 			stays = append(stays, string(ref.Name)+"\tsomebody moved it after the run; it was "+cmp.Or(ref.Old, "not there"))
 		}
 	}

@@ -97,6 +97,7 @@ type Run struct {
 	Killed  bool      `json:"killed,omitempty"` // nobody saw its end: what changed until the next look is in it
 	Changes []Change  `json:"changes"`
 	Refs    []Ref     `json:"refs,omitempty"`     // that were moved; until the end all, as they were
+	Head    string    `json:"head,omitempty"`     // the value of HEAD at its end, moved or not
 	Left    []string  `json:"left_out,omitempty"` // what it touched and is not kept, with the reason behind a tab
 	Skip    []Path    `json:"skip,omitempty"`     // of the project, until the end
 
@@ -225,7 +226,7 @@ func (r *Run) end(s *store, before, after tree) error {
 	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
 	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
 	r.Skip = nil
-	r.Refs = moved(r.Refs, r.project.refs())
+	r.Refs, r.Head = moved(r.Refs, r.project.refs()), r.project.head()
 	r.Ended = time.Now()
 	var keep bool
 	if r.Left, keep = missed(left); len(r.Changes)+len(r.Refs) == 0 && !keep {
