@@ -19,7 +19,6 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/review"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/undo"
 )
@@ -144,8 +143,11 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		ctx, stop := features.Interruptible(nil)
 		defer stop()
 		apply := func(ctx context.Context, k *changes.Kept, list []changes.Change) ([]changes.Change, error) {
-			since := runlog.Moment()
-			defer features.HoldSince(a.Caller, top, since) // also of what was written before an error
+			look, err := features.Rewriting(a.Caller, run, top)
+			if err != nil {
+				return nil, err
+			}
+			defer look() // also at what was written before an error
 			return review.Apply(ctx, k, list)
 		}
 		if done, err := b.Apply(ctx, refs, apply); err != nil {

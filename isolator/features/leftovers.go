@@ -176,10 +176,12 @@ func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) 
 	return aside, found
 }
 
-// HoldSince is Hold for what inner wrote in a folder of what boxes had made there: a box may have chosen both.
-func HoldSince(c *caller.Caller, top string, since time.Time) {
+// Rewriting notes, for the case that inner is killed, that it writes in a folder what boxes had made there: a box may have
+// chosen both. What is returned looks at it as at what a run left.
+func Rewriting(c *caller.Caller, run *stage.Run, top string) (look func(), err error) {
 	all := []string{top}
-	Hold(c, repos.Search{Watched: stage.Watched{Since: since, Roots: all, Obeyed: all, Unlisted: all}, Homes: c.Homes(), Limit: time.Minute})
+	w := stage.Watched{Since: runlog.Moment(), Roots: all, Obeyed: all, Unlisted: all}
+	return func() { Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Limit: time.Minute}) }, run.Watch(w)
 }
 
 // someFolders names a few of many folders, the nearest first.

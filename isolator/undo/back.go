@@ -218,8 +218,15 @@ func (b *Back) place(top int) {
 		return false
 	})
 	slices.Reverse(b.Changes)
+	comes, made := map[string]bool{}, map[string]bool{}
+	for _, c := range b.Changes {
+		comes[string(c.Path)], made[string(c.Path)] = c.After.Mode != 0, c.After.Mode.IsDir() && !c.Before.Mode.IsDir()
+	}
 	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
 		up := path.Dir(string(c.Path))
+		if comes[string(c.Path)] && !made[up] && completes(top, string(c.Path), comes) {
+			return stays(c, "would make a repository of git of its folder")
+		}
 		if _, known := folder[up]; !known {
 			st, err := copytree.Lstat(top, up)
 			folder[up] = err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
@@ -230,6 +237,19 @@ func (b *Back) place(top int) {
 		folder[string(c.Path)] = c.After.Mode.IsDir()
 		return false
 	})
+}
+
+// completes reports whether a folder that is there may be a repository of git with what comes to a path. Its settings may
+// be a box's, from when they were none's.
+func completes(top int, rel string, comes map[string]bool) bool {
+	dir, name := path.Split(rel)
+	marks, others := []string{"HEAD", "objects", "refs", "commondir"}, 0
+	for _, mark := range marks {
+		if _, err := copytree.Lstat(top, dir+mark); mark != name && (err == nil || comes[dir+mark]) {
+			others++
+		}
+	}
+	return others > 0 && slices.Contains(marks, name)
 }
 
 // lay writes what a path was below root.
