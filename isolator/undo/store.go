@@ -150,6 +150,47 @@ func (s *store) copy(id index.ID, data []byte) {
 	s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), append(data, '\n'))
 }
 
+// forget drops from what is known the files whose content neither the store has nor the index says that the repository
+// does, any more: they are read again while they are there.
+func (s *store) forget(t tree) error {
+	lost := map[index.ID]bool{}
+	for _, l := range t.folders {
+		for _, e := range l.all() {
+			if e.ID != (index.ID{}) && !s.borrowed()[e.ID] {
+				lost[e.ID] = true
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	var names strings.Builder
+	for id := range lost {
+		fmt.Fprintf(&names, "%x\n", id)
+	}
+	cmd := s.command("cat-file", "--batch-check")
+	cmd.Stdin = strings.NewReader(names.String())
+	out, err := cmd.Output()
+	for line := range strings.Lines(string(out)) {
+		if name, _, there := strings.Cut(line, " blob "); there {
+			id, _ := State{ID: name}.id()
+			delete(lost, id)
+		}
+	}
+	for dir, l := range t.folders {
+		var states, ids []byte
+		for name, e := range l.all() {
+			if !lost[e.ID] {
+				states, ids = appendState(states, name, e.State), append(ids, e.ID[:]...)
+			}
+		}
+		if len(ids) < len(l.ids) {
+			t.folders[dir] = listing{string(states), string(ids)}
+		}
+	}
+	return err
+}
+
 // keep has the contents of a run stay until drop: its ref is a commit of what is different as it was at the end,
 // whose parent is that at the beginning, for git diff. What is missing is left out.
 func (s *store) keep(r *Run) {

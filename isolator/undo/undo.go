@@ -32,8 +32,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/stage"
@@ -62,6 +65,15 @@ func (p Project) owner() ownhome.Owner { return ownhome.Owner{Project: p.Top, Un
 func (p Project) Dir() string { return ownhome.Folder(p.Home, p.owner()) }
 
 func (p Project) manifest() string { return filepath.Join(p.Dir(), "manifest") }
+
+// lender is a file that says how the packs of the repository were from which contents are borrowed: a git gc changes that.
+func (p Project) lender() string { return filepath.Join(p.Dir(), "lender") }
+
+func (p Project) packs() string {
+	var st unix.Stat_t
+	_ = unix.Stat(filepath.Join(p.Objects, "objects/pack"), &st)
+	return fmt.Sprintf("%s %+v", p.Objects, copytree.StateOf(st))
+}
 
 // record is the file of a run, and before the one that is there until its end is known.
 func (p Project) record(run string) string { return filepath.Join(p.Dir(), run+".json") }
@@ -146,13 +158,26 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, project: p}
 	refs := make(chan []Ref, 1)
 	go func() { refs <- p.refs() }()
-	now, err := p.look(ctx, s, readManifest(p.manifest()), false)
+	old, packs := readManifest(p.manifest()), p.packs()
+	known, _ := os.ReadFile(p.lender())
+	if string(known) != packs {
+		err = s.forget(old)
+	}
+	now := old
+	if err == nil {
+		now, err = p.look(ctx, s, old, false)
+	}
 	run.Refs = <-refs
 	if err != nil {
 		return nil, err
 	}
 	if err := p.seen(s, &now); err != nil {
 		return nil, err
+	}
+	if string(known) != packs {
+		if err := files.Replace(p.lender(), []byte(packs), 0o600); err != nil {
+			return nil, err
+		}
 	}
 	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
 		_ = run.remove()
