@@ -88,10 +88,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 func (a *app) profileToWiden(name string, list []wanted) (found, error) {
 	if name != "" {
 		f, err := a.find(name)
-		if err != nil {
-			err = a.notFound(err)
-		}
-		return f, err
+		return f, a.notFound(err)
 	}
 	t, err := a.target("", false)
 	if err != nil {
@@ -180,13 +177,10 @@ func askAgain(w wanted, write bool) string {
 
 // hasGrant answers whether a box has what is wanted.
 func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
-	switch w.kind {
-	case "host":
-		if strings.ContainsAny(w.what, "/*@") {
-			return why.Answer{How: "it is not listed", Lines: t.Hosts(w.what)}, nil // many hosts
-		}
-		return a.why(t, w.word)
-	case "port", "mcp":
+	switch {
+	case w.kind == "host" && strings.ContainsAny(w.what, "/*@"):
+		return why.Answer{How: "it is not listed", Lines: t.Hosts(w.what)}, nil // many hosts
+	case w.kind != "file" && w.kind != "folder":
 		return a.why(t, w.word)
 	}
 	path := w.what
