@@ -217,6 +217,9 @@ func (a *app) say(b *undo.Back, r *undo.Run, refs []undo.Ref, others []string, g
 
 // refValue is the value of a ref for people.
 func refValue(text string) string {
+	if older := strings.Count(text, "\n"); older > 0 { // of the stash
+		return fmt.Sprintf("%s and %d older", text[:12], older)
+	}
 	if name, is := strings.CutPrefix(text, "ref: "); is {
 		return name
 	}

@@ -36,8 +36,8 @@ func (p *Path) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Ref is a ref of the project's repository, or HEAD. Its values are an id, or "ref: NAME" when it leads to another one. What
-// is empty was not there.
+// Ref is a ref of the project's repository, or HEAD. Its values are an id, or "ref: NAME" when it leads to another one. That of
+// the stash is its log, a line of id and message for each entry, the newest first. What is empty was not there.
 type Ref struct {
 	Name Path   `json:"name"`
 	Old  string `json:"old,omitempty"`
@@ -67,9 +67,48 @@ func (p Project) refs() (list []Ref) {
 		if part[2] != "" {
 			part[0] = "ref: " + part[2]
 		}
+		if part[1] == "refs/stash" {
+			part[0] = p.stash(part[0])
+		}
 		list = append(list, Ref{Name: Path(part[1]), Old: part[0]})
 	}
 	return list
+}
+
+// stash is the value of the stash: its id alone where its log is not to be read, or is no log of it.
+func (p Project) stash(id string) string {
+	log, _ := files.Read(filepath.Join(p.GitDir, "logs", "refs", "stash"), files.FollowLinks, 1<<20)
+	var entries []string
+	for line := range strings.Lines(strings.ToValidUTF8(string(log), "?")) {
+		entry, msg, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		part := strings.Split(entry, " ") // what was before, and what is
+		if len(part) < 2 || len(part[1]) != len(id) || strings.Trim(part[1], "0123456789abcdef") != "" || strings.Contains(msg, "\x00") {
+			return id
+		}
+		entries = append(entries, strings.TrimSpace(part[1]+" "+msg))
+	}
+	slices.Reverse(entries)
+	if len(entries) == 0 || !strings.HasPrefix(entries[0], id) {
+		return id
+	}
+	return strings.Join(entries, "\n")
+}
+
+// there splits a value in what the repository has, and the ids that it does not have any more.
+func (p Project) there(value string) (has string, gone []string) {
+	if value == "" || strings.HasPrefix(value, "ref: ") {
+		return value, nil
+	}
+	entries := strings.Split(value, "\n")
+	entries = slices.DeleteFunc(entries, func(entry string) bool {
+		id, _, _ := strings.Cut(entry, " ")
+		if program.Command(p.Git, "--git-dir="+p.GitDir, "cat-file", "-e", id).Run() == nil {
+			return false
+		}
+		gone = append(gone, id)
+		return true
+	})
+	return strings.Join(entries, "\n"), gone
 }
 
 // head is the value of HEAD, "" where that cannot be known. It is no FIFO, at which git would wait.
@@ -133,21 +172,32 @@ func (r *Run) Standing() (list []Ref, stays []string) {
 	}
 	elsewhere := now["HEAD"] != r.Head // the branch of HEAD moves only with a HEAD that is as before the run, too
 	for _, ref := range r.Refs {       // HEAD is the first
-		is := now[ref.Name]
-		gone := is == ref.New && ref.Old != "" && !strings.HasPrefix(ref.Old, "ref: ") &&
-			program.Command(r.project.Git, "--git-dir="+r.project.GitDir, "cat-file", "-e", ref.Old).Run() != nil
+		is, was := now[ref.Name], cmp.Or(ref.Old, "not there")
+		if ref.Name == "refs/stash" {
+			was, _, _ = strings.Cut(was, "\n")
+		}
 		switch {
-		case gone:
-			elsewhere = elsewhere || ref.Name == "HEAD"
-			stays = append(stays, string(ref.Name)+"\twas "+ref.Old+", which the repository does not have any more")
 		case is == ref.Old:
 			elsewhere = elsewhere && ref.Name != "HEAD"
+			continue
+		case is == ref.New:
+			has, gone := r.project.there(ref.Old)
+			for _, id := range gone {
+				stays = append(stays, string(ref.Name)+"\twas "+id+", which the repository does not have any more")
+			}
+			if len(gone) > 0 && (has == "" || has == is) {
+				elsewhere = elsewhere || ref.Name == "HEAD"
+				continue
+			}
+			ref.Old = has
+		}
+		switch {
 		case is == ref.New && at[ref.Name] != "" && (elsewhere || now["HEAD"] != "ref: "+string(ref.Name)):
-			stays = append(stays, string(ref.Name)+"\tis checked out in "+at[ref.Name]+"; it was "+cmp.Or(ref.Old, "not there"))
+			stays = append(stays, string(ref.Name)+"\tis checked out in "+at[ref.Name]+"; it was "+was)
 		case is == ref.New:
 			list = append(list, ref)
 		default:
-			stays = append(stays, string(ref.Name)+"\tsomebody moved it after the run; it was "+cmp.Or(ref.Old, "not there"))
+			stays = append(stays, string(ref.Name)+"\tsomebody moved it after the run; it was "+was)
 		}
 	}
 	if slices.ContainsFunc(list, Ref.movesHead) && !r.project.follows() {
@@ -167,7 +217,7 @@ func (r Ref) movesHead() bool {
 
 // alone reports whether a ref goes into no transaction: one that leads, or led, to another, and the stash, which is its log.
 func (r Ref) alone() bool {
-	return r.Name == "HEAD" || r.Name == "refs/stash" && r.Old != "" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
+	return r.Name == "HEAD" || r.Name == "refs/stash" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
 }
 
 // setRefs gives refs their old values again, in one transaction but for those that lead to others. No hook runs.
@@ -201,10 +251,22 @@ func (p Project) setRefs(list []Ref) error {
 		to, symbolic := strings.CutPrefix(r.Old, "ref: refs/")
 		switch name := string(r.Name); {
 		case err != nil || !r.alone():
-		case name == "refs/stash":
-			err = git("", "update-ref", "--create-reflog", "-m", "inner undo", name, r.Old)
 		case symbolic:
 			err = git("", "symbolic-ref", "-m", "inner undo", name, "refs/"+to)
+		case name == "refs/stash":
+			if is := strings.Fields(r.New); len(is) > 0 {
+				args := []string{"update-ref", "--no-deref", "-d", name}
+				if is[0] != "ref:" {
+					args = append(args, is[0]) // none that came meanwhile goes
+				}
+				err = git("", args...)
+			}
+			entries := strings.FieldsFunc(r.Old, func(c rune) bool { return c == '\n' })
+			for _, entry := range slices.Backward(entries) { // as git stash store does, which asks for a work tree
+				if id, msg, _ := strings.Cut(entry, " "); err == nil {
+					err = git("", "update-ref", "--create-reflog", "-m", cmp.Or(msg, "inner undo"), name, id)
+				}
+			}
 		case r.Old == "":
 			err = git("", "symbolic-ref", "-d", name)
 		default:
