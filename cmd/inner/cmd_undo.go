@@ -35,7 +35,7 @@ func (a *app) cmdUndo() *cobra.Command {
 			"--yes nothing is done.",
 		ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
-			r, err := a.undoRun(c.Context(), args)
+			r, err := a.undoRun(c.Context(), args, git)
 			if err != nil {
 				return err
 			}
@@ -48,8 +48,9 @@ func (a *app) cmdUndo() *cobra.Command {
 	return c
 }
 
-// undoRun is the run that is meant: the one that is named, or the last of this project that is not taken back.
-func (a *app) undoRun(ctx context.Context, args []string) (*undo.Run, error) {
+// undoRun is the run that is meant: the one that is named, or the last of this project that is not taken back. For git it
+// is also one whose refs stand.
+func (a *app) undoRun(ctx context.Context, args []string, git bool) (*undo.Run, error) {
 	list, err := a.kept(ctx)
 	if err != nil {
 		return nil, err
@@ -65,8 +66,16 @@ func (a *app) undoRun(ctx context.Context, args []string) (*undo.Run, error) {
 			runs = append(runs, k.inPlace)
 		}
 	}
-	if r := undo.Last(runs); r != nil {
-		return r, nil
+	last := undo.Last(runs)
+	for _, r := range slices.Backward(runs) {
+		if r == last {
+			return r, nil
+		}
+		if git && r.Undoes == "" {
+			if refs, _ := r.Standing(); len(refs) > 0 {
+				return r, nil
+			}
+		}
 	}
 	if n := len(runs); n > 0 {
 		return nil, fault.Refuse(1, "inner undo "+runs[n-1].Run, "each run of this project is taken back already; an undo of it, or one run again, is named by its id: inner changes list")
@@ -115,6 +124,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		}
 	}()
 	refs, others := r.Standing()
+	standing := len(refs)
 	if !asJSON {
 		a.say(b, r, refs, others, git)
 	}
@@ -167,6 +177,9 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 			Done    bool         `json:"done"`
 		}{b, a.jsonChanges(b.List()), did})
 	}
+	if standing > len(refs) {
+		a.Hint("inner undo --git %s     # the refs, too", r.Run)
+	}
 	if !did { // nothing stands of it
 		a.Hint("inner changes list     # names the runs before")
 		return cli.Exit(1)
@@ -198,9 +211,9 @@ func (a *app) say(b *undo.Back, r *undo.Run, refs []undo.Ref, others []string, g
 			fmt.Fprintln(a.Err, cli.Printable(strings.TrimSuffix(line, "\n")))
 		}
 	}
-	if len(b.Changes) == 0 {
+	if len(b.Changes) == 0 && !(git && len(refs) > 0) {
 		a.Say("nothing is to be taken back")
-	} else {
+	} else if len(b.Changes) > 0 {
 		a.Say("to be taken back: %s", changes.CountOf(b.List()))
 	}
 	a.some("stays", b.Stays)
