@@ -135,7 +135,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		refs = nil
 	}
 	if lock := filepath.Join(features.UndoProject(a.Caller, top).GitDir, "index.lock"); len(refs) > 0 && files.Exists(lock) {
-		return fault.Refuse(1, "wait for its end, and then again", "another git works in the repository: %s is there", a.Short(lock))
+		return fault.Refuse(1, word+r.Run+", when it has ended, or rm "+cli.Quoted(lock)+" where none works", "another git works in the repository: %s is there", a.Short(lock))
 	}
 	what := cli.Counted(len(b.Changes), "change", "changes")
 	if len(refs) > 0 {

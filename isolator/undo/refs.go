@@ -77,7 +77,7 @@ func (p Project) refs() (list []Ref) {
 
 // stash is the value of the stash: its id alone where its log is not to be read, or is no log of it.
 func (p Project) stash(id string) string {
-	log, _ := files.Read(filepath.Join(p.GitDir, "logs", "refs", "stash"), files.FollowLinks, 1<<20)
+	log, _ := files.Read(filepath.Join(p.GitDir, "logs", "refs", "stash"), files.NoLinks, 1<<20)
 	var entries []string
 	for line := range strings.Lines(strings.ToValidUTF8(string(log), "?")) {
 		entry, msg, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
