@@ -14,7 +14,9 @@ import (
 // no script, or one of a shell.
 func (t *Table) lacks(e entry) (need Answer, any bool) {
 	by := interpreter(e.host)
-	if by != "" {
+	if by != "" && !slices.Contains(t.scripts, e.host) { // a script may be its own interpreter
+		t.scripts = append(t.scripts, e.host)
+		defer func() { t.scripts = t.scripts[:len(t.scripts)-1] }()
 		if need = t.Path(by); !strings.Contains(by, "/") {
 			need = t.Command(by)
 		}

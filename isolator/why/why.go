@@ -64,6 +64,7 @@ type Table struct {
 	sealed  map[string]bool
 	origins []profile.Origin
 	keys    []string // of the table of resources
+	scripts []string // that are asked about: each may be the interpreter of the one before
 }
 
 // committed is how a hidden file looks of which git has something.
