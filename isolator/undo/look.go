@@ -114,6 +114,7 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	}
 	old := l.old.folders[dir]
 	states, sure, skip := make([]byte, 0, len(old.states)), true, l.skip[dir]
+	unread := old.withoutID() // but for those that have none
 	for _, name := range names {
 		var st unix.Stat_t
 		if slices.Contains(skip, name) || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -137,10 +138,13 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		default:
 			sure = sure && l.old.tells(s)
 		}
+		if s.Mode.IsDir() || unreadable(s) {
+			unread--
+		}
 		states = appendState(states, name, s)
 	}
 	now := listing{states: old.states, ids: old.ids}
-	if !sure || string(states) != old.states {
+	if !sure || unread > 0 && !l.after || string(states) != old.states {
 		now = l.contents(fd, listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
 	}
 	l.mu.Lock()
@@ -180,12 +184,16 @@ func (t tree) tells(s copytree.State) bool {
 	return s.Ctime < t.sure
 }
 
+// unreadable reports whether nothing is kept of what is in a file.
+func unreadable(s copytree.State) bool { return s.Mode&fs.ModeIrregular != 0 || s.Size > MaxFile }
+
 // contents finds or reads what is in the files of a folder.
 func (l *looker) contents(dir int, names listing, old map[string]Entry) listing {
 	states, ids := make([]byte, 0, len(names.states)), make([]byte, 0, len(names.ids))
 	for name, e := range names.all() {
 		was := old[name]
-		if was.State == e.State && l.old.tells(e.State) {
+		known := was.ID != (index.ID{}) || l.after || unreadable(e.State) // else there was no room for it, or no right
+		if known && was.State == e.State && l.old.tells(e.State) {
 			e.ID = was.ID
 		} else if e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
 			e = l.content(dir, name, e.Size, was.ID)

@@ -229,6 +229,26 @@ func TestRacy(t *testing.T) {
 
 // Contents that only the repository has are copied when a run changes them. One that is gone from there before is named,
 // and so is nothing else.
+// What a look had no room for is read by the next one, though nothing of it has changed.
+func TestNoRoom(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `mkdir d; echo mine >d/a`)
+	begin(t, p, "r1").Drop()
+	old := readManifest(p.manifest())
+	for dir, l := range old.folders {
+		old.folders[dir] = listing{l.states, strings.Repeat("\x00", len(l.ids))}
+	}
+	must(t, old.write(p.manifest()))
+	s := begin(t, p, "r2")
+	sh(t, p.Top, `echo other >d/a`)
+	run, err := s.End(t.Context())
+	must(t, err)
+	takeBack(t, run)
+	if got, _ := os.ReadFile(filepath.Join(p.Top, "d/a")); string(got) != "mine\n" {
+		t.Errorf("d/a is %q, %+v", got, run)
+	}
+}
+
 func TestBorrowed(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `git init -q; for i in $(seq 1 150); do echo $i >f$i; printf '$i\r\n' >c$i; done; git add -A

@@ -42,6 +42,16 @@ const (
 	idBytes    = len(index.ID{})
 )
 
+// withoutID counts the entries that have none.
+func (l listing) withoutID() (n int) {
+	for id := range slices.Chunk([]byte(l.ids), idBytes) {
+		if index.ID(id) == (index.ID{}) {
+			n++
+		}
+	}
+	return n
+}
+
 func appendState(out []byte, name string, s copytree.State) []byte {
 	out = binary.LittleEndian.AppendUint32(out, uint32(s.Mode))
 	for _, n := range []uint64{s.Ino, uint64(s.Size), uint64(s.Mtime), uint64(s.Ctime)} {
