@@ -30,7 +30,7 @@ func (a *app) inGit(root string, private bool) error {
 		return err
 	}
 	defer dir.Close()
-	if fi, err := dir.Stat("info/exclude"); err == nil && !fi.Mode().IsRegular() { // nor does a FIFO hold this up
+	if fi, err := dir.Lstat("info/exclude"); err == nil && !fi.Mode().IsRegular() { // nor to another file, and no FIFO holds this up
 		return fmt.Errorf("%s/info/exclude is no file", a.Short(r.Common))
 	}
 	data, err := dir.ReadFile("info/exclude")

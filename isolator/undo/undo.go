@@ -230,7 +230,7 @@ func (p Project) settle(ctx context.Context) error {
 		switch {
 		case err != nil:
 		case errRead != nil || before.folders == nil || !r.Ended.IsZero():
-			err = os.Remove(name)
+			err = os.RemoveAll(name) // another may have been faster
 		default:
 			r.Killed = true
 			err = r.end(s, before, now)
@@ -263,7 +263,7 @@ func (r *Run) end(s *store, before, after tree) error {
 	if err := r.write(); err != nil {
 		return err
 	}
-	return os.Remove(r.project.before(r.Run))
+	return os.RemoveAll(r.project.before(r.Run))
 }
 
 // store has the contents of a run stay: those that only the project's repository has are copied.
