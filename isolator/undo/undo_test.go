@@ -2,11 +2,14 @@ package undo
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/review"
 )
@@ -262,4 +265,70 @@ func TestClosed(t *testing.T) {
 		t.Errorf("%q\nis\n%s\nwas\n%s", b.Stays, got, after)
 	}
 	sh(t, p.Top, `chmod -R u+w .`)
+}
+
+// A box that swaps a closed folder for a link while an undo opens it has nothing opened outside, nor written.
+func TestReadOnlySwapped(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `mkdir ro ../out; echo 1 >ro/f; echo 1 >../out/f; chmod 555 ro ../out; ln -s ../out l`)
+	t.Cleanup(func() { sh(t, p.Top, `chmod -R u+rwx . ../out`) })
+	out := func() string {
+		o, err := exec.Command("stat", "-c", "%a %z", filepath.Join(p.Top, "../out"), filepath.Join(p.Top, "../out/f")).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(o)
+	}
+	was, done := out(), 0
+	for i := range 40 {
+		s := begin(t, p, fmt.Sprintf("r%d", i))
+		sh(t, p.Top, `chmod u+w ro; echo 2 >>ro/f; echo 2 >ro/n; chmod a-w ro`)
+		run, err := s.End(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := run.Back(t.TempDir(), run.Run+"x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, stopped := make(chan bool), make(chan bool)
+		go func() {
+			defer close(stopped)
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					if n%2 == 0 {
+						return
+					}
+				default:
+				}
+				_ = unix.Renameat2(unix.AT_FDCWD, p.Top+"/ro", unix.AT_FDCWD, p.Top+"/l", unix.RENAME_EXCHANGE)
+			}
+		}()
+		if _, err := b.Apply(t.Context(), nil, review.Apply); err == nil {
+			done++
+		}
+		close(stop)
+		<-stopped
+	}
+	if is := out(); is != was {
+		t.Errorf("is\n%s\nwas\n%s", is, was)
+	}
+	t.Log(done, "of 40 were taken back")
+}
+
+// Of runs of one second the first ones go.
+func TestPrune(t *testing.T) {
+	p := project(t)
+	for i := range KeptRuns + 2 {
+		s := begin(t, p, fmt.Sprintf("r%02d", (i+KeptRuns)%(KeptRuns+2))) // r20, r21, r00, …
+		sh(t, p.Top, `echo 1 >>f`)
+		if _, err := s.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := p.List(t.Context())
+	if err != nil || len(list) != KeptRuns || list[0].Run != "r00" || list[KeptRuns-1].Run != "r19" {
+		t.Errorf("%+v %v", list, err)
+	}
 }
