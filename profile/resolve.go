@@ -247,16 +247,6 @@ func (r *resolver) homeAllow() {
 	}
 }
 
-// addToolchains shows the folders of installed programs.
-func (r *resolver) addToolchains() {
-	folders, variables := r.toolchains()
-	for _, p := range folders {
-		r.named = append(r.named, named{path: p, key: "sandbox.home_allow", soft: true})
-		r.rc.Toolchains = append(r.rc.Toolchains, p)
-	}
-	r.rc.HomeAllow, r.toolVariables = append(r.rc.HomeAllow, folders...), variables
-}
-
 // limits takes each limit from the flags, else the profile, else a project's
 // config.toml, else the user's.
 func (r *resolver) limits() Limits {

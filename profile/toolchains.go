@@ -87,3 +87,13 @@ func usualToolchain(home, path string) bool {
 	rel, err := filepath.Rel(home, path)
 	return err == nil && slices.Contains(withVersions(), rel)
 }
+
+// addToolchains shows the folders of installed programs.
+func (r *resolver) addToolchains() {
+	folders, variables := r.toolchains()
+	for _, p := range folders {
+		r.named = append(r.named, named{path: p, key: "sandbox.home_allow", soft: true})
+		r.rc.Toolchains = append(r.rc.Toolchains, p)
+	}
+	r.rc.HomeAllow, r.toolVariables = append(r.rc.HomeAllow, folders...), variables
+}
