@@ -147,6 +147,9 @@ func TestOthersWithoutMark(t *testing.T) {
 // The shell is in a folder that it may not read.
 func TestOthersFolderUnreadable(t *testing.T) {
 	eachOther(t, func(t *testing.T, o other) {
+		if o.hook == "nu" { // runs no line in a folder that it may not enter ("Could not set current dir"), with a hook or without
+			return
+		}
 		w := newWorld(t)
 		s := w.startOther(o, w.plain, "", "")
 		dir := filepath.Join(w.root, "closed")

@@ -62,6 +62,9 @@ func JSON(b *run.Prepared) (json.RawMessage, error) {
 	if len(p.Caches) > 0 {
 		out["caches"], out["cache_env"] = p.Caches, p.CacheEnv
 	}
+	if len(p.Fetched) > 0 {
+		out["fetched"] = p.Fetched
+	}
 	if p.Container != nil {
 		out["container"] = p.Container
 	}
