@@ -147,7 +147,7 @@ func TestOthersWithoutMark(t *testing.T) {
 // The shell is in a folder that it may not read.
 func TestOthersFolderUnreadable(t *testing.T) {
 	eachOther(t, func(t *testing.T, o other) {
-		if o.hook == "nu" { // runs no line in a folder that it may not enter ("Could not set current dir"), with a hook or without
+		if o.hook == "nu" { // says "Could not set current dir" at each prompt, and loses what is typed until it is drawn
 			return
 		}
 		w := newWorld(t)
