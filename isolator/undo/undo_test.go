@@ -212,7 +212,7 @@ other/.git	is git's own, and is gone`
 		id := "r" + script[:2]
 		s := begin(t, p, id)
 		sh(t, p.Top, script)
-		if run, err = s.End(t.Context()); err != nil {
+		if _, err = s.End(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
