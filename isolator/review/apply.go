@@ -206,7 +206,7 @@ func (a *applier) one(c changes.Change) error {
 	}
 	to := os.NewFile(uintptr(dir), c.Full())
 	defer to.Close()
-	if c.Kind != changes.Mode {
+	if c.Kind != changes.Mode && c.Source == c.Root { // else one file was copied, and its folder is none of the copy
 		if err := a.open(dir); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,6 +218,23 @@ func TestApplyStaysIn(t *testing.T) {
 }
 
 // TestInterrupted: every file is old or new.
+// A folder is opened for writing in what was copied, and not where one file of it was.
+func TestClosedFolder(t *testing.T) {
+	for _, file := range []string{"", "a"} {
+		k, original, tree := session(t, map[string]string{"a": "1"})
+		write(t, filepath.Join(tree, "a"), "2")
+		list := compare(t, k)
+		list[0].Source = filepath.Join(original, file)
+		must(t, os.Chmod(original, 0o555))
+		_, err := Apply(t.Context(), k, list)
+		fi, errStat := os.Stat(original)
+		must(t, errStat, os.Chmod(original, 0o755))
+		if errors.Is(err, fs.ErrPermission) != (file != "") || fi.Mode().Perm() != 0o555 {
+			t.Errorf("%q: %v, %v", file, err, fi.Mode())
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	files := map[string]string{}
 	for i := range 50 {
