@@ -81,7 +81,7 @@ func (a *app) kept(ctx context.Context) (list []keptRun, err error) {
 		for _, r := range runs {
 			list = append(list, keptRun{&changes.Kept{Record: changes.Record{
 				Run: r.Run, Profile: cmp.Or(r.Profile, "undo of "+r.Undoes), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(r.List()),
-				Copies: []changes.Copy{{Source: top, Dest: top}},
+				Copies: []changes.Copy{{Source: changes.Path(top), Dest: changes.Path(top)}},
 			}}, r})
 		}
 	}

@@ -39,7 +39,7 @@ func session(t *testing.T, files map[string]string) (k *Kept, original, tree str
 	res, err := copytree.Copy(context.Background(), original, tree, copytree.Options{Record: true})
 	must(t, err)
 	r := Record{Run: "20260102-030405-abcdef", Begun: time.Now()}
-	must(t, r.Add(filepath.Join(dir, "kept"), 0, Copy{Source: original, Dest: original}, res), r.Write(filepath.Join(dir, "kept")))
+	must(t, r.Add(filepath.Join(dir, "kept"), 0, Copy{Source: Path(original), Dest: Path(original)}, res), r.Write(filepath.Join(dir, "kept")))
 	k, err = Open(filepath.Join(dir, "kept"))
 	must(t, err)
 	return k, original, tree

@@ -111,41 +111,55 @@ func (k *Kept) Compare() ([]Change, error) {
 		}
 		out = append(out, list...)
 	}
-	return slices.DeleteFunc(out, func(c Change) bool { return slices.Contains(k.Record.Applied, c.Full()) }), nil
+	return slices.DeleteFunc(out, func(c Change) bool { return slices.Contains(k.Record.Applied, Path(c.Full())) }), nil
 }
 
-func (k *Kept) compare(i int, c Copy) ([]Change, error) {
+func (k *Kept) compare(i int, c Copy) (list []Change, err error) {
 	base, err := readManifest(filepath.Join(k.Dir, manifestName(i)))
 	if err != nil {
 		return nil, err
 	}
-	w := &comparer{copy: c, tree: filepath.Join(k.Dir, TreeName(i)), base: base, seen: make(map[string]bool, len(base))}
-	kept, err := OpenDir(k.Dir)
+	w := &comparer{copy: c, tree: filepath.Join(k.Dir, TreeName(i)), from: -1}
+	now := make(map[string]copytree.State, len(base))
+	err = copytree.Walk(k.Dir, []string{TreeName(i)}, func(at string, st unix.Stat_t) bool {
+		at = at[len(TreeName(i))+1:]
+		now[at] = copytree.StateOf(st)
+		return len(at) < unix.PathMax // one that does not fit a system call is said to be so
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(kept)
-	tree, err := copytree.List(kept, TreeName(i))
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: w.tree, Err: err}
+	if w.to, err = OpenDir(w.tree); err != nil {
+		return nil, err
 	}
-	defer tree.Close()
-	w.to = int(tree.Fd())
-	w.from, err = OpenDir(c.Root())
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		w.from = -1 // the original is gone: everything is new, and in conflict
+	defer unix.Close(w.to)
+	switch w.from, err = OpenDir(c.Root()); {
+	case errors.Is(err, unix.ENOENT): // the original is gone: everything is new, and in conflict
 	case err != nil:
 		return nil, err
 	default:
 		defer unix.Close(w.from)
 	}
-	if err := copytree.Walk(w.tree, []string{"."}, w.found); err != nil || w.err != nil {
-		return nil, errors.Join(err, w.err)
+	for at := range base {
+		if _, there := now[at]; !there && at != "." {
+			now[at] = copytree.State{}
+		}
 	}
-	w.deleted()
-	slices.SortFunc(w.list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return w.list, nil
+	for at, is := range now {
+		was, known := base[at]
+		if is.Mode&fs.ModeIrregular != 0 || known && c.untouched(was, is) { // a socket, FIFO or device of the box: nobody wants it
+			continue
+		}
+		ch, err := w.one(at, was, known, is)
+		if err != nil {
+			return nil, err
+		}
+		if ch.Kind != "" {
+			list = append(list, ch)
+		}
+	}
+	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
 }
 
 // comparer compares one copy.
@@ -153,146 +167,71 @@ type comparer struct {
 	copy     Copy
 	tree     string
 	to, from int // the copy and the original
-	base     map[string]copytree.Entry
-	seen     map[string]bool
-	list     []Change
-	err      error // the first one
 }
 
-// found compares what was found in the copy, and reports whether it is looked into. A folder whose path
-// does not fit a system call is not, and said to be so.
-func (w *comparer) found(at string, st unix.Stat_t) bool {
-	w.seen[at] = true
-	switch now := copytree.StateOf(st); {
-	case now.Mode&fs.ModeIrregular != 0: // a socket, FIFO or device of the box: nobody wants it
-		return false
-	case now.Mode.IsDir() && len(at) >= unix.PathMax:
-		c := w.change(at, Added)
-		c.New, c.Clash = now.Mode, "too deep to be looked into"
-		w.list = append(w.list, c)
-		return false
-	default:
-		if err := w.one(at, now); err != nil && w.err == nil {
-			w.err = err
-		}
+// one compares one path of the copy, which may be no longer there, with the original. No kind is none.
+func (w *comparer) one(at string, base copytree.Entry, known bool, now copytree.State) (c Change, err error) {
+	c = Change{Source: string(w.copy.Source), Path: at, Root: w.copy.Root(), Tree: w.tree, New: now.Mode}
+	if st, err := copytree.Lstat(w.from, at); err == nil { // through no link
+		c.Current = copytree.StateOf(st)
 	}
-	return true
-}
-
-// change is one at a path, of which the original is known.
-func (w *comparer) change(at string, kind Kind) Change {
-	return Change{Source: w.copy.Source, Path: at, Kind: kind, Root: w.copy.Root(), Tree: w.tree, Current: w.original(at)}
-}
-
-// one compares one path of the copy.
-func (w *comparer) one(at string, now copytree.State) error {
-	base, known := w.base[at]
-	if known && w.untouched(base, now) {
-		return nil
+	c.Old = c.Current.Mode
+	if now.Mode.IsDir() && len(at) >= unix.PathMax {
+		c.Kind, c.Clash = Added, "too deep to be looked into"
+		return c, nil
 	}
-	c := w.change(at, "")
-	c.Old, c.New = c.Current.Mode, now.Mode
 	if now.Mode&fs.ModeSymlink != 0 {
-		target, err := copytree.ReadLink(w.to, at)
-		if err != nil {
-			return err
-		}
-		c.Target = target
-		if known && base.Link == target && base.Mode&fs.ModeSymlink != 0 {
-			return nil
+		if c.Target, err = copytree.ReadLink(w.to, at); err != nil || known && base.Link == c.Target && base.Mode&fs.ModeSymlink != 0 {
+			return c, err
 		}
 	}
-	kind, err := w.kind(at, c)
-	if kind == "" || err != nil {
-		return err
+	same := true
+	if c.Old.Type() == c.New.Type() && c.Old != 0 && c.New != 0 {
+		same, err = w.same(at, c)
 	}
-	c.Kind, c.Clash = kind, clash(base, known, c.Current)
-	w.list = append(w.list, c)
-	return nil
+	c.Kind = KindOf(c.Old, c.New, same)
+	switch gone := c.Old == 0; {
+	case gone && known:
+		c.Clash = "the original was deleted"
+	case !gone && !known:
+		c.Clash = "the original has one of its own"
+	case known && c.Current != base.State && !(base.Mode.IsDir() && c.Old.IsDir()): // a folder is one as long as it is a folder
+		c.Clash = "the original changed"
+	}
+	return c, err
 }
 
 // untouched reports whether a file or folder of the copy is as it was copied, as far as its status tells.
-func (w *comparer) untouched(base copytree.Entry, now copytree.State) bool {
+func (c Copy) untouched(base copytree.Entry, now copytree.State) bool {
 	switch {
 	case now.Mode.IsRegular() && base.Mode.IsRegular():
-		return now.Ino == base.Copy && now.Ctime < w.copy.Stamp
+		return now.Ino == base.Copy && now.Ctime < c.Stamp
 	case now.Mode.IsDir() && base.Mode.IsDir():
 		return now.Mode.Perm() == base.Mode.Perm()
 	}
 	return false
 }
 
-// kind returns how a path of the copy differs from the original, or "".
-func (w *comparer) kind(at string, c Change) (Kind, error) {
+// KindOf returns how what has a mode differs from what had one, which is 0 where nothing is. same says that its content does not.
+func KindOf(old, now fs.FileMode, same bool) Kind {
 	switch {
-	case c.Old == 0:
-		return Added, nil
-	case c.Old.Type() != c.New.Type():
-		return Type, nil
-	}
-	same, err := w.same(at, c)
-	switch {
-	case err != nil:
-		return "", err
+	case old == 0 && now == 0:
+		return ""
+	case now == 0:
+		return Deleted
+	case old == 0:
+		return Added
+	case old.Type() != now.Type():
+		return Type
 	case !same:
-		return Modified, nil
-	case c.New&fs.ModeSymlink == 0 && c.New.Perm() != c.Old.Perm():
-		return Mode, nil
-	}
-	return "", nil
-}
-
-// clash says what has happened to the original since it was copied, or was not, in words.
-func clash(base copytree.Entry, known bool, now copytree.State) string {
-	switch gone := now.Mode == 0; {
-	case gone && known:
-		return "the original was deleted"
-	case !gone && !known:
-		return "the original has one of its own"
-	case known && !unchanged(base, now):
-		return "the original changed"
+		return Modified
+	case now&fs.ModeSymlink == 0 && now.Perm() != old.Perm():
+		return Mode
 	}
 	return ""
 }
 
-// deleted finds what was copied and is no longer in the copy.
-func (w *comparer) deleted() {
-	for at, base := range w.base {
-		if at == "." || w.seen[at] {
-			continue
-		}
-		c := w.change(at, Deleted)
-		if c.Old = c.Current.Mode; c.Old == 0 {
-			continue // in the original neither
-		}
-		c.Clash = clash(base, true, c.Current)
-		w.list = append(w.list, c)
-	}
-}
-
-// unchanged reports whether the original is what was copied. A folder is one as
-// long as it is a folder.
-func unchanged(base copytree.Entry, now copytree.State) bool {
-	if base.Mode.IsDir() {
-		return now.Mode.IsDir()
-	}
-	return now == base.State
-}
-
-// original looks at a path of the original, through no link.
-func (w *comparer) original(at string) copytree.State {
-	if w.from < 0 {
-		return copytree.State{}
-	}
-	st, err := copytree.Lstat(w.from, at)
-	if err != nil {
-		return copytree.State{}
-	}
-	return copytree.StateOf(st)
-}
-
-// same reports whether a path has the same content in the copy and the
-// original.
+// same reports whether a path has the same content in the copy and the original, where it is of one kind.
 func (w *comparer) same(at string, c Change) (bool, error) {
 	switch {
 	case c.New.IsDir():

@@ -18,17 +18,14 @@
 package changes
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -55,15 +52,15 @@ type Record struct {
 	Ended   *time.Time `json:"ended,omitempty"`
 	Copies  []Copy     `json:"copies"`
 	Count   Count      `json:"count,omitempty"` // when the run ended
-	Applied []string   `json:"applied,omitempty"`
+	Applied []Path     `json:"applied,omitempty"`
 }
 
 // Copy is one copy of a run.
 type Copy struct {
-	Source string `json:"source"` // the real path of what was copied
-	Dest   string `json:"dest"`   // where the box saw it
-	File   bool   `json:"file,omitempty"`
-	Stamp  int64  `json:"stamp"` // the copy was complete at this change time, nanoseconds
+	Source Path  `json:"source"` // the real path of what was copied
+	Dest   Path  `json:"dest"`   // where the box saw it
+	File   bool  `json:"file,omitempty"`
+	Stamp  int64 `json:"stamp"` // the copy was complete at this change time, nanoseconds
 
 	// Left are the paths of the source that are not in the copy.
 	Left []string `json:"left,omitempty"`
@@ -72,9 +69,9 @@ type Copy struct {
 // Root returns the folder that the paths of changes are relative to.
 func (c Copy) Root() string {
 	if c.File {
-		return filepath.Dir(c.Source)
+		return filepath.Dir(string(c.Source))
 	}
-	return c.Source
+	return string(c.Source)
 }
 
 // Add adds the i-th copy, which was just made in dir, to the record, and writes its manifest.
@@ -119,107 +116,60 @@ func moment(path string) (int64, error) {
 
 // Write writes run.json in dir, whole or not at all.
 func (r *Record) Write(dir string) error {
-	data, err := json.MarshalIndent(r.with(inJSON), "", "  ")
+	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
 	return files.Replace(filepath.Join(dir, recordName), append(data, '\n'), 0o600)
 }
 
-// with returns a record with its paths turned into others.
-func (r Record) with(turn func(string) string) Record {
-	r.Copies, r.Applied = slices.Clone(r.Copies), slices.Clone(r.Applied)
-	for i, c := range r.Copies {
-		r.Copies[i].Source, r.Copies[i].Dest = turn(c.Source), turn(c.Dest)
+// Path is a name of any bytes: in JSON it is quoted as Go does where it is no UTF-8.
+type Path string
+
+// MarshalText quotes what JSON cannot have, and what would be taken for that.
+func (p Path) MarshalText() ([]byte, error) {
+	if !utf8.ValidString(string(p)) || strings.HasPrefix(string(p), `"`) {
+		return []byte(strconv.Quote(string(p))), nil
 	}
-	for i, p := range r.Applied {
-		r.Applied[i] = turn(p)
-	}
-	return r
+	return []byte(p), nil
 }
 
-// inJSON quotes an absolute path that JSON cannot represent, because a name can have
-// any byte. outOfJSON undoes it.
-func inJSON(path string) string {
-	if utf8.ValidString(path) {
-		return path
+// UnmarshalText undoes it. Go has other quotes, which a name may have in it.
+func (p *Path) UnmarshalText(text []byte) (err error) {
+	name := string(text)
+	if strings.HasPrefix(name, `"`) {
+		name, err = strconv.Unquote(name)
 	}
-	return strconv.Quote(path)
+	*p = Path(name)
+	return err
 }
 
-func outOfJSON(text string) string {
-	if path, err := strconv.Unquote(text); err == nil {
-		return path
-	}
-	return text
-}
+// A manifest has one line for each entry: path, mode, size, times, inodes and link target, names quoted: they can
+// hold any byte.
+const manifestLine = "%q\t%d\t%d\t%d\t%d\t%d\t%d\t%q\n"
 
-func create(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
-}
-
-// writeManifest writes one line for each entry: path, mode, size, times,
-// inodes and link target, names quoted: they can hold any byte.
 func writeManifest(path string, c Copy, entries []copytree.Entry) error {
-	f, err := create(path)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	var line []byte
+	var out bytes.Buffer
 	for _, e := range entries {
 		if c.File {
-			e.Path = filepath.Base(c.Source)
+			e.Path = filepath.Base(string(c.Source))
 		}
-		line = strconv.AppendQuote(line[:0], e.Path)
-		for _, n := range []uint64{uint64(e.Mode), uint64(e.Size), uint64(e.Mtime), uint64(e.Ctime), e.Ino, e.Copy} {
-			line = strconv.AppendUint(append(line, '\t'), n, 10)
-		}
-		line = append(strconv.AppendQuote(append(line, '\t'), e.Link), '\n')
-		if _, err := w.Write(line); err != nil {
-			f.Close()
-			return err
-		}
+		fmt.Fprintf(&out, manifestLine, e.Path, e.Mode, e.Size, e.Mtime, e.Ctime, e.Ino, e.Copy, e.Link)
 	}
-	return errors.Join(w.Flush(), f.Close())
+	return files.Replace(path, out.Bytes(), 0o600)
 }
 
 func readManifest(path string) (map[string]copytree.Entry, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+	data, err := files.Read(path, files.NoLinks, 1<<30)
 	out := map[string]copytree.Entry{}
-	r := bufio.NewReaderSize(f, 1<<20)
-	for {
-		line, err := r.ReadString('\n')
-		if line == "" {
-			return out, nil
-		}
-		e, perr := parseLine(strings.TrimSuffix(line, "\n"))
-		if err != nil || perr != nil {
+	for line := range bytes.Lines(data) {
+		var e copytree.Entry
+		if _, err := fmt.Sscanf(string(line), manifestLine, &e.Path, &e.Mode, &e.Size, &e.Mtime, &e.Ctime, &e.Ino, &e.Copy, &e.Link); err != nil {
 			return nil, fmt.Errorf("%q is damaged", path)
 		}
 		out[e.Path] = e
 	}
-}
-
-func parseLine(line string) (copytree.Entry, error) {
-	part := strings.Split(line, "\t")
-	if len(part) != 8 {
-		return copytree.Entry{}, errors.New("not eight fields")
-	}
-	path, err := strconv.Unquote(part[0])
-	link, err2 := strconv.Unquote(part[7])
-	var n [6]uint64
-	for i := range n {
-		var err3 error
-		n[i], err3 = strconv.ParseUint(part[i+1], 10, 64)
-		err = errors.Join(err, err3)
-	}
-	was := copytree.State{Mode: fs.FileMode(n[0]), Size: int64(n[1]), Mtime: int64(n[2]), Ctime: int64(n[3]), Ino: n[4]}
-	return copytree.Entry{Path: path, State: was, Copy: n[5], Link: link}, errors.Join(err, err2)
+	return out, err
 }
 
 // Kept is a run whose copies are kept.
@@ -231,16 +181,14 @@ type Kept struct {
 
 // Open reads a kept run.
 func Open(dir string) (*Kept, error) {
-	f, err := os.OpenFile(filepath.Join(dir, recordName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	k, name := &Kept{Dir: dir}, filepath.Join(dir, recordName)
+	data, err := files.Read(name, files.NoLinks, 1<<30)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	k := &Kept{Dir: dir}
-	if err := json.NewDecoder(f).Decode(&k.Record); err != nil {
-		return nil, fmt.Errorf("%q is damaged: %w", f.Name(), err)
+	if err := json.Unmarshal(data, &k.Record); err != nil {
+		return nil, fmt.Errorf("%q is damaged: %w", name, err)
 	}
-	k.Record = k.Record.with(outOfJSON)
 	return k, nil
 }
 

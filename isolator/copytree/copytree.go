@@ -50,6 +50,9 @@ type Entry struct {
 	Link string // where a link leads
 }
 
+// NoRights is in the mode of what is there and has no rights: a mode of zero is nothing.
+const NoRights = fs.ModeTemporary
+
 // State is what a path was when it was looked at; the zero value is nothing.
 type State struct {
 	Mode         fs.FileMode
@@ -191,6 +194,9 @@ func fileMode(m uint32) fs.FileMode {
 	}
 	if m&unix.S_ISVTX != 0 {
 		mode |= fs.ModeSticky
+	}
+	if mode == 0 {
+		return NoRights
 	}
 	return mode
 }

@@ -21,7 +21,7 @@ func Guard(c *caller.Caller) *changes.Guard {
 func Sources(who *caller.Caller, k *changes.Kept) string {
 	var names []string
 	for _, c := range k.Record.Copies {
-		names = append(names, who.Short(c.Source))
+		names = append(names, who.Short(string(c.Source)))
 	}
 	return strings.Join(names, ", ")
 }

@@ -106,11 +106,11 @@ func makeCopies(run *Run) (kept string, err error) {
 			return kept, err
 		}
 		if review {
-			c := changes.Copy{Source: source.Real, Dest: m.Dest}
+			c := changes.Copy{Source: changes.Path(source.Real), Dest: changes.Path(m.Dest)}
 			if err := record.Add(disk, i, c, res); err != nil {
 				return kept, noRoom(m, err)
 			}
-			noteCopied(disk, run.ID(), c.Source, to, res.Entries)
+			noteCopied(disk, run.ID(), source.Real, to, res.Entries)
 		}
 	}
 	if review {

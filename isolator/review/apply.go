@@ -57,7 +57,7 @@ func Apply(ctx context.Context, k *changes.Kept, list []changes.Change) (done []
 // Applied records changes that were applied.
 func Applied(k *changes.Kept, list []changes.Change) error {
 	for _, c := range list {
-		k.Record.Applied = append(k.Record.Applied, c.Full())
+		k.Record.Applied = append(k.Record.Applied, changes.Path(c.Full()))
 	}
 	slices.Sort(k.Record.Applied)
 	k.Record.Applied = slices.Compact(k.Record.Applied)

@@ -43,7 +43,7 @@ func session(t *testing.T, files map[string]string) (k *changes.Kept, original, 
 	res, err := copytree.Copy(context.Background(), original, tree, copytree.Options{Record: true})
 	must(t, err)
 	r := changes.Record{Run: "20260102-030405-abcdef", Begun: time.Now()}
-	must(t, r.Add(filepath.Join(dir, "kept"), 0, changes.Copy{Source: original, Dest: original}, res), r.Write(filepath.Join(dir, "kept")))
+	must(t, r.Add(filepath.Join(dir, "kept"), 0, changes.Copy{Source: changes.Path(original), Dest: changes.Path(original)}, res), r.Write(filepath.Join(dir, "kept")))
 	k, err = changes.Open(filepath.Join(dir, "kept"))
 	must(t, err)
 	return k, original, tree
@@ -99,7 +99,7 @@ func TestNames(t *testing.T) {
 	res, err := copytree.Copy(context.Background(), dir+"/src", dir+"/kept/"+changes.TreeName(0), copytree.Options{Record: true})
 	must(t, err)
 	r := changes.Record{Run: "20260102-030405-abcdef", Begun: time.Now()}
-	must(t, r.Add(dir+"/kept", 0, changes.Copy{Source: dir + "/src", Dest: dir}, res), r.Write(dir+"/kept"))
+	must(t, r.Add(dir+"/kept", 0, changes.Copy{Source: changes.Path(dir + "/src"), Dest: changes.Path(dir)}, res), r.Write(dir+"/kept"))
 	k, err := changes.Open(dir + "/kept")
 	must(t, err)
 	tree := dir + "/kept/" + changes.TreeName(0)

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,19 +91,10 @@ func Last(list []*Run) *Run {
 
 // List are the changes of a run as package changes has them. Files of the two states are nowhere.
 func (r *Run) List() (list []changes.Change) {
+	top := string(r.Top)
 	for _, c := range r.Changes {
-		ch := changes.Change{Source: string(r.Top), Path: string(c.Path), Root: string(r.Top), Old: c.Before.Mode, New: c.After.Mode, Kind: changes.Modified}
-		switch {
-		case ch.New == 0 && c.After.ID == "":
-			ch.Kind = changes.Deleted
-		case ch.Old == 0 && c.Before.ID == "":
-			ch.Kind = changes.Added
-		case ch.Old.Type() != ch.New.Type():
-			ch.Kind = changes.Type
-		case c.Before.ID == c.After.ID:
-			ch.Kind = changes.Mode
-		}
-		list = append(list, ch)
+		kind := cmp.Or(changes.KindOf(c.Before.Mode, c.After.Mode, c.Before.ID == c.After.ID), changes.Mode) // of a folder it may be another bit
+		list = append(list, changes.Change{Source: top, Path: string(c.Path), Root: top, Old: c.Before.Mode, New: c.After.Mode, Kind: kind})
 	}
 	return list
 }
@@ -184,9 +176,7 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	b.place(top)
 	slices.Sort(b.Stays)
 	for _, c := range b.Changes {
-		now := is[string(c.Path)].State
-		now.Mode &^= noRights
-		b.now = append(b.now, now)
+		b.now = append(b.now, is[string(c.Path)].State)
 	}
 	return b, b.store(s)
 }

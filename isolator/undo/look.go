@@ -120,7 +120,7 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		if slices.Contains(skip, name) || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue // inner's own, or gone
 		}
-		s := found(st)
+		s := copytree.StateOf(st)
 		switch {
 		case isGit(name): // no more than that it is there
 			s = copytree.State{Mode: fs.ModeDir, Ino: s.Ino}
@@ -151,17 +151,6 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	defer l.mu.Unlock()
 	l.now.folders[dir] = now
 	return below, nil
-}
-
-// noRights marks what is there and has no rights: a mode of zero is nothing.
-const noRights = fs.ModeTemporary
-
-func found(st unix.Stat_t) copytree.State {
-	s := copytree.StateOf(st)
-	if s.Mode == 0 {
-		s.Mode = noRights
-	}
-	return s
 }
 
 // opened opens a folder that the run closed to its own user, and returns its mode since.
@@ -227,7 +216,7 @@ func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entr
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return e
 	}
-	if e.State = found(st); errRead == nil && e.Mode.Type() == kind {
+	if e.State = copytree.StateOf(st); errRead == nil && e.Mode.Type() == kind {
 		l.read.Store(true)
 		if e.ID = index.BlobID(data); e.ID != was {
 			l.store.put(e.ID, data)
@@ -244,7 +233,7 @@ func (l *looker) at(rel string) (e Entry) {
 		if err != nil {
 			return err
 		}
-		if e.State = found(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
+		if e.State = copytree.StateOf(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
 			e = l.content(dir, name, st.Size, index.ID{})
 		}
 		return nil

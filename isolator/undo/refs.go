@@ -5,36 +5,17 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
+	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/git/program"
 )
 
-// Path is a name of any bytes: in JSON it is quoted as Go does where it is no UTF-8.
-type Path string
-
-// MarshalText quotes what JSON cannot have, and what would be taken for that.
-func (p Path) MarshalText() ([]byte, error) {
-	if !utf8.ValidString(string(p)) || strings.HasPrefix(string(p), `"`) {
-		return []byte(strconv.Quote(string(p))), nil
-	}
-	return []byte(p), nil
-}
-
-// UnmarshalText undoes it. Go has other quotes, which a name may have in it.
-func (p *Path) UnmarshalText(text []byte) (err error) {
-	name := string(text)
-	if strings.HasPrefix(name, `"`) {
-		name, err = strconv.Unquote(name)
-	}
-	*p = Path(name)
-	return err
-}
+// Path is a name of any bytes.
+type Path = changes.Path
 
 // Ref is a ref of the project's repository, or HEAD. Its values are an id, or "ref: NAME" when it leads to another one. That of
 // the stash is its log, a line of id and message for each entry, the newest first. What is empty was not there.
