@@ -1,6 +1,6 @@
 // Package hooks holds what inner does inside a running shell: the text that
-// "inner hook SHELL" prints for the shell to evaluate, the answers it gives
-// that text later, and the watcher behind "inner watch".
+// "inner hook SHELL" prints for the shell to evaluate, and the answers it gives
+// that text later.
 //
 // The hook maintains the shell and decides nothing. It promises that the
 // shim folder is first on PATH at every prompt, that the shell forgets the stale
@@ -21,7 +21,7 @@
 package hooks
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -30,26 +30,8 @@ import (
 	"github.com/enr/inner/hooks/quote"
 )
 
-//go:embed bash.sh
-var bashText string
-
-//go:embed zsh.zsh
-var zshText string
-
-//go:embed fish.fish
-var fishText string
-
-//go:embed elvish.elv
-var elvishText string
-
-//go:embed nu.nu
-var nuText string
-
-//go:embed tcsh.tcsh
-var tcshText string
-
-//go:embed posix.sh
-var posixText string
+//go:embed *.sh *.zsh *.fish *.elv *.nu *.tcsh
+var texts embed.FS // allowed: embed writes only to a variable
 
 // Vars are the values a hook is filled in with, all absolute paths.
 type Vars struct {
@@ -79,35 +61,37 @@ func ShellOf(program string) string {
 	return ""
 }
 
-// shell is one shell's text, its way of quoting, and how it puts a value and a list into
+// shell is the file of one shell's text, its way of quoting, and how it puts a value and a list into
 // variables. One without lists has a test of the paths instead.
 type shell struct {
-	text         string
+	file         string
 	quote        func(string) string
 	scalar, list string
 	changed      func(watch, there, absent []string) string
 }
 
+func (s shell) text() string {
+	data, _ := texts.ReadFile(s.file) // it is embedded
+	return string(data)
+}
+
 func lookup(name string) (shell, error) {
-	switch name {
-	case "bash":
-		return shell{bashText, quote.Bash, "__inner_%s=%s;\n", "__inner_%s=(%s);\n", nil}, nil
-	case "zsh":
-		return shell{zshText, quote.Zsh, "__inner_%s=%s;\n", "__inner_%s=(%s);\n", nil}, nil
-	case "fish":
-		return shell{fishText, quote.Fish, "set -g __inner_%s %s\n", "set -g __inner_%s %s\n", nil}, nil
-	case "elvish":
-		return shell{elvishText, quote.Elvish, "set %s = %s\n", "set %s = [%s]\n", nil}, nil
-	case "nu":
-		return shell{nuText, quote.Nu, "%s: %s\n", "%s: [%s]\n", nil}, nil
-	case "tcsh":
-		return shell{tcshText, quote.Tcsh, "set __inner_%s = %s;\n", "", changedTcsh}, nil
-	case "sh":
-		return shell{posixText, quote.POSIX, "__inner_%s=%s;\n", "", changedPOSIX}, nil
+	const posix, lists, fish = "__inner_%s=%s;\n", "__inner_%s=(%s);\n", "set -g __inner_%s %s\n"
+	sh, known := map[string]shell{
+		"bash":   {"bash.sh", quote.Bash, posix, lists, nil},
+		"zsh":    {"zsh.zsh", quote.Zsh, posix, lists, nil},
+		"fish":   {"fish.fish", quote.Fish, fish, fish, nil},
+		"elvish": {"elvish.elv", quote.Elvish, "set %s = %s\n", "set %s = [%s]\n", nil},
+		"nu":     {"nu.nu", quote.Nu, "%s: %s\n", "%s: [%s]\n", nil},
+		"tcsh":   {"tcsh.tcsh", quote.Tcsh, "set __inner_%s = %s;\n", "", changedTcsh},
+		"sh":     {"posix.sh", quote.POSIX, posix, "", changedPOSIX},
+	}[name]
+	if !known {
+		list := Shells()
+		last := len(list) - 1
+		return sh, fmt.Errorf("there is no hook for the shell %q: %s and %s have one", name, strings.Join(list[:last], ", "), list[last])
 	}
-	list := Shells()
-	last := len(list) - 1
-	return shell{}, fmt.Errorf("there is no hook for the shell %q: %s and %s have one", name, strings.Join(list[:last], ", "), list[last])
+	return sh, nil
 }
 
 // Script returns the text that installs the hook in the named shell, ready to
@@ -131,7 +115,7 @@ func Script(name string, v Vars) (string, error) {
 	if strings.Contains(v.ShimDir, ":") {
 		return "", fmt.Errorf("the shim folder %q: it has a colon in its path, so it cannot be on PATH", v.ShimDir)
 	}
-	text := fill(sh.text, sh.quote, v)
+	text := fill(sh.text(), sh.quote, v)
 	if name == "tcsh" {
 		// An "if" over several lines cannot be evaluated, and the text has quotes of both kinds.
 		text = "if ($?prompt && ! -e /run/.innerenv) eval " + sh.quote(strings.ReplaceAll(text, "\n", " ")) + "\n"

@@ -38,7 +38,7 @@ func TestFilesParse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{sh.text, on} {
+		for _, text := range []string{sh.text(), on} {
 			switch name {
 			case "bash":
 				check(t, text, "bash", "-n")
@@ -59,10 +59,10 @@ func TestFilesParse(t *testing.T) {
 			}
 		}
 		if name == "sh" {
-			check(t, sh.text, "shellcheck")
+			check(t, sh.text(), "shellcheck")
 		}
 		if name == "bash" {
-			check(t, sh.text, "shellcheck")
+			check(t, sh.text(), "shellcheck")
 			check(t, strings.ReplaceAll(on, "\n", " "), "bash", "-n")
 		}
 		if name == "zsh" {

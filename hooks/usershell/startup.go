@@ -29,24 +29,50 @@ type Files struct {
 // HookLine is the line that loads the hook of a shell, by the name of its program, and the
 // file of the user's that it belongs in.
 func (f Files) HookLine(shell string) (rc, line string) {
+	names, line := f.start(shell)
+	return names[0], line
+}
+
+// start is how a shell with a prompt starts: the files that it may read, before what those name, the one that the hook
+// belongs in first, and the line that loads it.
+func (f Files) start(shell string) (names []string, line string) {
+	dir := f.Folder(shell)
 	switch hooks.ShellOf(shell) {
 	case "zsh":
-		return f.Folder("zsh") + "/.zshrc", fmt.Sprintf(`eval "$(%s hook zsh)"`, quote.Zsh(f.Command))
+		for _, d := range slices.Compact([]string{dir, f.Home}) {
+			names = append(names, d+"/.zshrc", d+"/.zlogin", d+"/.zprofile", d+"/.zshenv")
+		}
+		names = append(names, "/etc/zsh/zshrc", "/etc/zshrc", "/etc/zsh/zshenv", "/etc/zshenv")
+		return names, fmt.Sprintf(`eval "$(%s hook zsh)"`, quote.Zsh(f.Command))
 	case "fish":
-		return f.Folder("fish") + "/config.fish", fmt.Sprintf("%s hook fish | source", quote.Fish(f.Command))
+		names = append(glob([]string{dir + "/config.fish"}, dir+"/conf.d/*.fish"), "/etc/fish/config.fish")
+		return names, fmt.Sprintf("%s hook fish | source", quote.Fish(f.Command))
 	case "elvish":
-		return f.Folder("elvish") + "/rc.elv", fmt.Sprintf("eval (%s hook elvish | slurp)", f.word(quote.Elvish, "(external %s)"))
+		return []string{dir + "/rc.elv"}, fmt.Sprintf("eval (%s hook elvish | slurp)", f.word(quote.Elvish, "(external %s)"))
 	case "nu":
 		// nu evaluates no text. It reads the files of this folder after config.nu.
-		return f.Folder("nu") + "/config.nu", fmt.Sprintf("mkdir ($nu.data-dir)/vendor/autoload; "+
+		names = glob([]string{dir + "/config.nu", dir + "/env.nu", dir + "/login.nu"}, dir+"/autoload/*.nu")
+		return names, fmt.Sprintf("mkdir ($nu.data-dir)/vendor/autoload; "+
 			"%s hook nu | save -f ($nu.data-dir)/vendor/autoload/inner.nu", f.word(quote.Nu, "^%s"))
 	case "tcsh":
-		return f.tcshrc(), fmt.Sprintf("if ($?tcsh) eval \"`%s hook tcsh`\"", f.word(quote.Tcsh, "%s"))
+		names = []string{f.tcshrc(), f.Home + "/.login", "/etc/csh.cshrc", "/etc/csh.login"}
+		return names, fmt.Sprintf("if ($?tcsh) eval \"`%s hook tcsh`\"", f.word(quote.Tcsh, "%s"))
 	case "sh":
 		own := map[string]string{"ksh": "/.kshrc", "ksh93": "/.kshrc", "mksh": "/.mkshrc"}[shell]
-		return cmp.Or(f.expand(os.Getenv("ENV")), f.Home+cmp.Or(own, "/.profile")), fmt.Sprintf(`eval "$(%s hook sh)"`, quote.POSIX(f.Command))
+		names = []string{cmp.Or(f.expand(os.Getenv("ENV")), f.Home+cmp.Or(own, "/.profile")), f.Home + "/.profile", "/etc/profile"}
+		if shell == "sh" { // any of them
+			names = append(names, f.Home+"/.kshrc", f.Home+"/.mkshrc")
+		}
+		return names, fmt.Sprintf(`eval "$(%s hook sh)"`, quote.POSIX(f.Command))
 	}
-	return f.Home + "/.bashrc", fmt.Sprintf(`eval "$(%s hook bash)"`, quote.Bash(f.Command))
+	names = []string{f.Home + "/.bashrc", f.Home + "/.bash_profile", f.Home + "/.bash_login", f.Home + "/.profile", f.Home + "/.bash_aliases"}
+	names = append(glob(names, f.Home+"/.bashrc.d/*"), "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile")
+	return names, fmt.Sprintf(`eval "$(%s hook bash)"`, quote.Bash(f.Command))
+}
+
+func glob(list []string, pattern string) []string {
+	more, _ := filepath.Glob(pattern)
+	return append(list, more...)
 }
 
 // SavedForNu is the file that the line of nu writes.
@@ -92,43 +118,6 @@ func (f Files) Folder(shell string) string {
 	return cmp.Or(os.Getenv("XDG_CONFIG_HOME"), f.Home+"/.config") + "/" + shell
 }
 
-// names are the files a shell with a prompt may read, before what those name.
-func (f Files) names(shell string) []string {
-	glob := func(list []string, pattern string) []string {
-		more, _ := filepath.Glob(pattern)
-		return append(list, more...)
-	}
-	switch hooks.ShellOf(shell) {
-	case "zsh":
-		var list []string
-		for _, dir := range slices.Compact([]string{f.Folder("zsh"), f.Home}) {
-			for _, name := range []string{".zshrc", ".zlogin", ".zprofile", ".zshenv"} {
-				list = append(list, dir+"/"+name)
-			}
-		}
-		return append(list, "/etc/zsh/zshrc", "/etc/zshrc", "/etc/zsh/zshenv", "/etc/zshenv")
-	case "fish":
-		dir := f.Folder("fish")
-		return append(glob([]string{dir + "/config.fish"}, dir+"/conf.d/*.fish"), "/etc/fish/config.fish")
-	case "elvish":
-		return []string{f.Folder("elvish") + "/rc.elv"}
-	case "nu":
-		dir := f.Folder("nu")
-		return glob([]string{dir + "/config.nu", dir + "/env.nu", dir + "/login.nu"}, dir+"/autoload/*.nu")
-	case "tcsh":
-		return []string{f.tcshrc(), f.Home + "/.login", "/etc/csh.cshrc", "/etc/csh.login"}
-	case "sh":
-		rc, _ := f.HookLine(shell)
-		list := []string{rc, f.Home + "/.profile", "/etc/profile"}
-		if shell == "sh" { // any of them
-			list = append(list, f.Home+"/.kshrc", f.Home+"/.mkshrc")
-		}
-		return list
-	}
-	list := []string{f.Home + "/.bashrc", f.Home + "/.bash_profile", f.Home + "/.bash_login", f.Home + "/.profile", f.Home + "/.bash_aliases"}
-	return append(glob(list, f.Home+"/.bashrc.d/*"), "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile")
-}
-
 // Line is one line of a start-up file.
 type Line struct {
 	File   string
@@ -155,7 +144,7 @@ var (
 // read by a plain name; comments are left out. It is a search, not a shell.
 func (f Files) Lines(shell string) []Line {
 	var out []Line
-	next := f.names(shell)
+	next, _ := f.start(shell)
 	seen := map[string]bool{}
 	for len(next) > 0 && len(seen) < 100 {
 		file := next[0]

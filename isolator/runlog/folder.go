@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -125,30 +126,14 @@ func (f *Folder) File(id, name string) (*os.File, error) {
 	return f.root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
 
-// isRun reports whether name is that of a run's folder: the run's id.
+// isRun reports whether name is that of a run's folder: the run's id, a time and six hexadecimal digits.
 func isRun(name string) bool {
-	const form = "dddddddd-dddddd-xxxxxx"
-	if len(name) != len(form) {
+	if len(name) != len(IDTime)+len("-xxxxxx") {
 		return false
 	}
-	for i, c := range []byte(name) {
-		digit := '0' <= c && c <= '9'
-		switch form[i] {
-		case 'd':
-			if !digit {
-				return false
-			}
-		case 'x':
-			if !digit && (c < 'a' || c > 'f') {
-				return false
-			}
-		default:
-			if c != '-' {
-				return false
-			}
-		}
-	}
-	return true
+	at, rest := name[:len(IDTime)], name[len(IDTime):]
+	_, err := time.Parse(IDTime, at)
+	return err == nil && rest[0] == '-' && strings.Trim(rest[1:], "0123456789abcdef") == ""
 }
 
 // IDTime is the time in the id of a run.
