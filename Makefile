@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents twins podman online docker mutate frozen check lint fmt demo screenshot bench fuzz setup package package-test site install uninstall clean help
+.PHONY: build test attack agents twins podman online docker reach mutate frozen check lint fmt demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
 # The names of cmd/inner-beside, each with its commands.
 BESIDE := inner-agent inner-attack inner-fetch inner-fleet inner-learn inner-verify
@@ -76,6 +76,11 @@ online: ## fetch from the registries of npm and go, in the sandbox of a built-in
 	@contrib/setup.sh test
 	@$(MAKE) --no-print-directory build
 	@INNER_TEST_ONLINE=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestOnline' $(ARGS)
+
+reach: ## real programs in boxes, and real servers at names (as root; 400 MB once; REACH_FIGURES=1 measures, too)
+	@contrib/setup.sh reach
+	@$(MAKE) --no-print-directory build
+	@contrib/reach.sh
 
 mutate: ## take out each guard that a promise rests on, in a copy, and see a test fail (GUARD="name ..." for some)
 	@contrib/setup.sh test

@@ -8,8 +8,8 @@
 # versions  prints what is there
 #
 # Agents: claude, gemini, codex, opencode; all of them when none is named. By its name
-# alone, nu: Nushell, for the tests of its hook, which distributions do not have. The
-# cache is $XDG_CACHE_HOME/inner-test/AGENT; for root, the one of the plain user
+# alone, nu: Nushell, for the tests of its hook, which distributions do not have, and
+# node18, node22, node (the newest), for make reach. The cache is $XDG_CACHE_HOME/inner-test/AGENT; for root, the one of the plain user
 # as whom root's tests run, and npm runs as that user as well: what a package does
 # when it is installed is nobody's reason to be root. INNER_TEST_CLAUDE_VERSION
 # (INNER_TEST_GEMINI_VERSION, …) asks for another version than npm's choice.
@@ -39,10 +39,14 @@ select_agent() {
 	codex) package=@openai/codex size='400 MB' ;;
 	opencode) package=opencode-ai size='350 MB' ;;
 	nu) package=nushell size='50 MB' ;;
+	node18 | node22) package=node@${agent#node} size='150 MB' ;;
+	node) package=node size='200 MB' ;;
 	*) usage ;;
 	esac
 	cache=$caches/$agent
-	program=$cache/node_modules/.bin/$agent
+	inside=node_modules/.bin/$agent
+	[ "${package%%@*}" != node ] || inside=node_modules/node/bin/node
+	program=$cache/$inside
 	# There it is a script of node that starts the real one.
 	if [ "$agent" = nu ]; then program=$(compgen -G "$cache/node_modules/@nushell/*/bin/nu" | head -n 1) || program=; fi
 	local name=INNER_TEST_${agent^^}_VERSION
@@ -76,7 +80,7 @@ install_agent() {
 	if ! (cd / && "${as_user[@]}" bash -c '
 		set -eu
 		umask 022
-		cache=$1 spec=$2 agent=$3
+		cache=$1 spec=$2 inside=$3
 		mkdir -p -- "${cache%/*}"
 		new=$(mktemp -d -- "$cache.XXXXXX")
 		trap "rm -rf -- \"\$new\"" EXIT
@@ -87,13 +91,13 @@ install_agent() {
 			exit 1
 		}
 		mkdir -- "$new/home"
-		HOME=$new/home "$new/node_modules/.bin/$agent" --version >"$new/VERSION" 2>>"$log" </dev/null || {
+		HOME=$new/home "$new/$inside" --version >"$new/VERSION" 2>>"$log" </dev/null || {
 			tail -n 30 -- "$log" >&2
 			exit 1
 		}
 		rm -rf -- "$cache" "$new/home"
 		mv -T -- "$new" "$cache"
-	' bash "$cache" "$spec" "$agent"); then
+	' bash "$cache" "$spec" "$inside"); then
 		say "npm could not install $package; the test with the real program cannot run"
 		printf 'inner: hint: all other tests: go test ./...\n' >&2
 		exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, agents, podman, docker, lint, demo, bench, package, fleet, site. Each needs programs; what is missing is said
+# Goals: test, agents, podman, docker, reach, lint, demo, bench, package, fleet, site. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
@@ -25,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|docker|lint|demo|bench|package|fleet|site ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|docker|reach|lint|demo|bench|package|fleet|site ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -108,6 +108,32 @@ for goal; do
 	docker)
 		want dockerd docker.io
 		;;
+	reach)
+		for program in curl wget openssl python3 git; do want $program $program; done
+		want ip iproute2
+		want ssh openssh-client
+		want sshd openssh-server
+		want psql postgresql-client
+		compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || want_always postgresql
+		want redis-cli redis-tools
+		want redis-server redis-server
+		# The cores are the programs alone, without a service.
+		want mariadb mariadb-client-core
+		want mariadbd mariadb-server-core
+		want_plain npm npm
+		want_plain pip3 python3-pip
+		want_plain java openjdk-17-jdk-headless
+		want_plain javac openjdk-17-jdk-headless
+		want gcc gcc
+		want musl-gcc musl-tools
+		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
+		/usr/bin/python3 -c 'import grpc' 2>/dev/null || want_always python3-grpcio
+		/usr/bin/python3 -c 'import websockets' 2>/dev/null || want_always python3-websockets
+		# That of Debian 12 is older than registries by https (1.68); it has a newer one by this name.
+		case $(PATH=/usr/local/bin:/usr/bin:/bin cargo --version 2>/dev/null) in
+		'' | 'cargo 1.'[1-5][0-9]'.'* | 'cargo 1.6'[0-7]'.'*) if apt-cache show cargo-web >/dev/null 2>&1; then want_always cargo-web; else want_always cargo; fi ;;
+		esac
+		;;
 	package)
 		want dpkg-deb dpkg
 		want bsdtar libarchive-tools
@@ -153,7 +179,7 @@ for goal; do
 		compgen -G '/usr/share/cargo/registry/memchr-*' >/dev/null || want_always librust-memchr-dev
 		compgen -G '/usr/share/python-wheels/setuptools-*' >/dev/null || want_always python3-setuptools-whl
 		;;
-	*) die "unknown goal \"$goal\": test, agents, podman, docker, lint, demo, bench, package, fleet or site" ;;
+	*) die "unknown goal \"$goal\": test, agents, podman, docker, reach, lint, demo, bench, package, fleet or site" ;;
 	esac
 done
 
@@ -203,7 +229,7 @@ have "${GO:-go}" || die "Go is not on PATH" "https://go.dev/doc/install, or: sud
 # 3. What only some goals need.
 for goal; do
 	case $goal in
-	test | agents | bench)
+	test | agents | bench | reach)
 		if [ "$(id -u)" -eq 0 ] && [ "$(stat -c %a /dev/fuse 2>/dev/null)" = 600 ]; then
 			say 'making /dev/fuse what udev makes of it, writable for all: without it boxes work on clones of repositories'
 			chmod 666 /dev/fuse || say 'that failed; the stories of a repository that is served are not run'
@@ -220,6 +246,7 @@ for goal; do
 		agents "$goal" install || exit 1
 		contrib/agents.sh install nu || exit 1
 		;;
+	reach) contrib/agents.sh install node18 node22 node || exit 1 ;;
 	esac
 done
 
@@ -228,7 +255,7 @@ done
 # so it is said and not done.
 probe=(bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc --dev /dev true)
 case " $* " in
-*" test "* | *" agents "* | *" bench "*) probe=("$PWD/contrib/as-plain-user.sh" "${probe[@]}") ;;
+*" test "* | *" agents "* | *" bench "* | *" reach "*) probe=("$PWD/contrib/as-plain-user.sh" "${probe[@]}") ;;
 *" demo "*) ;;
 *) exit 0 ;;
 esac

@@ -1,0 +1,81 @@
+#!/bin/bash
+# user.sh [names|full]: as a plain user, the boxes of `make reach`. Called by inside.sh.
+set -u
+S=${INNER_TEST_REACH:?set by inside.sh}
+export PATH=$S/bin:$PATH
+failures=0
+mkdir "$HOME/app"
+cd "$HOME/app" || exit 1
+inner init >/dev/null 2>&1
+hosts='"www.reach.test", "v6.reach.test", "*.wild.reach.test", "192.175.48.7", "npm.reach.test", "pypi.reach.test", "goproxy.reach.test", "crates.reach.test", "deb.reach.test", "git.reach.test",
+	"git.reach.test:22", "db.reach.test:5432", "cache.reach.test:6379", "sql.reach.test:3306", "raw.reach.test:7000", "big.reach.test:7001", "grpc.reach.test:50051", "down.reach.test:5433", "gone.reach.test:7000",
+	"private.reach.test", "loopback.reach.test:8765", "!no.wild.reach.test"'
+# profile NAME LINE: a box with this line for its network.
+profile() {
+	cat >"$HOME/.inner/profiles/$1.toml" <<-END
+		schema_version = "1"
+		[sandbox]
+		$2
+		home = "isolated"
+		[mounts]
+		"$S/box" = "ro"
+		"$(readlink -f "$S/bin/node18")" = { dest = "/tmp/node18" }
+		"$(readlink -f "$S/bin/node22")" = { dest = "/tmp/node22" }
+		"$(readlink -f "$S/bin/node")" = { dest = "/tmp/node" }
+		"$(readlink -f "$S/bin/go")" = { dest = "/tmp/go" }
+		[env]
+		inherit = ["LANG"]
+		set = { PATH = "/usr/local/bin:/usr/bin:/bin:/tmp/go/bin", R = "$S/box", REPOSITORY = "$S/git/hello.git", NODE_EXTRA_CA_CERTS = "$S/box/ca.crt", npm_config_cafile = "$S/box/ca.crt", PIP_CERT = "$S/box/ca.crt", PGPASSWORD = "secret" }
+		[entrypoint]
+		cmd = "bash"
+		interactive = false
+	END
+}
+profile full 'network = true'
+profile names "network_mode = \"allowlist\"
+network_allow = [$hosts]"
+profile off 'network = false'
+
+# box PROFILE SCRIPT [ARG...]: what it prints is in $seen, and is shown.
+box() {
+	seen=$(inner run -p "$1" -- "$S/box/$2" "${@:3}" 2>&1) || failures=1
+	printf '%s\n' "$seen"
+}
+# also NAME PATTERN: in what the last box printed, inner's own lines included.
+also() {
+	if grep -qE -e "$2" <<<"$seen"; then printf 'ok      %s\n' "$1"; else
+		printf 'FAILED  %s\n' "$1"
+		failures=1
+	fi
+}
+
+for each; do
+	printf '\n# %s: clients that know no proxy\n' "$each"
+	box "$each" clients.sh bare
+	[ "$each" = names ] || continue
+	printf '\n# %s: clients with the variables that inner sets\n' "$each"
+	box "$each" clients.sh
+	printf '\n# %s: what is refused\n' "$each"
+	box "$each" refused.sh
+	also 'the name that is not listed is told' '^inner: refused: other.reach.test'
+	also 'the private address is told' '^inner: refused: private.reach.test'
+done
+if [ -n "${INNER_TEST_REACH_FIGURES-}" ]; then
+	printf '\n# figures: MB/s of a connection, ms to the first byte of a connection by name, requests/s by http and by https\n'
+	box full figures.sh direct
+	box names figures.sh names
+	printf '\n# figures: ms of a start, median of 61, in turn\n'
+	kinds='off names full' old=${INNER_TEST_REACH_OLD-}
+	[ -z "$old" ] || kinds+=' old'
+	for _ in {1..61}; do
+		for kind in $kinds; do
+			program=$S/bin/inner name=$kind
+			[ "$kind" != old ] || program=$old name=names
+			begin=${EPOCHREALTIME/./}
+			"$program" run -p "$name" -- -c :
+			printf '%s\n' $((${EPOCHREALTIME/./} - begin)) >>"$HOME/$kind"
+		done
+	done
+	for kind in $kinds; do printf '%s\t%s\n' "$kind" "$(sort -n "$HOME/$kind" | sed -n 31p | sed 's/...$/.&/')"; done
+fi
+exit $failures
