@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/enr/inner/internal/files"
 )
 
 // MCPServer is a server of the Model Context Protocol that the user's settings of an agent name.
@@ -57,18 +55,14 @@ func (r *resolver) mcp() {
 	if r.rc.MCP = names.Texts(); len(r.rc.MCP) == 0 || r.c.MCP == nil {
 		return
 	}
-	written := r.boxFolders()
 	for _, s := range r.c.MCP(r.rc) {
 		if !r.rc.GrantsMCP(s.Name) {
 			continue
 		}
 		r.rc.Servers = append(r.rc.Servers, s)
-		real, hops, err := follow(s.File)
-		for _, at := range append(hops, files.Hop{Path: real}) {
-			if dir := r.boxFolder(at.Path, written); dir != "" || err != nil {
-				r.add(names.Items[0].At, "sandbox.mcp", fmt.Sprintf("%q is named by %q, and boxes can change %q", s.Name, s.File, dir), "")
-				break
-			}
+		real, _, dir, err := r.led(s.File)
+		if dir = cmp.Or(dir, r.c.BoxFolder(r.rc, real)); dir != "" || err != nil {
+			r.add(names.Items[0].At, "sandbox.mcp", fmt.Sprintf("%q is named by %q, and boxes can change %q", s.Name, s.File, dir), "")
 		}
 	}
 }

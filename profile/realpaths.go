@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -79,33 +78,35 @@ func (r *resolver) hostPaths() []named {
 // realPaths follows every host path of the run, and refuses the ones that a box could
 // have led elsewhere.
 func (r *resolver) realPaths() {
-	r.rc.Real = map[string]string{}
-	written := sync.OnceValue(r.boxFolders) // asked when there is a link at all
+	r.rc.Real, r.rc.boxFolders = map[string]string{}, r.boxFolders()
 	for _, n := range r.hostPaths() {
-		real, links, err := follow(n.path)
-		if err != nil {
-			r.add(n.at, n.key, fmt.Sprintf("%q cannot be followed: %v", n.path, err), "")
-			continue
-		}
+		real, link, dir, err := r.led(n.path)
 		r.rc.Real[n.path] = real
-		for _, link := range links {
-			dir := r.boxFolder(filepath.Dir(link.Path), written())
-			if dir == "" {
-				continue
-			}
-			if n.soft {
-				r.leaveOut(n.path)
-			} else {
-				r.add(n.at, n.key, fmt.Sprintf("%q leads through the link %q to %q, and boxes can change what is in %q", n.path, link.Path, real, dir),
-					"name the real path if that is what you mean: "+strconv.Quote(real))
-			}
+		switch {
+		case err != nil:
+			r.add(n.at, n.key, fmt.Sprintf("%q cannot be followed: %v", n.path, err), "")
+		case dir != "" && n.soft:
+			r.leaveOut(n.path)
+		case dir != "":
+			r.add(n.at, n.key, fmt.Sprintf("%q leads through the link %q to %q, and boxes can change what is in %q", n.path, link, real, dir),
+				"name the real path if that is what you mean: "+strconv.Quote(real))
+		}
+	}
+	if _, link, dir, err := r.led(r.rc.Entered); err != nil || link == "" || dir != "" {
+		r.rc.Entered = ""
+	}
+}
+
+// led returns where a path leads, and by which link: the first that lies in a folder that a box can write, and that
+// folder, or the last one. Each is "" when there is none.
+func (r *resolver) led(path string) (real, link, dir string, err error) {
+	real, links, err := follow(path)
+	for _, hop := range links {
+		if link, dir = hop.Path, r.c.BoxFolder(r.rc, filepath.Dir(hop.Path)); dir != "" {
 			break
 		}
 	}
-	byBox := func(link files.Hop) bool { return r.boxFolder(filepath.Dir(link.Path), written()) != "" }
-	if _, links, err := follow(r.rc.Entered); err != nil || len(links) == 0 || slices.ContainsFunc(links, byBox) {
-		r.rc.Entered = ""
-	}
+	return real, link, dir, err
 }
 
 // leaveOut takes a folder that nobody named out of the home's list.
@@ -141,20 +142,14 @@ func (r *resolver) boxFolders() []string {
 	return list
 }
 
-// boxFolder returns the folder, dir itself or one above it, that a box can write; ""
-// when there is none.
-func (r *resolver) boxFolder(dir string, written []string) string {
-	for _, w := range written {
-		if paths.Below(w, dir) {
-			return w
+// BoxFolder returns the folder, a real path itself or one above it, that a box of the run can write, or that one was
+// ever given to write; "" when there is none.
+func (c Context) BoxFolder(rc RunConfig, path string) string {
+	for _, dir := range rc.boxFolders {
+		if paths.Below(dir, path) {
+			return dir
 		}
 	}
-	return r.c.WrittenAt(dir)
-}
-
-// WrittenAt returns the folder, a real path itself or one above it, that a box was ever given to write; "" when
-// there is none.
-func (c Context) WrittenAt(path string) string {
 	for ; c.Written != nil; path = filepath.Dir(path) {
 		if c.Written(path) {
 			return path

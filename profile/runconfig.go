@@ -115,7 +115,8 @@ type RunConfig struct {
 	AskedLimits  Limits            // those of Limits that they and the flags ask for, as they do
 	AskedTimeout time.Duration     // the same of Output.Timeout
 
-	warnings []strict.Problem
+	warnings   []strict.Problem
+	boxFolders []string // see resolver.boxFolders
 }
 
 // Mount is one entry of [mounts], expanded.

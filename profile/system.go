@@ -4,9 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -37,10 +35,9 @@ func beside() []string {
 
 // installed collects folders and files of programs of a run.
 type installed struct {
-	r       *resolver
-	written func() []string // see boxFolders
-	shown   []string        // folders that the box has anyway
-	list    []string        // real paths
+	r     *resolver
+	shown []string // folders that the box has anyway
+	list  []string // real paths
 }
 
 // programs are what System stands for of the caller's PATH, by real path. What leads through a link
@@ -50,7 +47,7 @@ func (r *resolver) programs() {
 		return
 	}
 	path, _ := r.c.Lookup("PATH")
-	in := &installed{r: r, written: sync.OnceValue(r.boxFolders)}
+	in := &installed{r: r}
 	in.shown = slices.Concat(SystemFolders(), systemMore(), r.rc.HomeAllow)
 	for _, dir := range filepath.SplitList(path) {
 		if filepath.IsAbs(dir) {
@@ -63,7 +60,7 @@ func (r *resolver) programs() {
 // path adds a folder of PATH, with what the links in it lead to.
 func (in *installed) path(dir string) {
 	at := in.folder(dir)
-	if at == "" || slices.Contains([]string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"}, at) || in.r.boxFolder(at, in.written()) != "" {
+	if at == "" || slices.Contains([]string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"}, at) || in.r.c.BoxFolder(in.r.rc, at) != "" {
 		return
 	}
 	entries, _ := os.ReadDir(at) // what we cannot list nobody finds on PATH
@@ -139,9 +136,8 @@ func ofPrograms(dir string) bool {
 
 // follow returns where a path leads, and whether no box has a say in that.
 func (in *installed) follow(p string) (real string, ok bool) {
-	real, links, err := follow(p)
-	byBox := func(link files.Hop) bool { return in.r.boxFolder(filepath.Dir(link.Path), in.written()) != "" }
-	return real, err == nil && !slices.ContainsFunc(links, byBox)
+	real, _, dir, err := in.r.led(p)
+	return real, err == nil && dir == ""
 }
 
 func (in *installed) add(p string) {
@@ -153,5 +149,5 @@ func (in *installed) add(p string) {
 // has reports whether the box has a path already.
 func (in *installed) has(p string) bool {
 	within := func(dir string) bool { return paths.Below(dir, p) }
-	return slices.ContainsFunc(slices.Concat(in.shown, in.list, in.written()), within)
+	return slices.ContainsFunc(slices.Concat(in.shown, in.list, in.r.rc.boxFolders), within)
 }

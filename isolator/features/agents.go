@@ -376,13 +376,7 @@ func renew(run *Run, words []string) error {
 // box can write.
 func untrusted(run *Run, path string) bool {
 	path = files.Real(path)
-	return byBox(run, path) || run.Context.Cwd != "" && paths.Below(files.Real(run.Context.Cwd), path)
-}
-
-// byBox reports whether a path without links lies in the project or a folder that the box can write.
-func byBox(run *Run, path string) bool {
-	roots := append(run.Spec.WritableRoots(), run.Spec.Project, run.Spec.Workdir)
-	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && paths.Below(files.Real(root), path) })
+	return profile.Context{}.BoxFolder(run.Spec, path) != "" || run.Context.Cwd != "" && paths.Below(files.Real(run.Context.Cwd), path)
 }
 
 // hostProgram finds a program that only the user or root can have put there.

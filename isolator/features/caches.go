@@ -58,7 +58,15 @@ func cachesOf(run *Run) *plan.Caches {
 	if !run.Spec.HasCaches() && (run.Spec.Home != "own" || run.Facts.Engine != nil) {
 		return nil
 	}
-	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run)}
+	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run), Fetched: map[string]string{}}
+	if run.Spec.Home == "own" {
+		c.GoModules, _ = run.led(c.GoModules)
+		for _, f := range plan.Fetched() {
+			if real, err := run.led(filepath.Join(run.Home, f.Rel)); err == nil {
+				c.Fetched[f.Rel] = real
+			}
+		}
+	}
 	if run.Spec.KeepsCaches() && run.Mode != Pasted {
 		c.Dir = ownhome.Folder(run.InnerHome, CachesOwner(run.Spec))
 	}

@@ -13,12 +13,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"sync"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -67,27 +65,20 @@ func (h *ownHome) unlink(run *Run) (err error) {
 	return err
 }
 
-// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a link, is fetched again.
+// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a link that a box
+// may have made, is fetched again.
 func (h *ownHome) begin(run *Run) error {
-	if len(run.Plan.Fetched) == 0 {
-		return nil
-	}
-	home, err := unix.Open(run.Home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(home)
-	left, hidden := mostFetched, plan.Hidden(run.Spec, run.Facts, run.Assets)
+	left, hidden := mostFetched, sync.OnceValue(func() []string { return plan.Hidden(run.Spec, run.Facts, run.Assets) })
 	for _, rel := range run.Plan.Fetched {
 		if files.Exists(filepath.Join(h.Dir, rel)) {
 			continue
 		}
 		for _, p := range wanted(HomeOwner(run.Spec).Project, rel) {
-			real := filepath.Join(files.Real(run.Home), p)
-			if slices.ContainsFunc(hidden, func(place string) bool { return paths.Below(place, real) }) {
+			real, err := run.led(filepath.Join(run.Home, p))
+			if err != nil || slices.ContainsFunc(hidden(), func(place string) bool { return paths.Below(place, real) }) {
 				continue
 			}
-			data, err := copytree.Read(home, p, largeFetched)
+			data, err := read(real, largeFetched)
 			if left -= len(data); err != nil || left < 0 {
 				continue
 			}

@@ -45,28 +45,46 @@ func (run *Run) origin() capability.Origin {
 	return o
 }
 
-// follow returns where a path leads, and whether it may be read for a box: the file and each link on the way belong to
-// the user or root, lie in no folder that a box was ever given to write, and in nothing that is hidden.
-func (run *Run) follow(path string) (real string, ok bool) {
+// led returns where a path leads, unless a box may have made a link on the way: each belongs to the user or root, and lies
+// in no folder that a box was ever given to write.
+func (run *Run) led(path string) (real string, err error) {
 	hops, real, err := files.Follow(path)
-	if err != nil || profile.Own(real) != nil || run.hides(real) || paths.Below(real, files.Real(run.Home)) {
-		return "", false
+	if err == nil && (!filepath.IsAbs(path) || slices.ContainsFunc(hops, func(link files.Hop) bool { return !run.placed(link.Path) })) {
+		err = errors.New("it is behind a link that a box may have made")
 	}
-	return real, run.placed(real) && !slices.ContainsFunc(hops, run.planted)
+	if err != nil {
+		return "", err
+	}
+	return real, nil
+}
+
+// follow returns where a path leads, and whether it may be read for a box because the user refers to it: that holds for the
+// links on the way and for the file itself, and it is not hidden.
+func (run *Run) follow(path string) (real string, ok bool) {
+	real, err := run.led(path)
+	return real, err == nil && profile.Own(real) == nil && run.placed(real) && !run.hides(real) && !paths.Below(real, files.Real(run.Home))
+}
+
+// read reads a file by its path without links; through none that comes meanwhile.
+func read(real string, most int64) ([]byte, error) {
+	root, err := os.Open("/")
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return copytree.Read(int(root.Fd()), real[1:], most)
 }
 
 // placed reports whether the user or root gave a path without links but itself its name, and no box had a say in that.
 func (run *Run) placed(at string) bool {
 	fi, err := os.Lstat(at)
 	dir, errDir := os.Stat(filepath.Dir(at))
-	if err != nil || errDir != nil || own.FolderFault(dir) != "" || byBox(run, at) || run.Context.WrittenAt(at) != "" {
+	if err != nil || errDir != nil || own.FolderFault(dir) != "" || run.Context.BoxFolder(run.Spec, at) != "" {
 		return false
 	}
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
-
-func (run *Run) planted(link files.Hop) bool { return !run.placed(link.Path) }
 
 // hides reports whether no box of the run has what is at a real path.
 func (run *Run) hides(real string) bool {
@@ -137,23 +155,15 @@ func (run *Run) copies(value string, read func(string) ([]byte, error)) (string,
 // certificate reads the certificates in a file. Of one that is hidden because it is called as those with keys are
 // (~/*.pem), what is in it decides. A box may write the file, and make no link to another.
 func (run *Run) certificate(path string) ([]byte, error) {
-	hops, real, err := files.Follow(path)
+	real, err := run.led(path)
 	hide := run.Facts.Hide
-	byProfile := hide != nil && slices.ContainsFunc(hide.Paths, func(p string) bool { return files.Real(p) == real })
-	switch {
-	case err != nil:
-		return nil, err
-	case byProfile || run.hides(filepath.Dir(real)):
-		return nil, errors.New("it is hidden")
-	case slices.ContainsFunc(hops, run.planted):
-		return nil, errors.New("it is behind a link that a box may have made")
+	if hide != nil && slices.ContainsFunc(hide.Paths, func(p string) bool { return files.Real(p) == real }) || run.hides(filepath.Dir(real)) {
+		err = errors.New("it is hidden")
 	}
-	root, err := os.Open("/")
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	data, err := copytree.Read(int(root.Fd()), real[1:], 4<<20) // through no link that comes meanwhile
+	data, err := read(real, 4<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +186,7 @@ func (run *Run) theirs(path string) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("a box may have had a say in it, or it is hidden")
 	}
-	return files.Read(real, files.NoLinks, 1<<20)
+	return read(real, 1<<20)
 }
 
 // named are the user's settings of git, with the names that the files in them have in the box: copies, where it would

@@ -31,6 +31,8 @@ type Caches struct {
 	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so; ""
 	// when that is unknown, and then the box's Go is told nothing.
 	GoModules, GoProxy string
+	// Fetched is where those of the function of that name are, by Rel and without links: none behind one that may be a box's.
+	Fetched map[string]string
 }
 
 // CachePlace is one cache of a box.
@@ -201,39 +203,35 @@ const (
 	FetchedYarn = ".yarn/berry/cache"
 )
 
-// fetched gives a box with a home of its own what the host's tools have fetched.
-func (b *builder) fetched(env map[string]string) error {
-	free := func(rel string) (real string, ok bool) {
-		real, ok = b.unled(filepath.Join(b.f.Home, rel))
-		return real, ok && b.kind(real).FileOrDir() && b.notSecret(real, "") == nil && !b.hides(real)
-	}
-	// The last two say which of the versions of @toolchains is which.
-	for _, rel := range []string{FetchedNpm, FetchedYarn, ".cache/pre-commit/db.db", ".cache/node/corepack/lastKnownGood.json"} {
-		if _, ok := free(rel); ok {
-			b.plan.Fetched = append(b.plan.Fetched, rel)
-		}
-	}
-	for _, second := range []struct{ dir, at, variable, value string }{
+// Fetched is what a home of the box's own has of downloads of the host, below the home: copies, or where a tool knows of
+// a second place the variable that names it, to be read.
+func Fetched() []struct{ Rel, at, variable, value string } {
+	return []struct{ Rel, at, variable, value string }{
+		{Rel: FetchedNpm},
+		{Rel: FetchedYarn},
+		{Rel: ".cache/pre-commit/db.db"}, // these two say which of the versions of @toolchains is which
+		{Rel: ".cache/node/corepack/lastKnownGood.json"},
 		{".gradle/caches/modules-2", paths.BoxGradle + "/modules-2", "GRADLE_RO_DEP_CACHE", paths.BoxGradle}, // of 6.1
 		{".m2/repository", paths.BoxMaven, "MAVEN_ARGS", "-Dmaven.repo.local.tail=" + paths.BoxMaven},        // of 3.9
-	} {
-		if real, ok := free(second.dir); ok && env[second.variable] == "" {
-			b.bind("what you have fetched, to be read", real, second.at, false)
-			b.setenv(second.variable, second.value)
+	}
+}
+
+// fetched gives that to a box.
+func (b *builder) fetched(env map[string]string) error {
+	for _, f := range Fetched() {
+		switch real := b.s.Caches.Fetched[f.Rel]; {
+		case real == "" || b.canon(real) != real || !b.kind(real).FileOrDir() || b.notSecret(real, "") != nil || b.hides(real):
+		case f.at == "":
+			b.plan.Fetched = append(b.plan.Fetched, f.Rel)
+		case env[f.variable] == "":
+			b.bind("what you have fetched, to be read", real, f.at, false)
+			b.setenv(f.variable, f.value)
 		}
 	}
 	if profile.HasLogin(cmp.Or(env["GOPROXY"], b.s.Caches.GoProxy)) {
 		return nil
 	}
 	return b.goProxy(env["GOPROXY"], true)
-}
-
-// unled is the real path of one of the host, and whether no link leads there, but above the home: a box that may write
-// there could have made one.
-func (b *builder) unled(path string) (real string, ok bool) {
-	real = b.canon(path)
-	rel, in := paths.Rest(b.f.Home, path)
-	return real, real == path || in && real == filepath.Join(b.canon(b.f.Home), rel)
 }
 
 // goProxy has Go look first among what the host has fetched, when its module cache is the
@@ -247,8 +245,8 @@ func (b *builder) goProxy(set string, shown bool) error {
 	if !moved && !own && b.rc.Home != "own" || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
 		return nil
 	}
-	real, ok := b.unled(from)
-	if !ok && b.rc.Home == "own" || !shown || b.notSecret(real, "") != nil || b.hides(real) {
+	real := b.canon(from)
+	if !shown || real != from && b.rc.Home == "own" || b.notSecret(real, "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)
