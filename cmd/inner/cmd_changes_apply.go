@@ -189,7 +189,7 @@ func (a *app) changedFiles(named []string) ([]changes.Change, error) {
 		n := len(out)
 		for _, f := range list {
 			if f.Original == at {
-				c, err := review.OfCopy(filepath.Dir(filepath.Dir(at)), at, f.Copies)
+				c, err := review.OfCopy(filepath.Dir(filepath.Dir(at)), at, f.Copy)
 				if err != nil {
 					return nil, err
 				}

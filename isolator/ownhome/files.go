@@ -26,7 +26,9 @@ const (
 
 // FileOf is where the copy of a file with an absolute path is, whether it is there or not.
 func FileOf(innerHome string, o Owner, original string) string {
-	return filepath.Join(Base(innerHome), o.Key(), filesName, original)
+	folder := filepath.Join(Base(innerHome), o.Key())
+	rec, _ := ReadRecord(folder) // without one there are no copies
+	return filepath.Join(folder, filesName, moved(original, rec.Project, rec.Began))
 }
 
 // File makes the box's own copy of a file, whose path is absolute, and returns where it is.
@@ -50,6 +52,7 @@ func (h *Home) File(it Item) (at string, err error) {
 	if all[filesLabel] == nil {
 		all[filesLabel] = map[string]put{}
 	}
+	it.Path = moved(it.Path, h.rec.Project, h.rec.Began)
 	at = filepath.Join(top, it.Path)
 	_ = os.Chmod(at, 0o600) // a box may have closed it
 	it.Path = strings.TrimPrefix(it.Path, "/")
@@ -64,9 +67,8 @@ func (h *Home) File(it Item) (at string, err error) {
 
 // Changed is a file of a project of which boxes have a copy that is not as inner made it.
 type Changed struct {
-	Owner    Owner
-	Original string
-	Copies   string // the folder below which the copy has the path of the original
+	Owner          Owner
+	Original, Copy string
 }
 
 // ChangedFiles lists them, of all homes.
@@ -84,13 +86,13 @@ func ChangedFiles(innerHome string) ([]Changed, error) {
 			continue
 		}
 		for rel, was := range all[filesLabel] {
-			c := Changed{rec.Owner, "/" + rel, filepath.Join(h.folder, filesName)}
-			data, err := files.Read(filepath.Join(c.Copies, rel), files.NoLinks, maxStaged)
+			c := Changed{rec.Owner, moved("/"+rel, rec.Began, rec.Project), filepath.Join(h.folder, filesName, rel)}
+			data, err := files.Read(c.Copy, files.NoLinks, maxStaged)
 			if err == nil && hash(data) != was.Is {
 				out = append(out, c)
 			}
 		}
 	}
-	slices.SortFunc(out, func(x, y Changed) int { return strings.Compare(x.Original+x.Copies, y.Original+y.Copies) })
+	slices.SortFunc(out, func(x, y Changed) int { return strings.Compare(x.Original+x.Copy, y.Original+y.Copy) })
 	return out, err
 }

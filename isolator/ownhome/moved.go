@@ -1,13 +1,9 @@
 package ownhome
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -43,37 +39,10 @@ func Was(innerHome string, o Owner) string {
 	return ""
 }
 
-// Hand makes the home of a key, which the caller holds, that of the project at another path, with the copies of files
-// that it has (FileOf). It can be called again after a crash: the record is written last.
-func Hand(innerHome, key, project string) error {
-	h := Home{folder: filepath.Join(Base(innerHome), key)}
-	rec, err := ReadRecord(h.folder)
-	was := rec.Project
-	rec.Project, rec.Identity = project, identity(project)
-	moves := [][2]string{{h.folder, filepath.Join(Base(innerHome), rec.Key())}}
-	for _, copies := range []string{filesName, "base/" + filesName} {
-		top := filepath.Join(h.folder, copies)
-		moves = append(moves, [2]string{filepath.Join(top, was), filepath.Join(top, project)})
+// moved is a path of the project as it is where the project is elsewhere; any other path as it is.
+func moved(path, from, to string) string {
+	if rest, in := paths.Rest(from, path); in && from != "" && to != "" {
+		return filepath.Join(to, rest)
 	}
-	for _, m := range slices.Backward(moves) {
-		if err == nil && m[0] != m[1] && files.Exists(m[0]) {
-			err = errors.Join(os.MkdirAll(filepath.Dir(m[1]), 0o700), os.Rename(m[0], m[1]))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	h.folder, h.rec = moves[0][1], rec
-	all, err := h.staged()
-	put := maps.Clone(all[filesLabel])
-	for at, is := range put {
-		if rel, in := paths.Rest(was, "/"+at); in {
-			delete(all[filesLabel], at)
-			all[filesLabel][strings.TrimPrefix(filepath.Join(project, rel), "/")] = is
-		}
-	}
-	if len(put) > 0 {
-		err = errors.Join(err, h.writeStaged(all))
-	}
-	return errors.Join(err, h.write())
+	return path
 }

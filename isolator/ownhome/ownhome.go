@@ -116,6 +116,7 @@ func Points(innerHome string, o Owner) []Point {
 type Record struct {
 	Owner
 	Identity string  `json:"identity,omitempty"` // of the project's folder
+	Began    string  `json:"began,omitempty"`    // the project's path when it had its first home, if it was moved since: files/ has that
 	Points   []Point `json:"points,omitempty"`
 }
 
@@ -145,11 +146,10 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 	if err := h.open(innerHome); err != nil {
 		return nil, err
 	}
-	is := identity(o.Project)
 	switch h.rec, err = ReadRecord(h.folder); {
-	case errors.Is(err, fs.ErrNotExist), err == nil && h.rec.Owner == o && h.rec.Identity != is:
-		h.rec.Owner, h.rec.Identity = o, is
-		return h, h.write()
+	case errors.Is(err, fs.ErrNotExist), err == nil && h.rec.Owner == o && h.rec.Identity != identity(o.Project):
+		h.rec.Owner = o
+		return h, h.rec.Write(h.folder)
 	case err != nil:
 		return nil, err
 	case h.rec.Owner != o:
@@ -243,7 +243,7 @@ func (h *Home) Ready(want []Point) error {
 			}
 		}
 		h.rec.Points = all
-		if err := h.write(); err != nil {
+		if err := h.rec.Write(h.folder); err != nil {
 			return err
 		}
 	}
@@ -254,12 +254,14 @@ func (h *Home) Ready(want []Point) error {
 	return err
 }
 
-func (h *Home) write() error {
-	data, err := json.MarshalIndent(h.rec, "", "  ")
+// Write makes it that of a folder.
+func (r Record) Write(folder string) error {
+	r.Identity = identity(r.Project)
+	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return files.Write(filepath.Join(h.folder, "home.json"), append(data, '\n'), 0o600)
+	return files.Write(filepath.Join(folder, "home.json"), append(data, '\n'), 0o600)
 }
 
 // maxRecord bounds the files about a home.

@@ -3,10 +3,7 @@ package capability
 // What the box says of itself to an agent stands in the file of the user's own instructions, between two
 // lines. All else in that file is the user's, or what the box wrote there.
 
-import (
-	"path/filepath"
-	"strings"
-)
+import "strings"
 
 const (
 	saysBegin = "<!-- inner: what this sandbox may do, written anew at each start -->\n"
@@ -17,20 +14,6 @@ const (
 func Says(lines []string) string {
 	text := strings.ReplaceAll(strings.Join(lines, "\n"), "-->", "-- >") // no name of a folder ends it
 	return saysBegin + text + "\n" + saysEnd
-}
-
-// Instructed are the files below a home in which that stands.
-func Instructed() (places []string) {
-	for _, c := range All() {
-		for _, f := range c.Folders {
-			for _, file := range f.Files {
-				if file.Instructions {
-					places = append(places, filepath.Join(f.Rel(), file.Name))
-				}
-			}
-		}
-	}
-	return places
 }
 
 // Uninstructed is a file of instructions without what boxes said of themselves.

@@ -3,6 +3,7 @@
 package homes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,18 +128,22 @@ func Reset(innerHome, key string) error {
 }
 
 // Move makes the home of a key that of the project at another path, in the place of one that is there, unless a
-// box has one of them now.
+// box has one of them now. It can be called again after a crash: the record is written last.
 func Move(innerHome, key, project string) error {
 	return alone(innerHome, key, func(folder string) error {
 		rec, err := ownhome.ReadRecord(folder)
-		rec.Project = project
-		if there := rec.Key(); err == nil && there != key && files.Exists(filepath.Join(ownhome.Base(innerHome), there)) {
-			err = Reset(innerHome, there)
+		rec.Began, rec.Project = cmp.Or(rec.Began, rec.Project), project
+		there := filepath.Join(ownhome.Base(innerHome), rec.Key())
+		if err == nil && there != folder && files.Exists(there) {
+			err = Reset(innerHome, rec.Key())
+		}
+		if err == nil {
+			err = os.Rename(folder, there)
 		}
 		if err != nil {
 			return err
 		}
-		return ownhome.Hand(innerHome, key, project)
+		return rec.Write(there)
 	})
 }
 
@@ -184,28 +189,21 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	// The copy is of what was opened: a link that a box puts on the way is noticed.
 	res, err := copytree.Copy(ctx, filepath.Join(dir, rel), dst, copytree.Options{Dev: st.Dev, Ino: st.Ino})
 	if err == nil {
-		uninstruct(rel, dst)
+		uninstruct(dst)
 	}
 	return res.Left, err
 }
 
-// uninstruct takes out of a copy of something of a home what boxes were told of themselves. It follows no link out of the
-// folder of the copy.
-func uninstruct(rel, dst string) {
-	root, err := os.OpenRoot(filepath.Dir(dst))
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	for _, place := range capability.Instructed() {
-		below, _ := filepath.Rel(rel, place)
-		file := filepath.Join(filepath.Base(dst), below)
-		fi, err := root.Lstat(file)
-		if err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<20 {
-			continue
+// uninstruct takes out of a copy what boxes were told of themselves, in whatever file of it.
+func uninstruct(dst string) {
+	_ = filepath.WalkDir(dst, func(p string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			data, _ := files.Read(p, files.NoLinks, 1<<20)
+			if plain := capability.Uninstructed(data); len(plain) < len(data) {
+				fi, _ := e.Info()
+				_ = files.Write(p, plain, fi.Mode().Perm())
+			}
 		}
-		if data, err := root.ReadFile(file); err == nil && root.Remove(file) == nil { // which the box may have closed
-			_ = root.WriteFile(file, capability.Uninstructed(data), fi.Mode().Perm())
-		}
-	}
+		return nil // what cannot be read stays as it is
+	})
 }
