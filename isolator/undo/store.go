@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,8 +151,8 @@ func (s *store) copy(id index.ID, data []byte) {
 	s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), append(data, '\n'))
 }
 
-// forget drops from what is known the files whose content neither the store has nor the index says that the repository
-// does, any more: they are read again while they are there.
+// forget drops from what is known the folders with a file whose content neither the store has nor the index says that the repository
+// does, any more: they are read again while it is there.
 func (s *store) forget(t tree) error {
 	lost := map[index.ID]bool{}
 	for _, l := range t.folders {
@@ -177,17 +178,14 @@ func (s *store) forget(t tree) error {
 			delete(lost, id)
 		}
 	}
-	for dir, l := range t.folders {
-		var states, ids []byte
-		for name, e := range l.all() {
-			if !lost[e.ID] {
-				states, ids = appendState(states, name, e.State), append(ids, e.ID[:]...)
+	maps.DeleteFunc(t.folders, func(_ string, l listing) bool {
+		for id := range slices.Chunk([]byte(l.ids), idBytes) {
+			if lost[index.ID(id)] {
+				return true
 			}
 		}
-		if len(ids) < len(l.ids) {
-			t.folders[dir] = listing{string(states), string(ids)}
-		}
-	}
+		return false
+	})
 	return err
 }
 

@@ -119,9 +119,8 @@ type Run struct {
 // Snapshot is a project before a run.
 type Snapshot struct {
 	Project
-	run    *Run
-	before tree
-	home   *ownhome.Home // held while the box lives
+	run  *Run
+	home *ownhome.Home // held while the box lives
 }
 
 // locked opens the store of a project while no other process has it, until the home is closed.
@@ -150,40 +149,34 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
+	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, project: p}
 	defer func() {
 		if err != nil {
+			_ = run.remove()
 			h.Close()
 		}
 	}()
-	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, project: p}
 	refs := make(chan []Ref, 1)
 	go func() { refs <- p.refs() }()
-	old, packs := readManifest(p.manifest()), p.packs()
-	known, _ := os.ReadFile(p.lender())
-	if string(known) != packs {
-		err = s.forget(old)
+	now := readManifest(p.manifest())
+	if known, _ := os.ReadFile(p.lender()); string(known) != p.packs() {
+		now.written = false
+		err = errors.Join(s.forget(now), os.RemoveAll(p.manifest()), files.Replace(p.lender(), []byte(p.packs()), 0o600))
 	}
-	now := old
 	if err == nil {
-		now, err = p.look(ctx, s, old, false)
+		now, err = p.look(ctx, s, now, false)
 	}
 	run.Refs = <-refs
+	if err == nil {
+		err = p.seen(s, &now)
+	}
+	if err == nil {
+		err = errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil))
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := p.seen(s, &now); err != nil {
-		return nil, err
-	}
-	if string(known) != packs {
-		if err := files.Replace(p.lender(), []byte(packs), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	if err := errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil)); err != nil {
-		_ = run.remove()
-		return nil, err
-	}
-	return &Snapshot{Project: p, run: run, before: now, home: h}, nil
+	return &Snapshot{p, run, h}, nil
 }
 
 // Drop lets go of a project whose run has not begun.
@@ -195,75 +188,65 @@ func (b *Snapshot) Drop() {
 // End looks at the project again, and keeps what is different. After an error the next look goes on with it.
 func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	defer b.home.Close()
-	s, h, err := b.locked()
-	if err != nil {
-		return nil, err
+	r, err := b.end(ctx, b.run.Run, false)
+	if r == nil && err == nil {
+		err = errors.New("what the project was before is gone")
 	}
-	defer h.Close()
-	now, err := b.look(ctx, s, b.before, true)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.run.end(s, b.before, now); err != nil {
-		return nil, err
-	}
-	return b.run, errors.Join(b.seen(s, &now), b.prune(s, h))
+	return r, err
 }
 
 // settle ends the runs whose end nobody saw: what changed until now is theirs.
 func (p Project) settle(ctx context.Context) error {
 	list, _ := filepath.Glob(p.before("*"))
-	list = slices.DeleteFunc(list, func(name string) bool { return stage.Lives(p.Home, strings.TrimSuffix(filepath.Base(name), ".before")) })
-	if len(list) == 0 {
-		return nil
+	for _, name := range list {
+		id := strings.TrimSuffix(filepath.Base(name), ".before")
+		if stage.Lives(p.Home, id) {
+			continue
+		}
+		if _, err := p.end(ctx, id, true); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// end looks at the project, and writes what is different from what it was when a run began; nil when that is not known.
+func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) {
 	s, h, err := p.locked()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer h.Close()
-	p.Skip = nil // that of each run counts
-	now, err := p.look(ctx, s, readManifest(p.manifest()), true)
-	for _, name := range list {
-		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".before"))
-		before := readManifest(name)
-		switch {
-		case err != nil:
-		case errRead != nil || before.folders == nil || !r.Ended.IsZero():
-			err = os.RemoveAll(name) // another may have been faster
-		default:
-			r.Killed = true
-			err = r.end(s, before, now)
-		}
+	r, err := p.read(id)
+	before := readManifest(p.before(id))
+	if err != nil || before.folders == nil || !r.Ended.IsZero() {
+		return nil, os.RemoveAll(p.before(id)) // another may have been faster
+	}
+	p.Skip = r.Skip
+	now, err := p.look(ctx, s, before, true)
+	if err != nil {
+		return nil, err
+	}
+	skipped := func(rel string) bool {
+		return slices.ContainsFunc(r.Skip, func(at Path) bool { return paths.Below(string(at), rel) })
+	}
+	list, left := different(before, now)
+	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
+	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
+	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(r.Refs, p.refs()), p.head(), time.Now(), killed
+	var keep bool
+	if r.Left, keep = missed(left); len(r.Changes)+len(r.Refs) == 0 && !keep {
+		err = r.remove()
+	} else if err = r.store(s); err == nil { // else the record says that it goes on
+		err = errors.Join(r.write(), os.RemoveAll(p.before(id)))
 	}
 	if err == nil {
 		err = p.seen(s, &now)
 	}
-	return err
-}
-
-// end writes a run whose project was one tree and is another.
-func (r *Run) end(s *store, before, after tree) error {
-	skipped := func(rel string) bool {
-		return slices.ContainsFunc(r.Skip, func(at Path) bool { return paths.Below(string(at), rel) })
+	if err == nil && !killed { // else somebody waits
+		err = p.prune(s, h)
 	}
-	list, left := different(before, after)
-	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
-	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
-	r.Skip = nil
-	r.Refs, r.Head = moved(r.Refs, r.project.refs()), r.project.head()
-	r.Ended = time.Now()
-	var keep bool
-	if r.Left, keep = missed(left); len(r.Changes)+len(r.Refs) == 0 && !keep {
-		return r.remove()
-	}
-	if err := r.store(s); err != nil {
-		return err // and the record says that it goes on
-	}
-	if err := r.write(); err != nil {
-		return err
-	}
-	return os.RemoveAll(r.project.before(r.Run))
+	return r, err
 }
 
 // store has the contents of a run stay: those that only the project's repository has are copied.
