@@ -270,7 +270,7 @@ func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context
 	defer h.Close()
 	b.Head = b.project.head()
 	for _, r := range refs {
-		b.Refs = append(b.Refs, Ref{r.Name, r.New, r.Old})
+		b.Refs = append(b.Refs, Ref{Name: r.Name, Old: r.New, New: r.Old})
 		if r.Name == "HEAD" {
 			b.Head = r.Old
 		}

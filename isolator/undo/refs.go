@@ -3,13 +3,13 @@ package undo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/git/program"
 )
@@ -23,35 +23,51 @@ type Ref struct {
 	Name Path   `json:"name"`
 	Old  string `json:"old,omitempty"`
 	New  string `json:"new,omitempty"`
+
+	at string // the work tree that has it checked out
+}
+
+// soon is how long git may take to say something: it may wait for a FIFO that a box has put into its directory.
+const soon = 10 * time.Second
+
+func (p Project) inGit(within time.Duration, stdin string, args ...string) (string, error) {
+	cmd := program.Command(p.Git, append([]string{"--git-dir=" + p.GitDir}, args...)...)
+	var out, bad strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &bad
+	err := cmd.Start()
+	if err == nil {
+		defer time.AfterFunc(within, func() { _ = cmd.Process.Kill() }).Stop()
+		err = cmd.Wait()
+	}
+	if err != nil {
+		err = fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(bad.String()))
+	}
+	return out.String(), err
 }
 
 // refs are the refs as they are, by their names; none where that cannot be known.
 func (p Project) refs() (list []Ref) {
-	if p.GitDir == "" {
-		return nil
-	}
 	head := p.head()
 	if head == "" {
 		return nil
 	}
-	cmd := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)")
-	out, _, err := helper.Ask(10*time.Second, cmd.Env, cmd.Path, cmd.Args[1:]...)
+	out, err := p.inGit(soon, "", "for-each-ref", "--format=%(objectname) %(refname) %(symref) %(worktreepath)%00")
 	if err != nil {
 		return nil
 	}
 	list = []Ref{{Name: "HEAD", Old: head}}
-	for line := range strings.Lines(out) {
-		part := strings.Split(strings.TrimSuffix(line, "\n"), " ")
-		if len(part) != 3 {
-			return nil
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00\n"), "\x00\n") {
+		part := strings.SplitN(line, " ", 4)
+		if len(part) < 4 {
+			break // there is none
 		}
+		r := Ref{Name: Path(part[1]), Old: part[0], at: part[3]}
 		if part[2] != "" {
-			part[0] = "ref: " + part[2]
+			r.Old = "ref: " + part[2]
+		} else if r.Name == "refs/stash" {
+			r.Old = p.stash(r.Old)
 		}
-		if part[1] == "refs/stash" {
-			part[0] = p.stash(part[0])
-		}
-		list = append(list, Ref{Name: Path(part[1]), Old: part[0]})
+		list = append(list, r)
 	}
 	return list
 }
@@ -77,17 +93,17 @@ func (p Project) stash(id string) string {
 
 // there splits a value in what the repository has, and the ids that it does not have any more.
 func (p Project) there(value string) (has string, gone []string) {
-	if value == "" || strings.HasPrefix(value, "ref: ") {
-		return value, nil
-	}
 	entries := strings.Split(value, "\n")
 	entries = slices.DeleteFunc(entries, func(entry string) bool {
 		id, _, _ := strings.Cut(entry, " ")
-		if program.Command(p.Git, "--git-dir="+p.GitDir, "cat-file", "-e", id).Run() == nil {
+		if id == "" || id == "ref:" {
 			return false
 		}
-		gone = append(gone, id)
-		return true
+		_, err := p.inGit(soon, "", "cat-file", "-e", id)
+		if err != nil {
+			gone = append(gone, id)
+		}
+		return err != nil
 	})
 	return strings.Join(entries, "\n"), gone
 }
@@ -101,40 +117,20 @@ func (p Project) head() string {
 	return strings.TrimSpace(string(head))
 }
 
-// checkedOut are the branches that are checked out in some work tree, with its folder.
-func (p Project) checkedOut() (map[Path]string, error) {
-	cmd := program.Command(p.Git, "--git-dir="+p.GitDir, "for-each-ref", "--format=%(refname) %(worktreepath)", "refs/heads")
-	out, _, err := helper.Ask(10*time.Second, cmd.Env, cmd.Path, cmd.Args[1:]...)
-	at := map[Path]string{}
-	for line := range strings.Lines(out) {
-		if name, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); dir != "" {
-			at[Path(name)] = dir
-		}
-	}
-	return at, err
-}
-
-// moved are those that differ between two times; none when one of them is not known.
-func moved(before, after []Ref) (list []Ref) {
+// moved are those that differ between two times, by name; none when one of them is not known.
+func moved(before, after []Ref) []Ref {
 	if before == nil || after == nil {
 		return nil
 	}
-	now := map[Path]string{}
-	for _, r := range after {
-		now[r.Name] = r.Old
-	}
+	all := map[Path]Ref{}
 	for _, r := range before {
-		if r.New = now[r.Name]; r.New != r.Old {
-			list = append(list, r)
-		}
-		delete(now, r.Name)
+		all[r.Name] = r
 	}
 	for _, r := range after {
-		if _, is := now[r.Name]; is {
-			list = append(list, Ref{Name: r.Name, New: r.Old})
-		}
+		all[r.Name] = Ref{Name: r.Name, Old: all[r.Name].Old, New: r.Old}
 	}
-	return list
+	list := slices.SortedFunc(maps.Values(all), func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.DeleteFunc(list, func(r Ref) bool { return r.Old == r.New })
 }
 
 // Standing returns the refs that are as the run left them, and in words those that cannot come back: somebody has moved
@@ -143,53 +139,56 @@ func (r *Run) Standing() (list []Ref, stays []string) {
 	if len(r.Refs) == 0 {
 		return nil, nil
 	}
-	at, err := r.project.checkedOut()
-	if err != nil {
-		return nil, []string{"refs\t" + err.Error()}
-	}
-	now := map[Path]string{}
+	now := map[Path]Ref{}
 	for _, ref := range r.project.refs() {
-		now[ref.Name] = ref.Old
+		now[ref.Name] = ref
 	}
-	elsewhere := now["HEAD"] != r.Head // the branch of HEAD moves only with a HEAD that is as before the run, too
-	for _, ref := range r.Refs {       // HEAD is the first
-		is, was := now[ref.Name], cmp.Or(ref.Old, "not there")
+	head := now["HEAD"].Old
+	if head == "" {
+		return nil, []string{"refs\tgit does not say what they are"}
+	}
+	say := func(name Path, why string, args ...any) {
+		stays = append(stays, string(name)+"\t"+fmt.Sprintf(why, args...))
+	}
+	elsewhere := head != r.Head  // the branch of HEAD moves only with a HEAD that is as before the run, too
+	for _, ref := range r.Refs { // HEAD is the first
+		is, at := now[ref.Name].Old, now[ref.Name].at
+		was, _, _ := strings.Cut(cmp.Or(ref.Old, "not there"), "\n") // of the stash the newest
 		if ref.Name == "refs/stash" {
-			was, _, _ = strings.Cut(was, "\n")
+			was, _, _ = strings.Cut(was, " ")
 		}
-		switch {
-		case is == ref.Old:
+		if is == ref.Old {
 			elsewhere = elsewhere && ref.Name != "HEAD"
 			continue
-		case is == ref.New:
-			has, gone := r.project.there(ref.Old)
-			for _, id := range gone {
-				stays = append(stays, string(ref.Name)+"\twas "+id+", which the repository does not have any more")
-			}
-			if len(gone) > 0 && (has == "" || has == is) {
-				elsewhere = elsewhere || ref.Name == "HEAD"
-				continue
-			}
-			ref.Old = has
 		}
+		if is != ref.New {
+			say(ref.Name, "somebody moved it after the run; it was %s", was)
+			continue
+		}
+		has, gone := r.project.there(ref.Old)
+		for _, id := range gone {
+			say(ref.Name, "was %s, which the repository does not have any more", id)
+		}
+		ref.Old = has
 		switch {
-		case is == ref.New && at[ref.Name] != "" && (elsewhere || now["HEAD"] != "ref: "+string(ref.Name)):
-			stays = append(stays, string(ref.Name)+"\tis checked out in "+at[ref.Name]+"; it was "+was)
-		case is == ref.New:
-			list = append(list, ref)
+		case len(gone) > 0 && (has == "" || has == is):
+			elsewhere = elsewhere || ref.Name == "HEAD"
+		case at != "" && (elsewhere || head != "ref: "+string(ref.Name)):
+			say(ref.Name, "is checked out in %s; it was %s", at, was)
 		default:
-			stays = append(stays, string(ref.Name)+"\tsomebody moved it after the run; it was "+was)
+			list = append(list, ref)
 		}
 	}
 	if slices.ContainsFunc(list, Ref.movesHead) && !r.project.follows() {
-		stays = append(stays, "index\thas more than the commit that HEAD names: git reset puts that aside")
+		say("index", "has more than the commit that HEAD names: git reset puts that aside")
 	}
 	return list, stays
 }
 
 // follows reports whether the index has just what HEAD has, and so may get what HEAD has then: what somebody has added stays there.
 func (p Project) follows() bool {
-	return program.Command(p.Git, "--git-dir="+p.GitDir, "diff-index", "--cached", "--quiet", "HEAD", "--").Run() == nil
+	_, err := p.inGit(soon, "", "diff-index", "--cached", "--quiet", "HEAD", "--")
+	return err == nil
 }
 
 func (r Ref) movesHead() bool {
@@ -202,14 +201,12 @@ func (r Ref) alone() bool {
 }
 
 // setRefs gives refs their old values again, in one transaction but for those that lead to others. No hook runs.
-func (p Project) setRefs(list []Ref) error {
+func (p Project) setRefs(list []Ref) (err error) {
 	git := func(stdin string, args ...string) error {
-		cmd := program.Command(p.Git, append([]string{"--git-dir=" + p.GitDir}, args...)...)
-		cmd.Stdin = strings.NewReader(stdin)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+		if err == nil {
+			_, err = p.inGit(time.Hour, stdin, args...) // what is half done is worse
 		}
-		return nil
+		return err
 	}
 	follows := slices.ContainsFunc(list, Ref.movesHead) && p.follows()
 	transact := func(which func(Ref) bool) error {
@@ -222,40 +219,38 @@ func (p Project) setRefs(list []Ref) error {
 		}
 		return git(words+"prepare\x00commit\x00", "update-ref", "--stdin", "-z", "-m", "inner undo")
 	}
-	err := transact(func(Ref) bool { return true })
-	if err != nil { // a/b may have come to the place of a
-		if err = transact(func(r Ref) bool { return r.Old == "" }); err == nil {
-			err = transact(func(r Ref) bool { return r.Old != "" })
-		}
+	if transact(func(Ref) bool { return true }) != nil { // a/b may have come to the place of a
+		err = nil
+		_ = transact(func(r Ref) bool { return r.Old == "" })
+		_ = transact(func(r Ref) bool { return r.Old != "" })
 	}
 	for _, r := range list {
 		to, symbolic := strings.CutPrefix(r.Old, "ref: refs/")
 		switch name := string(r.Name); {
-		case err != nil || !r.alone():
+		case !r.alone():
 		case symbolic:
-			err = git("", "symbolic-ref", "-m", "inner undo", name, "refs/"+to)
+			_ = git("", "symbolic-ref", "-m", "inner undo", name, "refs/"+to)
 		case name == "refs/stash":
 			if is := strings.Fields(r.New); len(is) > 0 {
 				args := []string{"update-ref", "--no-deref", "-d", name}
 				if is[0] != "ref:" {
 					args = append(args, is[0]) // none that came meanwhile goes
 				}
-				err = git("", args...)
+				_ = git("", args...)
 			}
 			entries := strings.FieldsFunc(r.Old, func(c rune) bool { return c == '\n' })
 			for _, entry := range slices.Backward(entries) { // as git stash store does, which asks for a work tree
-				if id, msg, _ := strings.Cut(entry, " "); err == nil {
-					err = git("", "update-ref", "--create-reflog", "-m", cmp.Or(msg, "inner undo"), name, id)
-				}
+				id, msg, _ := strings.Cut(entry, " ")
+				_ = git("", "update-ref", "--create-reflog", "-m", cmp.Or(msg, "inner undo"), name, id)
 			}
 		case r.Old == "":
-			err = git("", "symbolic-ref", "-d", name)
+			_ = git("", "symbolic-ref", "-d", name)
 		default:
-			err = git("", "update-ref", "--no-deref", "-m", "inner undo", name, r.Old)
+			_ = git("", "update-ref", "--no-deref", "-m", "inner undo", name, r.Old)
 		}
 	}
-	if err == nil && follows && git("", "rev-parse", "--quiet", "--verify", "HEAD") == nil {
-		err = git("", "read-tree", "-m", "HEAD")
+	if _, errNone := p.inGit(soon, "", "rev-parse", "--quiet", "--verify", "HEAD"); follows && errNone == nil {
+		_ = git("", "read-tree", "-m", "HEAD")
 	}
 	return err
 }
