@@ -65,7 +65,6 @@ func Applied(k *changes.Kept, list []changes.Change) error {
 }
 
 func (a *applier) all(list []changes.Change) (done []changes.Change, err error) {
-	defer a.shut()
 	var folders []changes.Change
 	for _, c := range order(list) {
 		if err := a.ctx.Err(); err != nil {
@@ -82,7 +81,6 @@ func (a *applier) all(list []changes.Change) (done []changes.Change, err error) 
 		}
 		done = append(done, c)
 	}
-	a.shut()
 	for _, c := range slices.Backward(folders) { // what is in a folder is there, and the umask has no say
 		set := c
 		if c.Kind != changes.Mode {
@@ -98,28 +96,13 @@ func (a *applier) all(list []changes.Change) (done []changes.Change, err error) 
 	return done, a.sync()
 }
 
-// open has a folder of the user's that is closed for writing be open until shut gives it its mode again.
-func (a *applier) open(dir int) error {
+// open has a folder of the user's that is closed for writing be open until shut, which gives it its mode again.
+func open(dir int) (shut func(), err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil || st.Mode&0o300 == 0o300 || int(st.Uid) != os.Geteuid() {
-		return err
+		return func() {}, err
 	}
-	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	a.opened = append(a.opened, func() {
-		_ = unix.Fchmod(fd, st.Mode&0o7777)
-		unix.Close(fd)
-	})
-	return unix.Fchmod(dir, st.Mode&0o7777|0o700)
-}
-
-func (a *applier) shut() {
-	for _, f := range a.opened {
-		f()
-	}
-	a.opened = nil
+	return func() { _ = unix.Fchmod(dir, st.Mode&0o7777) }, unix.Fchmod(dir, st.Mode&0o7777|0o700)
 }
 
 // order sorts changes: first what is new or changed, then what is deleted (the
@@ -152,11 +135,10 @@ func order(list []changes.Change) []changes.Change {
 }
 
 type applier struct {
-	ctx    context.Context
-	roots  map[string]int
-	own    map[copytree.State]copytree.State // what Apply made of one of several names of a file, for the others
-	opened []func()                          // what gives folders their modes again
-	next   string                            // what is about to get the name of an original, beside the copies
+	ctx   context.Context
+	roots map[string]int
+	own   map[copytree.State]copytree.State // what Apply made of one of several names of a file, for the others
+	next  string                            // what is about to get the name of an original, beside the copies
 }
 
 func (a *applier) close() {
@@ -197,7 +179,7 @@ func (a *applier) one(c changes.Change) error {
 	if err != nil {
 		return err
 	}
-	dir, err := parent(root, from, c.Path, c.Kind != changes.Deleted)
+	dir, err := folder(root, from, path.Dir(c.Path), c.Kind != changes.Deleted)
 	if c.Kind == changes.Deleted && errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -207,9 +189,11 @@ func (a *applier) one(c changes.Change) error {
 	to := os.NewFile(uintptr(dir), c.Full())
 	defer to.Close()
 	if c.Kind != changes.Mode && c.Source == c.Root { // else one file was copied, and its folder is none of the copy
-		if err := a.open(dir); err != nil {
+		shut, err := open(dir)
+		if err != nil {
 			return err
 		}
+		defer shut()
 	}
 	p := place{dir: dir, name: path.Base(c.Path), change: c}
 	if was := c.Current; !was.Mode.IsDir() && was != (copytree.State{}) {
@@ -232,16 +216,21 @@ func (a *applier) one(c changes.Change) error {
 		}
 		p.change.Current = copytree.State{}
 	}
-	if c.New.IsDir() {
-		return p.mkdir()
+	if c.New.IsDir() { // it may be made already, for what is in it
+		p.change.Current = copytree.State{Mode: fs.ModeDir}
+		if err = unix.Mkdirat(dir, p.name, uint32(c.New.Perm())|0o700); errors.Is(err, unix.EEXIST) {
+			err = p.asCompared()
+		}
+		return err
 	}
 	if err := a.take(from, c); err != nil {
 		return err
 	}
-	if p.change.Current != (copytree.State{}) {
-		return copytree.Move(a.ctx, a.next, to, p.name, p.asCompared)
+	over := p.asCompared
+	if p.change.Current == (copytree.State{}) {
+		over = nil
 	}
-	if err = copytree.Move(a.ctx, a.next, to, p.name, nil); errors.Is(err, fs.ErrExist) {
+	if err = copytree.Move(a.ctx, a.next, to, p.name, over); errors.Is(err, fs.ErrExist) {
 		err = ErrMoved
 	}
 	return err
@@ -284,27 +273,22 @@ func (a *applier) take(from int, c changes.Change) error {
 	return os.Chmod(a.next, c.New.Perm()) // no set-id bits
 }
 
-// parent opens the folder a path of the original lies in. Folders that are
-// missing are made as they are in the copy.
-func parent(to, from int, rel string, make bool) (int, error) {
-	dir := path.Dir(rel)
-	fd, err := copytree.Open(to, dir, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err == nil || !make || !errors.Is(err, unix.ENOENT) || dir == "." {
+// folder opens a folder of the original. It and those above that are missing are made as they are in the copy.
+func folder(to, from int, rel string, make bool) (int, error) {
+	fd, err := copytree.Open(to, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil || !make || !errors.Is(err, unix.ENOENT) || rel == "." {
 		return fd, err
 	}
-	up, err := parent(to, from, dir, true)
+	up, err := folder(to, from, path.Dir(rel), true)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(up)
-	st, err := copytree.Lstat(from, dir)
-	if err != nil {
+	st, _ := copytree.Lstat(from, rel)
+	if err := unix.Mkdirat(up, path.Base(rel), st.Mode&0o777|0o700); err != nil {
 		return -1, err
 	}
-	if err := unix.Mkdirat(up, path.Base(dir), st.Mode&0o777|0o700); err != nil {
-		return -1, err
-	}
-	return copytree.Open(up, path.Base(dir), unix.O_RDONLY|unix.O_DIRECTORY)
+	return copytree.Open(up, path.Base(rel), unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
 // place is the original that one change is written to.
@@ -316,20 +300,15 @@ type place struct {
 
 // asCompared returns an error unless the original is still as it was when it was compared.
 func (p place) asCompared() error {
-	var st unix.Stat_t
-	err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	now := copytree.State{}
+	st, err := copytree.Lstat(p.dir, p.name)
+	now, want := copytree.StateOf(st), p.change.Current
 	switch {
-	case err == nil:
-		now = copytree.StateOf(st)
-	case !errors.Is(err, unix.ENOENT):
+	case errors.Is(err, unix.ENOENT):
+		now = copytree.State{}
+	case err != nil:
 		return err
 	}
-	want := p.change.Current
-	if want.Mode.IsDir() && now.Mode.IsDir() {
-		return nil
-	}
-	if now != want {
+	if now != want && !(want.Mode.IsDir() && now.Mode.IsDir()) {
 		return ErrMoved
 	}
 	return nil
@@ -370,19 +349,4 @@ func (p place) chmod() error {
 		mode |= p.change.New & (fs.ModeSetgid | fs.ModeSticky)
 	}
 	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode)
-}
-
-func (p place) mkdir() error {
-	err := unix.Mkdirat(p.dir, p.name, uint32(p.change.New.Perm())|0o700)
-	if errors.Is(err, unix.EEXIST) { // made for what is in it
-		var st unix.Stat_t
-		if err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return err
-		}
-		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			return ErrMoved
-		}
-		return nil
-	}
-	return err
 }
