@@ -112,7 +112,7 @@ type Back struct {
 // not what the run left stays, and is named. name is that of the undo, the id of no other run.
 func (r *Run) Back(dir, name string) (*Back, error) {
 	p := r.project
-	s, h, err := p.locked()
+	s, h, err := p.locked(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (b *Back) Drop() {
 // in the middle all that it did can be undone, and the same undo again does the rest. With refs these get
 // their old values, too.
 func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context, *changes.Kept, []changes.Change) ([]changes.Change, error)) (done []changes.Change, err error) {
-	_, h, err := b.project.locked() // no run begins meanwhile
+	_, h, err := b.project.locked(ctx) // no run begins meanwhile
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ type looker struct {
 	top   int
 	store *store
 	old   tree // what is known of it
-	// After a run, what is known stays part of the project, and what the run closed to its own user is opened.
+	// After a run, what the run closed to its own user is opened.
 	after bool
 	skip  map[string][]string // names that are no part of it, by their folder
 	read  atomic.Bool         // a file was read
@@ -127,7 +127,7 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		case s.Mode.IsDir():
 			rel := path.Join(dir, name)
 			_, known := l.old.folders[rel]
-			if (!l.after || !known) && rebuilt(name, names) {
+			if !known && rebuilt(name, names) { // else a box would have it left out by a build file
 				break
 			}
 			below = append(below, rel)

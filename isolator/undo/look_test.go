@@ -301,7 +301,7 @@ func TestCollect(t *testing.T) {
 		_, err := s.End(t.Context())
 		must(t, err)
 	}
-	st, h, err := p.locked() // which waits for git gc
+	st, h, err := p.locked(t.Context()) // which waits for git gc
 	must(t, err)
 	h.Close()
 	packs, _ := filepath.Glob(filepath.Join(st.dir, "objects/pack/*.pack"))

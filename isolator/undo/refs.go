@@ -27,8 +27,9 @@ type Ref struct {
 	at string // the work tree that has it checked out
 }
 
-// soon is how long git may take to say something: it may wait for a FIFO that a box has put into its directory.
-const soon = 10 * time.Second
+// soon is how long git may take to say something: it may wait for a FIFO that a box has put into its directory. A test
+// lowers it.
+var soon = 10 * time.Second
 
 func (p Project) inGit(within time.Duration, stdin string, args ...string) (string, error) {
 	cmd := program.Command(p.Git, append([]string{"--git-dir=" + p.GitDir}, args...)...)

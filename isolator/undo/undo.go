@@ -123,21 +123,36 @@ type Snapshot struct {
 	home *ownhome.Home // held while the box lives
 }
 
-// locked opens the store of a project while no other process has it, until the home is closed.
-func (p Project) locked() (*store, *ownhome.Home, error) {
+// locked opens the store of a project while no other process has it, until the home is closed. A git gc may have it for long.
+func (p Project) locked(ctx context.Context) (s *store, h *ownhome.Home, err error) {
 	if files.Real(p.Top) != p.Top { // the box of a folder above put a link on the way
 		return nil, nil, fmt.Errorf("%q leads somewhere else now", p.Top)
 	}
-	h, err := ownhome.Open(p.Home, p.owner())
-	if err != nil {
-		return nil, nil, err
+	opened := make(chan *ownhome.Home)
+	var errOpen error
+	go func() {
+		var h *ownhome.Home
+		h, errOpen = ownhome.Open(p.Home, p.owner())
+		select {
+		case opened <- h:
+		case <-ctx.Done():
+			if h != nil {
+				h.Close()
+			}
+		}
+	}()
+	select {
+	case h = <-opened:
+		err = errOpen
+	case <-ctx.Done():
+		err = ctx.Err()
 	}
-	s, err := openStore(p)
-	if err != nil {
-		h.Close()
-		return nil, nil, err
+	if err == nil {
+		if s, err = openStore(p); err != nil {
+			h.Close()
+		}
 	}
-	return s, h, nil
+	return s, h, err
 }
 
 // Begin looks at a project, and stores what is not known of it.
@@ -145,7 +160,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	if err := p.settle(ctx); err != nil {
 		return nil, err
 	}
-	s, h, err := p.locked()
+	s, h, err := p.locked(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +227,7 @@ func (p Project) settle(ctx context.Context) error {
 
 // end looks at the project, and writes what is different from what it was when a run began; nil when that is not known.
 func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) {
-	s, h, err := p.locked()
+	s, h, err := p.locked(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -261,6 +276,9 @@ func (r *Run) store(s *store) error {
 	}
 	err := s.fetch(ids)
 	s.keep(r)
+	if r.Undoes != "" {
+		s.ids = nil // they are named by that alone, and go with it
+	}
 	return errors.Join(err, s.flush())
 }
 

@@ -1,13 +1,16 @@
 package undo
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -330,5 +333,51 @@ func TestPrune(t *testing.T) {
 	list, err := p.List(t.Context())
 	if err != nil || len(list) != KeptRuns || list[0].Run != "r00" || list[KeptRuns-1].Run != "r19" {
 		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// An undo that was refused leaves nothing in the store; what is known stays part of the project, whatever build file a
+// run puts beside it; a start that waits can be interrupted, and git does not wait for a FIFO.
+func TestWaits(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `git init -q; git -c user.name=a -c user.email=b commit -q --allow-empty -m one; mkdir target; echo 1 >target/f`)
+	p.GitDir = p.Top + "/.git"
+	s := begin(t, p, "r1")
+	sh(t, p.Top, `>Cargo.toml; git branch x`)
+	if _, err := s.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s = begin(t, p, "r2")
+	sh(t, p.Top, `rm -r target; echo 2 >a; git -c user.name=a -c user.email=b commit -q --allow-empty -m two`)
+	run, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refs, _ := filepath.Glob(filepath.Join(p.Dir(), "git/refs/inner/*/*"))
+	sh(t, p.Top, `mkdir target; echo mine >target/g`)
+	b, err := run.Back(t.TempDir(), "u1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Drop()
+	if now, _ := filepath.Glob(filepath.Join(p.Dir(), "git/refs/inner/*/*")); len(now) != len(refs) {
+		t.Errorf("%q are left", now)
+	}
+	takeBack(t, run)
+	sh(t, p.Top, `read x <target/f; [ $x = 1 ]; rm .git/index; mkfifo .git/index`)
+	soon = time.Second / 4
+	defer func() { soon = 10 * time.Second }()
+	if list, stays := run.Standing(); len(list) != 1 || len(stays) != 1 {
+		t.Errorf("%v, %v", list, stays)
+	}
+	_, h, err := p.locked(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	ctx, stop := context.WithTimeout(t.Context(), time.Second/4)
+	defer stop()
+	if _, err := Begin(ctx, p, About{Run: "r3"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
 	}
 }
