@@ -93,34 +93,29 @@ func (a *app) export(f exportFlags, args []string) error {
 // request is what the flags ask for.
 func (f exportFlags) request(p *profile.Profile, args []string) (*export.Request, error) {
 	r := &export.Request{
-		Profile: p, Target: export.Target(f.to), Name: f.name, Image: f.image, Args: args,
+		Profile: p, Target: export.Target(f.to), Name: f.name, Image: f.image, Args: args, Tasks: []export.Task{{Repo: f.repo, Commit: f.commit}},
 	}
-	if err := f.into(r); err != nil {
+	if err := f.claims(r); err != nil {
 		return nil, err
+	}
+	switch {
+	case f.tasks != "" && (f.repo != "" || f.commit != ""):
+		return nil, cli.Usagef("--tasks and --repo contradict each other: each task has its repository")
+	case (f.repo == "") != (f.commit == ""):
+		return nil, cli.Usagef("--repo and --commit go together")
+	case f.tasks != "":
+		data, err := os.ReadFile(f.tasks)
+		if err != nil {
+			return nil, cli.Usagef("--tasks: %w", err)
+		}
+		if r.Tasks, err = export.ReadTasks(f.tasks, data); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.Check(); err != nil {
 		return nil, cli.Misuse(err)
 	}
 	return r, nil
-}
-
-// into reads the flags that have a form of their own.
-func (f exportFlags) into(r *export.Request) error {
-	if err := f.claims(r); err != nil {
-		return err
-	}
-	switch {
-	case f.tasks != "" && (f.repo != "" || f.commit != ""):
-		return cli.Usagef("--tasks and --repo contradict each other: each task has its repository")
-	case (f.repo == "") != (f.commit == ""):
-		return cli.Usagef("--repo and --commit go together")
-	case f.tasks == "":
-		r.Tasks = []export.Task{{Repo: f.repo, Commit: f.commit}}
-		return nil
-	}
-	tasks, err := readTasks(f.tasks)
-	r.Tasks = tasks
-	return err
 }
 
 // claims reads --secret, --secret-env and --volume.
@@ -148,15 +143,6 @@ func (f exportFlags) claims(r *export.Request) error {
 		r.Volumes = append(r.Volumes, export.Volume{Path: path, Claim: claim})
 	}
 	return nil
-}
-
-// readTasks reads the file of --tasks.
-func readTasks(path string) ([]export.Task, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, cli.Usagef("--tasks: %w", err)
-	}
-	return export.ReadTasks(path, data)
 }
 
 // The commands of the containers beside the box. Nobody types them, so help does not list them.

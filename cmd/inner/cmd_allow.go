@@ -287,10 +287,9 @@ func (a *app) forgetGone(t target) error {
 	for _, p := range rec.Profiles {
 		if !slices.Contains(t.files, p.Path) {
 			a.Say("%s is gone; inner has forgotten what you decided about it", a.Short(p.Path))
-			if err := a.Trust().Revoke(t.place.Root(), p.Path); err != nil {
+			if err := a.revoke(t.place.Root(), p.Path); err != nil {
 				return err
 			}
-			a.auditTrust(runlog.EventRevoke, t.place.Root(), p.Path, "")
 		}
 	}
 	return nil

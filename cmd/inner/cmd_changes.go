@@ -152,7 +152,10 @@ func (a *app) cmdChangesShow() *cobra.Command {
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			if own, err := a.changedFiles(args); err != nil || len(own) > 0 {
-				return cmp.Or(err, a.printFiles(own, asJSON))
+				if err == nil && asJSON {
+					return a.PrintJSON(a.jsonChanges(own))
+				}
+				return cmp.Or(err, a.printDiff(own))
 			}
 			if pl, err := a.Here(); err == nil && !asJSON {
 				features.SayGitSettings(a.Caller, pl.Cwd)
@@ -164,7 +167,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			all := len(args) == 0 || len(args) == 1 && runWord().MatchString(args[0])
 			switch {
 			case asJSON:
-				return a.printChanges(list)
+				return a.PrintJSON(a.jsonChanges(list))
 			case len(list) == 0:
 				a.Say("nothing is different from %s", features.Sources(a.Caller, k.Kept))
 				return nil
@@ -274,14 +277,7 @@ func (a *app) findKept(list []keptRun, name string) (none keptRun, err error) {
 		}
 		return none, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
 	}
-	k, err := byID(list, name, func(k keptRun) string { return k.Record.Run })
-	switch {
-	case err != nil:
-		return none, err
-	case k == nil:
-		return none, fault.Refuse(1, "inner changes list", "there is no kept copy of a run %q", name)
-	}
-	return *k, nil
+	return byID(list, name, func(k keptRun) string { return k.Record.Run }, "inner changes list", "there is no kept copy of a run %q")
 }
 
 // keptChanges reads [RUN] [PATH...].
@@ -342,8 +338,6 @@ type jsonChange struct {
 	NewMode   string `json:"new_mode,omitempty"`
 	Protected bool   `json:"protected"`
 }
-
-func (a *app) printChanges(list []changes.Change) error { return a.PrintJSON(a.jsonChanges(list)) }
 
 func (a *app) jsonChanges(list []changes.Change) []jsonChange {
 	rows := make([]jsonChange, 0, len(list))

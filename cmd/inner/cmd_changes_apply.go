@@ -173,13 +173,6 @@ func (a *app) listFiles(list []ownhome.Changed) {
 	}
 }
 
-func (a *app) printFiles(list []changes.Change, asJSON bool) error {
-	if asJSON {
-		return a.printChanges(list)
-	}
-	return a.printDiff(list)
-}
-
 // changedFiles are the differences at the paths, when all of them are of such files.
 func (a *app) changedFiles(named []string) ([]changes.Change, error) {
 	var out []changes.Change

@@ -118,28 +118,18 @@ func (a *app) diagnose() []finding {
 		return []finding{ok("box", "this is inside a sandbox; run doctor on the host")}
 	}
 	bwrap, why, fix := host.FindBwrap(os.Getenv("PATH"), a.SetuidBwrap)
-	var list []finding
+	var box []finding
 	if bwrap == "" {
-		list = append(list, broken("bwrap", fix, "%s", why))
-	} else {
-		list = append(list, bwrapVersion(bwrap)...)
-		if list[0].Status == "ok" {
-			list = append(list, namespaces(bwrap))
-		}
+		box = append(box, broken("bwrap", fix, "%s", why))
+	} else if box = bwrapVersion(bwrap); box[0].Status == "ok" {
+		box = append(box, namespaces(bwrap))
 	}
-	list = append(list, kernelFindings()...)
-	list = append(list, limitFindings()...)
-	list = append(list, a.organisationFindings()...)
+	var groups []finding
 	for _, m := range features.MissingHosts(a.Settings) {
-		list = append(list, absent("groups", m.Fix, "%s", m))
+		groups = append(groups, absent("groups", m.Fix, "%s", m))
 	}
-	list = append(list, a.folders()...)
-	list = append(list, a.hookFindings()...)
-	list = append(list, a.shimFindings()...)
-	list = append(list, a.shadowFindings()...)
-	list = append(list, a.globalProfiles()...)
-	list = append(list, a.prefixFindings()...)
-	return list
+	return slices.Concat(box, kernelFindings(), limitFindings(), a.organisationFindings(), groups,
+		a.folders(), a.hookFindings(), a.shimFindings(), a.shadowFindings(), a.globalProfiles(), a.prefixFindings())
 }
 
 // bwrapVersion reports the version and its known holes.
@@ -305,16 +295,15 @@ func sameFile(x, y string) bool {
 }
 
 func (a *app) globalProfiles() []finding {
-	files, _ := filepath.Glob(filepath.Join(a.ProfilesDir(), "*.toml"))
-	if len(files) == 0 {
+	all, _ := a.profilesOf(settings.Place{}) // none
+	if len(all) == 0 {
 		return []finding{warning("profiles", "inner init", "no global profiles")}
 	}
-	l := a.Loader(settings.Place{})
 	var list []finding
-	for _, f := range files {
-		if _, err := l.Load(f, profile.Global); err != nil {
+	for _, f := range all {
+		if _, err := f.load(); err != nil {
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f), "%s", first))
+			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f.path), "%s", first))
 		}
 	}
 	cfg, err := a.GlobalConfig()
@@ -326,7 +315,7 @@ func (a *app) globalProfiles() []finding {
 		}
 	}
 	if len(list) == 0 {
-		list = append(list, ok("profiles", "%d global profiles are valid", len(files)))
+		list = append(list, ok("profiles", "%d global profiles are valid", len(all)))
 	}
 	return list
 }

@@ -207,19 +207,11 @@ func (a *app) homeGet(key, rel, dest string) error {
 	if err != nil {
 		return err
 	}
-	run, err := stage.New(a.StageBase(), a.InnerHome)
+	run, work, err := a.scratch("get")
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	disk, err := run.Disk()
-	if err != nil {
-		return err
-	}
-	work := filepath.Join(disk, "get")
-	if err := os.Mkdir(work, 0o700); err != nil {
-		return err
-	}
 	ctx, end := features.Interruptible(nil) // ^C leaves nothing there
 	defer end()
 	left, err := homes.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, name))
@@ -243,6 +235,23 @@ func (a *app) homeGet(key, rel, dest string) error {
 		a.warnLinksOut(p)
 	}
 	return a.leftOut(rel, left, again)
+}
+
+// scratch is a folder of inner's on the disk, where no box sees it: one in that of a run, apart from what holds it.
+func (a *app) scratch(name string) (*stage.Run, string, error) {
+	run, err := stage.New(a.StageBase(), a.InnerHome)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := run.Disk()
+	if err == nil {
+		dir = filepath.Join(dir, name)
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
+		run.Close()
+	}
+	return run, dir, err
 }
 
 // warnLinksOut names the links in a copy that lead out of it: whoever follows one there comes to

@@ -49,34 +49,27 @@ func (a *app) findRun(name string) (records.Record, error) {
 	if name == "last" && len(runs) > 0 {
 		return runs[0], nil
 	}
-	r, err := byID(runs, name, func(r records.Record) string { return r.ID })
-	if err == nil && r == nil {
-		err = fault.Refuse(1, "inner log list", "there is no record of a run %q", name)
-	}
-	if err != nil {
-		return records.Record{}, err
-	}
-	return *r, nil
+	return byID(runs, name, func(r records.Record) string { return r.ID }, "inner log list", "there is no record of a run %q")
 }
 
-// byID is what has an id, or the only one whose id begins or ends so; nil when there is none.
-func byID[T any](list []T, name string, id func(T) string) (*T, error) {
-	var found []*T
-	for i := range list {
-		switch it := id(list[i]); {
+// byID is what has an id, or the only one whose id begins or ends so; where there is none the error says so.
+func byID[T any](list []T, name string, id func(T) string, hint, none string) (one T, err error) {
+	var found []T
+	for _, t := range list {
+		switch it := id(t); {
 		case it == name:
-			return &list[i], nil
+			return t, nil
 		case name != "" && (strings.HasPrefix(it, name) || strings.HasSuffix(it, "-"+name)):
-			found = append(found, &list[i])
+			found = append(found, t)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, nil
+		return one, fault.Refuse(1, hint, none, name)
 	case 1:
 		return found[0], nil
 	}
-	return nil, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), id(*found[0]), id(*found[1]))
+	return one, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), id(found[0]), id(found[1]))
 }
 
 // completeRuns offers the ids of past runs.
@@ -320,6 +313,15 @@ func (a *app) logClean(yes bool) error {
 // a whole project.
 func (a *app) auditTrust(event, root, path, digest string) {
 	a.Audit(runlog.Event{Type: event, Cwd: root, Path: path, Digest: digest})
+}
+
+// revoke forgets what was decided about a profile of a project.
+func (a *app) revoke(root, path string) error {
+	err := a.Trust().Revoke(root, path)
+	if err == nil {
+		a.auditTrust(runlog.EventRevoke, root, path, "")
+	}
+	return err
 }
 
 type auditFlags struct {

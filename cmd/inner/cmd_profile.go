@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,29 @@ func (a *app) find(name string) (found, error) {
 	f.path, f.scope, err = f.loader.Find(name)
 	return f, err
 }
+
+// profilesOf are the profiles of a place, by name: those of the project, and after them the user's own.
+func (a *app) profilesOf(pl settings.Place) (list []found, err error) {
+	l := a.Loader(pl)
+	add := func(files []string, scope profile.Scope) {
+		for _, f := range slices.SortedFunc(slices.Values(files), func(x, y string) int { return strings.Compare(cli.NameOf(x), cli.NameOf(y)) }) {
+			list = append(list, found{pl, l, f, scope})
+		}
+	}
+	if l.Project != nil {
+		files, err := l.Project.ProfileFiles()
+		if err != nil {
+			return nil, err
+		}
+		add(files, profile.Local)
+	}
+	files, err := l.GlobalFiles()
+	add(files, profile.Global)
+	return list, err
+}
+
+// load reads it.
+func (f found) load() (*profile.Profile, error) { return f.loader.Load(f.path, f.scope) }
 
 // ownProfile is the place of a profile of the user's own.
 func (a *app) ownProfile(pl settings.Place, name string) found {

@@ -52,7 +52,7 @@ func (a *app) grantsHere(name string, original bool) ([]profile.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := f.loader.Load(f.path, f.scope)
+	p, err := f.load()
 	if text := builtin.Read(name); original && text != nil {
 		p, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: text}, f.scope)
 	} else if original {

@@ -12,7 +12,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/own"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/starter"
@@ -81,9 +80,9 @@ func (a *app) newFile(name string, local bool) (found, error) {
 	return f, nil
 }
 
-// profilesOf is the folder of the profiles of a project, through no link: a project from a stranger says
+// profilesFolder is the folder of the profiles of a project, through no link: a project from a stranger says
 // with one where this would write. What others can write is not used, and so not written.
-func profilesOf(root string) (string, error) {
+func profilesFolder(root string) (string, error) {
 	inner := filepath.Join(root, ".inner")
 	dir := filepath.Join(inner, "profiles")
 	for _, d := range []string{inner, dir} {
@@ -101,7 +100,7 @@ func profilesOf(root string) (string, error) {
 
 // makeProfiles makes it.
 func makeProfiles(root string) (string, error) {
-	dir, err := profilesOf(root)
+	dir, err := profilesFolder(root)
 	if err != nil {
 		return "", err
 	}
@@ -238,10 +237,9 @@ func (a *app) deleteProfile(f found, name string) error {
 		if f.place.Project.FromMain() {
 			root = f.place.Project.Of
 		}
-		if err := a.Trust().Revoke(root, f.path); err != nil {
+		if err := a.revoke(root, f.path); err != nil {
 			return err
 		}
-		a.auditTrust(runlog.EventRevoke, root, f.path, "")
 	case slices.Contains(builtin.Names(), name):
 		a.Hint("inner init --restore restores it")
 	}

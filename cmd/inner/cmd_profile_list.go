@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,50 +49,31 @@ func (a *app) cmdProfileList() *cobra.Command {
 }
 
 func (a *app) listProfiles(pl settings.Place) ([]listed, error) {
-	l := a.Loader(pl)
-	rows := []listed{}
-	taken := map[string]bool{}
-	add := func(path string, scope profile.Scope) {
-		row := listed{Name: cli.NameOf(path), Scope: string(scope), Path: path}
-		row.Shadowed = taken[row.Name]
-		taken[row.Name] = true
-		p, err := l.Load(path, scope)
-		if err != nil {
-			row.Error, _, _ = strings.Cut(err.Error(), "\n")
-		} else {
-			row.Description, row.Experimental = p.Description, p.Experimental
-			if scope == profile.Local {
-				row.Trust = string(a.Verdict(pl, p).State)
-			}
-		}
-		rows = append(rows, row)
-	}
-	if l.Project != nil {
-		files, err := l.Project.ProfileFiles()
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range files {
-			add(f, profile.Local)
-		}
-	}
-	local := len(rows)
-	files, err := l.GlobalFiles()
+	all, err := a.profilesOf(pl)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		add(f, profile.Global)
-	}
-	byName := func(x, y listed) int { return strings.Compare(x.Name, y.Name) }
-	slices.SortFunc(rows[:local], byName)
-	slices.SortFunc(rows[local:], byName)
 	name, err := a.DefaultProfile(pl)
 	if err != nil {
 		a.Fail(err)
 	}
-	for i := range rows {
-		rows[i].Default = rows[i].Name == name && !rows[i].Shadowed
+	rows := []listed{}
+	taken := map[string]bool{}
+	for _, f := range all {
+		row := listed{Name: cli.NameOf(f.path), Scope: string(f.scope), Path: f.path}
+		row.Shadowed = taken[row.Name]
+		row.Default = row.Name == name && !row.Shadowed
+		taken[row.Name] = true
+		p, err := f.load()
+		if err != nil {
+			row.Error, _, _ = strings.Cut(err.Error(), "\n")
+		} else {
+			row.Description, row.Experimental = p.Description, p.Experimental
+			if f.scope == profile.Local {
+				row.Trust = string(a.Verdict(pl, p).State)
+			}
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

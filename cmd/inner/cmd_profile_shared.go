@@ -64,7 +64,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 		return err
 	}
 	defer done()
-	refuse := func(err error) error { return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: err.Error()} }
+	refuse := func(err error) error { return fault.Refuse(126, "", "%v", err) }
 	if err := known.Check(o); err != nil {
 		return refuse(err)
 	}
@@ -126,7 +126,7 @@ func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) 
 	}})
 	if err != nil {
 		done()
-		return nil, func() {}, &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: err.Error(), Hint: "ask who publishes it"}
+		return nil, func() {}, fault.Refuse(126, "ask who publishes it", "%v", err)
 	}
 	return o, done, nil
 }
@@ -145,10 +145,8 @@ func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said strin
 				return nil
 			}
 		}
-		return &fault.Refusal{
-			Code: 126, Kind: fault.KindNotTrusted, Hint: "ask who administers this computer",
-			Msg: fmt.Sprintf("index %q is signed by %s, which is not one of profiles.publishers of %s", o.Index.Name, fingerprint, profile.At(org.Publishers.At)),
-		}
+		return fault.Refuse(126, "ask who administers this computer",
+			"index %q is signed by %s, which is not one of profiles.publishers of %s", o.Index.Name, fingerprint, profile.At(org.Publishers.At))
 	}
 	if known.Approved(o) || said == fingerprint {
 		return nil
@@ -156,7 +154,7 @@ func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said strin
 	a.Say("index %q, version %d, %d profiles, at %s", o.Index.Name, o.Index.Version, len(o.Index.Profiles), o.From)
 	a.Say("signed by %s", o.Key.Line())
 	a.Say("fingerprint %s", fingerprint)
-	refused := &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: "the publisher's key is not approved", Hint: "compare the fingerprint with the publisher's, then: --publisher " + fingerprint}
+	refused := &fault.Refusal{Code: 126, Msg: "the publisher's key is not approved", Hint: "compare the fingerprint with the publisher's, then: --publisher " + fingerprint}
 	if said != "" {
 		refused.Msg = fmt.Sprintf("the publisher's key is %s, not %s", fingerprint, said)
 		return refused
@@ -189,7 +187,7 @@ func (a *app) replacing(at found, known *shared.Known, o *shared.Opened, e share
 		return false, err
 	}
 	return true, a.confirm(question{text: "Replace it?", yes: f.pin != "" || f.force, no: "nothing was written", noTerminal: &fault.Refusal{
-		Code: 126, Kind: fault.KindNotTrusted, Msg: "an update needs confirmation, and standard input is not a terminal", Hint: "read it above, then add: --sha256 " + file.Digest,
+		Code: 126, Msg: "an update needs confirmation, and standard input is not a terminal", Hint: "read it above, then add: --sha256 " + file.Digest,
 	}})
 }
 

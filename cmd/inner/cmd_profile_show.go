@@ -51,7 +51,7 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 		a.printText(header + string(file.Data))
 		return nil
 	}
-	p, err := f.loader.Load(f.path, f.scope)
+	p, err := f.load()
 	if err != nil {
 		return err
 	}

@@ -30,12 +30,12 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 			if err != nil {
 				return cli.Answer{}, err
 			}
-			list, err := a.listProfiles(pl)
+			list, err := a.profilesOf(pl)
 			if err != nil {
 				return cli.Answer{}, err
 			}
-			for _, r := range list {
-				rows = append(rows, a.validate(found{pl, a.Loader(pl), r.Path, profile.Scope(r.Scope)}))
+			for _, f := range list {
+				rows = append(rows, a.validate(f))
 			}
 		}
 		for _, name := range args {
@@ -64,7 +64,7 @@ type validated struct {
 
 func (a *app) validate(f found) validated {
 	v := validated{Name: cli.NameOf(f.path), Path: f.path}
-	p, err := f.loader.Load(f.path, f.scope)
+	p, err := f.load()
 	if err != nil {
 		v.Errors = strings.Split(err.Error(), "\n")
 		return v

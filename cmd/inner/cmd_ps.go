@@ -165,14 +165,7 @@ func (a *app) boxNamed(args []string) (box, error) {
 	}
 	switch {
 	case len(args) > 0:
-		b, err := byID(list, args[0], func(b box) string { return b.Run })
-		if err == nil && b == nil {
-			err = fault.Refuse(1, "inner ps", "no box of a run %q is running", args[0])
-		}
-		if err != nil {
-			return box{}, err
-		}
-		return *b, nil
+		return byID(list, args[0], func(b box) string { return b.Run }, "inner ps", "no box of a run %q is running")
 	case len(list) == 0:
 		return box{}, fault.Refuse(1, "", "no box is running")
 	case len(list) > 1:

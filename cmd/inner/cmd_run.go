@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/handover"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/run"
@@ -146,13 +148,14 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		defer seen.Close()
 		call.Observe = &features.Observe{Observer: seen, Done: seen.TellDenied}
 	}
-	left, err := cli.BeginBundle(pl.Cwd, f.bundle)
+	if f.bundle == "" {
+		return cli.Exit(shim.Leave(a.Process.Run(call)))
+	}
+	left, err := handover.Begin(context.Background(), pl.Cwd, f.bundle)
 	if err != nil {
 		return err
 	}
-	if left != nil {
-		call.Ready = left.Ready
-	}
+	call.Ready = left.Ready
 	out := a.Process.Run(call)
 	if out.Started {
 		out.Code = a.EndBundle(left, out.Code)
@@ -388,8 +391,5 @@ func checkApproved(f runFlags, changed func(flag string) bool) error {
 
 // notApproved refuses the profile that [commands] of config.toml has instead.
 func notApproved(p, other *profile.Profile) error {
-	return &fault.Refusal{
-		Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has profile %q for this command, but %q is approved", other.Path, p.Path),
-		Hint: "inner config edit",
-	}
+	return fault.Refuse(125, "inner config edit", "[commands] of config.toml has profile %q for this command, but %q is approved", other.Path, p.Path)
 }

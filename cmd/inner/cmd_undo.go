@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,19 +99,11 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	if err := a.nobodyIn(top); err != nil {
 		return err
 	}
-	run, err := stage.New(a.StageBase(), a.InnerHome)
+	run, dir, err := a.scratch("undo")
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	dir, err := run.Disk()
-	if err == nil {
-		dir = filepath.Join(dir, "undo") // apart from what holds the folder of the run
-		err = os.Mkdir(dir, 0o700)
-	}
-	if err != nil {
-		return err
-	}
 	b, err := r.Back(dir, run.ID)
 	if err != nil {
 		return err

@@ -73,14 +73,13 @@ func (a *app) snapshot(pl settings.Place) map[string]watched {
 		return out
 	}
 	pl.Project = p
-	files, err := p.ProfileFiles()
-	if err != nil {
-		return out
-	}
-	l := a.Loader(pl)
-	for _, f := range files {
+	all, _ := a.profilesOf(pl) // those that cannot be listed are gone
+	for _, f := range all {
+		if f.scope != profile.Local {
+			break
+		}
 		w := watched{}
-		prof, err := l.Load(f, profile.Local)
+		prof, err := f.load()
 		if err == nil {
 			for _, file := range prof.Files {
 				w.digest += file.Digest
@@ -90,7 +89,7 @@ func (a *app) snapshot(pl settings.Place) map[string]watched {
 		if err != nil {
 			w.err = err.Error()
 		}
-		out[f] = w
+		out[f.path] = w
 	}
 	return out
 }

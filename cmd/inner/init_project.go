@@ -151,7 +151,7 @@ func (a *app) drafted(names []string, text starter.Choice) (page consent.Page, t
 	dir, scope := a.ProfilesDir(), profile.Global
 	page.Place.Project = nil // a project's profile of the same name is another one
 	if root := text.Root; root != "" {
-		if dir, err = profilesOf(root); err != nil {
+		if dir, err = profilesFolder(root); err != nil {
 			return page, nil, err
 		}
 		scope = profile.Local
@@ -244,7 +244,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 
 // claimEverywhere writes [shims] of the user's config.toml.
 func (a *app) claimEverywhere(names []string) error {
-	err := a.rewrite(draft{path: a.ConfigFile(), judge: which{}.judge}, func(file profile.File) (_ []byte, err error) {
+	return a.changeConfig(which{}, func(file profile.File) (_ []byte, err error) {
 		for _, name := range names {
 			if file.Data, err = keys.Set(file, []string{"shims", name}, name); err != nil {
 				return nil, err
@@ -252,11 +252,6 @@ func (a *app) claimEverywhere(names []string) error {
 		}
 		return file.Data, nil
 	})
-	if err != nil {
-		return err
-	}
-	a.Forget()
-	return a.Regenerate()
 }
 
 // The questions of inner init in a project.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -135,10 +134,7 @@ func ReadArgsFile(path string) (string, error) {
 	case err != nil:
 		return "", Usagef("--args-file: %w", err)
 	case len(data) > maxArgsFile:
-		return "", &fault.Refusal{
-			Code: 2, Msg: fmt.Sprintf("--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile),
-			Hint: "name the file in the prompt, and let the program read it",
-		}
+		return "", fault.Refuse(2, "name the file in the prompt, and let the program read it", "--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile)
 	case strings.ContainsRune(string(data), 0):
 		return "", Usagef("--args-file %q holds a NUL byte", path)
 	}
@@ -165,16 +161,10 @@ func (a *App) ChooseApproved(name, digest string, pl settings.Place) (*profile.P
 		return nil, err
 	}
 	if got := p.Files[0].Digest; got != want {
-		return nil, &fault.Refusal{
-			Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q has the sha256 %s, but %s is approved", p.Path, got, want),
-			Hint: "export it again, and have the new digest approved",
-		}
+		return nil, fault.Refuse(125, "export it again, and have the new digest approved", "profile %q has the sha256 %s, but %s is approved", p.Path, got, want)
 	}
 	if len(p.Files) > 1 {
-		return nil, &fault.Refusal{
-			Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q extends %q, whose bytes were not approved", p.Path, p.Files[1].Path),
-			Hint: "inner profile show --resolved prints it as one file",
-		}
+		return nil, fault.Refuse(125, "inner profile show --resolved prints it as one file", "profile %q extends %q, whose bytes were not approved", p.Path, p.Files[1].Path)
 	}
 	return p, nil
 }
@@ -182,20 +172,9 @@ func (a *App) ChooseApproved(name, digest string, pl settings.Place) (*profile.P
 // HandoverTime is how long a container may take to fetch, or to push.
 const HandoverTime = 8 * time.Minute
 
-// BeginBundle finds out where a run with --bundle begins; nil without the flag.
-func BeginBundle(dir, bundle string) (*handover.Leaving, error) {
-	if bundle == "" {
-		return nil, nil
-	}
-	return handover.Begin(context.Background(), dir, bundle)
-}
-
 // EndBundle writes the bundle, and returns the exit code: that of the program, unless its work
 // could not be kept.
 func (a *App) EndBundle(l *handover.Leaving, code int) int {
-	if l == nil {
-		return code
-	}
 	ctx, stop := context.WithTimeout(context.Background(), HandoverTime)
 	defer stop()
 	switch err := l.End(ctx); {
