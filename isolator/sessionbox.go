@@ -26,6 +26,7 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -171,6 +172,12 @@ func (k *keeper) serve(box *run.Prepared) error {
 	k.notes.Began()
 	o := box.Options()
 	o.Done, o.Begun, o.Timeout, o.Interactive = k.done, k.begun, 0, false
+	o.Grant = box.Grants(k.call)
+	for _, suffix := range []string{"", launch.WhereSuffix} { // for inner allow
+		if err := os.Symlink(session.Door(k.q.Folder)+suffix, stage.Door(box.StageBase(), box.ID())+suffix); err != nil {
+			return err
+		}
+	}
 	o.Join, o.Calls = session.Door(k.q.Folder), &launch.Calls{Open: k.open, Wanted: k.wanted}
 	out := features.Outcome{ID: box.ID(), Begun: time.Now()}
 	k.clock = runlog.Moment()

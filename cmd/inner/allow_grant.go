@@ -1,10 +1,12 @@
 package main
 
 // inner allow host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile. What becomes
-// wider by that is shown, asked about and recorded, as with any other change of it.
+// wider by that is shown, asked about and recorded, as with any other change of it. The boxes of the profile that run get it,
+// too, and with --for-this-run they alone.
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +17,10 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/preview"
+	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/visit"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
 )
@@ -24,6 +29,7 @@ import (
 type grantFlags struct {
 	profile    string
 	write, yes bool
+	thisRun    bool
 }
 
 // wanted is a grant as it is typed.
@@ -66,21 +72,81 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	}
 	d := draft{path: f.path, text: file.Data, old: file.Data, judge: f.judge}
 	p := old
+	more := run.More{Profile: f.path, ThisRun: flags.thisRun}
 	for _, w := range list {
-		if p, err = a.withGrant(f, p, &d, w, flags.write); err != nil {
+		g := run.Grant{Word: w.word}
+		if p, g.Lines, err = a.withGrant(f, p, &d, w, flags.write); err != nil {
 			return err
+		}
+		if len(g.Lines) > 0 {
+			more.Grants = append(more.Grants, g)
 		}
 	}
 	if p == old {
 		return nil // it has all of them, which was said
 	}
+	running, err := a.runningOf(p.Name, flags.thisRun)
+	if err != nil {
+		return err
+	}
 	if err := a.confirmWider(f, old, p, flags.yes); err != nil {
 		return err
+	}
+	if flags.thisRun {
+		return a.giveAll(running, more)
 	}
 	if err := d.save(d.text); err != nil {
 		return err
 	}
-	return a.recordWider(f, d.text)
+	if err := a.recordWider(f, d.text); err != nil {
+		return err
+	}
+	_ = a.giveAll(running, more) // the profile has it; what was said of a box is no failure
+	return nil
+}
+
+// runningOf are the boxes that run of the profiles of that name; one is needed where nothing else gets the grants.
+func (a *app) runningOf(name string, needed bool) ([]box, error) {
+	list, err := a.boxes()
+	list = slices.DeleteFunc(list, func(b box) bool { return b.Profile != name })
+	switch {
+	case !needed:
+		return list, nil // a box that is not found has it from its next start on
+	case err == nil && len(list) == 0:
+		err = noneRuns(name)
+	}
+	return list, err
+}
+
+func noneRuns(name string) error {
+	return fault.Refuse(1, "without --for-this-run the profile gets it", "no sandbox of profile %q runs", name)
+}
+
+// giveAll has boxes get what a profile got, and says what became of it. An error says that one of them does not have it.
+func (a *app) giveAll(list []box, more run.More) error {
+	request, err := json.Marshal(more)
+	if err != nil {
+		return err
+	}
+	given, failed := 0, false
+	for _, b := range list {
+		words, err := visit.Grant(stage.Door(a.StageBase(), b.Run), b.PID, request)
+		switch {
+		case err == nil:
+			a.Say("run %s has it now: %s", b.Run, words)
+			given++
+		case err.Error() != run.NotOf: // else it is of another profile of that name
+			a.Say("run %s does not have it: %s", b.Run, cli.Printable(err.Error()))
+			failed = true
+		}
+	}
+	switch {
+	case failed:
+		return cli.Exit(1)
+	case given == 0 && more.ThisRun:
+		return noneRuns(more.Profile)
+	}
+	return nil
 }
 
 // profileToWiden is the profile of that name; without one the only profile of the project, or the only one whose agents
@@ -123,42 +189,43 @@ func (a *app) knows(place settings.Place, file string, list []wanted) bool {
 
 // withGrant is the profile with one grant more, and d its text: with what inner why proposes, until it says that the
 // box has it. It is p itself where that has the grant.
-func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (*profile.Profile, error) {
+func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (_ *profile.Profile, added []profile.Line, err error) {
 	text, now := string(d.text), p
-	none := func(format string, args ...any) error {
-		return fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
+	none := func(format string, args ...any) (*profile.Profile, []profile.Line, error) {
+		return nil, nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
 	}
 	for tries := 0; ; tries++ {
 		t, err := a.tableOf(f.place, now)
 		switch {
 		case err != nil && now == p:
-			return nil, a.Unusable(err, p.Name)
+			return nil, nil, a.Unusable(err, p.Name)
 		case err != nil:
-			return nil, none("%v", err)
+			return none("%v", err)
 		}
 		t.Write = write
 		has, err := a.hasGrant(t, w)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case has.Granted(write) && !has.Own && now == p:
 			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
-			return p, nil
+			return p, nil, nil
 		case has.Granted(write) && !has.Own, (w.kind == "host" || w.kind == "mcp") && now != p: // whose addresses may change; whose program is another grant
 			d.text = []byte(text)
-			return now, nil
+			return now, added, nil
 		case has.Refused:
-			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
+			return nil, nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
 		case len(has.Lines) == 0 || tries == 3:
-			return nil, none("%s (%s)", has.How, has.From)
+			return none("%s (%s)", has.How, has.From)
 		}
 		for _, l := range has.Lines {
 			if text, err = l.Add(text); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
+			added = append(added, l)
 		}
 		if now, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope); err != nil {
-			return nil, none("%v", err)
+			return none("%v", err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (a *app) cmdAllow() *cobra.Command {
 		Use: "allow [PATH|NAME... | host:NAME | port:N | file:PATH | folder:PATH | mcp:NAME]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
 		Long: "Show in words what the profiles of a project grant, and what changed since you last allowed\nthem; then ask, and remember the answer. PATH is a project or one profile file, NAME a profile\nof this project. When more than ten need a decision, name those that you want.\n\n" +
 			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.\n\n" +
-			"host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile: a host, a port of\nthis computer, a file or folder to be read, with --write to be written, too, and an MCP server of\nyour settings of its agent.",
+			"host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile: a host, a port of\nthis computer, a file or folder to be read, with --write to be written, too, and an MCP server of\nyour settings of its agent. The sandboxes of the profile that\nrun get hosts, ports and folders to be read at once; with --for-this-run they alone, until they end.",
 		Example: "  inner allow                              # asks about the profiles of this project\n  inner allow host:example.com -p claude   # one more host\n  inner allow --never                      # they never run here",
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			list, err := wantedOf(args)
@@ -41,8 +41,8 @@ func (a *app) cmdAllow() *cobra.Command {
 				return a.decideOn(args, never)
 			case len(list) > 0:
 				return a.addGrants(list, flags)
-			case flags.write || flags.profile != "":
-				return cli.Usagef("--profile and --write go with host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME")
+			case flags.write || flags.thisRun || flags.profile != "":
+				return cli.Usagef("--profile, --write and --for-this-run go with host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME")
 			}
 			return a.allow(args, flags.yes)
 		}),
@@ -52,6 +52,7 @@ func (a *app) cmdAllow() *cobra.Command {
 	fl.BoolVar(&never, "never", false, "refuse the profiles for good, without further notices")
 	fl.BoolVar(&forget, "forget", false, "forget what was decided about them")
 	fl.BoolVarP(&flags.write, "write", "w", false, "let the file or folder be written, too")
+	fl.BoolVar(&flags.thisRun, "for-this-run", false, "give it to the sandboxes of the profile that run, and leave the profile as it is")
 	a.ProfileFlag(c, &flags.profile)
 	return c
 }

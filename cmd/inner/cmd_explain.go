@@ -190,6 +190,9 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	if b.Spec.Name != "" { // else nothing is known of it
 		pic.Groups = picture.Groups(p, b)
 	}
+	if rows := a.gotMeanwhile(p.Name); len(rows) > 0 {
+		pic.Groups = append(pic.Groups, picture.Group{Key: "running", Title: "Sandboxes that run", Rows: rows})
+	}
 	if refused != nil {
 		pic.Refused = &picture.Refused{Why: refused.Error(), Code: fault.Code(refused)}
 		if why := fault.AsRefusal(refused); why != nil {
@@ -197,6 +200,17 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 		}
 	}
 	return pic, refused
+}
+
+// gotMeanwhile says what the boxes of a profile got since they run.
+func (a *app) gotMeanwhile(name string) (rows []picture.Row) {
+	boxes, _ := a.runningOf(name, false)
+	for _, b := range boxes {
+		if len(b.Granted) > 0 {
+			rows = append(rows, picture.Row{Way: picture.Seen, Text: "run " + b.Run + " got meanwhile: " + strings.Join(b.Granted, ", ")})
+		}
+	}
+	return rows
 }
 
 // programOf is what runs as it is typed, and where that is written.

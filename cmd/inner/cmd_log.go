@@ -205,6 +205,9 @@ func (a *app) showEnd(e runlog.End, took string, row func(name, format string, a
 	if len(e.Blocked) > 0 {
 		row("blocked", "%s", runlog.BlockedText(e.Blocked))
 	}
+	for _, word := range e.Granted {
+		row("given meanwhile", "%s", word)
+	}
 	for _, h := range e.Network {
 		row("host", "%s", records.HostLine(h))
 	}

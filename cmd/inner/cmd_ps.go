@@ -39,6 +39,8 @@ type box struct {
 	// Terminal is where its terminal is: "own", "none", "joined", "starting" or "stopped"; empty without one.
 	Terminal string `json:"terminal,omitempty"`
 	Session  string `json:"session,omitempty"` // the id of a session of inner exec
+	// Granted is what it got since it runs, as inner allow names it.
+	Granted []string `json:"granted,omitempty"`
 }
 
 func (a *app) cmdPs() *cobra.Command {
@@ -71,6 +73,11 @@ func (a *app) printBoxes(list []box) {
 		rows = append(rows, []string{cmp.Or(b.Run, "-"), since(b), terminalWords(b), cmp.Or(b.Profile, "?"), cmp.Or(b.Command, "?"), cmp.Or(a.Short(b.Folder), "?")})
 	}
 	tell.Table(a.Out, rows)
+	for _, b := range list {
+		if len(b.Granted) > 0 {
+			fmt.Fprintf(a.Out, "%s got meanwhile: %s\n", b.Run, cli.Printable(strings.Join(b.Granted, ", ")))
+		}
+	}
 }
 
 func since(b box) string {
@@ -85,7 +92,7 @@ func (a *app) boxes() ([]box, error) {
 	live, err := stage.Running(a.StageBase())
 	out := []box{}
 	for _, l := range live {
-		b := box{Run: l.ID, PID: stage.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
+		b := box{Run: l.ID, PID: stage.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder, Granted: l.Granted}
 		b.Terminal = visit.State(stage.Door(a.StageBase(), l.ID), b.PID)
 		out = append(out, b)
 	}

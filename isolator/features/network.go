@@ -49,15 +49,17 @@ func network() Feature {
 				o.Ask = n.asker
 			}
 		},
-		Between: n.since, Finish: n.tell,
+		Grant: n.grant, Between: n.since, Finish: n.tell,
 	}
 }
 
 // networkOf is what a run has of it besides the plan.
 type networkOf struct {
-	run   *Run
-	proxy *netproxy.Proxy // for hosts by name, and for ports of either kind
-	asker *launch.Asker   // nil when nobody is asked
+	run    *Run
+	proxy  *netproxy.Proxy // for hosts by name, and for ports of either kind
+	policy *netproxy.Policy
+	more   Reach         // with what the box got while it runs
+	asker  *launch.Asker // nil when nobody is asked
 
 	opened []net.Listener                                                  // for Spec.Publish, in its order
 	dial   atomic.Pointer[func(context.Context, uint16) (net.Conn, error)] // into the box
@@ -82,7 +84,9 @@ func (n *networkOf) make(run *Run) error {
 		return nil
 	}
 	n.run = run
-	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: run.Reach.Policy()}
+	n.policy, n.more = run.Reach.Policy(), run.Reach
+	n.more.Ports = run.Spec.HostPorts
+	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: n.policy}
 	o.Cure = func(r netproxy.Refusal) string { return profile.Outside(n.remedy(r)) }
 	switch {
 	case rc.Network == profile.NetAsk:
@@ -117,6 +121,46 @@ func (n *networkOf) connect(box launch.Network) error {
 	}
 	return nil
 }
+
+// grant gives a box that runs the hosts and ports that its profile has more. One at a time.
+func (n *networkOf) grant(run, next *Run, to launch.Running) error {
+	if n.run == nil || next.Spec.Network != run.Spec.Network {
+		return NewRun("the sandbox began without a network for that")
+	}
+	r, err := reachOf(next)
+	if err != nil {
+		return err
+	}
+	for _, rule := range r.Allow {
+		known := func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin }
+		if slices.ContainsFunc(n.more.Allow, known) {
+			continue
+		}
+		denied := func(port uint16) bool { _, no := n.policy.Listed(rule.Host, rule.Addr, port); return no != nil }
+		if !slices.ContainsFunc(rule.Ports, func(port uint16) bool { return !denied(port) }) && len(rule.Ports) > 0 {
+			return fmt.Errorf("network_allow of its profile refuses it")
+		}
+		n.policy.Allow(rule)
+		n.more.Allow = append(n.more.Allow, rule)
+	}
+	for _, port := range slices.Concat(next.Spec.HostPorts, r.Ports) {
+		if slices.ContainsFunc(n.more.Ports, func(old profile.Port) bool { return old.Box == port.Box }) {
+			continue
+		}
+		list, err := to.Listen(port.Box)
+		if err != nil {
+			return fmt.Errorf("port %d of the sandbox: %w", port.Box, err)
+		}
+		for _, l := range list {
+			go func() { _ = n.proxy.Forward(l, n.toHost(port.Host)) }()
+		}
+		n.more.Ports = append(slices.Clip(n.more.Ports), port)
+	}
+	return nil
+}
+
+// NewRun says that a box that runs cannot be given something.
+func NewRun(why string) error { return fmt.Errorf("needs a new run: %s", why) }
 
 // refuse tells about a refusal, at once where the program does not have the
 // terminal to itself.

@@ -51,8 +51,9 @@ type joining struct {
 	visitors []int // the connections
 	guest    int   // that of whoever has joined
 
-	stay  bool // the box goes on when its terminal is gone
-	taken bool // a shell took the one that it was started in, see recall
+	closed bool // the program has no such terminal: nobody joins
+	stay   bool // the box goes on when its terminal is gone
+	taken  bool // a shell took the one that it was started in, see recall
 }
 
 // maxVisitors is how many connections are kept at a time, and maxWaiting how many more can wait.
@@ -61,18 +62,19 @@ const (
 	maxWaiting  = 128
 )
 
-// openDoor listens for those who want to join the box. Only one whose whole terminal is the
-// box's can go on without it.
+// openDoor listens for those who want to join the box, or to give it something. Only one whose whole terminal is the
+// box's can be joined, and go on without it.
 func (s *session) openDoor() (err error) {
 	if s.o.Join == "" {
 		return nil
 	}
+	s.join.closed = s.o.Calls != nil
 	for _, from := range s.job.Stdio {
-		if s.o.Calls == nil && (!s.console.full || from != wire.FromPty || len(s.console.ptys) != 1) {
+		if !s.join.closed && (!s.console.full || from != wire.FromPty || len(s.console.ptys) != 1) {
 			if s.o.Stay {
 				return errNoTerminal
 			}
-			return nil
+			s.join.closed = true
 		}
 	}
 	s.join.stay = s.o.Stay
@@ -97,7 +99,9 @@ func (s *session) visit(fd int) {
 	case err == unix.EAGAIN:
 	case err != nil:
 		s.leave(fd)
-	case s.o.Calls != nil:
+	case m.Kind == wire.Grant && len(fds) == 1 && s.o.Grant != nil:
+		s.grant(fd, fds[0])
+	case s.o.Calls != nil && m.Kind != wire.Terminal && m.Kind != wire.Detach:
 		s.visitCalls(fd, m, fds)
 		return
 	case m.Kind == wire.Terminal && len(fds) == 1 && isTerminal(fds[0]):
@@ -120,10 +124,13 @@ const WhereSuffix = ".at"
 
 // noteWhere writes that file.
 func (s *session) noteWhere() {
-	if s.join.door < 0 || s.o.Calls != nil {
+	if s.join.door < 0 {
 		return
 	}
-	where := cmp.Or(map[place]string{guests: Joined, none: Detached}[s.console.at], InItsTerminal)
+	where := ""
+	if !s.join.closed {
+		where = cmp.Or(map[place]string{guests: Joined, none: Detached}[s.console.at], InItsTerminal)
+	}
 	_ = os.WriteFile(s.o.Join+WhereSuffix, []byte(where), 0o600)
 }
 
@@ -131,6 +138,8 @@ func (s *session) noteWhere() {
 func (s *session) admit(fd, terminal int) {
 	refusal := ""
 	switch {
+	case s.join.closed:
+		refusal = NoTerminal
 	case !s.runs():
 		refusal = notRunning
 	case !s.join.stay:
@@ -142,6 +151,9 @@ func (s *session) admit(fd, terminal int) {
 	_ = wire.Send(fd, wire.Msg{Kind: wire.Failed, Text: refusal})
 	unix.Close(terminal)
 }
+
+// NoTerminal is why nobody can join a box.
+const NoTerminal = "its program has no terminal of its own to be joined by"
 
 const notRunning = "its program is starting or has ended"
 

@@ -148,6 +148,10 @@ type Options struct {
 	// client ends it, and runs the calls that come to its door (Join).
 	Calls *Calls
 
+	// Grant, when not nil, gives the box what somebody outside of all boxes says, and returns what became of
+	// that. It is called from goroutines.
+	Grant func(request []byte, to Running) (words string, err error)
+
 	// Observe, when not nil, is given the listener of a filter that tells of every
 	// call of the program that names a file (seccomp_unotify(2)), just before it
 	// starts. Each waits for an answer. The file is the callee's.

@@ -13,8 +13,8 @@ import (
 
 // letGo has the box go on without its terminal, for the connection fd.
 func (s *session) letGo(fd int, words string) {
-	if !s.runs() {
-		_ = wire.Send(fd, wire.Msg{Kind: wire.Failed, Text: notRunning})
+	if !s.runs() || s.join.closed {
+		_ = wire.Send(fd, wire.Msg{Kind: wire.Failed, Text: map[bool]string{true: NoTerminal, false: notRunning}[s.join.closed]})
 		return
 	}
 	if words = wire.Line(words); s.console.at == guests {

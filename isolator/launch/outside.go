@@ -54,7 +54,9 @@ type mounting struct {
 	Inside
 	root     boxRoot
 	tree, fs int // descriptors that become what is mounted, and a file system that is made
-	owned    descriptors
+
+	from, dir int // others, see show
+	owned     descriptors
 }
 
 // mounting prepares that for the box of this process. Its descriptors are to be closed.

@@ -23,7 +23,7 @@
 //
 // TLS is not opened, so what is said to an allowed host is not known here, and an
 // allowed host that forwards is a way on. Lists are never read again: what a
-// Policy was made of holds until the proxy is closed.
+// Policy was made of holds until the proxy is closed, and only Policy.Allow adds to it.
 package netproxy
 
 import (

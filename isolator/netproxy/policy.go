@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
 	"github.com/enr/inner/profile/hosts"
 )
@@ -20,9 +21,11 @@ type Rule struct {
 	Private bool
 }
 
-// Policy is what a box may reach. It never changes.
+// Policy is what a box may reach. What it denies never changes; what it allows may become more, for what is decided
+// from then on.
 type Policy struct {
-	allow, deny []Rule
+	allow atomic.Pointer[[]Rule]
+	deny  []Rule
 }
 
 // NewPolicy returns the policy of two lists, which nobody changes any more. Deny goes
@@ -31,7 +34,17 @@ type Policy struct {
 //
 // A rule to deny that names no port is about every port. Groups are passed over:
 // their members are rules of their own.
-func NewPolicy(allow, deny []Rule) *Policy { return &Policy{allow, deny} }
+func NewPolicy(allow, deny []Rule) *Policy {
+	p := &Policy{deny: deny}
+	p.allow.Store(&allow)
+	return p
+}
+
+// Allow allows more, except what is denied. It is called by one goroutine at a time.
+func (p *Policy) Allow(more ...Rule) {
+	all := slices.Concat(*p.allow.Load(), more)
+	p.allow.Store(&all)
+}
 
 // grant is what the rules for one target allow together.
 type grant struct {
@@ -56,8 +69,9 @@ func (p *Policy) denied(name string, addr netip.Addr, port uint16) *Rule {
 // allowed returns what the list grants of a target.
 func (p *Policy) allowed(name string, addr netip.Addr, port uint16) (grant, bool) {
 	var g grant
-	for i := range p.allow {
-		r := &p.allow[i]
+	list := *p.allow.Load()
+	for i := range list {
+		r := &list[i]
 		if !r.Matches(name, addr) || !slices.Contains(r.Ports, port) {
 			continue
 		}
@@ -90,7 +104,7 @@ func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own [
 
 // inRange reports whether listed names may be at an address.
 func (p *Policy) inRange(addr netip.Addr) bool {
-	return slices.ContainsFunc(p.allow, func(r Rule) bool { return r.Range.Contains(plain(addr)) })
+	return slices.ContainsFunc(*p.allow.Load(), func(r Rule) bool { return r.Range.Contains(plain(addr)) })
 }
 
 // cure returns the range to write so that listed names may be at an address that was refused and near

@@ -29,6 +29,8 @@ type Prepared struct {
 	Program string   // what runs, on the host
 	Argv    []string // its arguments, as the profile and its agents say
 
+	live live // what the box got since it runs
+
 	missing  error // why the host has no such program; no fault where the box has an image's system
 	features []features.Feature
 }

@@ -156,7 +156,7 @@ func (r *record) begin(b *Prepared, word string) error {
 // end ends the record and prints the summary. It comes after everything else that follows a run.
 func (r *record) end(b *Prepared, o features.Outcome) {
 	rc, res := b.Spec, o.Result
-	end := runlog.End{Limits: o.Limits, Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(r.begun).Milliseconds(), Blocked: o.Blocked, Network: o.Hosts, Aside: o.Aside, Rewound: o.Rewound}
+	end := runlog.End{Limits: o.Limits, Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(r.begun).Milliseconds(), Blocked: o.Blocked, Granted: o.Granted, Network: o.Hosts, Aside: o.Aside, Rewound: o.Rewound}
 	if res.Signal != 0 {
 		end.Signal = unix.SignalName(res.Signal)
 	}

@@ -125,6 +125,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, StartFailure(out.Result)
 	}
 	out.Backend, out.Begun, out.Clock = box.Backend(), rec.begun, rec.clock
+	box.live.mu.Lock() // nothing is given to a box that has ended
+	out.Granted = box.live.words
+	box.live.mu.Unlock()
 	box.Finish(&out)
 	rec.end(box, out)
 	s.Audit(box.Ended(c, out)...)
@@ -135,7 +138,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 func (c Call) options(box *Prepared) launch.Options {
 	o := box.Options()
 	o.Done = c.Done
-	o.Join = stage.Door(box.StageBase(), box.ID())
+	o.Join, o.Grant = stage.Door(box.StageBase(), box.ID()), box.Grants(c)
 	if c.Detached != nil {
 		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
 	}

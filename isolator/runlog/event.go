@@ -11,6 +11,7 @@ const (
 	EventBlocked     = "blocked"      // [noop] blocked calls of a command, Count times
 	EventHostRefused = "host_refused" // the box asked for a host it does not get
 	EventHostAllowed = "host_allowed" // a person granted a host during the run
+	EventGranted     = "granted"      // a person gave a box that runs more
 	EventLimit       = "limit"        // a limit of the run was reached
 	EventBypass      = "bypass"       // a program runs outside, on purpose
 	EventAllow       = "allow"        // a profile, or a project's config.toml, was approved
@@ -24,7 +25,7 @@ const (
 // EventTypes returns all types of events.
 func EventTypes() []string {
 	return []string{
-		EventStart, EventExit, EventCall, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventLimit,
+		EventStart, EventExit, EventCall, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventGranted, EventLimit,
 		EventBypass, EventAllow, EventDeny, EventRevoke, EventInstall, EventVerify, EventRecovered,
 	}
 }

@@ -70,6 +70,8 @@ type End struct {
 	// MoreRewound how many are left out.
 	Rewound     []Ref `json:"rewound,omitempty"`
 	MoreRewound int   `json:"more_rewound,omitempty"`
+	// Granted is what the box got while it ran, as inner allow names it.
+	Granted []string `json:"granted,omitempty"`
 }
 
 // Ref is a ref of a repository that a run rewound.

@@ -253,7 +253,7 @@ func TestLines(t *testing.T) {
 	}
 	for _, e := range []End{
 		{Event: "end", Time: now},
-		{"end", now, 3, "SIGTERM", true, []string{"memory limit 2 GiB reached"}, 12, map[string]int{"pip": 2, "a\"b": 1}, []Host{{Host: "a.test", Port: 443, Origin: "network_allow", Allowed: 1, Refused: 2, Failed: 3, Up: 4, Down: 5, Plain: true, Reason: "r"}, {Host: "b.test", Port: 80, Refused: 1}}, 7, &Captured{"output.log", 1, 2, true, "e"}, &Changes{[]string{"/a", "/b"}, []string{"/c"}, 4, true}, []string{"/m"}, []string{"/n"}, []Ref{{"/r", "refs/heads/a", "1", "2"}, {Repo: "/r", Ref: "refs/tags/b", Old: "1"}}, 8},
+		{"end", now, 3, "SIGTERM", true, []string{"memory limit 2 GiB reached"}, 12, map[string]int{"pip": 2, "a\"b": 1}, []Host{{Host: "a.test", Port: 443, Origin: "network_allow", Allowed: 1, Refused: 2, Failed: 3, Up: 4, Down: 5, Plain: true, Reason: "r"}, {Host: "b.test", Port: 80, Refused: 1}}, 7, &Captured{"output.log", 1, 2, true, "e"}, &Changes{[]string{"/a", "/b"}, []string{"/c"}, 4, true}, []string{"/m"}, []string{"/n"}, []Ref{{"/r", "refs/heads/a", "1", "2"}, {Repo: "/r", Ref: "refs/tags/b", Old: "1"}}, 8, []string{"host:a"}},
 		{Event: "end", Changes: &Changes{}, Output: &Captured{}},
 	} {
 		compareLine(t, line(e), e)

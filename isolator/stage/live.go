@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/owned"
 )
 
@@ -17,6 +18,7 @@ import (
 type Live struct {
 	ID string
 	About
+	Granted []string // what its box got since it runs
 }
 
 // About is what a run says of itself while it runs, whether or not it has a record. It is
@@ -54,6 +56,13 @@ func (r *Run) Say(a About) error {
 	return err
 }
 
+const grantedName = "granted"
+
+// Granted lets Running tell what the box of this run got.
+func (r *Run) Granted(words []string) error {
+	return files.Write(r.At(grantedName), []byte(strings.Join(words, "\x00")), 0o600)
+}
+
 // Door is the socket of a run by which its box is joined from another terminal, below base.
 func Door(base, id string) string { return filepath.Join(base, id, "join") }
 
@@ -63,7 +72,9 @@ func Running(base string) ([]Live, error) {
 	names, err := owned.Living(base)
 	var out []Live
 	for _, name := range names {
-		out = append(out, Live{name, readAbout(filepath.Join(base, name))})
+		dir := filepath.Join(base, name)
+		granted, _ := os.ReadFile(filepath.Join(dir, grantedName))
+		out = append(out, Live{name, readAbout(dir), strings.FieldsFunc(string(granted), func(c rune) bool { return c == 0 })})
 	}
 	return out, err
 }

@@ -1,5 +1,5 @@
-// Package visit is what other processes do with a box that has a terminal of its own: they put it into their
-// terminal, let it go on without one, start it without one, or ask where it is. The launcher, at the other end
+// Package visit is what other processes do with a box that runs. One with a terminal of its own they put into their
+// terminal, let go on without one, start without one, or ask where it is; any they give more. The launcher, at the other end
 // of the socket, is package launch (join.go, letgo.go).
 package visit
 
@@ -22,6 +22,8 @@ import (
 const (
 	// joinPatience is how long a launcher may take to answer.
 	joinPatience = 5 * time.Second
+	// grantPatience is how long it may look at the host before it gives its box something.
+	grantPatience = 30 * time.Second
 	// stoppedEvery is how often a client in the background looks whether it is to go on.
 	stoppedEvery = 100 * time.Millisecond
 )
@@ -191,12 +193,37 @@ func State(path string, launcher int) string {
 	return launch.Starting
 }
 
+// Grant has the launcher that listens at path give its box something, and returns what it says of that. What it refuses
+// is a RefusedError.
+func Grant(path string, launcher int, request []byte) (words string, err error) {
+	sock, err := enter(path, launcher)
+	if _, none := errors.AsType[*RefusedError](err); none { // of an engine's container, too
+		return "", &RefusedError{"needs a new run: it cannot be reached, or has ended"}
+	} else if err != nil {
+		return "", err
+	}
+	defer unix.Close(sock)
+	if lookAt(launcher).stopped {
+		return "", &RefusedError{"it is stopped in the terminal it was started in"}
+	}
+	file, err := wire.Memfd(request)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(file)
+	if wire.Send(sock, wire.Msg{Kind: wire.Grant}, file) != nil {
+		return "", errNotLetIn
+	}
+	m, err := answerOf(sock, grantPatience)
+	return m.Text, err
+}
+
 // enter connects to a launcher, which answers once its program runs.
 func enter(path string, launcher int) (sock int, err error) {
 	switch sock, err = wire.Dial(path); err {
 	case nil:
 	case unix.ENOENT, unix.ECONNREFUSED:
-		return -1, &RefusedError{"its program has no terminal of its own to be joined by"}
+		return -1, &RefusedError{launch.NoTerminal}
 	default:
 		return -1, fmt.Errorf("socket %s: %w", path, err)
 	}

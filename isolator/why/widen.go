@@ -9,55 +9,21 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/strict"
 )
 
-// Line is a line of a profile that widens it: an item of a list, or the value of a key.
-type Line struct {
-	Table, Key, Value string
-	Listed            bool
-}
+// Line is a line of a profile that widens it.
+type Line = profile.Line
 
-// String is the line as it is written, and below which table where that is not [sandbox].
-func (l Line) String() string {
-	text := l.Key
-	switch {
-	case l.Table == "mounts":
-		text = strconv.Quote(l.Key)
-	case l.Listed:
-		return text + " = [" + strconv.Quote(l.Value) + "]"
-	}
-	text += " = " + strconv.Quote(l.Value)
-	if l.Table != sandbox {
-		text += " under [" + l.Table + "]"
-	}
-	return text
-}
-
-// Add is the text of a profile with the line.
-func (l Line) Add(text string) (string, error) {
-	at := []string{l.Table, l.Key}
-	if l.Listed {
-		return strict.Append(text, at, strict.Quote(l.Value))
-	}
-	if l.Key == networkMode { // which says more than the other key
-		if without, err := strict.Remove(text, []string{l.Table, "network"}); err == nil {
-			text = without
-		}
-	}
-	return strict.Edit(text, at, strict.Quote(l.Value))
-}
-
-const sandbox, networkMode = "sandbox", "network_mode"
+const sandbox = "sandbox"
 
 // listing is the line that adds an item to a list of [sandbox].
-func listing(key, item string) Line { return Line{sandbox, key, item, true} }
+func listing(key, item string) Line { return Line{Table: sandbox, Key: key, Value: item, Listed: true} }
 
 // Hosts are the lines with which a host can be reached.
 func (t *Table) Hosts(host string) []Line {
 	listed := listing("network_allow", host)
 	if t.Box.Spec.Network == profile.NetOff {
-		return []Line{{sandbox, networkMode, "allowlist", false}, listed}
+		return []Line{{Table: sandbox, Key: "network_mode", Value: "allowlist"}, listed}
 	}
 	return []Line{listed}
 }
@@ -112,7 +78,7 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 		}
 	case hides(o) && o.Key != "sandbox.home", o.Key == "" && o.Bind(): // inner's own: .inner, profiles, start-up files, the program
 	case o.Key == "sandbox.git_dir" && !t.writable(o):
-		a.propose(Line{sandbox, "git_dir", "rw", false})
+		a.propose(Line{Table: sandbox, Key: "git_dir", Value: "rw"})
 		a.Lines = nil // it opens all of git for one path: a person writes it
 	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real): // no mount is made there
 		a.Widen = profile.DevicesOf(a.Real)
@@ -150,7 +116,7 @@ func (t *Table) mounting(a *Answer, o plan.Op) {
 		a.propose(zone(spec, rest)...)
 		return
 	}
-	a.propose(Line{"mounts", path, mode, false})
+	a.propose(Line{Table: "mounts", Key: path, Value: mode})
 }
 
 // zone are the lines with which the box can write at a path of the working folder.
@@ -158,7 +124,7 @@ func zone(spec profile.RunConfig, rest string) []Line {
 	writable := listing("writable", rest)
 	switch {
 	case rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep:
-		return []Line{{sandbox, "workdir_mode", "rw", false}}
+		return []Line{{Table: sandbox, Key: "workdir_mode", Value: "rw"}}
 	case slices.ContainsFunc(strings.Split(rest, "/"), func(name string) bool { return name == ".git" || name == ".inner" }):
 		return nil // these are no zones
 	case plan.ObeyedName(spec, rest, true) || plan.ObeyedName(spec, rest, false):

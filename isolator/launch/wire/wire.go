@@ -76,6 +76,10 @@ const (
 	End  Kind = 'X' // client: end the box
 )
 
+// Grant is what inner allow says to the launcher of any box: have it get this, in a file. The answer is Grant or
+// Failed, with what became of it as Text.
+const Grant Kind = 'G'
+
 // Messages between a launcher and inner attach or detach. A client sends Terminal with its terminal, which the
 // launcher reads and writes from its own Terminal on, until it says Released, or Ended with the exit code N. Failed
 // refuses what was asked for, because of Text; Stopped says that the program has, and that the box goes on without the

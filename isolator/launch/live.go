@@ -1,0 +1,231 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/nsenter"
+	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/plan"
+)
+
+// A box that runs may be given more: who says so speaks to the door of its launcher (join.go), and what is given is
+// decided by Options.Grant. Here is how a folder and a port get into the box.
+
+// Running is a box whose program runs. Any goroutine but the loop's may call its methods.
+type Running struct{ s *session }
+
+// grant has a request answered on the connection that it came by, which may be gone by then.
+func (s *session) grant(client, file int) {
+	request, err := wire.Content(file)
+	answer, errDup := unix.FcntlInt(uintptr(client), unix.F_DUPFD_CLOEXEC, 0)
+	if err = errors.Join(err, errDup); err != nil {
+		return
+	}
+	go func() {
+		defer unix.Close(answer)
+		m := wire.Msg{Kind: wire.Grant}
+		words, err := s.o.Grant(request, Running{s})
+		if err != nil {
+			m.Kind, words = wire.Failed, err.Error()
+		}
+		m.Text = wire.Line(words)
+		_ = wire.Send(answer, m)
+	}()
+}
+
+// Listen listens on a port of the box's loopback.
+func (r Running) Listen(port uint16) (list []net.Listener, err error) {
+	for _, at := range []unix.Sockaddr{&unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}}, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}} {
+		family := unix.AF_INET
+		if len(list) > 0 {
+			family = unix.AF_INET6
+		}
+		fd, err := r.s.askSocket(family)
+		if err == nil {
+			f := os.NewFile(uintptr(fd), "listener of the box")
+			defer f.Close()
+			if err = unix.Bind(fd, at); err == nil {
+				err = unix.Listen(fd, maxWaiting)
+			}
+			var l net.Listener
+			if err == nil {
+				l, err = net.FileListener(f)
+			}
+			if err == nil {
+				list = append(list, l)
+				continue
+			}
+		}
+		if len(list) == 0 {
+			return nil, err
+		}
+		break // without IPv6 there is no ::1
+	}
+	return list, nil
+}
+
+// Mount shows a folder of the host in the box.
+func (r Running) Mount(f plan.Live, empty string) error {
+	done := make(chan error, 1)
+	r.s.inbox.do(func() {
+		if r.s.over() {
+			done <- errNoBox
+			return
+		}
+		err := r.s.mounts.show(r.s.first, f, empty)
+		if r.s.mounts.covered.table >= 0 {
+			r.s.coverAgain()
+		}
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-r.s.network.over:
+		return errNoBox
+	}
+}
+
+// beneath resolves a path through no link, and from a folder never upwards.
+func beneath(flags uint64) *unix.OpenHow {
+	return &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW | flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+}
+
+// opening opens a path below a folder in the namespaces that the calls are made in.
+func opening(at, dir int, path string) nsenter.Call {
+	how := beneath(0)
+	return nsenter.Opens(at, unix.SYS_OPENAT2, dir, path, unsafe.Pointer(how), int(unsafe.Sizeof(*how)))
+}
+
+// show shows a folder of the host in the box of this process, read-only, as bwrap would have at the start: what is
+// hidden in it is covered before the box sees any of it. No process of the box's owner may take a mount of the host's
+// namespace, so all is put together in a copy of that: there the places are covered, and of the result a clone is taken,
+// which is looked at before it goes into the box.
+func (m *mounts) show(box int, f plan.Live, empty string) error {
+	c := &m.covered
+	if c.root < 0 {
+		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("the box's root folder: %w", err)
+		}
+		c.root = boxRoot(root)
+	}
+	g, err := m.mounting(box)
+	defer g.owned.close()
+	for _, fd := range []*int{&g.from, &g.dir} {
+		if err == nil {
+			*fd, err = g.owned.add(wire.OpenNull())
+		}
+	}
+	if err == nil {
+		err = g.take(f, empty)
+	}
+	if err != nil {
+		return fmt.Errorf("%q cannot be mounted from outside: %w", f.Source, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(g.tree, &st); err != nil || st.Dev != f.ID.Dev || st.Ino != f.ID.Ino {
+		return fmt.Errorf("%q was replaced meanwhile", f.Source)
+	}
+	before := c.hidden
+	if c.hidden = slices.Concat(before, f.Masked); c.table < 0 {
+		err = c.follow(box)
+	}
+	if err == nil {
+		err = g.place(f)
+	}
+	if err != nil {
+		c.hidden = before
+		return fmt.Errorf("%q cannot be mounted in the box: %w", f.Dest, err)
+	}
+	return nil
+}
+
+// take makes the tree of what is to be shown, in a copy of the host's mounts.
+func (g *mounting) take(f plan.Live, empty string) error {
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	calls := []nsenter.Call{
+		nsenter.Owner(g.User), nsenter.New(unix.SYS_UNSHARE, unix.CLONE_NEWNS), nsenter.Bound(),
+		// For root they would be the host's: nothing of what follows may get there.
+		nsenter.New(unix.SYS_MOUNT, "none", "/", 0, unix.MS_REC|unix.MS_PRIVATE, 0),
+		opening(g.from, unix.AT_FDCWD, f.Source),
+	}
+	for _, h := range f.Covered {
+		calls = append(calls, opening(g.dir, g.from, filepath.Dir(h.Path)))
+		if h.Folder {
+			calls = append(calls, g.empty()...)
+		} else {
+			calls = append(calls, g.clone(unix.AT_FDCWD, empty, unix.AT_SYMLINK_NOFOLLOW))
+		}
+		calls = append(calls, g.onto(g.dir, filepath.Base(h.Path), 0))
+	}
+	return nsenter.Do(append(calls,
+		g.clone(g.from, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE),
+		nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))),
+	)...)
+}
+
+// place mounts the tree in the box. Folders on the way that are missing are made where the plan says that all is the
+// box's own, and those that it could move are bound onto themselves.
+func (g *mounting) place(f plan.Live) error {
+	if err := g.makeWay(f); err != nil {
+		return err
+	}
+	for _, p := range f.Pins {
+		dir, err := g.owned.add(g.root.at(filepath.Dir(p), 0))
+		if err == nil {
+			tree := g.tree // which is kept
+			g.tree = g.from
+			err = g.make([]nsenter.Call{g.clone(dir, filepath.Base(p), unix.AT_SYMLINK_NOFOLLOW), g.onto(dir, filepath.Base(p), 0)})
+			g.tree = tree
+		}
+		if err != nil {
+			return err
+		}
+	}
+	at, err := g.owned.add(g.root.at(f.Dest, unix.O_NOFOLLOW|unix.O_DIRECTORY))
+	if err == nil {
+		err = g.make([]nsenter.Call{g.onto(at, "", unix.MOVE_MOUNT_T_EMPTY_PATH)})
+	}
+	return err
+}
+
+// makeWay makes the folders below f.Base that are missing on the way to f.Dest. They are opened one by one from
+// there, through no link and into no other mount: whatever the box does meanwhile, each is in what it has of its own.
+func (g *mounting) makeWay(f plan.Live) error {
+	if f.Base == "" {
+		return nil
+	}
+	dir, err := g.owned.add(g.root.at(f.Base, unix.O_NOFOLLOW|unix.O_DIRECTORY))
+	rest, _ := filepath.Rel(f.Base, f.Dest)
+	for name := range strings.SplitSeq(rest, "/") {
+		if err != nil {
+			return err
+		}
+		how := beneath(unix.O_DIRECTORY)
+		how.Resolve |= unix.RESOLVE_NO_XDEV
+		next, gone := unix.Openat2(dir, name, how)
+		if gone == unix.ENOENT {
+			attr := &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY} // nothing is added to / by the box, and this is the launcher
+			if err := g.make([]nsenter.Call{
+				nsenter.Opens(g.from, unix.SYS_OPEN_TREE, dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH),
+				nsenter.New(unix.SYS_MOUNT_SETATTR, g.from, "", unix.AT_EMPTY_PATH, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))),
+				nsenter.New(unix.SYS_MKDIRAT, g.from, name, 0o755),
+			}); err != nil {
+				return err
+			}
+			next, gone = unix.Openat2(dir, name, how)
+		}
+		dir, err = g.owned.add(next, gone)
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+)
+
+// Live is a folder of the host that a box that runs gets, read-only.
+type Live struct {
+	Source, Dest string
+	ID           host.ID // of the source
+	Covered      []Covered
+	Masked       []string // these, as box paths, see Plan.Masked
+	Pins         []string // folders on the way to Dest that the box could move
+	Base         string   // a box path: below it what is missing on the way to Dest is made; "" where nothing is
+}
+
+// Covered is a place below a folder that the box does not see.
+type Covered struct {
+	Path   string
+	Folder bool
+}
+
+// Added is what a box that runs has to get so that its plan becomes another one: both are made in the same way, of the
+// host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is false: so
+// whoever judges a mount does it for both, and what has to be made before the start is not left out.
+func Added(old, now Plan) (l Live, ok bool) {
+	known := map[string]int{}
+	word := func(o Op) string {
+		return fmt.Sprintf("%d %q %q %o %d %v %v %v", o.Kind, o.Source, o.Dest, o.Perms, o.Data, o.own, o.empty, o.Flags)
+	}
+	for _, o := range old.Ops {
+		known[word(o)]++
+	}
+	var more []Op
+	for _, o := range now.Ops {
+		if known[word(o)]--; known[word(o)] < 0 && o.Kind != OpNote {
+			more = append(more, o)
+		}
+	}
+	for _, o := range more { // parents come before what is in them, and pins before what they pin
+		below, in := paths.Rest(l.Dest, o.Dest)
+		switch in = in && l.Dest != ""; {
+		case o.Kind == OpReadOnly && o.bound() && l.Dest == "":
+			l.Source, l.Dest, l.ID = o.Source, o.Dest, o.Probed
+		case o.Kind == OpBind && o.own && l.Dest == "":
+			l.Pins = append(l.Pins, o.Dest)
+		case in && below != "" && (o.Kind == OpMask || o.Kind == OpData || o.Kind == OpTmpfs && (o.empty || !o.Writable())):
+			l.Covered = append(l.Covered, Covered{below, o.Kind == OpTmpfs})
+		default:
+			return l, false
+		}
+	}
+	// What the home of the box has at the place may be covered, and need not be held any more.
+	lost := func(o Op) bool {
+		covered := paths.Below(l.Dest, o.Dest)
+		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) && !(covered && o.Kind == OpBind && o.own)
+	}
+	if l.Dest == "" || slices.ContainsFunc(old.Ops, lost) ||
+		slices.ContainsFunc(l.Pins, func(p string) bool { return !paths.Below(p, l.Dest) }) {
+		return l, false
+	}
+	l.Masked = slices.DeleteFunc(slices.Clone(now.Masked), func(p string) bool { return slices.Contains(old.Masked, p) })
+	under := map[string]int{}
+	for i, o := range old.Ops {
+		if o.Mounts() {
+			under[o.Dest] = i
+		}
+	}
+	if in := last(l.Dest, under); in < 0 {
+		l.Base = "/"
+	} else if o := old.Ops[in]; !o.bound() && o.Dest != l.Dest {
+		l.Base = o.Dest
+	}
+	same := slices.Equal(old.Pins, now.Pins) && slices.Equal(old.Protected, now.Protected) && slices.Equal(old.Env, now.Env) &&
+		reflect.DeepEqual(old.Landlock, now.Landlock) && slices.Equal(old.HomeLinks, now.HomeLinks)
+	return l, same
+}
