@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -55,7 +56,7 @@ func Sweep(dir, private string) error {
 		defer in.Close()
 		for name, of := range left {
 			_ = copytree.In(int(in.Fd()), name, func(parent int, last string) error {
-				if last == ".tmp-renamed-log" || Mark(parent, last) != of {
+				if last == ".tmp-renamed-log" || files.Identity(parent, last) != of {
 					return nil
 				}
 				return unix.Unlinkat(parent, last, 0)
@@ -74,15 +75,6 @@ func Sweep(dir, private string) error {
 
 // Ours begins the names of what a server writes before it is renamed into place; the number of its process follows.
 const Ours = ".inner-"
-
-// Mark tells a file from another one that gets its inode when it is gone; without a name it is that of an open one.
-func Mark(dir int, last string) string {
-	var st unix.Statx_t
-	if unix.Statx(dir, last, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d-%d.%d", st.Ino, st.Btime.Sec, st.Btime.Nsec)
-}
 
 // HalfDone says what a box has left unfinished in its private folder, "" for nothing.
 func HalfDone(private string) string {

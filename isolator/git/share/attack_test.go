@@ -162,7 +162,7 @@ func TestNotedLocks(t *testing.T) {
 func TestViews(t *testing.T) {
 	b := newRepository(t)
 	b.dir = filepath.Join(b.project, ".git")
-	s, _, _ := b.open(b.dir, b.project, "", t.TempDir())
+	s, _ := b.open(b.dir, b.project, "", t.TempDir())
 	for i := range 3 * maxViews {
 		name := fmt.Sprintf("worktrees/%d/index", i)
 		b.outside(fmt.Sprintf("mkdir -p .git/worktrees/%d; cp .git/index .git/%s", i, name))

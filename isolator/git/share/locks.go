@@ -30,7 +30,7 @@ func (l *locks) foreign(name string, dir int, last string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.ours[name]
-	return of == "" || of != server.Mark(dir, last)
+	return of == "" || of != files.Identity(dir, last)
 }
 
 // made notes a passing file of this box's before anybody is told that it is there.
@@ -40,7 +40,7 @@ func (l *locks) made(name string, dir int, last string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ours[name] = server.Mark(dir, last)
+	l.ours[name] = files.Identity(dir, last)
 	l.note(l.ours[name], name)
 }
 

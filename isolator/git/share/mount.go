@@ -12,31 +12,21 @@ import (
 	"github.com/enr/inner/isolator/launch/nsenter"
 )
 
-// Place is where a box has what a server serves.
-type Place struct {
-	Server  *Server
-	Objects string // where the box has its store: it is bound over the folder of the objects
-}
-
-// Mounting is a process of one thread that makes the mounts in a box. It is there before the box is, and waits for a word: a fork
-// takes some milliseconds, and who is confined mounts nothing (landlock(7)).
+// Mounting is a process of one thread that makes the mounts in a box, and binds its stores over the folders of
+// objects. It is there before the box is, and waits for a word: a fork takes some milliseconds, and who is confined
+// mounts nothing (landlock(7)).
 type Mounting struct {
 	user, mounts int    // descriptors, which become those of the box's namespaces
 	told         [2]int // a pipe: a byte for each mount that was made
-	list         []mount
+	fuse         []int  // /dev/fuse of the host for each, opened by who owns the box's mounts: the box needs none
+	servers      []*Server
 	pid          int
-}
-
-// mount is one that is to be made.
-type mount struct {
-	fd int // /dev/fuse of the host, opened by who owns the box's mounts: the box needs none
-	s  *Server
 }
 
 // Prepare prepares the mounts of servers. They are made when there is something to read from a pipe, of which we do not have
 // the other end, and never once that has ended.
-func Prepare(word int, places ...Place) (*Mounting, error) {
-	m := &Mounting{}
+func Prepare(word int, servers ...*Server) (*Mounting, error) {
+	m := &Mounting{servers: servers}
 	err := unix.Pipe2(m.told[:], unix.O_CLOEXEC)
 	number := func() (fd int) { // that nothing else has
 		if err == nil {
@@ -49,9 +39,9 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is gone, whose
 	// mount ends with the last of its descriptors.
 	calls := []nsenter.Call{nsenter.New(unix.SYS_UNSHARE, unix.CLONE_FILES), nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
-	for _, p := range places {
-		fd, dir := number(), p.Server.Dir
-		m.list = append(m.list, mount{fd, p.Server})
+	for _, s := range servers {
+		fd, dir := number(), s.Dir
+		m.fuse = append(m.fuse, fd)
 		begin = append(begin, nsenter.Opens(fd, unix.SYS_OPENAT, unix.AT_FDCWD, "/dev/fuse", unix.O_RDWR))
 		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, but where that is somebody else
 			options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, user, group, maxRead)
@@ -60,7 +50,7 @@ func Prepare(word int, places ...Place) (*Mounting, error) {
 		first := as(os.Getuid(), os.Getgid())
 		first.May, first.Skip = true, 1
 		calls = append(calls, first, as(0, 0), nsenter.New(unix.SYS_CLOSE_RANGE, fd, fd, 0), transfer(unix.SYS_WRITE, m.told[1]),
-			nsenter.New(unix.SYS_MOUNT, p.Objects, filepath.Join(dir, "objects"), "", unix.MS_BIND, ""))
+			nsenter.New(unix.SYS_MOUNT, s.Box, filepath.Join(dir, "objects"), "", unix.MS_BIND, ""))
 	}
 	if err == nil {
 		m.pid, err = nsenter.Start(append(begin, calls...)...)
@@ -94,17 +84,17 @@ func (m *Mounting) Serve() error {
 		ended <- err
 	}()
 	served := 0
-	for _, one := range m.list {
+	for i, s := range m.servers {
 		if n, err := unix.Read(m.told[0], make([]byte, 1)); n < 1 || err != nil {
 			break // it has ended
 		}
-		if err := one.s.serve(one.fd); err != nil {
+		if err := s.serve(m.fuse[i]); err != nil {
 			return err
 		}
 		served++
 	}
 	err := <-ended
-	if err == nil && served < len(m.list) {
+	if err == nil && served < len(m.servers) {
 		err = errors.New("not all mounts are served")
 	}
 	if err != nil {

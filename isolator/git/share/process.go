@@ -45,15 +45,15 @@ func serveAll(told *teller) error {
 	if err := json.NewDecoder(os.NewFile(server.SpecFD, "spec")).Decode(&repos); err != nil {
 		return err
 	}
-	var places []Place
+	var servers []*Server
 	for _, r := range repos {
 		s, err := open(r, told)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Dir, err)
 		}
-		places = append(places, Place{Server: s, Objects: r.Box})
+		servers = append(servers, s)
 	}
-	mounting, err := Prepare(server.WordFD, places...)
+	mounting, err := Prepare(server.WordFD, servers...)
 	if err != nil {
 		return err
 	}

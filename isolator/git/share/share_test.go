@@ -141,19 +141,19 @@ func (b *box) enter() {
 		b.dir = filepath.Join(b.project, ".git")
 	}
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--bind", b.project, b.project, "--bind", b.dir, b.dir}
-	s, store, binds := b.open(b.dir, b.project, b.tree, b.home)
-	places := []Place{{s, store}}
+	s, binds := b.open(b.dir, b.project, b.tree, b.home)
+	servers := []*Server{s}
 	args = append(args, binds...)
 	for i, name := range b.modules {
-		s, store, binds := b.open(filepath.Join(b.dir, name), filepath.Join(b.project, filepath.Base(name)), "", filepath.Join(b.home, fmt.Sprint(i)))
-		places, args = append(places, Place{s, store}), append(args, binds...)
+		s, binds := b.open(filepath.Join(b.dir, name), filepath.Join(b.project, filepath.Base(name)), "", filepath.Join(b.home, fmt.Sprint(i)))
+		servers, args = append(servers, s), append(args, binds...)
 	}
 	word, give, err := os.Pipe()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { word.Close(); give.Close() })
-	mounting, err := Prepare(int(word.Fd()), places...)
+	mounting, err := Prepare(int(word.Fd()), servers...)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func (b *box) enter() {
 }
 
 // open opens a repository, and returns what bwrap has to bind for its store.
-func (b *box) open(dir, project, tree, home string) (s *Server, store string, binds []string) {
+func (b *box) open(dir, project, tree, home string) (s *Server, binds []string) {
 	t := b.t
 	store, host := filepath.Join(home, "store"), filepath.Join(home, "host")
 	for _, d := range []string{filepath.Join(store, "info"), filepath.Join(store, "pack"), host, filepath.Join(home, "private")} {
@@ -189,6 +189,7 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 	}
 	s, err = Open(server.Repository{
 		Repository: gate.Repository{Git: program, Dir: dir, Top: project, Tree: tree, Private: filepath.Join(home, "private")},
+		Box:        store,
 		Ours:       []gitconfig.Entry{{Key: "gc.auto", Value: "0"}},
 	}, plain{dir, store}, b.tell)
 	if err != nil {
@@ -199,7 +200,7 @@ func (b *box) open(dir, project, tree, home string) (s *Server, store string, bi
 		defer kernel.mu.Unlock()
 		s.watch.settings = func() {}
 	})
-	return s, store, []string{"--bind", store, store, "--ro-bind", dir + "/objects", host}
+	return s, []string{"--bind", store, store, "--ro-bind", dir + "/objects", host}
 }
 
 // start starts the box, and its program once what is served is mounted.
