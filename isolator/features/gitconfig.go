@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -59,12 +62,54 @@ func cleaned(c *caller.Caller, rc profile.RunConfig) (r gitconfig.Result, from [
 		}
 	}
 	s := gitOf(c, rc)
-	s.System, s.Every = os.DevNull, false
+	s.System = os.DevNull
 	list, from, err := s.User()
+	if slices.ContainsFunc(list, func(e gitconfig.Entry) bool { return strings.HasPrefix(e.Key, "includeif.") }) {
+		var other error
+		if list, other = holding(c, rc, s.Global); other == nil || err == nil {
+			err = other
+		}
+	}
 	if err != nil {
 		return r, nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
 	return gitconfig.Clean(list, gitPolicy(rc)), from, nil
+}
+
+// holding returns the user's settings as they hold in the working folder: whether the condition of an include does, git itself says.
+// Without git outside no setting counts.
+func holding(c *caller.Caller, rc profile.RunConfig, global string) (list []gitconfig.Entry, err error) {
+	program, _ := host.FindHelper("git", c.Getenv("PATH"))
+	if program == "" || !filepath.IsAbs(rc.Workdir) {
+		return nil, nil
+	}
+	env := []string{"HOME=" + c.Home, "GIT_CONFIG_NOSYSTEM=1", "GIT_TRACE2=0", "LC_ALL=C"}
+	if xdg := c.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(xdg) {
+		env = append(env, "XDG_CONFIG_HOME="+xdg)
+	}
+	if global != "" {
+		env = append(env, "GIT_CONFIG_GLOBAL="+global)
+	}
+	top := files.Real(rc.Workdir)
+	if r, err := git.Find(top); err == nil {
+		top = r.Top
+	}
+	for dir := rc.Entered; dir != "" && dir != "/"; dir = filepath.Dir(dir) {
+		if files.Real(dir) == top {
+			env = append(env, "PWD="+dir) // gitdir: may name this path, too
+		}
+	}
+	out, said, err := helper.Ask(10*time.Second, env, program, "-C", top, "config", "--list", "--includes", "--show-scope", "--show-origin", "-z")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(said))
+	}
+	for f := strings.Split(out, "\x00"); len(f) > 3; f = f[3:] { // the scope, the file, and the setting
+		key, value, valued := strings.Cut(f[2], "\n")
+		if f[0] == "global" {
+			list = append(list, gitconfig.Entry{Key: key, Value: value, Bare: !valued, File: strings.TrimPrefix(f[1], "file:")})
+		}
+	}
+	return list, nil
 }
 
 // gitOf says where git finds the settings for the working folder of a run.
@@ -77,11 +122,6 @@ func gitOf(c *caller.Caller, rc profile.RunConfig) gitconfig.Sources {
 		}
 		if r, err := git.Find(files.Real(rc.Workdir)); err == nil {
 			s.GitDir, s.CommonDir = r.Dir, r.Common
-		}
-		for dir := rc.Entered; dir != "" && dir != "/"; dir = filepath.Dir(dir) {
-			if at := filepath.Join(dir, ".git"); files.Real(at) == s.GitDir {
-				s.Entered = at
-			}
 		}
 	}
 	return s

@@ -301,7 +301,7 @@ func NamedByGit(top string, global []gitconfig.Entry, home string) []GitPlace {
 	if dir == "" {
 		return nil
 	}
-	own := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common, Every: true}.Load()
+	own := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common}.Load()
 	return append(gitPlaces(slices.Concat(global, own), top, home), gitLinks(dir, common)...)
 }
 

@@ -8,15 +8,14 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/profile/gitignore"
 )
 
 // Sources names the files that git reads for one repository, in its order: those of the
 // system, of the user, of the repository and of the work tree. They are read as git
-// does, without starting it: at each start of a box, and where they are untrusted.
+// does, without starting it: at each start of a box, and where they are untrusted. Every include is followed, whatever
+// its condition says: one that does not hold now may hold at the next command, with another branch or another remote.
 //
-// Source: git-config(1), "FILES" and "Includes"; config.c of git 2.39
-// (do_git_config_sequence, git_config_include, include_by_gitdir).
+// Source: git-config(1), "FILES" and "Includes"; config.c of git 2.39 (do_git_config_sequence, git_config_include).
 type Sources struct {
 	System string // "" is /etc/gitconfig, os.DevNull none
 	Home   string // "" reads nothing of the user
@@ -25,14 +24,9 @@ type Sources struct {
 
 	GitDir    string // without links; "" outside a repository
 	CommonDir string // where its config is: in a linked worktree not GitDir
-	Entered   string // GitDir by the path with links by which the person came, or ""
 
 	// Command are settings that come after those of all files.
 	Command []Entry
-
-	// Every follows an include whatever its condition says: a condition that does not hold now
-	// may hold at the next command, with another branch or another remote.
-	Every bool
 }
 
 // Bounds of what is read.
@@ -44,14 +38,13 @@ const (
 )
 
 // Environment says where git finds the settings of the system and of the user whose environment this
-// is, as far as variables say: files in other places, and settings of their own. Every include is
-// followed.
+// is, as far as variables say: files in other places, and settings of their own.
 //
 // Source: git-config(1), "ENVIRONMENT", and git(1) for GIT_TEMPLATE_DIR, which is the setting
 // init.templateDir under another name. GIT_CONFIG_NOSYSTEM is not heeded: the next call of git may
 // be without it.
 func Environment(getenv func(string) string) Sources {
-	s := Sources{System: getenv("GIT_CONFIG_SYSTEM"), Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL"), Every: true}
+	s := Sources{System: getenv("GIT_CONFIG_SYSTEM"), Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL")}
 	count, _ := strconv.Atoi(getenv("GIT_CONFIG_COUNT")) // git refuses anything else
 	for i := range min(count, maxVariables) {
 		key, value := getenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i)), getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
@@ -77,7 +70,7 @@ func (s Sources) Load() []Entry {
 }
 
 // User returns the settings of files outside the repository; every file that they are in or that they
-// include, there or not, also under a condition that does not hold; and an error for the first that git
+// include, there or not; and an error for the first that git
 // would refuse.
 func (s Sources) User() (list []Entry, files []string, err error) {
 	f := follower{Sources: s}
@@ -120,11 +113,13 @@ func UserFiles(home, xdg string) []string {
 
 // file reads one file and what it includes, at the place of the include.
 func (f *follower) file(p string, depth int) {
+	if !slices.Contains(f.files, p) {
+		f.files = append(f.files, p)
+	}
 	if depth > maxDepth || f.reads == maxReads {
 		return
 	}
 	f.reads++
-	f.names(p)
 	data, err := files.Head(p, files.FollowLinks, maxFile) // as git does
 	if err != nil {
 		return
@@ -139,24 +134,13 @@ func (f *follower) file(p string, depth int) {
 	f.add(entries, p, depth)
 }
 
-// names notes a file.
-func (f *follower) names(p string) {
-	if !slices.Contains(f.files, p) {
-		f.files = append(f.files, p)
-	}
-}
-
 // add adds the settings of one file, and of those that it includes.
 func (f *follower) add(entries []Entry, p string, depth int) {
 	for _, e := range entries {
 		e.File = p
 		f.list = append(f.list, e)
-		if !Includes(e.Key) || e.Value == "" {
-			continue
-		}
-		included := Pathname(e.Value, filepath.Dir(p), f.Home)
-		if f.names(included); f.Every || f.holds(e.Key, p) {
-			f.file(included, depth+1)
+		if Includes(e.Key) && e.Value != "" {
+			f.file(Pathname(e.Value, filepath.Dir(p), f.Home), depth+1)
 		}
 	}
 }
@@ -176,48 +160,4 @@ func Pathname(value, dir, home string) string {
 		return filepath.Clean(value)
 	}
 	return filepath.Join(dir, value)
-}
-
-// holds reports whether the condition of an include holds. file is the one it is written in.
-func (f *follower) holds(key, file string) bool {
-	if key == "include.path" || f.GitDir == "" {
-		return key == "include.path"
-	}
-	kind, pattern, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(key, "includeif."), ".path"), ":")
-	if strings.HasSuffix(pattern, "/") {
-		pattern += "**"
-	}
-	switch kind {
-	case "gitdir":
-		return gitignore.Glob(f.place(pattern, file), f.GitDir) || gitignore.Glob(f.place(pattern, file), f.Entered)
-	case "gitdir/i":
-		pattern = strings.ToLower(f.place(pattern, file))
-		return gitignore.Glob(pattern, strings.ToLower(f.GitDir)) || gitignore.Glob(pattern, strings.ToLower(f.Entered))
-	case "onbranch":
-		head, _ := files.Head(filepath.Join(f.GitDir, "HEAD"), files.FollowLinks, maxFile)
-		branch, on := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
-		return on && gitignore.Glob(pattern, branch)
-	case "hasconfig":
-		pattern, ok := strings.CutPrefix(pattern, "remote.*.url:")
-		config, _ := files.Head(filepath.Join(f.CommonDir, "config"), files.FollowLinks, maxFile)
-		own, _ := Parse(config)
-		return ok && slices.ContainsFunc(own, func(e Entry) bool {
-			section, _, name := e.Parts()
-			return section == "remote" && name == "url" && gitignore.Glob(pattern, e.Value)
-		})
-	}
-	return false
-}
-
-// place returns the pattern of a gitdir: condition in full.
-func (f *follower) place(pattern, file string) string {
-	switch rest, here := strings.CutPrefix(pattern, "./"); {
-	case here:
-		return filepath.Dir(files.Real(file)) + "/" + rest
-	case strings.HasPrefix(pattern, "~/"):
-		return files.Real(f.Home) + pattern[1:]
-	case !strings.HasPrefix(pattern, "/"):
-		return "**/" + pattern
-	}
-	return pattern
 }

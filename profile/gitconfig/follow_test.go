@@ -5,11 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/enr/inner/profile/gitignore"
 )
 
 // A file that includes itself over and over is read a bounded number of times.
@@ -19,14 +16,14 @@ func TestLoadIncludesItself(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	list := Sources{System: os.DevNull, Global: os.DevNull, GitDir: dir, CommonDir: dir, Every: true}.Load()
+	list := Sources{System: os.DevNull, Global: os.DevNull, GitDir: dir, CommonDir: dir}.Load()
 	if len(list) > 100*51 || len(list) < 51 {
 		t.Errorf("%d settings", len(list))
 	}
 }
 
 // TestLoad compares with what git itself reads of a repository: system, user, includes
-// at their place, and each kind of condition.
+// at their place, where each condition holds, and where it does not.
 func TestLoad(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -67,17 +64,10 @@ func TestLoad(t *testing.T) {
 	put("plain", "[a]\n\tb = plain\n[include]\n\tpath = deep/er\n")
 	put("deep/er", "[a]\n\tb = deeper\n[include]\n\tpath = ../tilde\n")
 	put("tilde", "[a]\n\tb = tilde\n")
-	conditions := []string{
-		"gitdir:~/src/", "gitdir:src/", "gitdir:src/app-1/", "gitdir:app-1", "gitdir:**/app-1/.git", "gitdir:SRC/", "gitdir/i:SRC/", "gitdir:./src/", "gitdir:" + dir + "/src/app-?/.git", "gitdir:" + dir + "/*/.git",
-		"gitdir:" + dir + "/**/.git", "gitdir:app-[0-9]/", "gitdir:app-[!0-9]/", "gitdir:app-[^0]/", `gitdir:app-[\]1]/`, `gitdir:app\-1/`, "gitdir:a*/", "gitdir:**", "gitdir:/**/s*c/**", "gitdir:src/*", "gitdir:src/**/.git", "gitdir:" + dir + "/**/**/.git",
-		"onbranch:feature**", "onbranch:f**/x1", `onbranch:feature\/x1`, `onbranch:**\/x1`, "onbranch:feature/**", "onbranch:**x1", "onbranch:f**/*",
-		"onbranch:feature/x1", "onbranch:feature/", "onbranch:feature/*", "onbranch:*", "onbranch:**", "onbranch:f*1", "onbranch:feature", "onbranch:**/x1", "onbranch:feature/x[0-9]", "onbranch:feature/x?",
-		"hasconfig:remote.*.url:https://example.com/**", "hasconfig:remote.*.url:https://example.com/*", "hasconfig:remote.*.url:https://other/**", "hasconfig:remote.*.url:**/b.git", "hasconfig:other:x", "nothing:x",
+	for _, condition := range []string{"gitdir:**", "gitdir/i:SRC/", "onbranch:feature/", "hasconfig:remote.*.url:https://example.com/**"} {
+		fmt.Fprintf(&global, "[includeIf %q]\n\tpath = holds\n", condition)
 	}
-	for i, condition := range conditions {
-		fmt.Fprintf(&global, "[includeIf %q]\n\tpath = c%d\n", condition, i)
-		put(fmt.Sprintf("c%d", i), fmt.Sprintf("[c]\n\tc%d = %d\n", i, i))
-	}
+	put("holds", "[a]\n\tb = holds\n")
 	put(".gitconfig", global.String())
 	put(".config/git/config", "[x]\n\tdg = 1\n")
 	put("shared", "[core]\n\thooksPath = .githooks\n[a]\n\tb\n")
@@ -118,13 +108,9 @@ func TestLoad(t *testing.T) {
 			t.Fatalf("at %d: git has %q, Load %q", i, a[i:min(i+6, len(a))], b[i:min(i+6, len(b))])
 		}
 	}
-	// With Every no condition counts.
-	sources.Every = true
-	all := sources.Load()
-	for i, condition := range conditions {
-		if !slices.ContainsFunc(all, func(e Entry) bool { return e.Key == fmt.Sprintf("c.c%d", i) }) {
-			t.Errorf("%s was not followed", condition)
-		}
+	put(".gitconfig", "[includeIf \"onbranch:nowhere\"]\n\tpath = holds\n[includeIf \"nothing:x\"]\n\tpath = holds\n")
+	if all := sources.Load(); len(all) < 4 || all[2].Value != "holds" || all[4].Value != "holds" {
+		t.Errorf("%+v", all)
 	}
 }
 
@@ -139,9 +125,6 @@ func TestLoadEnds(t *testing.T) {
 	}
 	if list := (Sources{System: os.DevNull, GitDir: dir, CommonDir: dir}).Load(); len(list) == 0 {
 		t.Error("nothing was read")
-	}
-	if gitignore.Glob("*"+strings.Repeat("a*", 40)+"b", strings.Repeat("a", 200)) {
-		t.Error("it matches")
 	}
 }
 

@@ -352,24 +352,3 @@ func bytewise(s string) string {
 	}
 	return string(out)
 }
-
-// Glob reports whether a pattern of git's matches a whole text, name by name: "*" and
-// "?" stop at a slash, "**" between slashes does not. One that Parse would not take for a
-// name matches nothing. What package gitconfig does with it is compared with git.
-func Glob(pattern, text string) bool {
-	var p Pattern
-	for s := range strings.SplitSeq(strings.ReplaceAll(pattern, `\/`, "/"), "/") {
-		one, err := named(s)
-		if err != nil {
-			return false
-		}
-		one.stars = s == "**"
-		p.parts = append(p.parts, one)
-	}
-	l := List{p}
-	state, matched := l.Start(), false
-	for name := range strings.SplitSeq(text, "/") {
-		state, _, matched = l.Step(state, name, true)
-	}
-	return matched
-}
