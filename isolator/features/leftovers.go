@@ -89,7 +89,7 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 		s.Before = append(s.Before, run.Facts.Named...)
 	}
 	s, lost := l.roots.Follow(s)
-	s.Summary = run.Spec.Output.Summary
+	s.Summary, s.Noted = run.Spec.Output.Summary, run.Facts.Notes
 	o.Aside, o.Left = Hold(run.Caller, s)
 	if len(lost) > 0 {
 		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))

@@ -5,7 +5,6 @@
 package host
 
 import (
-	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -167,7 +166,7 @@ func (f Facts) Match(dir, pattern, text string) []string {
 }
 
 // List returns what a folder holds, sorted, and whether that is all of it.
-func (f Facts) List(dir string) (list []fs.DirEntry, whole bool) {
+func (f Facts) List(dir string) (list []files.Entry, whole bool) {
 	if f.on == nil {
 		return nil, true
 	}

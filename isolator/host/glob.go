@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -16,6 +17,33 @@ import (
 // a dot match like any other, and "**" stands for the folder and what lies in it, see below.
 func (l *looker) glob(dir, pattern string) (out []string) {
 	name, more, deeper := strings.Cut(pattern, "/")
+	if name != "**" || !deeper {
+		in := l.folder(dir)
+		return l.match(dir, pattern, in.entries, in.known)
+	}
+	all, seen := l.inside[dir]
+	if !seen { // many patterns ask about the same ones
+		all = l.below(dir, depth)
+		l.inside[dir] = all
+	}
+	notable := sensitive.Deep(pattern)
+	for _, d := range all {
+		if n := l.note(d); notable && n.known {
+			out = append(out, l.match(d, more, n.entries, true)...)
+		} else {
+			in := l.folder(d)
+			out = append(out, l.match(d, more, in.entries, in.known)...)
+		}
+	}
+	return out
+}
+
+// match is glob in one folder that has these entries, and no others where that is known.
+func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out []string) {
+	if known && len(list) == 0 {
+		return nil
+	}
+	name, more, deeper := strings.Cut(pattern, "/")
 	add := func(p string) {
 		if deeper {
 			out = append(out, l.glob(p, more)...)
@@ -23,29 +51,19 @@ func (l *looker) glob(dir, pattern string) (out []string) {
 			out = append(out, p)
 		}
 	}
-	switch {
-	case name == "**" && deeper:
-		all, seen := l.inside[dir]
-		if !seen { // many patterns ask about the same ones
-			all = l.below(dir, depth)
-			l.inside[dir] = all
-		}
-		for _, d := range all {
-			add(d)
-		}
-	case sensitive.IsPattern(name):
+	if sensitive.IsPattern(name) {
 		matches := matcher(name)
-		for _, e := range l.list(dir) {
-			if matches(e.Name()) {
-				add(paths.Join(dir, e.Name()))
+		for _, e := range list {
+			if matches(e.Name) {
+				add(paths.Join(dir, e.Name))
 			}
 		}
-	default:
-		p := paths.Join(dir, name)
-		l.names(dir) // most folders lack the name
-		if deeper || l.look(p).Kind != Missing {
-			add(p)
-		}
+		return out
+	}
+	p := paths.Join(dir, name)
+	named := func(e files.Entry) bool { return strings.EqualFold(e.Name, name) } // some file systems do not tell case
+	if (!known || slices.ContainsFunc(list, named)) && (deeper || l.look(p).Kind != Missing) {
+		add(p)
 	}
 	return out
 }
@@ -98,9 +116,9 @@ func (l *looker) below(dir string, depth int) []string {
 	if depth == 0 {
 		return out
 	}
-	for _, e := range l.list(dir) {
-		if e.IsDir() && e.Name() != ".git" && !published(e.Name()) {
-			out = append(out, l.below(paths.Join(dir, e.Name()), depth-1)...)
+	for _, e := range l.note(dir).entries {
+		if e.IsDir() && e.Name != ".git" && !published(e.Name) {
+			out = append(out, l.below(paths.Join(dir, e.Name), depth-1)...)
 		}
 	}
 	return out

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"syscall"
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 )
@@ -59,16 +59,16 @@ func (h *hider) find(patterns []string) error {
 // folder looks at what a folder holds. dir is its real path.
 func (h *hider) folder(dir string, s gitignore.State) error {
 	names, known := h.list.Names(s)
-	var list []fs.DirEntry
+	var list []files.Entry
 	if !known && !systemMade(dir) {
 		var err error
-		if list, err = os.ReadDir(dir); err != nil {
+		if list, err = files.ReadDir(dir); err != nil {
 			return h.unread(dir, err)
 		}
 	}
 	for _, e := range list { // whether a file that matches can be looked at, entry sees
-		if _, _, matched := h.list.Step(s, e.Name(), false); matched || !e.Type().IsRegular() {
-			names = append(names, e.Name())
+		if _, _, matched := h.list.Step(s, e.Name, false); matched || !e.Type.IsRegular() {
+			names = append(names, e.Name)
 		} else if err := h.count(dir); err != nil {
 			return err
 		}

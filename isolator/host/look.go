@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // looker examines paths. It remembers folders, so that hundreds of paths of
@@ -20,6 +22,8 @@ import (
 // folder is not there.
 type looker struct {
 	read   map[string]*folder  // what folders hold
+	noted  map[string]*notes   // and what of that is notable, of those that a look through a project came to
+	since  time.Time           // when the first of them was read
 	paths  map[string]Path     // of folders that were looked at
 	inside map[string][]string // what lies in folders, see glob
 
@@ -27,7 +31,7 @@ type looker struct {
 }
 
 func newLooker() *looker {
-	return &looker{read: map[string]*folder{}, paths: map[string]Path{}, inside: map[string][]string{}}
+	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]string{}}
 }
 
 // Look looks at one path.
@@ -123,7 +127,7 @@ func kindOf(m fs.FileMode) Kind {
 
 // folder is what a folder holds.
 type folder struct {
-	entries []fs.DirEntry   // sorted; what could be read
+	entries []files.Entry   // sorted; what could be read
 	known   bool            // all of it was read, or there is no such folder
 	lower   map[string]bool // the names in lower case; nil until somebody asks
 }
@@ -134,14 +138,14 @@ func (l *looker) folder(dir string) *folder {
 	}
 	in := new(folder)
 	var err error
-	in.entries, err = os.ReadDir(dir)
+	in.entries, err = files.ReadDir(dir)
 	in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 	l.read[dir] = in
 	return in
 }
 
 // list returns what a folder holds, sorted; nothing when it cannot be read.
-func (l *looker) list(dir string) []fs.DirEntry { return l.folder(dir).entries }
+func (l *looker) list(dir string) []files.Entry { return l.folder(dir).entries }
 
 // names returns the names in a folder, in lower case since some file systems do not tell case,
 // and whether it is known that there are no others.
@@ -150,10 +154,51 @@ func (l *looker) names(dir string) (names map[string]bool, known bool) {
 	if in.lower == nil {
 		in.lower = make(map[string]bool, len(in.entries))
 		for _, e := range in.entries {
-			in.lower[strings.ToLower(e.Name())] = true
+			in.lower[strings.ToLower(e.Name)] = true
 		}
 	}
 	return in.lower, in.known
+}
+
+// notes are what of a folder is notable (sensitive.Notable), sorted, and what the folder was then.
+type notes struct {
+	entries []files.Entry
+	known   bool // all of it was read
+	was     syscall.Stat_t
+}
+
+// note looks through a folder of a project, once. Of its files, which may be tens of thousands, it keeps few.
+func (l *looker) note(dir string) *notes {
+	n, seen := l.noted[dir]
+	if seen {
+		return n
+	}
+	n = new(notes)
+	l.noted[dir] = n
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return n
+	}
+	defer unix.Close(fd)
+	err = syscall.Fstat(fd, &n.was)
+	if err == nil {
+		n.entries, err = files.List(fd, sensitive.Notable)
+	}
+	n.known = err == nil
+	return n
+}
+
+// Notes returns what of a folder is notable when that is known: it was looked through, and nothing was made, renamed or
+// removed in it since. now is what it is now, of a file system that keeps the time of that.
+func (f Facts) Notes(dir string, now *syscall.Stat_t) ([]files.Entry, bool) {
+	if f.on == nil || f.on.noted[dir] == nil {
+		return nil, false
+	}
+	n := f.on.noted[dir]
+	// What changed in the moment of the look has the time of that, and so has what changes in the same one later; some
+	// disks know seconds alone.
+	before := n.was.Ctim.Nsec != 0 && time.Unix(n.was.Ctim.Unix()).Before(f.on.since.Add(-time.Second))
+	return n.entries, before && n.known && n.was.Dev == now.Dev && n.was.Ino == now.Ino && n.was.Ctim == now.Ctim
 }
 
 // lacks reports whether nothing is at a path, as far as that is known without looking.

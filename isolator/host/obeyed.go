@@ -1,7 +1,6 @@
 package host
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,16 +110,18 @@ func (s *survey) walk(root string, obeyed bool) {
 		for left := walkFolders; len(queues[class]) > 0; left-- {
 			dir := queues[class][0]
 			queues[class] = queues[class][1:]
-			if _, err := os.Lstat(paths.Join(dir, ".git")); err == nil && !slices.Contains(s.Repositories, dir) {
-				s.Repositories = append(s.Repositories, dir)
+			if left <= 0 || !s.note(dir).known || s.isTop(dir) {
+				if _, err := os.Lstat(paths.Join(dir, ".git")); err == nil && !slices.Contains(s.Repositories, dir) {
+					s.Repositories = append(s.Repositories, dir)
+				}
 			}
 			if left <= 0 {
 				s.Unlisted = append(s.Unlisted, dir)
 				continue
 			}
 			has := map[string]bool{}
-			for _, e := range s.list(dir) {
-				name, in := e.Name(), class
+			for _, e := range s.note(dir).entries {
+				name, in := e.Name, class
 				has[name] = true
 				switch {
 				case name == ".git" && class == 0:
@@ -144,9 +145,9 @@ func (s *survey) walk(root string, obeyed bool) {
 
 // apart looks at one entry of a folder below a root, and reports whether it is none in which a person
 // works: tools obey it, or it holds packages, build results or the state of programs.
-func (s *survey) apart(root, dir string, e fs.DirEntry, obeyed bool) bool {
-	name, home := e.Name(), slices.Contains(s.homes, dir)
-	switch hit, ok := sensitive.Match(dir, name, sensitive.KindOf(e)); {
+func (s *survey) apart(root, dir string, e files.Entry, obeyed bool) bool {
+	name, home := e.Name, slices.Contains(s.homes, dir)
+	switch hit, ok := sensitive.Match(dir, name, sensitive.KindOf(e.Type)); {
 	case home && strings.HasPrefix(name, "."):
 	case ok && !home && s.counts(hit, root):
 		if obeyed && !hit.Row.Told {
@@ -188,15 +189,15 @@ func (s *survey) links(folder, trees string, left int) []string {
 	for ; len(todo) > 0 && left > 0; left-- {
 		dir := todo[0]
 		todo = todo[1:]
-		for _, e := range s.list(dir) {
-			p := paths.Join(dir, e.Name())
-			switch sensitive.KindOf(e) {
+		for _, e := range s.note(dir).entries {
+			p := paths.Join(dir, e.Name)
+			switch sensitive.KindOf(e.Type) {
 			case sensitive.Folder:
-				if p != trees && e.Name() != ".git" && !sensitive.PackageFolder(e.Name()) {
+				if p != trees && e.Name != ".git" && !sensitive.PackageFolder(e.Name) {
 					todo = append(todo, p)
 				}
 			case sensitive.Link:
-				if s.reaches(paths.Join(s.dir(dir).Real, e.Name()), real) {
+				if s.reaches(paths.Join(s.dir(dir).Real, e.Name), real) {
 					out = append(out, p)
 				}
 			}
@@ -218,9 +219,9 @@ func (s *survey) writes(p string) bool {
 	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Below(root, p) })
 }
 
-// isTop reports whether a folder is the top of a work tree.
+// isTop reports whether a folder is the top of a work tree, by any case of the name: some file systems do not tell case.
 func (s *survey) isTop(dir string) bool {
-	return slices.ContainsFunc(s.list(dir), func(e fs.DirEntry) bool { return e.Name() == ".git" })
+	return slices.ContainsFunc(s.note(dir).entries, func(e files.Entry) bool { return strings.EqualFold(e.Name, ".git") })
 }
 
 // repository notes what the settings of the repository at the top of a folder name.

@@ -30,24 +30,24 @@ func (b *builder) dots() error {
 			return fault.Refuse(125, "chmod u+r "+quote(real), "what is to be hidden in your home folder %q cannot be found", home)
 		}
 		for _, c := range list {
-			if !strings.HasPrefix(c.Name(), ".") {
+			if !strings.HasPrefix(c.Name, ".") {
 				continue
 			}
-			shown := slices.DeleteFunc(profile.DotEntries(), func(rel string) bool { return !paths.Below(c.Name(), rel) })
+			shown := slices.DeleteFunc(profile.DotEntries(), func(rel string) bool { return !paths.Below(c.Name, rel) })
 			for _, rel := range shown {
 				listed = append(listed, filepath.Join(home, rel))
 			}
-			at, reason := paths.Join(real, c.Name()), "hidden: "+quote(c.Name())+" of your home, as all that begins with a dot but for a list (home = \"host\")"
+			at, reason := paths.Join(real, c.Name), "hidden: "+quote(c.Name)+" of your home, as all that begins with a dot but for a list (home = \"host\")"
 			switch {
-			case slices.Contains(shown, c.Name()): // all of it
-			case c.Type()&fs.ModeSymlink != 0: // what it leads to has another name
+			case slices.Contains(shown, c.Name): // all of it
+			case c.Type&fs.ModeSymlink != 0: // what it leads to has another name
 				leads = append(leads, lead{at, real, reason})
 			case c.IsDir():
 				b.hideDot(at, host.Dir, reason)
 				inside, _ := b.f.List(at) // what we cannot list the box cannot either, and it is covered
 				for _, e := range inside {
-					if e.Type()&fs.ModeSymlink != 0 {
-						leads = append(leads, lead{paths.Join(at, e.Name()), real, reason})
+					if e.Type&fs.ModeSymlink != 0 {
+						leads = append(leads, lead{paths.Join(at, e.Name), real, reason})
 					}
 				}
 			default:

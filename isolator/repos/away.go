@@ -64,9 +64,9 @@ func (w *sweep) lstat(p string) (fs.FileInfo, error) {
 // longer path.
 const deepest = unix.PathMax - 512
 
-// readDir is os.ReadDir for a folder that may be closed. One that is there and cannot be read is
+// readDir is files.ReadDir for a folder that may be closed. One that is there and cannot be read is
 // noted, unless it could not be before the run.
-func (w *sweep) readDir(dir string) ([]fs.DirEntry, error) {
+func (w *sweep) readDir(dir string) ([]files.Entry, error) {
 	if len(dir) > deepest {
 		w.Unseen = append(w.Unseen, dir)
 		return nil, unix.ENAMETOOLONG
@@ -74,7 +74,7 @@ func (w *sweep) readDir(dir string) ([]fs.DirEntry, error) {
 	if unix.Access(dir, unix.R_OK|unix.X_OK) != nil {
 		w.reopen(dir)
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := files.ReadDir(dir)
 	if unlessGone(err) != nil {
 		if fi, gone := os.Lstat(dir); gone != nil || w.recent(dir, fi) || !errors.Is(err, fs.ErrPermission) {
 			w.Unseen = append(w.Unseen, dir)

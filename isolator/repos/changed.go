@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 )
@@ -24,16 +25,16 @@ const maxListed = 1000
 func (w *sweep) since(fi fs.FileInfo) bool { return !time.Unix(stat(fi).Ctim.Unix()).Before(w.Since) }
 
 // entry notes an entry of a folder, and reports whether it shows why the folder changed.
-func (w *sweep) entry(dir string, e fs.DirEntry) bool {
-	p := paths.Join(dir, e.Name())
+func (w *sweep) entry(dir string, e files.Entry) bool {
+	p := paths.Join(dir, e.Name)
 	list := w.lists(dir)
-	hit, obeyed := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
+	hit, obeyed := sensitive.Match(dir, e.Name, sensitive.KindOf(e.Type))
 	top := obeyed && hit.Row.Tool != "inner" && w.isRoot(hit.Base)
 	if !list && !top {
 		return false
 	}
 	mine := slices.Contains(w.Before, p)
-	fi, err := e.Info()
+	fi, err := os.Lstat(p)
 	if mine || err != nil {
 		return mine
 	}
@@ -41,16 +42,16 @@ func (w *sweep) entry(dir string, e fs.DirEntry) bool {
 	if top && (changed || fi.IsDir() && w.changedIn(p)) {
 		w.Later = append(w.Later, p)
 	}
-	if !list || !changed && e.Name() != ".git" {
+	if !list || !changed && e.Name != ".git" {
 		return changed
 	}
-	switch _, file := sensitive.Match(dir, e.Name(), sensitive.Link); {
+	switch _, file := sensitive.Match(dir, e.Name, sensitive.Link); {
 	case !fi.IsDir():
 		w.list(p)
 		if (file || strings.HasSuffix(p, ".sh")) && !slices.Contains(w.Later, p) {
 			w.Later = append(w.Later, p)
 		}
-	case e.Name() == ".git" && w.changedGit(p), e.Name() == "node_modules":
+	case e.Name == ".git" && w.changedGit(p), e.Name == "node_modules":
 		w.list(p + "/")
 	}
 	return changed

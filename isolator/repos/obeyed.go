@@ -2,7 +2,6 @@ package repos
 
 import (
 	"bytes"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,10 +20,10 @@ import (
 
 // obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
 // there before the run. It reports whether there is nothing left to look into.
-func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
-	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
-	p := paths.Join(dir, e.Name())
-	if !ok || w.spared(hit) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
+func (w *sweep) obeyed(dir string, e files.Entry) bool {
+	hit, ok := sensitive.Match(dir, e.Name, sensitive.KindOf(e.Type))
+	p := paths.Join(dir, e.Name)
+	if !ok || w.spared(hit) || e.Name == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
 	return w.judge(p, hit.Row.Tool, w.isNew(p, hit.Base), e.IsDir(), 0)
@@ -94,9 +93,9 @@ func (w *sweep) ownModules(top, p string) bool {
 func (w *sweep) inFolder(dir, tool string, all bool, depth int) {
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
-		p := paths.Join(dir, e.Name())
-		fi, err := e.Info()
-		aside := sensitive.Aside(e.Name())
+		p := paths.Join(dir, e.Name)
+		fi, err := os.Lstat(p)
+		aside := sensitive.Aside(e.Name)
 		switch {
 		case err != nil || aside && !e.IsDir():
 		case e.IsDir() && sensitive.Trees(p):

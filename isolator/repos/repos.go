@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/enr/inner/internal/files"
@@ -50,6 +51,10 @@ type Search struct {
 	Tracked func(r *git.Repo, place string) git.Tracked
 	Copies  map[string]string // the box's own copies, which it keeps, of files in the roots
 	Objects map[string]string // folders of objects outside, by their places in the box
+
+	// Noted, when not nil, is what of a folder is notable when nothing was made, renamed or removed in it since before the
+	// run (host.Facts).
+	Noted func(dir string, now *syscall.Stat_t) ([]files.Entry, bool)
 }
 
 // Moved is something that was moved aside.
@@ -153,24 +158,27 @@ func (w *sweep) folders() {
 // folder looks at what lies in one folder. The folders in it are still to be looked through.
 func (w *sweep) folder(dir string) {
 	fi, _ := w.lstat(dir)
-	entries, _ := w.readDir(dir) // what could be read counts
+	entries := w.entries(dir, fi)
 	obeyed, shown := w.looksFor(dir), false
 	has := map[string]bool{}
 	var below queue
 	for _, e := range entries {
-		p := paths.Join(dir, e.Name())
+		if !w.Summary && !sensitive.Notable(e.Name, e.Type) {
+			continue
+		}
+		p := paths.Join(dir, e.Name)
 		if slices.Contains(w.Covered, p) || obeyed && w.obeyed(dir, e) {
 			continue
 		}
-		has[e.Name()] = true
+		has[e.Name] = true
 		shown = w.entry(dir, e) || shown
 		switch {
-		case e.Name() == ".git":
+		case e.Name == ".git":
 			w.top(p)
 		case !e.IsDir():
-		case e.Name() == "node_modules":
+		case e.Name == "node_modules":
 			below[2] = append(below[2], p)
-		case w.changed(p, e):
+		case w.changed(p):
 			below[0] = append(below[0], p)
 		default:
 			below[1] = append(below[1], p)
@@ -190,9 +198,20 @@ func (w *sweep) folder(dir string) {
 	}
 }
 
-// changed reports whether an entry of a folder is recent.
-func (w *sweep) changed(p string, e fs.DirEntry) bool {
-	fi, err := e.Info()
+// entries are what is to be looked at of a folder. One that is what it was is not read again.
+func (w *sweep) entries(dir string, fi fs.FileInfo) []files.Entry {
+	if w.Noted != nil && !w.Summary && fi != nil && w.keeps(dir, fi) {
+		if list, same := w.Noted(dir, stat(fi)); same {
+			return list
+		}
+	}
+	list, _ := w.readDir(dir) // what could be read counts
+	return list
+}
+
+// changed reports whether something is recent.
+func (w *sweep) changed(p string) bool {
+	fi, err := os.Lstat(p)
 	return err == nil && w.recent(p, fi)
 }
 

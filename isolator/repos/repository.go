@@ -205,9 +205,9 @@ func (w *sweep) hooks(repo, dir, name, place string) {
 	}
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
-		p := filepath.Join(dir, e.Name())
-		if fi, err := e.Info(); err == nil && !fi.IsDir() && runs(fi) && w.fresh(repo, p, fi) {
-			w.aside(p, ofGit(place, name+"/"+e.Name()))
+		p := filepath.Join(dir, e.Name)
+		if fi, err := os.Lstat(p); err == nil && !fi.IsDir() && runs(fi) && w.fresh(repo, p, fi) {
+			w.aside(p, ofGit(place, name+"/"+e.Name))
 		}
 	}
 }

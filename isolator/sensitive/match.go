@@ -2,6 +2,7 @@ package sensitive
 
 import (
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,24 +29,75 @@ func Aside(name string) bool {
 type pattern struct {
 	row    *Row
 	lead   string // the folders before the last name, "/.config" or ""
-	last   string // the last name, or of one with a star what it begins with
-	tail   string // and ends with
+	least  int    // bytes that the last name has at least
 	folder bool
 	place  int // of several that fit equally well, the first counts; those with a star come last
 }
 
-// index is the rows as they are looked up: by the last name of a path.
-type index struct {
-	exact  map[string][]pattern
-	starry []pattern
-	trees  []string // folders of work trees, "/.claude/worktrees/"
+// names finds which of many patterns a name may match, in lower case: a file system may not tell case. Those with
+// a star are looked for by the last byte behind their last one, or the first before their first.
+type names[T any] struct {
+	exact       map[string][]T
+	ends, heads [256][]starry[T]
+	others      []starry[T] // which begin and end with a star
 }
 
-// lookup makes the index once. Names are compared in lower case: a file system may do
-// the same.
+// starry is what a name must begin with, hold and end with.
+type starry[T any] struct {
+	begin, middle, end string
+	value              T
+}
+
+func (n *names[T]) add(text string, value T) {
+	text = strings.ToLower(text)
+	first, last := strings.IndexAny(text, `*?[\`), strings.LastIndexAny(text, `*?]`)
+	if first < 0 {
+		n.exact[text] = append(n.exact[text], value)
+		return
+	}
+	s := starry[T]{begin: text[:first], end: text[max(first, last)+1:], value: value}
+	if parts := strings.Split(text, "*"); len(parts) > 2 && !strings.ContainsAny(text, `?[\`) {
+		s.middle = parts[1]
+	}
+	list := &n.others
+	if s.end != "" {
+		list = &n.ends[s.end[len(s.end)-1]]
+	} else if s.begin != "" {
+		list = &n.heads[s.begin[0]]
+	}
+	*list = append(*list, s)
+}
+
+// each calls f for the patterns that a name may match, until f returns false.
+func (n *names[T]) each(name string, f func(T) bool) {
+	if name == "" {
+		return
+	}
+	name = strings.ToLower(name)
+	for _, v := range n.exact[name] {
+		if !f(v) {
+			return
+		}
+	}
+	for _, list := range [][]starry[T]{n.ends[name[len(name)-1]], n.heads[name[0]], n.others} {
+		for _, s := range list {
+			if len(name) >= len(s.begin)+len(s.end) && strings.HasPrefix(name, s.begin) && strings.HasSuffix(name, s.end) && strings.Contains(name, s.middle) && !f(s.value) {
+				return
+			}
+		}
+	}
+}
+
+// index is the rows as they are looked up: by the last name of a path.
+type index struct {
+	names[pattern]
+	trees []string // folders of work trees, "/.claude/worktrees/"
+}
+
+// lookup makes the index once.
 var lookup = sync.OnceValue(func() *index { // allowed: written once
 	rows := Rows()
-	x := &index{exact: map[string][]pattern{}}
+	x := &index{names: names[pattern]{exact: map[string][]pattern{}}}
 	for i := range rows {
 		if rows[i].Where == Home {
 			continue
@@ -59,20 +111,60 @@ var lookup = sync.OnceValue(func() *index { // allowed: written once
 
 // add adds a name of a row.
 func (x *index) add(row *Row, name string, place int) {
+	last := strings.TrimSuffix(name, "/")
 	p := pattern{row: row, folder: strings.HasSuffix(name, "/"), place: place}
-	p.last = strings.ToLower(strings.TrimSuffix(name, "/"))
 	if row.Trees != "" {
-		x.trees = append(x.trees, "/"+p.last+"/"+row.Trees+"/")
+		x.trees = append(x.trees, "/"+strings.ToLower(last)+"/"+row.Trees+"/")
 	}
-	if cut := strings.LastIndexByte(p.last, '/'); cut >= 0 {
-		p.lead, p.last = "/"+p.last[:cut], p.last[cut+1:]
+	if cut := strings.LastIndexByte(last, '/'); cut >= 0 {
+		p.lead, last = "/"+strings.ToLower(last[:cut]), last[cut+1:]
 	}
-	if begin, tail, star := strings.Cut(p.last, "*"); star {
-		p.last, p.tail, p.place = begin, tail, place+len(Rows())
-		x.starry = append(x.starry, p)
-		return
+	if p.least = len(last); strings.Contains(last, "*") { // which stands for one byte at least
+		p.place += len(Rows())
 	}
-	x.exact[p.last] = append(x.exact[p.last], p)
+	x.names.add(last, p)
+}
+
+// known are the names that either table has of what may lie anywhere in a project, and those by which git knows a
+// repository; deep are the patterns among them.
+var known = sync.OnceValues(func() (n *names[bool], deep map[string]bool) { // allowed: written once
+	n, deep = &names[bool]{exact: map[string][]bool{}}, map[string]bool{}
+	for _, name := range []string{".git", "HEAD", "objects", "refs", "commondir"} {
+		n.add(name, true)
+	}
+	for _, row := range Rows() {
+		for _, name := range row.Names {
+			n.add(path.Base(name), true)
+		}
+	}
+	for _, line := range table().from("project/**/") {
+		pattern, _ := placeOf(line)
+		pattern = strings.TrimPrefix(pattern, "PROJECT/")
+		name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "**/"), "/")
+		deep[pattern] = true
+		n.add(name, true)
+	}
+	return n, deep
+})
+
+// Notable reports whether a look through a project has to know of something: of folders, links and what a table or git
+// may mean by the name. All else in a folder is nothing to it.
+func Notable(name string, what fs.FileMode) bool {
+	yes := what&(fs.ModeDir|fs.ModeSymlink) != 0
+	if !yes {
+		n, _ := known()
+		n.each(name, func(bool) bool {
+			yes = true
+			return false
+		})
+	}
+	return yes
+}
+
+// Deep reports whether a pattern is one of the table for what lies anywhere in a project: all that it matches is Notable.
+func Deep(pattern string) bool {
+	_, deep := known()
+	return deep[pattern]
 }
 
 // Kind is what lies at a path.
@@ -86,11 +178,11 @@ const (
 )
 
 // KindOf returns the kind of an entry of a folder.
-func KindOf(e fs.DirEntry) Kind {
+func KindOf(what fs.FileMode) Kind {
 	switch {
-	case e.IsDir():
+	case what.IsDir():
 		return Folder
-	case e.Type()&fs.ModeSymlink != 0:
+	case what&fs.ModeSymlink != 0:
 		return Link
 	}
 	return File
@@ -106,26 +198,19 @@ type Hit struct {
 // It goes by names and looks at nothing; for a row with Where == Top the caller has to
 // know whether Base is the top of something.
 func Match(dir, name string, kind Kind) (Hit, bool) {
-	lower := strings.ToLower(name)
 	if name == "" || Aside(name) {
 		return Hit{}, false
 	}
 	// Of several names the longest counts: its folders are part of it.
 	var hit Hit
 	place := 0
-	try := func(p pattern) {
-		if base, ok := p.fits(dir, kind); ok && (hit.Row == nil || len(base) < len(hit.Base) || len(base) == len(hit.Base) && p.place < place) {
+	lookup().each(name, func(p pattern) bool {
+		base, ok := p.fits(dir, kind)
+		if ok && len(name) >= p.least && (hit.Row == nil || len(base) < len(hit.Base) || len(base) == len(hit.Base) && p.place < place) {
 			hit, place = Hit{p.row, base}, p.place
 		}
-	}
-	for _, p := range lookup().exact[lower] {
-		try(p)
-	}
-	for _, p := range lookup().starry {
-		if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
-			try(p)
-		}
-	}
+		return true
+	})
 	return hit, hit.Row != nil
 }
 
