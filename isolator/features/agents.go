@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
@@ -189,7 +188,7 @@ func (a *agentsOf) bring(run *Run, c capability.Capability) error {
 			if f.Var == "" {
 				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", run.Spec.Name, c.Name, f.Path),
-					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", typed(f.Path)),
+					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", f.Path),
 				}
 			}
 			places[i] = filepath.Join(paths.BoxAgents, c.Name, f.Rel())
@@ -432,12 +431,4 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 		return fmt.Errorf("capability %s: the renewed login was not written back: %w", c.Name, err)
 	}
 	return nil
-}
-
-// typed is a path below the home as one types it: a quoted ~ would be a folder of that name.
-func typed(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return "~/" + quote.POSIX(rest)
-	}
-	return quote.POSIX(path)
 }

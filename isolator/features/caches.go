@@ -4,6 +4,7 @@ package features
 // of the box's own, by package ownhome; package plan says where each of them goes.
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -58,7 +59,7 @@ func cachesOf(run *Run) *plan.Caches {
 	if !run.Spec.HasCaches() && (run.Spec.Home != "own" || run.Facts.Engine != nil) {
 		return nil
 	}
-	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run), Fetched: map[string]string{}}
+	c := &plan.Caches{GoModules: goModules(run), GoProxy: goSetting(run, "GOPROXY"), Fetched: map[string]string{}}
 	if run.Spec.Home == "own" {
 		c.GoModules, _ = run.led(c.GoModules)
 		for _, f := range plan.Fetched() {
@@ -75,57 +76,30 @@ func cachesOf(run *Run) *plan.Caches {
 
 // goModules is where the user's Go keeps what it has fetched; "" when that is nowhere.
 func goModules(run *Run) string {
-	dir := goSetting(run, "GOMODCACHE")
-	if dir == "" {
-		first, _, _ := strings.Cut(goSetting(run, "GOPATH"), ":")
-		if first == "" {
-			first = filepath.Join(run.Home, "go")
-		}
-		dir = filepath.Join(first, "pkg/mod")
-	}
+	first, _, _ := strings.Cut(cmp.Or(goSetting(run, "GOPATH"), filepath.Join(run.Home, "go")), ":")
+	dir := cmp.Or(goSetting(run, "GOMODCACHE"), filepath.Join(first, "pkg/mod"))
 	if !filepath.IsAbs(dir) {
 		return ""
 	}
 	return filepath.Join(dir, "cache/download")
 }
 
-// goProxy is what the user's Go has for GOPROXY; "" when that is unknown.
-func goProxy(run *Run) string {
-	if v := goSetting(run, "GOPROXY"); v != "" {
-		return v
-	}
-	// The defaults of a Go are a file of its own (go help environment).
-	program, err := run.FindReal("go", run.Getenv("PATH"))
-	if err != nil {
-		return ""
-	}
-	if program, err = filepath.EvalSymlinks(program); err != nil {
-		return ""
-	}
-	return setting(filepath.Join(filepath.Dir(filepath.Dir(program)), "go.env"), "GOPROXY")
-}
-
-// goSetting is a setting of Go: a variable, or what go env -w wrote.
+// goSetting is a setting of Go: a variable, what go env -w wrote, or the default, which is in a file of each Go's own
+// (go help environment); "" when that is unknown.
 func goSetting(run *Run, name string) string {
 	if v := run.Getenv(name); v != "" {
 		return v
 	}
-	file := run.Getenv("GOENV")
-	if file == "" {
-		file = filepath.Join(run.Home, ".config/go/env")
+	list := []string{cmp.Or(run.Getenv("GOENV"), filepath.Join(run.Home, ".config/go/env"))}
+	if program, err := run.FindReal("go", run.Getenv("PATH")); err == nil {
+		list = append(list, filepath.Join(filepath.Dir(filepath.Dir(files.Real(program))), "go.env"))
 	}
-	return setting(file, name)
-}
-
-// setting is the value of a name in a file of Go's settings; "" without one.
-func setting(file, name string) string {
-	data, err := files.Read(file, files.NoLinks, 64<<10)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(data)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
-			return v
+	for _, file := range list {
+		data, _ := files.Read(file, files.NoLinks, 64<<10)
+		for line := range strings.Lines(string(data)) {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+				return v
+			}
 		}
 	}
 	return ""

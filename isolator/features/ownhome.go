@@ -42,13 +42,8 @@ func (h *ownHome) feature() Feature {
 // HomeOwner says whose home the boxes of a profile have: that of the project, or of the working folder
 // where there is none.
 func HomeOwner(rc profile.RunConfig) ownhome.Owner {
-	return ownhome.Owner{Project: files.Real(cmp.Or(rc.Project, rc.Workdir)), Agents: agentsOwn(rc)}
-}
-
-// agentsOwn names the agents whose home it is.
-func agentsOwn(rc profile.RunConfig) string {
-	names := slices.Sorted(slices.Values(rc.Capabilities))
-	return strings.Join(slices.Compact(names), "+")
+	agents := slices.Compact(slices.Sorted(slices.Values(rc.Capabilities)))
+	return ownhome.Owner{Project: files.Real(cmp.Or(rc.Project, rc.Workdir)), Agents: strings.Join(agents, "+")}
 }
 
 // open makes the home, before anything is put into it.

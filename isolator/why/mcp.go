@@ -3,13 +3,10 @@ package why
 import (
 	"cmp"
 	"encoding/json"
-	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/profile"
 )
 
 // MCP answers for an MCP server of the user's settings of the agents: whether the box has it, and what it needs there.
@@ -36,35 +33,9 @@ func (t *Table) MCP(name string) Answer {
 			return a
 		}
 		a.Access, a.Box, a.How, a.From = ReadOnly, name, s.Runs(), cmp.Or(t.written("sandbox.mcp", is(name)), a.From)
-		if t.needs(&a, s); !a.Granted(false) {
-			break
+		if need, any := lacking(t.serverNeeds(s)); any {
+			return a.blame(need, need.Asked+": "+need.How)
 		}
 	}
 	return a
-}
-
-// needs changes the answer about a server that would not start: where the box does not have its program or a file that
-// its command line names, or cannot reach its host.
-func (t *Table) needs(a *Answer, s profile.MCPServer) {
-	var all []Answer
-	for i, word := range s.Command {
-		switch {
-		case filepath.IsAbs(word):
-			all = append(all, t.Path(filepath.Clean(word)))
-		case i == 0 && !strings.Contains(word, "/"):
-			all = append(all, t.Command(word))
-		}
-	}
-	if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
-		if host, err := t.Host(u.Host); err == nil {
-			all = append(all, host)
-		}
-	}
-	for _, need := range all {
-		if !need.Granted(false) && (need.Access != Absent || need.Asked[0] != '/') { // a word need not be a file
-			a.Access, a.How, a.Widen = Outside, need.Asked+": "+need.How, need.Widen
-			a.Key, a.From = need.Key, need.From
-			return
-		}
-	}
 }

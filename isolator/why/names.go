@@ -204,13 +204,12 @@ func (t *Table) Command(name string) Answer {
 		inBox := t.Path(a.Box)
 		a.Access, a.How, a.Key, a.From = ReadOnly, "runs", inBox.Key, inBox.From
 		_, e := t.follow(a.Box)
-		if need, any := t.lacks(e); any {
-			a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the box has it, and not what it needs: "+need.Asked, need.Key, need.From, need.Widen
-			return a
+		if need, any := lacking(t.programNeeds(e)); any {
+			return a.blame(need, "the box has it, and not what it needs: "+need.Asked)
 		}
 	case a.Real != "":
 		inBox := t.Path(a.Real)
-		a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the host has it, and the box does not find it", inBox.Key, inBox.From, inBox.Widen
+		a = a.blame(inBox, "the host has it, and the box does not find it")
 		if inBox.Granted(false) {
 			a.Key, a.From, a.Widen = "env.path_prepend", t.at("env.path_prepend"), "path_prepend = ["+strconv.Quote(filepath.Dir(a.Real))+"] under [env]"
 		}
