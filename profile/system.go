@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,11 +77,12 @@ func (in *installed) path(dir string) {
 	}
 }
 
-// behind adds what the link of a program leads to: its folder, when that is one of programs or
+// behind adds what the link of a program leads to, unless a box has a say in that: its folder, when that is one of programs or
 // outside of the home, or else the file alone.
 func (in *installed) behind(link string) {
-	real, ok := in.follow(link)
-	if fi, err := os.Stat(real); !ok || err != nil || in.has(real) || fi.IsDir() {
+	real, _, byBox, err := in.r.led(link)
+	fi, errReal := os.Stat(real)
+	if byBox != "" || cmp.Or(err, errReal) != nil || in.has(real) || fi.IsDir() {
 		return
 	}
 	switch dir := filepath.Dir(real); {
@@ -94,14 +96,13 @@ func (in *installed) behind(link string) {
 // folder adds a folder of programs and what lies beside it, and returns its real path; "" when it
 // is left out.
 func (in *installed) folder(dir string) string {
-	at, ok := in.follow(dir)
-	if ok && in.r.ofSystem(at) { // and so is what lies beside it
-		return at
-	}
-	if kind, err := stat(at); !ok || err != nil || kind != "a folder" || in.r.holdsHome(at) {
+	at, _, byBox, err := in.r.led(dir)
+	switch kind, errAt := stat(at); {
+	case byBox != "" || err != nil:
 		return ""
-	}
-	if in.r.inner != "" && (paths.Below(in.r.inner, at) || paths.Below(at, in.r.inner)) {
+	case in.r.ofSystem(at): // and so is what lies beside it
+		return at
+	case errAt != nil, kind != "a folder", in.r.holdsHome(at), in.r.inner != "" && (paths.Below(in.r.inner, at) || paths.Below(at, in.r.inner)):
 		return ""
 	}
 	in.add(at)
@@ -132,12 +133,6 @@ func (r *resolver) ofSystem(dir string) bool {
 // ofPrograms reports whether a folder is called as those are that have others beside them.
 func ofPrograms(dir string) bool {
 	return slices.Contains([]string{"bin", "shims", "sbin", "condabin", "scripts"}, filepath.Base(dir))
-}
-
-// follow returns where a path leads, and whether no box has a say in that.
-func (in *installed) follow(p string) (real string, ok bool) {
-	real, _, dir, err := in.r.led(p)
-	return real, err == nil && dir == ""
 }
 
 func (in *installed) add(p string) {

@@ -280,14 +280,17 @@ func (a *agentsOf) loginIn(run *Run, c capability.Capability) ([]byte, error) {
 // Wanted is what an agent wants to find in the project's configuration: it is made for
 // the run, where the box cannot make it.
 func Wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
-	if rc.WorkdirMode != profile.RW || slices.Contains(rc.Allow, "project-config") {
-		return nil
-	}
-	var places []host.Placeholder
+	return slices.DeleteFunc(inConfig(rc, files), func(p host.Placeholder) bool {
+		fi, err := os.Lstat(filepath.Dir(p.Path))
+		return err != nil || !fi.IsDir()
+	})
+}
+
+// inConfig are files of the project's configuration where the box has that read-only.
+func inConfig(rc profile.RunConfig, files []profile.KV) (places []host.Placeholder) {
 	for _, f := range files {
-		p := filepath.Join(rc.Workdir, f.Key)
-		if fi, err := os.Lstat(filepath.Dir(p)); err == nil && fi.IsDir() {
-			places = append(places, host.Placeholder{Path: p, Content: []byte(f.Value)})
+		if rc.WorkdirMode == profile.RW && !slices.Contains(rc.Allow, "project-config") {
+			places = append(places, host.Placeholder{Path: filepath.Join(rc.Workdir, f.Key), Content: []byte(f.Value)})
 		}
 	}
 	return places

@@ -20,11 +20,8 @@ const maxOwnFile = 8 << 20
 
 // ownFiles are the files of the working folder that boxes with an agent have copies of.
 func ownFiles(rc profile.RunConfig, c capability.Capability) (out []host.Placeholder) {
-	if rc.Home != "own" || rc.WorkdirMode != profile.RW || slices.Contains(rc.Allow, "project-config") {
-		return nil
-	}
-	for _, kv := range c.Own {
-		out = append(out, host.Placeholder{Path: filepath.Join(rc.Workdir, kv.Key), Content: []byte(kv.Value)})
+	if rc.Home == "own" {
+		out = inConfig(rc, c.Own)
 	}
 	return out
 }

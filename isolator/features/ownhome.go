@@ -68,11 +68,7 @@ func (h *ownHome) tell(run *Run) error {
 		return nil
 	}
 	owner := HomeOwner(run.Spec)
-	points := ownhome.Points(run.InnerHome, owner)
-	if h.Home != nil {
-		points = h.Points()
-	}
-	own := &host.OwnHome{Path: ownhome.Folder(run.InnerHome, owner), Points: points}
+	own := &host.OwnHome{Path: ownhome.Folder(run.InnerHome, owner), Points: ownhome.Points(run.InnerHome, owner)}
 	var st unix.Stat_t
 	if unix.Lstat(own.Path, &st) == nil {
 		own.ID = host.ID{Dev: st.Dev, Ino: st.Ino}

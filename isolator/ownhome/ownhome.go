@@ -103,12 +103,9 @@ const Inside = "home"
 // Point is a place in a home where boxes mount something.
 type Point = host.HomePoint
 
-// Points are those of the home of an owner, for who only looks.
+// Points are those of the home of an owner; none where no home can be read.
 func Points(innerHome string, o Owner) []Point {
-	rec, err := ReadRecord(filepath.Join(Base(innerHome), o.Key()))
-	if err != nil {
-		return nil
-	}
+	rec, _ := ReadRecord(filepath.Join(Base(innerHome), o.Key()))
 	return rec.Points
 }
 
@@ -209,9 +206,6 @@ func (h *Home) Close() {
 	}
 	h.running, h.root = nil, -1
 }
-
-// Points are the places where boxes with this home mount something.
-func (h *Home) Points() []Point { return slices.Clone(h.rec.Points) }
 
 // mostPoints is how many places are kept for runs to come: each costs every start a mount.
 const mostPoints = 64

@@ -103,7 +103,7 @@ func TestPlacesAreMadeAlone(t *testing.T) {
 	if err := four.Ready([]Point{{Path: "src/other"}}); err != nil {
 		t.Errorf("alone: %v", err)
 	}
-	if got := len(four.Points()); got != 2 {
+	if got := len(Points(inner, four.Owner)); got != 2 {
 		t.Errorf("%d places are known, want those of both", got)
 	}
 }

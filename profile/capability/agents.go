@@ -2,6 +2,7 @@ package capability
 
 import (
 	"embed"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,9 +127,5 @@ func put(doc, values map[string]any) {
 }
 
 func keepHere(folders map[string]any, workdir string) {
-	for path := range folders {
-		if !paths.Below(workdir, path) {
-			delete(folders, path)
-		}
-	}
+	maps.DeleteFunc(folders, func(path string, _ any) bool { return !paths.Below(workdir, path) })
 }

@@ -279,8 +279,10 @@ func (cl *cloner) clone() error {
 		}
 	}
 	for _, t := range cl.f.Trees {
-		if err := cl.tree(t); err != nil {
-			return err
+		if top := filepath.Join(cl.source, t); files.Exists(top) {
+			if err := cl.branch(top, t, 0); err != nil {
+				return err
+			}
 		}
 	}
 	for _, file := range cl.f.Files { // after the trees, which have some of the scripts
@@ -303,22 +305,14 @@ func (cl *cloner) clone() error {
 	return nil
 }
 
-// tree clones a folder with the regular files in it, read-only; executables stay executable.
-func (cl *cloner) tree(name string) error {
-	top := filepath.Join(cl.source, name)
-	if !files.Exists(top) {
-		return nil
-	}
-	return cl.branch(top, name, 0)
-}
-
 // Bounds of what is behind links: one may lead to a folder that holds itself, or much else.
 const (
 	mostLinks  = 3    // one behind the other
 	mostBehind = 2000 // files and folders
 )
 
-// branch clones what is at a path as rel. It is behind so many links, and then each part of it is asked for.
+// branch clones what is at a path as rel: a folder with the regular files in it, read-only; executables stay executable. It
+// is behind so many links, and then each part of it is asked for.
 func (cl *cloner) branch(from, rel string, links int) error {
 	at := cl.o.behind(from)
 	if at != from {
