@@ -75,7 +75,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	more := run.More{Profile: f.path, ThisRun: flags.thisRun}
 	for _, w := range list {
 		g := run.Grant{Word: w.word}
-		if p, g.Lines, err = a.withGrant(f, p, &d, w, flags.write); err != nil {
+		if p, err = a.withGrant(f, p, &d, &g, w, flags.write); err != nil {
 			return err
 		}
 		if len(g.Lines) > 0 {
@@ -188,17 +188,17 @@ func (a *app) knows(place settings.Place, file string, list []wanted) bool {
 }
 
 // withGrant is the profile with one grant more, and d its text: with what inner why proposes, until it says that the
-// box has it. It is p itself where that has the grant.
-func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write bool) (_ *profile.Profile, added []profile.Line, err error) {
+// box has it, which is noted in g. It is p itself where that has the grant.
+func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w wanted, write bool) (*profile.Profile, error) {
 	text, now := string(d.text), p
-	none := func(format string, args ...any) (*profile.Profile, []profile.Line, error) {
-		return nil, nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
+	none := func(format string, args ...any) (*profile.Profile, error) {
+		return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
 	}
 	for tries := 0; ; tries++ {
 		t, err := a.tableOf(f.place, now)
 		switch {
 		case err != nil && now == p:
-			return nil, nil, a.Unusable(err, p.Name)
+			return nil, a.Unusable(err, p.Name)
 		case err != nil:
 			return none("%v", err)
 		}
@@ -206,23 +206,23 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, w wanted, write b
 		has, err := a.hasGrant(t, w)
 		switch {
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		case has.Granted(write) && !has.Own && now == p:
 			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
-			return p, nil, nil
+			return p, nil
 		case has.Granted(write) && !has.Own, (w.kind == "host" || w.kind == "mcp") && now != p: // whose addresses may change; whose program is another grant
 			d.text = []byte(text)
-			return now, added, nil
+			return now, nil
 		case has.Refused:
-			return nil, nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
+			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
 		case len(has.Lines) == 0 || tries == 3:
 			return none("%s (%s)", has.How, has.From)
 		}
 		for _, l := range has.Lines {
 			if text, err = l.Add(text); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			added = append(added, l)
+			g.Lines, g.Folder = append(g.Lines, l), has.Real
 		}
 		if now, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope); err != nil {
 			return none("%v", err)

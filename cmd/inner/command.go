@@ -179,7 +179,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"Set up:", []*cobra.Command{a.cmdInit(), a.cmdHook(), a.cmdDoctor(), a.cmdUninstall()}},
 		{"Decide what may run:", []*cobra.Command{a.cmdAllow(), a.cmdWatch()}},
 		{"See what happens here:", []*cobra.Command{a.cmdStatus(), a.cmdExplain(), a.cmdWhy()}},
-		{"Run:", []*cobra.Command{a.cmdRun(), a.cmdBypass(), a.cmdPs(), a.cmdAttach(), a.cmdDetach(), a.cmdStop()}},
+		{"Run:", []*cobra.Command{a.cmdRun(), a.cmdBypass(), a.cmdPs(), a.cmdAttach(), a.cmdDetach(), a.cmdStop(), a.cmdAsk()}},
 		{"See what a run did:", []*cobra.Command{a.cmdUndo(), a.cmdChanges(), log, a.cmdHome()}},
 		{"Write profiles:", []*cobra.Command{profiles, a.Beside("learn"), a.Beside("verify"), a.cmdConfig()}},
 		{"For programs and fleets:", []*cobra.Command{a.cmdExec(), a.Beside("agent"), a.Beside("tools"), a.Beside("mcp"), a.Beside("export"), a.cmdShim(), a.cmdCompletion()}},

@@ -6,8 +6,10 @@ package features
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -26,11 +28,7 @@ const (
 
 // ask asks about a target. It is called from goroutines of the proxy.
 func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer {
-	n.mu.Lock()
-	n.questions++
-	tired := n.questions > maxQuestions
-	n.mu.Unlock()
-	if tired {
+	if n.tired() {
 		return netproxy.No
 	}
 	what := t.String()
@@ -62,6 +60,47 @@ func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer 
 		n.mu.Unlock()
 	}
 	return answer
+}
+
+// tired counts a question, and reports whether there were too many.
+func (n *networkOf) tired() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.questions++
+	return n.questions > maxQuestions
+}
+
+// longestAsked is how long the path of a question may be: its end and the choices are to be seen.
+const longestAsked = 300
+
+// askFolder asks about a folder that a program wants to read. Whatever the host has there, the person is asked first,
+// and the program is told no more than that the folder is not given: it cannot find out what there is.
+func (n *networkOf) askFolder(ctx context.Context, path string) error {
+	if n.asker == nil || n.run.Give == nil {
+		return fmt.Errorf("nobody can be asked without a terminal; %s --for-this-run", profile.Outside(n.run.Profile.Wider("folder:"+path)))
+	}
+	if n.tired() || len(path) > longestAsked || !filepath.IsAbs(path) {
+		return errors.New("it is not asked for: there were too many questions, or the path is too long")
+	}
+	path = filepath.Clean(path)
+	real, which := files.Real(path), ""
+	if real != path {
+		which = fmt.Sprintf(", which is %q,", real)
+	}
+	key, _ := n.asker.Ask(ctx, launch.Question{
+		Text:    fmt.Sprintf("inner: profile %q does not show the folder %q%s. Let the sandbox read it?", n.run.Spec.Name, path, which),
+		Choices: "for this [r]un, [n]o", Keys: "rn", Timeout: askTime,
+	})
+	if key != 'r' {
+		return errors.New("it was not allowed when asked")
+	}
+	if err := n.run.Give(n.box, real); err != nil {
+		n.mu.Lock()
+		n.ungiven = append(n.ungiven, fmt.Errorf("folder:%s: %w", real, err))
+		n.mu.Unlock()
+		return errors.New("it was allowed, and this sandbox cannot have it while it runs")
+	}
+	return nil
 }
 
 // keep puts what is always allowed into network_allow of the profile's own file, at the end: while the box runs, what

@@ -85,7 +85,10 @@ type Run struct {
 	Mirrors  []Mirror                // in a preview: what will have the content of something of the host
 	Unserved bool                    // git directories: what is served could not be mounted in the box, and Refresh takes clones
 	Plan     plan.Plan
-	Result   launch.Result // of the last try to start
+
+	Give func(to launch.Running, folder string) error // gives the box that runs a folder of the host to be read; nil when nobody may
+
+	Result launch.Result // of the last try to start
 
 	copied map[string]string // where the box has copies of what the user refers to
 

@@ -71,6 +71,8 @@ type networkOf struct {
 	count     int                // of all refusals that the proxy told of
 	granted   []runlog.Event     // what the person allowed during the run
 	questions int
+	box       launch.Running
+	ungiven   []error  // why folders could not be given that the person allowed
 	silent    []uint16 // ports of this computer at which nothing listened
 	text      []byte   // of the profile's file, once it is another one than the run began with
 	lasting   []string // entries that the person allowed for good
@@ -91,6 +93,7 @@ func (n *networkOf) make(run *Run) error {
 	switch {
 	case rc.Network == profile.NetAsk:
 		o.Mode = netproxy.Ask
+		o.Folder = n.askFolder
 		if run.Facts.Terminal {
 			n.asker = new(launch.Asker)
 			o.Ask = n.ask
@@ -105,6 +108,7 @@ func (n *networkOf) make(run *Run) error {
 
 // connect takes the network of the box, before the program starts.
 func (n *networkOf) connect(box launch.Network) error {
+	n.box = box.Box
 	for i, l := range n.run.Plan.Listen {
 		for _, listener := range box.Listeners[i] {
 			go func() { // it ends with the listener
@@ -306,6 +310,9 @@ func (n *networkOf) tell(run *Run, o *Outcome) error {
 	defer n.mu.Unlock()
 	for _, port := range n.silent {
 		run.Warn("nothing listens on port %d of this computer (sandbox.host_ports)", port)
+	}
+	for _, err := range n.ungiven {
+		run.Warn("%v", err)
 	}
 	o.Events = append(o.Events, n.granted...)
 	if run.Facts.Terminal {

@@ -34,7 +34,10 @@ func says(run *Run) string {
 	asked := profile.Asked()
 	if wider := run.Profile.Wider(asked[0]); wider != "" {
 		wider = profile.Outside("`" + wider + "`, or with " + strings.Join(asked[1:], ", "))
-		lines = append(lines, "What is refused or missing, your user alone can add, and it is there from the next start on. Say what to do: "+wider)
+		lines = append(lines, "What is refused or missing, your user alone can add: a host, a port or a folder to be read is there at once, the rest from the next start on. Say what to do: "+wider)
+	}
+	if run.Spec.Network == profile.NetAsk {
+		lines = append(lines, "`inner ask FOLDER` asks your user to let you read a folder, where inner is on PATH.")
 	}
 	return capability.Says(lines)
 }

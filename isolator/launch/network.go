@@ -24,6 +24,8 @@ type Network struct {
 	// Dial connects to a port of the box's loopback, 127.0.0.1 or else ::1. It is
 	// nil unless the plan publishes a port.
 	Dial func(ctx context.Context, port uint16) (net.Conn, error)
+
+	Box Running
 }
 
 // dialTime is how long a socket may take to be connected on a loopback.
@@ -61,6 +63,7 @@ func (s *session) takeNetwork() {
 	if len(n.Listeners) == 0 && !s.publishes {
 		return
 	}
+	n.Box = Running{s}
 	if err := s.o.Network(n.Network); err != nil {
 		s.noNetwork(err)
 	}

@@ -111,6 +111,9 @@ type Options struct {
 	// from a goroutine of its own, for several targets at once; the answer holds as
 	// long as the proxy, but for Once. The context ends with the proxy.
 	Ask func(context.Context, Target) Answer
+	// Folder asks a person to let the box read a folder of the host, for a program that asks for that. An error is
+	// why it cannot, as the program is told. Nil says that nobody is asked.
+	Folder func(ctx context.Context, path string) error
 	// Refused is told of a refusal, once for each target and kind, before the
 	// program is. It is called from many goroutines.
 	Refused func(Refusal)
@@ -184,6 +187,9 @@ const maxConns = 1024
 func New(o Options) *Proxy {
 	if o.Policy == nil {
 		o.Policy = NewPolicy(nil, nil)
+	}
+	if o.Folder == nil {
+		o.Folder = func(context.Context, string) error { return errors.New("nobody is asked for folders here") }
 	}
 	p := &Proxy{
 		o: o, times: defaultTimes, own: ownAddrs, resolve: resolve, dial: dial,

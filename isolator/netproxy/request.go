@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -31,9 +32,10 @@ const (
 
 // request is what a program asked for.
 type request struct {
-	to    place
-	socks bool   // by SOCKS5, not HTTP
-	begin []byte // what the target gets first, of a request for something of http
+	to     place
+	socks  bool   // by SOCKS5, not HTTP
+	folder string // asked for by inner ask, and no target
+	begin  []byte // what the target gets first, of a request for something of http
 }
 
 // handle answers one connection.
@@ -54,17 +56,24 @@ func (p *Proxy) handle(c net.Conn) {
 	var s net.Conn
 	var g grant
 	var f *Refusal
-	if err == nil {
+	if err == nil && r.folder != "" {
+		err = p.o.Folder(p.ctx, r.folder)
+		if f = refusal("", "%v", err); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+			return
+		}
+	} else if err == nil {
 		to = r.to.target()
 		s, g, f = p.connect(r.to)
 	} else if !errors.As(err, &f) && limit.N <= 0 {
 		f = badf(0, "a request has a head of more than %d bytes", maxHead)
 	}
 	if f != nil {
-		f.Target = to
-		p.told(to, f)
+		if f.Target = to; r.folder == "" {
+			p.told(to, f)
+		}
 		cure := ""
-		if p.o.Cure != nil {
+		if p.o.Cure != nil && r.folder == "" {
 			cure = p.o.Cure(*f)
 		}
 		r.answer(c, f, cure)
@@ -127,6 +136,10 @@ func readHTTP(in *bufio.Reader, _ io.Writer) (r request, err error) {
 	parts := strings.Split(lines[0], " ")
 	if len(parts) != 3 || parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0" {
 		return r, badf(0, "a request is not HTTP/1.1: %q", visible.Short(lines[0]))
+	}
+	if parts[0] == "ASK" {
+		r.folder, err = url.PathUnescape(parts[1])
+		return r, err
 	}
 	if parts[0] == "CONNECT" {
 		r.to, err = parseAuthority(parts[1], 0)

@@ -27,8 +27,9 @@ type More struct {
 
 // Grant is one thing, as it was typed, and the lines that grant it.
 type Grant struct {
-	Word  string
-	Lines []profile.Line
+	Word   string
+	Lines  []profile.Line
+	Folder string // what a folder really was when the person was asked
 }
 
 // NotOf is what the launcher says of another profile.
@@ -62,6 +63,18 @@ func (b *Prepared) Grants(c Call) func([]byte, launch.Running) (string, error) {
 			b.granted(c, g.Word, more.ThisRun)
 		}
 		return strings.Join(words, ", "), nil
+	}
+}
+
+// give gives the box a folder that the person allowed when asked, by its real path.
+func (b *Prepared) give(c Call) func(launch.Running, string) error {
+	return func(to launch.Running, folder string) error {
+		line := profile.Line{Table: "mounts", Key: folder, Value: "ro"}
+		request, err := json.Marshal(More{Profile: b.Spec.Path, ThisRun: true, Grants: []Grant{{"folder:" + folder, []profile.Line{line}, folder}}})
+		if err == nil {
+			_, err = b.Grants(c)(request, to)
+		}
+		return err
 	}
 }
 
@@ -110,7 +123,7 @@ func (b *Prepared) grant(c Call, g Grant, to launch.Running) (err error) {
 		return err
 	}
 	if mounts {
-		err = b.mount(s, c, before, next, to)
+		err = b.mount(s, c, before, next, g.Folder, to)
 	} else {
 		err = b.reach(c, next, to)
 	}
@@ -138,7 +151,7 @@ func (b *Prepared) reach(c Call, p *profile.Profile, to launch.Running) (err err
 }
 
 // mount gives the box a folder: what the plan of its profile has more with it, both as they would be now.
-func (b *Prepared) mount(s *settings.Settings, c Call, before, next *profile.Profile, to launch.Running) error {
+func (b *Prepared) mount(s *settings.Settings, c Call, before, next *profile.Profile, folder string, to launch.Running) error {
 	if b.Plan.Container != nil || !plan.Follows(b.Spec, b.Facts) {
 		return features.NewRun("nothing can be mounted in this sandbox from outside")
 	}
@@ -154,6 +167,9 @@ func (b *Prepared) mount(s *settings.Settings, c Call, before, next *profile.Pro
 	}
 	f, ok := plan.Added(plans[0].Plan, plans[1].Plan)
 	at := plans[1].Facts.Look(f.Source)
+	if ok && f.Source != folder {
+		return fmt.Errorf("it leads to %q, and not to %q", f.Source, folder)
+	}
 	if !ok || at.Kind != host.Dir || at.ID == (host.ID{}) {
 		return features.NewRun("it takes more than to mount one folder to be read")
 	}

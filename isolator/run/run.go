@@ -139,6 +139,7 @@ func (c Call) options(box *Prepared) launch.Options {
 	o := box.Options()
 	o.Done = c.Done
 	o.Join, o.Grant = stage.Door(box.StageBase(), box.ID()), box.Grants(c)
+	box.Give = box.give(c)
 	if c.Detached != nil {
 		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
 	}
