@@ -1,24 +1,24 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net"
 	"strings"
 	"time"
-)
 
-// The few bytes of RFC 1035 that a server of fixed addresses needs: a header of twelve
-// bytes, one question, and at most one answer of type A.
+	"golang.org/x/net/dns/dnsmessage"
+)
 
 // serveDNS answers on a UDP address for fixed names, each NAME=IP.
 func serveDNS(addr string, fixed []string) error {
-	known := map[string]net.IP{}
+	known := map[string][4]byte{}
 	for _, f := range fixed {
-		name, ip, _ := strings.Cut(f, "=")
-		if known[name] = net.ParseIP(ip).To4(); known[name] == nil {
+		name, text, _ := strings.Cut(f, "=")
+		ip := net.ParseIP(text).To4()
+		if ip == nil {
 			return fmt.Errorf("%q is not NAME=IP", f)
 		}
+		known[name+"."] = [4]byte(ip)
 	}
 	conn, err := net.ListenPacket("udp", addr)
 	if err != nil {
@@ -30,60 +30,42 @@ func serveDNS(addr string, fixed []string) error {
 		if err != nil {
 			return err
 		}
-		if reply, ok := answer(packet[:n], known); ok {
+		var m dnsmessage.Message
+		if m.Unpack(packet[:n]) != nil || m.Response || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		ip, ok := known[strings.ToLower(q.Name.String())]
+		m = dnsmessage.Message{
+			Header:    dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true, RecursionDesired: true, RecursionAvailable: true},
+			Questions: m.Questions,
+		}
+		if !ok {
+			m.RCode = dnsmessage.RCodeNameError
+		} else if q.Type == dnsmessage.TypeA {
+			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 5}, Body: &dnsmessage.AResource{A: ip}}}
+		}
+		if reply, err := m.Pack(); err == nil {
 			_, _ = conn.WriteTo(reply, from)
 		}
 	}
 }
 
-// question returns the name of the one question of a packet, with a dot after each label, and where
-// the question ends.
-func question(query []byte) (name string, end int, ok bool) {
-	if len(query) < 12 || query[2]&0x80 != 0 || binary.BigEndian.Uint16(query[4:]) != 1 {
-		return "", 0, false
-	}
-	end = 12
-	for end < len(query) && query[end] != 0 {
-		length := int(query[end])
-		if length > 63 || end+1+length >= len(query) {
-			return "", 0, false
-		}
-		name += string(query[end+1:end+1+length]) + "."
-		end += 1 + length
-	}
-	end += 5 // the last label, type and class
-	return name, end, end <= len(query)
-}
-
-// answer returns the reply to a packet, and false for one that is no question.
-func answer(query []byte, known map[string]net.IP) ([]byte, bool) {
-	name, end, ok := question(query)
-	if !ok {
-		return nil, false
-	}
-	ip, ok := known[strings.ToLower(strings.TrimSuffix(name, "."))]
-	reply := append([]byte{}, query[:end]...)
-	reply[2], reply[3] = 0x85, 0x80 // a reply with authority; recursion is there
-	clear(reply[6:12])
-	switch kind := binary.BigEndian.Uint16(query[end-4:]); {
-	case !ok:
-		reply[3] |= 3 // no such name
-	case kind == 1: // A
-		reply[7] = 1
-		reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4)
-		reply = append(reply, ip...)
-	}
-	return reply, true
-}
-
 // ask asks a server for the address of a name, and fails when nothing came: a refusal is an
 // answer too, of a server that was reached.
 func ask(server, name string) error {
-	query := []byte{7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}
-	for _, label := range strings.Split(name, ".") {
-		query = append(append(query, byte(len(label))), label...)
+	of, err := dnsmessage.NewName(name + ".")
+	if err != nil {
+		return err
 	}
-	query = append(query, 0, 0, 1, 0, 1)
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: 0x0707, RecursionDesired: true},
+		Questions: []dnsmessage.Question{{Name: of, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
+	}
+	query, err := m.Pack()
+	if err != nil {
+		return err
+	}
 	conn, err := net.DialTimeout("udp", server, patience)
 	if err != nil {
 		return err
