@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
@@ -116,8 +115,12 @@ func (s *suite) all() error {
 			return cli.Exit(128 + int(sig.(syscall.Signal)))
 		}
 	}
-	if err := s.told(r); err != nil {
-		return err
+	if s.json {
+		if err := s.PrintJSON(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(s.Out, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
 	}
 	return cli.ExitCode(cli.OneIf(r.Leaked > 0))
 }
@@ -182,15 +185,6 @@ func firstLine(err error) string {
 	return line
 }
 
-// told ends the output: with --json it is all of it.
-func (s *suite) told(r report) error {
-	if s.json {
-		return s.PrintJSON(r)
-	}
-	_, err := fmt.Fprintf(s.Out, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
-	return err
-}
-
 func (r *report) count(row row) {
 	r.Attacks = append(r.Attacks, row)
 	if row.Live {
@@ -207,20 +201,8 @@ func (r *report) count(row row) {
 }
 
 func (s *suite) print(r row) {
-	mark, code := "[ok]", "32"
-	switch {
-	case r.Result == "leaked":
-		mark, code = "[!!]", "31"
-	case r.Result == "unknown":
-		mark, code = "[??]", "31"
-	case r.Result != "held":
-		mark, code = "[--]", "33"
-	}
-	text := r.What
-	if r.Detail != "" {
-		text += ": " + r.Detail
-	}
-	fmt.Fprintf(s.Out, "%s %-9s %-26s %s\n", tell.Paint(s.Out, code, mark), r.Result, visible.Text(r.Name), visible.Text(text))
+	mark := s.mark(r.Result == "leaked", r.Result == "unknown", r.Result == "held")
+	fmt.Fprintf(s.Out, "%s %-9s %-26s %s\n", mark, r.Result, visible.Text(r.Name), visible.Text(withDetail(r.What, r.Detail)))
 }
 
 // attackBase is where fixtures are made: private, and not where a box has a

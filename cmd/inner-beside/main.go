@@ -1,10 +1,5 @@
 //go:build !manual
 
-// See cmd/inner-shim.
-
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
 // six names, each with its commands: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and
 // inner-verify. inner goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.

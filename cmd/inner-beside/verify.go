@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,22 +127,25 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	return report, err
 }
 
+// mark is the beginning of a line on what was tried: it went wrong, nobody knows, it is as it should be, or none of that.
+func (a *app) mark(wrong, unknown, right bool) string {
+	switch {
+	case wrong:
+		return tell.Paint(a.Out, "31", "[!!]")
+	case unknown:
+		return tell.Paint(a.Out, "31", "[??]")
+	case right:
+		return tell.Paint(a.Out, "32", "[ok]")
+	}
+	return tell.Paint(a.Out, "33", "[--]")
+}
+
+func withDetail(what, detail string) string { return strings.TrimSuffix(what+": "+detail, ": ") }
+
 func (a *app) printVerdicts(r verify.Report) {
 	for _, v := range r.Checks {
-		mark, code := "[ok]", "32"
-		switch {
-		case v.Result == verify.Fail && v.Bad():
-			mark, code = "[!!]", "31"
-		case v.Result == verify.Unknown && v.Bad():
-			mark, code = "[??]", "31"
-		case v.Result != verify.Pass:
-			mark, code = "[--]", "33"
-		}
-		text := v.What
-		if v.Detail != "" {
-			text += ": " + v.Detail
-		}
-		fmt.Fprintf(a.Out, "%s %-8s %-22s %s\n", tell.Paint(a.Out, code, mark), v.Severity, cli.Printable(v.ID), cli.Printable(text))
+		mark := a.mark(v.Result == verify.Fail && v.Bad(), v.Result == verify.Unknown && v.Bad(), v.Result == verify.Pass)
+		fmt.Fprintf(a.Out, "%s %-8s %-22s %s\n", mark, v.Severity, cli.Printable(v.ID), cli.Printable(withDetail(v.What, v.Detail)))
 		if v.Hint != "" {
 			fmt.Fprintf(a.Out, "     %-8s %-22s hint: %s\n", "", "", cli.Printable(v.Hint))
 		}

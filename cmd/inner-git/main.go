@@ -1,8 +1,3 @@
-// See cmd/inner-shim.
-
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command inner-git serves the git directories of a project to its box (isolator/git/share). It is a program of its own because it
 // starts faster than inner, and a fork of it, which each mount takes, is cheaper. inner carries it (isolator/innerbox), and starts it; a
 // person never does.

@@ -1,10 +1,3 @@
-// The runtime would read the cgroup's processor quota at each start, in the list of
-// all mounts, to spread work that inner does not have (measured: a tenth of a
-// millisecond, twice for each run).
-
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command inner-shim is what is behind the shims: it decides where a command runs, starts its box and stays
 // with it, and answers the hook at prompts. Where a container engine makes the box it goes on as inner-fleet, which
 // does the same and knows them. It has no command of inner, so it starts faster, needs less memory

@@ -117,8 +117,7 @@ func (a *app) sayLeft(left []changes.Change) {
 
 // halfway reports an apply that stopped: each file written so far is complete.
 func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
-	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
-	return &fault.Refusal{Code: cli.SignalCode(ctx), Msg: msg, Hint: "inner changes apply, for the rest"}
+	return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest", "%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
 }
 
 // conflicts refuses to write over originals that changed since the copy.
@@ -133,10 +132,8 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 	if n == 0 || force {
 		return nil
 	}
-	return &fault.Refusal{
-		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", cli.Counted(n, "original", "originals"), k.Record.Run),
-		Hint: "name the other paths, or --force to write over these",
-	}
+	return fault.Refuse(126, "name the other paths, or --force to write over these",
+		"%s changed outside the box since run %s was given its copy; nothing was written", cli.Counted(n, "original", "originals"), k.Record.Run)
 }
 
 // unprotected takes out what is run or obeyed on the host and was not named on

@@ -143,20 +143,18 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 }
 
 func (a *app) printReport(r shims.Report, check bool) {
-	tense := func(done, would string) string {
-		if check {
-			return would
-		}
-		return done
+	added, removed, binary := "added", "removed", "updated the binary behind the shims"
+	if check {
+		added, removed, binary = "missing", "stale", "the binary behind the shims is out of date"
 	}
 	for _, n := range r.Added {
-		fmt.Fprintf(a.Out, "%s %s\n", tense("added", "missing"), n)
+		fmt.Fprintln(a.Out, added, n)
 	}
 	for _, n := range r.Removed {
-		fmt.Fprintf(a.Out, "%s %s\n", tense("removed", "stale"), n)
+		fmt.Fprintln(a.Out, removed, n)
 	}
 	if r.BinaryUpdated {
-		fmt.Fprintf(a.Out, "%s\n", tense("updated the binary behind the shims", "the binary behind the shims is out of date"))
+		fmt.Fprintln(a.Out, binary)
 	}
 	for _, n := range r.Foreign {
 		a.Warn("%q in the shim folder is not inner's and is left alone", n)

@@ -104,62 +104,37 @@ func (a *app) init(f initFlags, names []string) error {
 		return err
 	}
 	a.Forget() // one of them may be new
-	asks := caller.IsTerminal(a.In)
-	if len(names) == 0 && (f.yes || f.hook || !asks) {
-		return a.initUser(f, written)
+	asks := caller.IsTerminal(a.In) && !f.yes
+	agents := len(names) > 0 || asks && !f.hook // else it is about the user's own files, with --hook the start-up file alone
+	if agents && !asks && !f.yes {
+		again := append([]string{"inner init"}, names...)
+		if f.everywhere {
+			again[0] += " --everywhere"
+		}
+		return fault.Refuse(2, strings.Join(again, " ")+" --yes", "cannot ask: standard input is not a terminal")
 	}
-	if !asks && !f.yes {
-		return f.noTerminal(names)
+	switch {
+	case len(written) > 0:
+		a.Say("wrote the built-in profiles: %d files below %s", len(written), a.Short(a.InnerHome))
+	case !agents && !f.hook:
+		a.Say("%s is complete; nothing was changed", a.Short(a.InnerHome))
 	}
-	a.sayInstalled(written, false)
-	return a.initAgents(f, names, asks && !f.yes)
-}
-
-// initAgents sets agents up in the project, or in all folders, and then the start-up files.
-func (a *app) initAgents(f initFlags, names []string, ask bool) error {
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
-	ready, err := a.initChosen(f, names)
-	if err != nil {
-		return err
+	var ready []string
+	if agents {
+		if ready, err = a.initChosen(f, names); err != nil {
+			return err
+		}
+	} else if !f.hook {
+		a.Hint("inner init claude --yes sets up a project for claude")
 	}
-	if err := a.initStartup(f, ask); err != nil {
+	if err := a.initStartup(f, agents && asks); err != nil {
 		return err
 	}
 	a.sayReady(ready)
 	return nil
-}
-
-// noTerminal refuses to go on where nobody can be asked.
-func (f initFlags) noTerminal(names []string) error {
-	everywhere := ""
-	if f.everywhere {
-		everywhere = "--everywhere "
-	}
-	return fault.Refuse(2, "inner init "+everywhere+strings.Join(names, " ")+" --yes", "cannot ask: standard input is not a terminal")
-}
-
-// initUser sets up no project: with --hook it is about the start-up file alone.
-func (a *app) initUser(f initFlags, written []string) error {
-	a.sayInstalled(written, !f.hook)
-	if err := a.Regenerate(); err != nil {
-		return err
-	}
-	if !f.hook {
-		a.Hint("inner init claude --yes sets up a project for claude")
-	}
-	return a.initStartup(f, false)
-}
-
-// sayInstalled says what install has written; with nothing, also when that was all there.
-func (a *app) sayInstalled(written []string, nothing bool) {
-	switch {
-	case len(written) > 0:
-		a.Say("wrote the built-in profiles: %d files below %s", len(written), a.Short(a.InnerHome))
-	case nothing:
-		a.Say("%s is complete; nothing was changed", a.Short(a.InnerHome))
-	}
 }
 
 // sayReady ends with what to type.

@@ -327,13 +327,9 @@ func (a *app) revoke(root, path string) error {
 	return err
 }
 
-type auditFlags struct {
-	types []string
-	json  bool
-}
-
 func (a *app) cmdAudit() *cobra.Command {
-	var f auditFlags
+	var types []string
+	var asJSON bool
 	c := &cobra.Command{
 		Use: "audit", Short: "Show what was decided: starts, refusals, answers to allow, bypasses", Args: cobra.NoArgs,
 		Long: "Show the audit log, oldest first: a line for every decision. It is kept in ~/.inner/logs,\n" +
@@ -343,29 +339,29 @@ func (a *app) cmdAudit() *cobra.Command {
 			"removed or inserted, or the end cut off. The chain has no secret key: whoever runs as you\n" +
 			"can rewrite all of it.\n\n" +
 			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
-		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(f) }),
+		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(types, asJSON) }),
 	}
 	fl := c.Flags()
-	fl.StringSliceVar(&f.types, "type", nil, "only events of these types, as `T,T`")
-	fl.BoolVar(&f.json, "json", false, "the lines as they are in the log")
+	fl.StringSliceVar(&types, "type", nil, "only events of these types, as `T,T`")
+	fl.BoolVar(&asJSON, "json", false, "the lines as they are in the log")
 	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(runlog.EventTypes(), cobra.ShellCompDirectiveNoFileComp))
 	c.AddCommand(a.cmdAuditVerify())
 	return c
 }
 
-func (a *app) showAudit(f auditFlags) error {
-	i := slices.IndexFunc(f.types, func(t string) bool { return !slices.Contains(runlog.EventTypes(), t) })
+func (a *app) showAudit(types []string, asJSON bool) error {
+	i := slices.IndexFunc(types, func(t string) bool { return !slices.Contains(runlog.EventTypes(), t) })
 	if i >= 0 {
-		return cli.Usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
+		return cli.Usagef("--type: %q is not a type of event: those are %s", types[i], strings.Join(runlog.EventTypes(), ", "))
 	}
 	list, _, err := runlog.ReadAudit(a.LogsDir())
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(l runlog.AuditLine) bool {
-		return !l.OK || len(f.types) > 0 && !slices.Contains(f.types, l.Type)
+		return !l.OK || len(types) > 0 && !slices.Contains(types, l.Type)
 	})
-	if f.json {
+	if asJSON {
 		for _, l := range list {
 			if _, err := fmt.Fprintf(a.Out, "%s\n", cli.Printable(string(l.Raw))); err != nil {
 				return err

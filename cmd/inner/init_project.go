@@ -295,7 +295,7 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 	if len(found) == 1 {
 		return found, nil
 	}
-	return a.askAgents(found)
+	return a.askNames(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")), capability.Programs(), found)
 }
 
 // ask puts a question until its answer is taken. An answer that is not says why.
@@ -313,11 +313,6 @@ func (a *app) ask(prompt string, take func(answer string) error) error {
 		}
 		a.Say("%v", err)
 	}
-}
-
-// askAgents asks which agents are meant; Enter is all that were found.
-func (a *app) askAgents(found []string) ([]string, error) {
-	return a.askNames(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")), capability.Programs(), found)
 }
 
 // askNames asks for some of the names that are known; Enter stands for others.
@@ -432,23 +427,14 @@ func (a *app) mountsOf(text string) (list []starter.Mount, err error) {
 		return nil, err
 	}
 	for _, word := range words {
-		m, err := a.mountOf(word)
-		if err != nil {
-			return nil, err
+		m := starter.Mount{Path: word, Mode: "ro"}
+		if rest, ok := strings.CutSuffix(word, ":rw"); ok {
+			m = starter.Mount{Path: rest, Mode: "rw"}
+		}
+		if _, err := os.Stat(a.Absolute(m.Path, "")); err != nil || !strings.HasPrefix(m.Path, "/") && !strings.HasPrefix(m.Path, "~/") {
+			return nil, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.Path)
 		}
 		list = append(list, m)
 	}
 	return list, nil
-}
-
-// mountOf is the folder that one word names.
-func (a *app) mountOf(word string) (starter.Mount, error) {
-	m := starter.Mount{Path: word, Mode: "ro"}
-	if rest, ok := strings.CutSuffix(word, ":rw"); ok {
-		m = starter.Mount{Path: rest, Mode: "rw"}
-	}
-	if _, err := os.Stat(a.Absolute(m.Path, "")); err != nil || !strings.HasPrefix(m.Path, "/") && !strings.HasPrefix(m.Path, "~/") {
-		return m, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.Path)
-	}
-	return m, nil
 }

@@ -1,12 +1,5 @@
 //go:build !manual
 
-// The runtime would read the cgroup's processor quota at each start, in the list of
-// all mounts, to spread work that inner does not have (measured: a tenth of a
-// millisecond, twice for each run).
-
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command inner sandboxes coding agents and shells automatically, so nobody has
 // to remember to.
 package main
