@@ -13,7 +13,8 @@ hello='hello from www\.reach\.test'
 try curl "$hello" curl -sS --fail http://www.reach.test/here
 try 'curl, https' "$hello HTTP/2" curl -sS --fail https://www.reach.test/here
 try 'curl -4' "$hello" curl -4 -sS --fail https://www.reach.test/here
-try 'curl -6' "$hello" curl -6 -sS --fail https://www.reach.test/here
+# The proxy is at an address of IPv4.
+try 'curl -6' "$hello" curl -6 --noproxy '*' -sS --fail https://www.reach.test/here
 try 'curl, a server with IPv6 alone' 'hello from v6' curl -sS --fail https://v6.reach.test/here
 try 'curl, a name of a pattern' 'hello from a\.wild' curl -sS --fail https://a.wild.reach.test/here
 try 'curl, a listed address' 'hello from 192' curl -sS --fail https://192.175.48.7/here

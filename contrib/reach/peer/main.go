@@ -231,7 +231,7 @@ func rate(where string, seconds, clients int) error {
 				r, err := client.Get(where)
 				if err != nil {
 					fmt.Fprintln(os.Stderr, "peer:", err)
-					break
+					os.Exit(1)
 				}
 				_, _ = io.Copy(io.Discard, r.Body)
 				r.Body.Close()
