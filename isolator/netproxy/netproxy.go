@@ -36,6 +36,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -180,8 +181,12 @@ var defaultTimes = times{
 	hello: 10 * time.Second, idle: time.Hour, forward: 10 * time.Second,
 }
 
-// maxConns is how many connections there may be at once. Each has two descriptors, and two buffers of 32 KB.
-const maxConns = 1024
+// maxConns returns how many connections there may be at once. Each has two descriptors, of which others are left.
+func maxConns() int {
+	var limit syscall.Rlimit
+	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	return max(128, min(10_000, int(min(limit.Cur, 1<<20))/2-1000))
+}
 
 // New returns a proxy that serves nothing yet.
 func New(o Options) *Proxy {
@@ -193,7 +198,7 @@ func New(o Options) *Proxy {
 	}
 	p := &Proxy{
 		o: o, times: defaultTimes, own: ownAddrs, resolve: resolve, dial: dial,
-		slots: make(chan struct{}, maxConns),
+		slots: make(chan struct{}, maxConns()),
 		open:  map[io.Closer]struct{}{}, hosts: map[Target]*record{}, answers: map[Target]*answer{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -243,7 +248,7 @@ func (p *Proxy) Forward(l net.Listener, dial func(context.Context) (net.Conn, er
 		} else if p.keep(s) {
 			defer p.drop(s)
 			t := &tunnel{p: p, client: c, server: s, rec: new(record)}
-			t.join(c, 1<<62, func(way) error { return nil })
+			t.join(1<<62, func(way) error { return nil })
 		}
 	})
 }

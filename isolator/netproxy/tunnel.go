@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -24,18 +26,22 @@ type tunnel struct {
 func (p *Proxy) tunnel(c, s net.Conn, in *bufio.Reader, r request, g grant) {
 	t := &tunnel{p: p, client: c, server: s, to: r.to, rec: p.record(r.to.target())}
 	t.rec.note(func(h *Host) { h.Allowed++ })
-	t.join(in, p.times.idle, func(up way) error {
+	t.join(p.times.idle, func(up way) error {
 		_, err := up.Write(r.begin)
 		if err == nil && r.to.name != "" && !r.to.open {
 			err = t.check(up, in, g)
+		}
+		if err == nil {
+			rest, _ := in.Peek(in.Buffered())
+			_, err = up.Write(rest)
 		}
 		return err
 	})
 }
 
 // join passes bytes both ways until both ends are through, or nothing moves for so long. What the program
-// sends goes up from in, after what begin has sent there.
-func (t *tunnel) join(in io.Reader, idle time.Duration, begin func(way) error) {
+// sends goes up after what begin has sent there.
+func (t *tunnel) join(idle time.Duration, begin func(way) error) {
 	t.quiet, t.idle = idle, time.AfterFunc(idle, t.abort)
 	defer t.idle.Stop()
 	done := make(chan struct{})
@@ -45,7 +51,7 @@ func (t *tunnel) join(in io.Reader, idle time.Duration, begin func(way) error) {
 	}()
 	up := way{t, t.server, &t.rec.up}
 	if begin(up) == nil {
-		t.pass(up, in)
+		t.pass(up, t.client)
 	} else {
 		t.abort()
 	}
@@ -91,12 +97,47 @@ func (t *tunnel) check(up io.Writer, in *bufio.Reader, g grant) error {
 }
 
 // pass copies one direction to its end. One that ends badly ends the other, too.
-func (t *tunnel) pass(w way, from io.Reader) {
-	if _, err := io.Copy(w, from); err != nil {
+func (t *tunnel) pass(w way, from net.Conn) {
+	if err := copyTo(w, from); err != nil {
 		t.abort()
 		return
 	}
 	closeWrite(w.to)
+}
+
+// buffers are for what is on its way. A connection on which nothing moves has none: there may be thousands.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// copyTo copies until the end of a connection, which is no error.
+func copyTo(w io.Writer, from net.Conn) error {
+	raw, err := from.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		var n int
+		var failed error
+		var b *[32 << 10]byte
+		err := raw.Read(func(fd uintptr) bool {
+			b = buffers.Get().(*[32 << 10]byte)
+			for n, failed = syscall.Read(int(fd), b[:]); failed == syscall.EINTR; {
+				n, failed = syscall.Read(int(fd), b[:])
+			}
+			if failed != syscall.EAGAIN {
+				return true
+			}
+			buffers.Put(b) // it is waited for without one
+			return false
+		})
+		if err = errors.Join(err, failed); err != nil {
+			return err
+		}
+		_, err = w.Write(b[:n])
+		buffers.Put(b)
+		if n == 0 || err != nil {
+			return err
+		}
+	}
 }
 
 // abort resets both connections: what a side has got must not look complete.
