@@ -53,6 +53,23 @@ func (c Change) Name() string {
 	return c.Path
 }
 
+// Quoted writes a name as git does: one that could be taken for another line, or drive a terminal, is in quotes with its
+// bytes in octal.
+func Quoted(name string) string {
+	out := []byte{'"'}
+	for _, c := range []byte(name) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			out = fmt.Appendf(out, "\\%03o", c)
+		} else {
+			out = append(out, c)
+		}
+	}
+	if string(out[1:]) == name {
+		return name
+	}
+	return string(append(out, '"'))
+}
+
 // Count says how many changes there are of each kind, by its name; those of git's own records count as
 // "git", and nowhere else.
 type Count map[Kind]int

@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 )
@@ -42,20 +40,19 @@ func OfCopy(root, original, copied string) (changes.Change, error) {
 
 // Diff writes a change as a unified diff.
 func Diff(c changes.Change) ([]byte, error) {
-	var out bytes.Buffer
-	from, to := quoted("a/"+c.Path), quoted("b/"+c.Path)
+	from, to := changes.Quoted("a/"+c.Path), changes.Quoted("b/"+c.Path)
 	switch c.Kind {
-	case changes.Mode:
-		fmt.Fprintf(&out, "diff %s %s\nold mode %s\nnew mode %s\n", from, to, octal(c.Old), octal(c.New))
-		return out.Bytes(), nil
 	case changes.Added:
 		from = os.DevNull
 	case changes.Deleted:
 		to = os.DevNull
 	}
-	if c.New.IsDir() && c.Old == 0 || c.Old.IsDir() && c.New == 0 {
-		fmt.Fprintf(&out, "diff %s %s\n%s folder, mode %s\n", from, to, c.Kind, octal(c.Old|c.New))
-		return out.Bytes(), nil
+	out := fmt.Appendf(nil, "diff %s %s\n", from, to)
+	switch {
+	case c.Kind == changes.Mode:
+		return append(out, modes(c, false)...), nil
+	case c.New.IsDir() && c.Old == 0 || c.Old.IsDir() && c.New == 0:
+		return fmt.Appendf(out, "%s folder, mode %s\n", c.Kind, octal(c.Old|c.New)), nil
 	}
 	old, oldWhy, err := text(c.Root, c.Path, c.Old, copytree.Regular)
 	if err != nil {
@@ -67,14 +64,12 @@ func Diff(c changes.Change) ([]byte, error) {
 	}
 	// The first line names the file, and what follows is about it.
 	why := cmp.Or(newWhy, oldWhy)
-	fmt.Fprintf(&out, "diff %s %s\n%s", from, to, modes(c, why == ""))
+	out = append(out, modes(c, why == "")...)
 	if why != "" {
-		fmt.Fprintf(&out, "%s files %s and %s differ\n", why, from, to)
-		return out.Bytes(), nil
+		return fmt.Appendf(out, "%s files %s and %s differ\n", why, from, to), nil
 	}
 	_, hunks, _ := bytes.Cut(diff.Diff(from, old, to, now), []byte("\n")) // nil for a new or deleted empty file
-	out.Write(hunks)
-	return out.Bytes(), nil
+	return append(out, hunks...), nil
 }
 
 // modes returns the lines of a diff about permissions; shown says that the content follows.
@@ -123,29 +118,6 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 		return nil, "binary", nil
 	}
 	return data, "", nil
-}
-
-// quoted writes a name as git does: one that could be taken for another line of
-// the diff, or drive a terminal, is in quotes with its bytes in octal.
-func quoted(name string) string {
-	plain := func(r rune) bool { return r != '"' && r != '\\' && r != utf8.RuneError && visible.Shown(r) }
-	out, same := "", true
-	for len(name) > 0 {
-		r, n := utf8.DecodeRuneInString(name)
-		if plain(r) {
-			out += name[:n]
-		} else {
-			same = false
-			for _, c := range []byte(name[:n]) {
-				out += fmt.Sprintf(`\%03o`, c)
-			}
-		}
-		name = name[n:]
-	}
-	if same {
-		return out
-	}
-	return `"` + out + `"`
 }
 
 // octal returns the mode as git writes it.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/isolator/ownhome"
@@ -198,7 +199,7 @@ func (s *store) keep(r *Run) {
 		for _, c := range r.Changes {
 			st := side(c)
 			if id, ok := st.id(); ok && s.has[id] {
-				fmt.Fprintf(&text, "M %s %s %s\n", st.gitMode(), st.ID, inGit(string(c.Path)))
+				fmt.Fprintf(&text, "M %s %s %s\n", st.gitMode(), st.ID, changes.Quoted(string(c.Path)))
 			}
 		}
 		text.WriteString("\n")
@@ -215,19 +216,6 @@ func (st State) gitMode() string {
 		return "100755"
 	}
 	return "100644"
-}
-
-// inGit quotes a path for git fast-import: any byte but letters, digits and a few marks as an octal number.
-func inGit(rel string) string {
-	out := []byte{'"'}
-	for _, c := range []byte(rel) {
-		if strings.IndexByte("/._-", c) >= 0 || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
-			out = append(out, c)
-		} else {
-			out = fmt.Appendf(out, "\\%03o", c)
-		}
-	}
-	return string(append(out, '"'))
 }
 
 // Diff is what a run changed of files and links, as git diff prints it with these options; of all of it, or of
