@@ -54,8 +54,11 @@ func (a *app) cmdChangesList() *cobra.Command {
 		if err != nil {
 			return cli.Answer{}, err
 		}
+		rows := make([]keptRow, 0, len(list))
+		for _, k := range list {
+			rows = append(rows, keptRow{k.Record, review.State(k.Kept)})
+		}
 		own, err := ownhome.ChangedFiles(a.InnerHome)
-		rows := keptRows(list)
 		return cli.Answer{Value: rows, Words: func() { a.printKept(rows, list, own) }}, err
 	})
 }
@@ -99,23 +102,6 @@ func (a *app) here(k keptRun) bool {
 type keptRow struct {
 	changes.Record
 	State string `json:"state"` // running, ended, killed, or damaged
-}
-
-func keptRows(list []keptRun) []keptRow {
-	rows := make([]keptRow, 0, len(list))
-	for _, k := range list {
-		row := keptRow{k.Record, "ended"}
-		switch {
-		case k.Damaged != nil:
-			row.State = "damaged"
-		case review.Running(k.Kept):
-			row.State = "running"
-		case k.Record.Ended == nil:
-			row.State = "killed"
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // printKept lists the kept copies, the git directories that are kept, and the files that
@@ -172,31 +158,26 @@ func (a *app) cmdChangesShow() *cobra.Command {
 				a.Say("nothing is different from %s", features.Sources(a.Caller, k.Kept))
 				return nil
 			case k.inPlace != nil:
-				return a.printInPlace(k.inPlace, list, all)
+				var at []string
+				for _, c := range list {
+					if !all {
+						at = append(at, c.Path)
+					}
+				}
+				d, err := k.inPlace.Diff([]string{"--binary"}, at...)
+				return errors.Join(err, a.printPatch(d))
 			case all:
-				list = a.withoutGit(list)
+				own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
+				if n := len(list) - len(own); n > 0 {
+					a.Say("not shown: %s of git's own records (inner changes show .git)", cli.Counted(n, "change", "changes"))
+				}
+				list = own
 			}
 			return a.printDiff(list)
 		}),
 	}
 	cli.JSONFlag(c, &asJSON)
 	return c
-}
-
-// printInPlace prints changes of a run that worked in place, which git knows.
-func (a *app) printInPlace(r *undo.Run, list []changes.Change, all bool) error {
-	var at []string
-	for _, c := range list {
-		at = append(at, c.Path)
-	}
-	if all {
-		at = nil
-	}
-	d, err := r.Diff([]string{"--binary"}, at...)
-	if err != nil {
-		return err
-	}
-	return a.printPatch(d)
 }
 
 func (a *app) cmdChangesDiscard() *cobra.Command {
@@ -211,15 +192,19 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 		},
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			drop, err := a.toDiscard(c.Context(), args, all)
-			if err != nil {
-				return err
-			}
 			for _, k := range drop {
-				if err := a.discard(k); err != nil {
+				if err == nil {
+					err = stillRunning(k)
+				}
+				if err == nil {
+					err = stage.Discard(a.InnerHome, k.Dir)
+				}
+				if err != nil {
 					return err
 				}
+				a.Say("dropped the copy of run %s", k.Record.Run)
 			}
-			return nil
+			return err
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "drop all that are not running")
@@ -234,7 +219,7 @@ func (a *app) toDiscard(ctx context.Context, names []string, all bool) (drop []k
 		return nil, err
 	}
 	if all {
-		return slices.DeleteFunc(list, func(k keptRun) bool { return k.inPlace != nil || review.Running(k.Kept) }), nil
+		return slices.DeleteFunc(list, func(k keptRun) bool { return stillRunning(k) != nil }), nil
 	}
 	for _, name := range names {
 		dropped, err := features.DropGits(a.Caller, name)
@@ -251,17 +236,6 @@ func (a *app) toDiscard(ctx context.Context, names []string, all bool) (drop []k
 		drop = append(drop, k)
 	}
 	return drop, nil
-}
-
-func (a *app) discard(k keptRun) error {
-	if err := stillRunning(k); err != nil {
-		return err
-	}
-	if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
-		return err
-	}
-	a.Say("dropped the copy of run %s", k.Record.Run)
-	return nil
 }
 
 // runWord is a word that is a run and no path: the time in an id, the day at least, or the end of one.
@@ -305,31 +279,22 @@ func (a *app) keptChanges(ctx context.Context, args []string) (k keptRun, all []
 }
 
 // pick returns the changes at and below the paths. Each must name one.
-func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Change, error) {
+func pick(k *changes.Kept, all []changes.Change, named []string) (picked []changes.Change, err error) {
 	picked, missing := review.At(k, all, named)
 	if missing != "" {
-		return nil, fault.Refuse(1, "inner changes show "+k.Record.Run, "run %s changed nothing at %q", k.Record.Run, missing)
+		err = fault.Refuse(1, "inner changes show "+k.Record.Run, "run %s changed nothing at %q", k.Record.Run, missing)
 	}
-	return picked, nil
+	return picked, err
 }
 
 func stillRunning(k keptRun) error {
 	if k.inPlace != nil {
 		return fault.Refuse(1, "inner undo "+k.Record.Run, "run %s worked in place, and has no copy", k.Record.Run)
 	}
-	if review.Running(k.Kept) {
+	if review.State(k.Kept) == review.Running {
 		return fault.Refuse(126, "wait for it to end", "run %s still works on its copy", k.Record.Run)
 	}
 	return nil
-}
-
-// withoutGit takes git's own records out of a list and says so.
-func (a *app) withoutGit(list []changes.Change) []changes.Change {
-	own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
-	if n := len(list) - len(own); n > 0 {
-		a.Say("not shown: %s of git's own records (inner changes show .git)", cli.Counted(n, "change", "changes"))
-	}
-	return own
 }
 
 type jsonChange struct {

@@ -47,8 +47,21 @@ func List(innerHome string) ([]*changes.Kept, error) {
 // second returns the beginning of an id, the time.
 func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
-// Running reports whether the run still writes its copies.
-func Running(k *changes.Kept) bool { return k.Record.Ended == nil && owned.Alive(k.Dir) }
+// Running is the State of a run that still writes its copies.
+const Running = "running"
+
+// State is Running, ended, killed, or damaged.
+func State(k *changes.Kept) string {
+	switch {
+	case k.Damaged != nil:
+		return "damaged"
+	case k.Record.Ended != nil:
+		return "ended"
+	case owned.Alive(k.Dir):
+		return Running
+	}
+	return "killed"
+}
 
 // At returns those of the changes that are at or below the paths, in a folder that was copied, else as
 // seen from here. Each path must name one; missing is the first that does not.
