@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,35 +42,7 @@ func (s *session) grant(client, file int) {
 }
 
 // Listen listens on a port of the box's loopback.
-func (r Running) Listen(port uint16) (list []net.Listener, err error) {
-	for _, at := range []unix.Sockaddr{&unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}}, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}} {
-		family := unix.AF_INET
-		if len(list) > 0 {
-			family = unix.AF_INET6
-		}
-		fd, err := r.s.askSocket(family)
-		if err == nil {
-			f := os.NewFile(uintptr(fd), "listener of the box")
-			defer f.Close()
-			if err = unix.Bind(fd, at); err == nil {
-				err = unix.Listen(fd, maxWaiting)
-			}
-			var l net.Listener
-			if err == nil {
-				l, err = net.FileListener(f)
-			}
-			if err == nil {
-				list = append(list, l)
-				continue
-			}
-		}
-		if len(list) == 0 {
-			return nil, err
-		}
-		break // without IPv6 there is no ::1
-	}
-	return list, nil
-}
+func (r Running) Listen(port uint16) ([]net.Listener, error) { return r.s.listenLoopback(port) }
 
 // Mount shows a folder of the host in the box.
 func (r Running) Mount(f plan.Live, empty string) error {

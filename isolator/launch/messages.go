@@ -69,12 +69,6 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 		return true
 	case wire.Socket:
 		return s.network.tookSocket(m, fds)
-	case wire.Listener:
-		if p.at != here || len(fds) != 1 {
-			return false
-		}
-		s.takeListener(int(m.N), fds[0])
-		return true
 	case wire.Observer:
 		if s.o.Observe == nil || len(fds) != 1 {
 			return false

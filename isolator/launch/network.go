@@ -3,8 +3,12 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
+	"net/netip"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +18,12 @@ import (
 
 // Network is what the launcher has of the box's network: a socket stays in the
 // namespace it was made in, so what is accepted and dialled here, on the host's
-// side, is accepted and dialled in the box.
+// side, is accepted and dialled in the box. The first process of the box makes the sockets. What is done
+// with them from here is done with the rights of the launcher, which made the user namespace that owns the
+// network (user_namespaces(7)): a port below 1024, an address of the box.
 type Network struct {
 	// Listeners are those of each port of Plan.Listen, in its order: one on
-	// 127.0.0.1 and, where the box has IPv6, one on ::1. They are closed at the end
-	// of the run.
+	// 127.0.0.1 and, where the box has IPv6, one on ::1.
 	Listeners [][]net.Listener
 
 	// Dial connects to a port of the box's loopback, 127.0.0.1 or else ::1. It is
@@ -26,17 +31,36 @@ type Network struct {
 	Dial func(ctx context.Context, port uint16) (net.Conn, error)
 
 	Box Running
+
+	// Listen and ListenPacket listen for TCP and UDP at an address of the box. Everything that listens is
+	// closed at the end of the run.
+	Listen       func(netip.AddrPort) (net.Listener, error)
+	ListenPacket func(netip.AddrPort) (net.PacketConn, error)
+
+	// Local makes every address of these ranges the box's own, see netlink.go.
+	Local func(...netip.Prefix) error
 }
 
-// dialTime is how long a socket may take to be connected on a loopback.
-const dialTime = 5 * time.Second
+const (
+	// dialTime is how long a socket may take to be connected on a loopback.
+	dialTime = 5 * time.Second
+	// backlog is how many connections may wait to be accepted; the kernel takes
+	// its own limit when that is lower (listen(2)).
+	backlog = 4096
+)
 
-// network is the box's network, in our hands. All but Network is the loop's.
+// network is the box's network, in our hands. What stands before mu is the loop's.
 type network struct {
-	Network
+	ports   []uint16          // of Plan.Listen
+	up      bool              // nothing is to be done before the program
 	asked   []chan madeSocket // for sockets that have not come, in their order; each gets one
 	over    chan struct{}     // closed when there is nobody to ask any more
 	refused refusals
+
+	mu     sync.Mutex
+	cookie uint64 // of its namespace, once a socket of it is there
+	closed bool
+	opened []io.Closer
 }
 
 // madeSocket is the answer to a question for a socket.
@@ -45,72 +69,146 @@ type madeSocket struct {
 	err error
 }
 
-// takeNetwork hands on the network, of which all is there.
+// takeNetwork listens in the box and hands on its network. The program starts after that.
 func (s *session) takeNetwork() {
 	n := &s.network
-	for _, l := range n.Listeners {
-		if len(l) == 0 {
-			s.noNetwork(errors.New("the box sent too few listeners"))
-			return
+	if n.up = s.program.at == ended || s.o.Network == nil || len(n.ports) == 0 && !s.publishes; n.up {
+		return // nobody accepts
+	}
+	net := Network{Box: Running{s}, Listen: s.listen, ListenPacket: s.listenPacket, Local: s.local}
+	if s.publishes {
+		net.Dial = s.dial
+	}
+	go func() { // it asks for sockets, whose answers are the loop's to read
+		var err error
+		if net.Listeners, err = s.listenAll(); err == nil {
+			err = s.o.Network(net)
+		}
+		s.inbox.do(func() {
+			if n.up = true; err != nil {
+				s.fail("network: " + err.Error())
+				return
+			}
+			s.release()
+		})
+	}()
+}
+
+// listenAll opens the listeners of the plan, all at once: each is a question to the box.
+func (s *session) listenAll() ([][]net.Listener, error) {
+	ports := s.network.ports
+	list, errs := make([][]net.Listener, len(ports)), make([]error, len(ports))
+	var wait sync.WaitGroup
+	for i, port := range ports {
+		wait.Go(func() { list[i], errs[i] = s.listenLoopback(port) })
+	}
+	wait.Wait()
+	return list, errors.Join(errs...)
+}
+
+// listenLoopback listens on a port of both loopbacks. Without IPv6 in the kernel there is one.
+func (s *session) listenLoopback(port uint16) ([]net.Listener, error) {
+	var six net.Listener
+	var wait sync.WaitGroup
+	wait.Go(func() { six, _ = s.listen(netip.AddrPortFrom(netip.IPv6Loopback(), port)) })
+	four, err := s.listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+	wait.Wait()
+	if six == nil {
+		return []net.Listener{four}, err
+	}
+	return []net.Listener{four, six}, err
+}
+
+// listen listens on TCP at an address of the box.
+func (s *session) listen(at netip.AddrPort) (l net.Listener, err error) {
+	err = s.bound(at, unix.SOCK_STREAM, unix.IPPROTO_TCP, func(f *os.File) error {
+		if err := unix.Listen(int(f.Fd()), backlog); err != nil {
+			return err
+		}
+		l, err = net.FileListener(f)
+		return s.network.closing(l, err)
+	})
+	return l, err
+}
+
+func (s *session) listenPacket(at netip.AddrPort) (c net.PacketConn, err error) {
+	err = s.bound(at, unix.SOCK_DGRAM, unix.IPPROTO_UDP, func(f *os.File) error {
+		c, err = net.FilePacketConn(f)
+		return s.network.closing(c, err)
+	})
+	return c, err
+}
+
+// bound does something with a socket of the box that is bound to an address there.
+func (s *session) bound(at netip.AddrPort, kind, proto int, do func(*os.File) error) error {
+	fd, err := s.askSocket(family(at.Addr()), kind, proto)
+	if err == nil {
+		f := os.NewFile(uintptr(fd), "socket of the box")
+		defer f.Close()
+		if at.Addr().Is6() { // an address of a local route: IPv4 needs no option for it
+			_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+		}
+		if err = unix.Bind(fd, sockaddr(at)); err == nil {
+			err = do(f)
 		}
 	}
-	if s.program.at == ended || s.o.Network == nil { // nobody accepts: what connects is refused once they are closed
-		return
-	}
-	if s.publishes {
-		n.Dial = s.dial
-	}
-	if len(n.Listeners) == 0 && !s.publishes {
-		return
-	}
-	n.Box = Running{s}
-	if err := s.o.Network(n.Network); err != nil {
-		s.noNetwork(err)
-	}
-}
-
-func (s *session) noNetwork(err error) {
-	s.fail("network: " + err.Error())
-}
-
-// takeListener keeps a socket that the box listens on for us, of the listeners of a port.
-func (s *session) takeListener(index, fd int) {
-	f := os.NewFile(uintptr(fd), "listener of the box")
-	defer f.Close()
-	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	if err != nil || listening != 1 || index >= len(s.network.Listeners) {
-		s.noNetwork(errors.New("the box sent something that is not a listener"))
-		return
-	}
-	l, err := net.FileListener(f)
 	if err != nil {
-		s.noNetwork(err)
-		return
+		return fmt.Errorf("cannot listen on %s in the box: %w", at, err)
 	}
-	s.network.Listeners[index] = append(s.network.Listeners[index], l)
+	return nil
+}
+
+// closing has something closed at the end of the run.
+func (n *network) closing(c io.Closer, err error) error {
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		c.Close()
+		return net.ErrClosed
+	}
+	n.opened = append(n.opened, c)
+	return nil
 }
 
 func (n *network) close() {
 	closeFds(&n.refused.packets)
-	for _, ls := range n.Listeners {
-		for _, l := range ls {
-			_ = l.Close()
-		}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	for _, c := range n.opened {
+		_ = c.Close()
 	}
 }
 
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func sockaddr(at netip.AddrPort) unix.Sockaddr {
+	if at.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+}
+
 func (s *session) dial(ctx context.Context, port uint16) (net.Conn, error) {
-	c, err := s.dialFamily(ctx, unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+	c, err := s.dialAt(ctx, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 	if errors.Is(err, unix.ECONNREFUSED) { // a server may listen on the other one alone
-		if c, err := s.dialFamily(ctx, unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
+		if c, err := s.dialAt(ctx, netip.AddrPortFrom(netip.IPv6Loopback(), port)); err == nil {
 			return c, nil
 		}
 	}
 	return c, err
 }
 
-func (s *session) dialFamily(ctx context.Context, family int, to unix.Sockaddr) (net.Conn, error) {
-	fd, err := s.askSocket(family)
+func (s *session) dialAt(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	fd, err := s.askSocket(family(to.Addr()), unix.SOCK_STREAM, unix.IPPROTO_TCP)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +221,7 @@ func (s *session) dialFamily(ctx context.Context, family int, to unix.Sockaddr) 
 	if at, ok := ctx.Deadline(); ok && at.Before(end) {
 		end = at
 	}
-	err = unix.Connect(fd, to)
+	err = unix.Connect(fd, sockaddr(to))
 	if err == unix.EINPROGRESS || err == unix.EINTR {
 		if wire.Poll(fd, unix.POLLOUT, max(0, int(time.Until(end)/time.Millisecond))) == 0 {
 			return nil, unix.ETIMEDOUT
@@ -139,15 +237,15 @@ func (s *session) dialFamily(ctx context.Context, family int, to unix.Sockaddr) 
 	return net.FileConn(f)
 }
 
-// askSocket asks for a fresh TCP socket of the box. Any goroutine but the loop's may call it.
-func (s *session) askSocket(family int) (fd int, err error) {
+// askSocket asks for a fresh socket of the box. Any goroutine but the loop's may call it.
+func (s *session) askSocket(domain, kind, proto int) (fd int, err error) {
 	n := &s.network
 	answer := make(chan madeSocket, 1)
 	s.inbox.do(func() {
 		if s.sock < 0 {
 			return
 		}
-		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: uint32(family)}); err != nil {
+		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: uint32(domain | kind<<8 | proto<<16)}); err != nil {
 			answer <- madeSocket{-1, err}
 			return
 		}
@@ -161,13 +259,42 @@ func (s *session) askSocket(family int) (fd int, err error) {
 	if got.err != nil {
 		return -1, got.err
 	}
-	for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
-		if v, err := unix.GetsockoptInt(got.fd, unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
-			unix.Close(got.fd)
-			return -1, errors.New("the box sent something that is not a socket")
-		}
+	if !n.has(got.fd, domain, kind, proto) {
+		unix.Close(got.fd)
+		return -1, errors.New("the box sent something that is not the socket it was asked for")
 	}
 	return got.fd, nil
+}
+
+// has reports whether a descriptor is a socket as it was asked for, of the one network that the box has. What is done with it is done
+// with rights that the box does not have: with one of our own network the routes of this computer would be changed.
+func (n *network) has(fd, domain, kind, proto int) bool {
+	for option, want := range map[int]int{unix.SO_DOMAIN: domain, unix.SO_TYPE: kind, unix.SO_PROTOCOL: proto} {
+		if v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, option); err != nil || v != want {
+			return false
+		}
+	}
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil { // before Linux 5.14: such a socket listens and connects on a loopback, and nothing else
+		return err == unix.ENOPROTOOPT && domain != unix.AF_NETLINK
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cookie == 0 {
+		n.cookie = cookie
+	}
+	return cookie == n.cookie && cookie != ourCookie()
+}
+
+// ourCookie is that of the network that we are in ourselves.
+func ourCookie() uint64 {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	cookie, _ := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	return cookie
 }
 
 // tookSocket hands on the answer of the first process, which come in the order of the questions, and reports whether it

@@ -51,7 +51,7 @@ func (s *session) complete() {
 	}
 	if err := s.mounts.complete(s.first); err != nil {
 		s.fail(err.Error())
-	} else if s.o.Network != nil && (s.publishes || len(s.network.Listeners) > 0) {
+	} else if s.o.Network != nil && (s.publishes || len(s.network.ports) > 0) {
 		_ = s.network.refused.watch(s.first) // it only tells; now, since the box is still being prepared
 	}
 }
@@ -59,7 +59,7 @@ func (s *session) complete() {
 // release makes the real terminal ready and has the program started, once the box
 // waits for it and signals are caught.
 func (s *session) release() {
-	if s.program.at != ready || s.sock < 0 || !s.caught {
+	if s.program.at != ready || s.sock < 0 || !s.caught || !s.network.up {
 		return
 	}
 	if s.console.full {

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"net"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
@@ -89,7 +88,10 @@ func open(p plan.Plan, o Options) (*session, error) {
 	}
 	s.mounts.pins, s.mounts.others = p.Pins, o.Inside
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
-	s.network.Listeners, s.publishes = make([][]net.Listener, len(p.Listen)), len(p.Publish) > 0
+	for _, l := range p.Listen {
+		s.network.ports = append(s.network.ports, l.Port)
+	}
+	s.publishes = len(p.Publish) > 0
 	s.limits.plan = p.Limits
 	if s.box, err = boxOf(p, o); err != nil {
 		return nil, err
@@ -107,9 +109,6 @@ func boxOf(p plan.Plan, o Options) (b wire.Box, err error) {
 	}
 	if p.Limits != nil {
 		b.Rlimits = p.Limits.Rlimits
-	}
-	for _, l := range p.Listen {
-		b.Listen = append(b.Listen, l.Port)
 	}
 	b.Shown, err = identified(p.Shown)
 	return b, err

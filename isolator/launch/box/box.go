@@ -60,7 +60,7 @@ type job struct {
 //  1. not dumpable: no job can trace it, nor reach its descriptors (its own binary among them) through /proc
 //  2. it says that it is there, as early as can be: the launcher mounts what is made from outside meanwhile
 //  3. everything from descriptor 3 up close-on-exec
-//  4. what is mounted looked at, and what the box listens on open and sent away
+//  4. what is mounted looked at
 //  5. the launcher's word, which names the program; nothing here knows it before. It is given by the thread
 //     on which bwrap's life depends: so at that moment everything that has to die with it is tied to it.
 //     Killing the launcher in the first milliseconds left the box alive in 28 of 60 tries without it
@@ -149,7 +149,7 @@ func (b *box) prepare() error {
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return os.NewSyscallError("setsid", err)
 	}
-	return inOrder(b.lookAround, b.lookAtContainer, b.listen, func() error { return limitSelf(b.spec.Rlimits) })
+	return inOrder(b.lookAround, b.lookAtContainer, func() error { return limitSelf(b.spec.Rlimits) })
 }
 
 // lookAtContainer makes sure that a container is what was asked for.

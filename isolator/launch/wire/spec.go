@@ -8,7 +8,6 @@ import (
 // Box is what the first process of a box does before the first job, and to each.
 type Box struct {
 	Shown    []Shown  // to be looked at
-	Listen   []uint16 // ports of the loopback to listen on
 	Landlock *Landlock
 	Rlimits  limits.Values // of which it sets its own
 	Observe  bool          // tell the launcher of every call of the jobs that names a file

@@ -5,14 +5,13 @@
 //	launcher                            first process
 //	  Make(Box) ───────────────────────►
 //	                    ◄───────────────── Here             mount in it
-//	                    ◄───────────────── Listener, each with its descriptor
 //	                    ◄───────────────── Ready            all is done that goes before a job; with the masters of its terminals
 //	  Start(job) ──────────────────────► a Job and its standard streams
 //	                    ◄───────────────── Observer         where the program is observed
 //	                    ◄───────────────── Started, or Failed
 //	  Signal(job), Kill(job) ──────────►
 //	                    ◄───────────────── Stopped, Ended, Killed
-//	  Socket(family) ──────────────────►
+//	  Socket(kind) ────────────────────►
 //	                    ◄───────────────── Socket           one of the box's network
 //
 // The program of a box is started on the launcher's word alone, and by then everything that has to die
@@ -55,8 +54,7 @@ type Kind byte
 const (
 	Make     Kind = 'm' // launcher: here is a Box, in a file
 	Here     Kind = 'h' // box: it is there
-	Listener Kind = 'l' // box: here is a socket that listens on port N of Box.Listen
-	Ready    Kind = 'r' // box: no more of those; here are the masters of Box.Terminals
+	Ready    Kind = 'r' // box: it is made; here are the masters of Box.Terminals
 	Start    Kind = 'j' // launcher: start this Job, in a file, with these three streams
 	Observer Kind = 'o' // box: here is the listener of a job's system calls
 	Started  Kind = 'b' // box: the job is about to start
@@ -66,7 +64,7 @@ const (
 	Ended    Kind = 'e' // box: it ended with the wait status N
 	Kill     Kind = 'k' // launcher: end all processes of the job
 	Killed   Kind = 'g' // box: none is left
-	Socket   Kind = 'n' // launcher: make a TCP socket of family N; box: here it is, or the errno N, in the order of the questions
+	Socket   Kind = 'n' // launcher: make one of the family, type and protocol in the bytes of N; box: here it is, or the errno N, in their order
 )
 
 // Messages between a client and the launcher of a box for calls. Signal, Kill, Started and Failed are as
