@@ -15,7 +15,7 @@ die() {
 	printf 'inner: as-plain-user: %s\n' "$1" >&2
 	exit 125
 }
-bin=
+bin='' hosts=''
 # PR_SET_PDEATHSIG: what runs here ends with this script, also when go test kills
 # it at a timeout.
 drop=(setpriv --pdeathsig KILL)
@@ -64,11 +64,21 @@ run_tmp=$("${drop[@]}" env -i "${env[@]}" sh -c 'tmp=$(mktemp -d /tmp/t.XXXXXX) 
 # shellcheck disable=SC2016,SC2317 # the inner shell expands; the trap calls it
 cleanup() {
 	"${drop[@]}" env -i "${env[@]}" sh -c 'chmod -R u+rwX -- "$@" 2>/dev/null; rm -rf -- "$@"' sh "$run_home" "$run_tmp" || :
-	[ -z "$bin" ] || rm -rf -- "$bin"
+	[ -z "$bin$hosts" ] || rm -rf -- "$bin" "$hosts"
 }
 trap cleanup EXIT
 env+=("HOME=$run_home" "TMPDIR=$run_tmp")
 
+# Names of servers that stories of the network start. Nobody else sees them: they stand in a mount namespace of this run.
+names=()
+if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
+	hosts=$(mktemp /var/tmp/innertest-hosts.XXXXXX)
+	printf '%s\n' '127.0.0.2 plain.names.test' '127.0.0.3 other.names.test' '127.0.0.4 down.names.test' | cat /etc/hosts - >"$hosts"
+	chmod 0644 "$hosts"
+	# shellcheck disable=SC2016 # the inner shell expands
+	names=(unshare --mount sh -c 'mount --bind "$1" /etc/hosts && shift && exec "$@"' sh "$hosts")
+fi
+
 code=0
-"${drop[@]}" env -i "${env[@]}" "$@" || code=$?
+${names[@]+"${names[@]}"} "${drop[@]}" env -i "${env[@]}" "$@" || code=$?
 exit "$code"

@@ -31,6 +31,7 @@ fi
 [ -n "${INNER_TEST_TWINS-}" ] || printf 'inner: not run here: stories of two hands in one repository (make twins)\n' >&2
 [ -n "${INNER_TEST_CALLS-}" ] || printf 'inner: not run here: a thousand calls of the library from fifty goroutines, and ten thousand of one inner exec --serve (INNER_TEST_CALLS=1)\n' >&2
 [ -n "$(find /dev/fuse -perm -006 2>/dev/null)" ] || printf 'inner: not run here: a git directory that a box shares (a plain user cannot open /dev/fuse)\n' >&2
+[ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null || printf 'inner: not run here: names in a box (a plain user cannot have names of its own in /etc/hosts)\n' >&2
 [ -x /usr/sbin/sshd ] || printf 'inner: not run here: what a real ssh server starts (openssh-server is not installed)\n' >&2
 # The sample profiles are run where their programs are: toolchains are not installed for that.
 absent=()

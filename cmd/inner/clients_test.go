@@ -53,10 +53,6 @@ func TestClients(t *testing.T) {
 			line: "curl -sS --fail --cacert ca.crt https://$SECURE/hello",
 		},
 		{
-			name: "curl by SOCKS", grant: site.plain, want: "hello over http\n", seen: "/hello",
-			line: "env -u http_proxy curl -sS --fail --proxy $ALL_PROXY http://$PLAIN/hello",
-		},
-		{
 			name: "git over https", grant: site.secure, want: "from the repository\n", seen: "/repo.git/info/refs",
 			line: "git clone -q https://$SECURE/repo.git got && cat got/file",
 		},
@@ -137,7 +133,7 @@ interactive = false
 	}
 }
 
-// ssh goes through the proxy, to the ports that are listed by number.
+// ssh, which knows no proxy, goes to the addresses and ports that are listed.
 func TestClientSSH(t *testing.T) {
 	need(t, "bwrap", "bash", "git", "ssh")
 	l, err := net.Listen("tcp", "127.0.0.2:0")
@@ -188,7 +184,7 @@ func TestClientSSH(t *testing.T) {
 			t.Errorf("%s: the server heard nothing", line)
 		}
 		out = box("without", line)
-		if !strings.Contains(out, "127.0.0.2 port "+port+": refused: ") || strings.Contains(out, "standin") || len(heard) > 0 {
+		if !strings.Contains(out, "Connection refused") || strings.Contains(out, "standin") || len(heard) > 0 {
 			t.Errorf("%s, not granted:\n%s", line, out)
 		}
 	}

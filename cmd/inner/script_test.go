@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,11 +257,15 @@ func TestStoriesSleepApart(t *testing.T) {
 // scripts are the stories of a folder of testdata.
 func scripts(dir string) testscript.Params {
 	return testscript.Params{
-		Condition: func(cond string) (bool, error) { // [fuse]: repositories are served to boxes
-			if cond != "fuse" {
-				return false, fmt.Errorf("%s is no condition", cond)
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "fuse": // repositories are served to boxes
+				return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil, nil
+			case "names": // this computer knows names for servers of stories, see contrib/as-plain-user.sh
+				_, err := net.LookupHost("plain.names.test")
+				return err == nil, nil
 			}
-			return unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) == nil, nil
+			return false, fmt.Errorf("%s is no condition", cond)
 		},
 		Dir:                 filepath.Join("testdata", dir),
 		WorkdirRoot:         os.Getenv("INNER_TEST_DIR"),

@@ -15,8 +15,6 @@ const (
 	BoxGit       = BoxDir + "/git"             // where the box reads the host's objects
 	BoxAgents    = BoxDir + "/agents"          // clones that have no place in the box's home
 	BoxShell     = BoxDir + "/shell"           // history, and what a shell reads to have it
-	BoxConnect   = BoxDir + "/connect"         // inner, as ssh's ProxyCommand
-	BoxSSH       = BoxDir + "/ssh_config"      // where the system has no such file
 	BoxConf      = BoxDir + "/containers.conf" // settings of podman, see containers.conf(5)
 
 	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home

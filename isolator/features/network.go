@@ -123,6 +123,11 @@ func (n *networkOf) connect(box launch.Network) error {
 	if box.Dial != nil {
 		n.publish(box.Dial)
 	}
+	if names(n.run) {
+		if err := n.proxy.Names(netproxy.Box{Listen: box.Listen, ListenPacket: box.ListenPacket, Local: box.Local}); err != nil {
+			n.run.Warn("programs that know no proxy reach nothing: %v", err)
+		}
+	}
 	return nil
 }
 
@@ -147,6 +152,7 @@ func (n *networkOf) grant(run, next *Run, to launch.Running) error {
 		n.policy.Allow(rule)
 		n.more.Allow = append(n.more.Allow, rule)
 	}
+	n.proxy.Allowed()
 	for _, port := range slices.Concat(next.Spec.HostPorts, r.Ports) {
 		if slices.ContainsFunc(n.more.Ports, func(old profile.Port) bool { return old.Box == port.Box }) {
 			continue
@@ -234,6 +240,9 @@ func LocalPort(t netproxy.Target) string {
 
 // EntryOf is the entry of network_allow that allows a target.
 func EntryOf(t netproxy.Target) string {
+	if t.Port == 0 {
+		return t.Host
+	}
 	if strings.Contains(t.Host, ":") || t.Port != 443 && t.Port != 80 {
 		return t.String()
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -83,6 +85,9 @@ func PortLines(p plan.Plan) []string {
 	var out []string
 	for _, l := range p.Listen {
 		out = append(out, fmt.Sprintf("127.0.0.1:%d in the box: %s", l.Port, l.Reason))
+		if l.HostPort == 0 && p.Container == nil && !host.Privileged(p.Bwrap) {
+			out = append(out, fmt.Sprintf("%s in the box: the names of hosts, for programs that ask no proxy", netproxy.Resolver()))
+		}
 	}
 	for _, p := range p.Publish {
 		out = append(out, fmt.Sprintf("127.0.0.1:%d of this computer: port %d of the box, %s", p.HostPort, p.Port, p.Reason))

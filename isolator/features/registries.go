@@ -75,7 +75,7 @@ func (r Reach) lacks(t netproxy.Target) string {
 		for _, text := range m.Hosts {
 			e, err := hosts.Parse(text)
 			addr, _ := netip.ParseAddr(t.Host)
-			if err == nil && e.Matches(t.Host, addr) && slices.Contains(e.Ports, t.Port) {
+			if err == nil && e.Matches(t.Host, addr) && (t.Port == 0 || slices.Contains(e.Ports, t.Port)) {
 				return fmt.Sprintf("%s, since %s", m.Fix, m)
 			}
 		}
@@ -83,8 +83,7 @@ func (r Reach) lacks(t netproxy.Target) string {
 	return ""
 }
 
-// tellReach tells the programs in the box what those outside are set to, and ssh its way out. A preview has the
-// settings alone.
+// tellReach tells the programs in the box what those outside are set to, and who knows the names of hosts.
 func tellReach(run *Run) error {
 	if !run.Spec.Network.ByName() {
 		return nil
@@ -106,8 +105,6 @@ func tellReach(run *Run) error {
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: s.Name, Value: s.Value})
 		}
 	}
-	if !made {
-		return nil
-	}
-	return sshByProxy(run)
+	nameFiles(run)
+	return nil
 }

@@ -23,7 +23,7 @@ func findPlain(name, pkg, pathVar string, setuid func() bool) (path, why, fix st
 	switch {
 	case path == "":
 		return "", why, Install("/", pkg)
-	case privileged(path) && (setuid == nil || !setuid()):
+	case Privileged(path) && (setuid == nil || !setuid()):
 		return "", path + " starts with the rights of root (set-user-id, or file capabilities)",
 			"sudo chmod u-s " + path + " (file capabilities: sudo setcap -r " + path + ")"
 	}

@@ -64,16 +64,16 @@ func ProbeNested(uid, gid int) Nested {
 // write id maps, or why there is none.
 func helper(name string) (path, why string) {
 	return find(name, []string{"/usr/bin", "/bin", "/run/wrappers/bin"}, func(real string) string {
-		if privileged(real) {
+		if Privileged(real) {
 			return ""
 		}
 		return real + " has neither the set-user-id bit nor file capabilities"
 	})
 }
 
-// privileged reports whether a program starts with more than its caller has:
+// Privileged reports whether a program starts with more than its caller has:
 // set-user-id as Debian has it, or file capabilities as Fedora does.
-func privileged(path string) bool {
+func Privileged(path string) bool {
 	if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSetuid != 0 {
 		return true
 	}

@@ -16,14 +16,16 @@ import (
 // local makes every address of these ranges one of the box's own: connections to it stay in the box, and what is bound to
 // it is reached. The second address of each stands on the loopback as well, with a scope that is not of this host:
 // a program that asks for names of families which are configured (AI_ADDRCONFIG) asks for both then.
-func (s *session) local(ranges ...netip.Prefix) error {
+func (s *session) local(ranges ...netip.Prefix) []error {
 	fd, err := s.askSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
+	if err == nil {
+		defer unix.Close(fd)
 	}
-	defer unix.Close(fd)
-	var errs []error
-	for _, r := range ranges {
+	errs := make([]error, len(ranges))
+	for i, r := range ranges {
+		if errs[i] = err; err != nil {
+			continue
+		}
 		f, bits := byte(family(r.Addr())), byte(r.Bits())
 		// rtnetlink(7): a struct rtmsg, and the attributes of a route.
 		route := []byte{f, bits, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
@@ -36,9 +38,9 @@ func (s *session) local(ranges ...netip.Prefix) error {
 			addr = attribute(addr, unix.IFA_LOCAL, own.AsSlice())
 			err = request(fd, unix.RTM_NEWADDR, attribute(addr, unix.IFA_ADDRESS, own.AsSlice()))
 		}
-		errs = append(errs, err)
+		errs[i] = err
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // loopback is the number of lo, the first interface of every network.

@@ -38,7 +38,7 @@ type Network struct {
 	ListenPacket func(netip.AddrPort) (net.PacketConn, error)
 
 	// Local makes every address of these ranges the box's own, see netlink.go.
-	Local func(...netip.Prefix) error
+	Local func(...netip.Prefix) []error
 }
 
 const (

@@ -25,6 +25,8 @@ type refusals struct {
 
 // answers passes these packets alone. The kernel's own have no options: the header of TCP is at 20.
 var answers = []unix.SockFilter{
+	{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 12}, // from 127.0.0.1
+	{Code: unix.BPF_JMP | unix.BPF_JEQ, K: 0x7f000001, Jf: 5},
 	{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 24},
 	{Code: unix.BPF_JMP | unix.BPF_JEQ, K: 0, Jf: 3},
 	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 33},

@@ -33,22 +33,31 @@ func (t place) target() Target {
 	return Target{t.addr.String(), t.port}
 }
 
-// connect decides about a place and connects to it.
-func (p *Proxy) connect(to place) (net.Conn, grant, *Refusal) {
+// connect decides about a place and connects to it, unless it was connected to when its name was asked for.
+func (p *Proxy) connect(to place, n *names) (net.Conn, grant, *Refusal) {
 	g, f := p.decide(to)
+	var ready net.Conn
+	if n != nil && f == nil {
+		ready = n.take(to.target())
+	}
 	addrs := []netip.Addr{to.addr}
-	if f == nil && to.name != "" {
+	if f == nil && to.name != "" && ready == nil {
 		addrs, f = p.lookUp(to, g)
 	}
 	if f == nil || f.Kind == "" { // also when no connection comes of it
 		p.record(to.target()).note(func(h *Host) { h.Origin = g.rule.Origin })
 	}
-	if f != nil {
+	switch {
+	case f != nil:
 		return nil, g, f
+	case ready != nil:
+		return ready, g, nil
 	}
-	c, f := p.reach(to, addrs)
+	c, f := p.reach(to, addrs, p.times.dial)
 	return c, g, f
 }
+
+const timedOut = "504 Gateway Timeout"
 
 // decide says whether a place is allowed, without asking any network.
 func (p *Proxy) decide(to place) (grant, *Refusal) {
@@ -91,11 +100,21 @@ func (p *Proxy) mustTLS(to place, g grant) bool {
 
 // lookUp returns the addresses of a name, all of which are allowed.
 func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *Refusal) {
+	found, f := p.find(to.name)
+	if f != nil {
+		return nil, f
+	}
+	return p.judge(to, g, found)
+}
+
+// find asks the host's resolver for a name.
+func (p *Proxy) find(name string) ([]netip.Addr, *Refusal) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.times.resolve)
 	defer cancel()
-	found, err := p.resolve(ctx, to.name)
+	found, err := p.resolve(ctx, name)
 	if err != nil || len(found) == 0 {
-		why := "has no address"
+		const nowhere = "has no address"
+		why := nowhere
 		var dns *net.DNSError
 		switch {
 		case ctx.Err() != nil:
@@ -103,8 +122,13 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *Refusal) {
 		case errors.As(err, &dns) && !dns.IsNotFound:
 			why = "cannot be looked up now"
 		}
-		return nil, &Refusal{status: "502 Bad Gateway", socks: socksUnreachable, Reason: to.name + " " + why}
+		return nil, &Refusal{status: "502 Bad Gateway", Reason: name + " " + why, none: why == nowhere}
 	}
+	return found, nil
+}
+
+// judge returns the addresses of a name when all of them are allowed.
+func (p *Proxy) judge(to place, g grant, found []netip.Addr) ([]netip.Addr, *Refusal) {
 	own := p.own()
 	var addrs []netip.Addr
 	for _, a := range found {
@@ -129,9 +153,9 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *Refusal) {
 }
 
 // reach connects to the first of the addresses that answers. Each has its share of
-// the time that is left, so that one that swallows packets leaves some.
-func (p *Proxy) reach(to place, addrs []netip.Addr) (net.Conn, *Refusal) {
-	end := time.Now().Add(p.times.dial)
+// the time, so that one that swallows packets leaves some.
+func (p *Proxy) reach(to place, addrs []netip.Addr, limit time.Duration) (net.Conn, *Refusal) {
+	end := time.Now().Add(limit)
 	var first error
 	for i, a := range addrs {
 		share := time.Until(end) / time.Duration(len(addrs)-i)
@@ -145,15 +169,12 @@ func (p *Proxy) reach(to place, addrs []netip.Addr) (net.Conn, *Refusal) {
 			first = err
 		}
 	}
-	f := &Refusal{status: "502 Bad Gateway", socks: socksFailure, Reason: fmt.Sprintf("%s cannot be reached", to.target())}
+	f := &Refusal{status: "502 Bad Gateway", Reason: fmt.Sprintf("%s cannot be reached", to.target())}
 	switch {
 	case errors.Is(first, syscall.ECONNREFUSED):
-		f.socks, f.Reason = socksRefused, fmt.Sprintf("%s refuses connections", to.target())
-	case errors.Is(first, syscall.ENETUNREACH), errors.Is(first, syscall.EHOSTUNREACH):
-		f.socks = socksUnreachable
+		f.Reason = fmt.Sprintf("%s refuses connections", to.target())
 	case errors.Is(first, context.DeadlineExceeded), errors.Is(first, os.ErrDeadlineExceeded), errors.Is(first, syscall.ETIMEDOUT):
-		f.status, f.socks = "504 Gateway Timeout", socksExpired
-		f.Reason = fmt.Sprintf("%s does not answer", to.target())
+		f.status, f.Reason = timedOut, fmt.Sprintf("%s does not answer", to.target())
 	}
 	return nil, f
 }

@@ -103,71 +103,53 @@ func TestDecisions(t *testing.T) {
 		if c.target == "" {
 			continue
 		}
-		for _, way := range []string{"CONNECT", "SOCKS"} {
-			t.Run(fmt.Sprintf("%d %s %s", i, way, c.target), func(t *testing.T) {
-				w := newWorld(t)
-				for _, word := range strings.Fields(c.names) {
-					name, list, _ := strings.Cut(word, "=")
-					w.names[name] = strings.Split(list, ",")
+		t.Run(fmt.Sprintf("%d %s", i, c.target), func(t *testing.T) {
+			w := newWorld(t)
+			for _, word := range strings.Fields(c.names) {
+				name, list, _ := strings.Cut(word, "=")
+				w.names[name] = strings.Split(list, ",")
+			}
+			for _, at := range []string{
+				good + ":22", good + ":80", "10.0.0.5:22", "[fd00::5]:22", "127.0.0.1:22", "[::1]:22", "100.64.0.5:22", "[64:ff9b::5db8:d823]:22",
+			} {
+				w.serve(at, echo(at))
+			}
+			words := func(s string) []Rule {
+				list := strings.Fields(s)
+				for i := range list {
+					list[i] = strings.Replace(list[i], "+", " ", 1)
 				}
-				for _, at := range []string{
-					good + ":22", good + ":80", "10.0.0.5:22", "[fd00::5]:22", "127.0.0.1:22", "[::1]:22", "100.64.0.5:22", "[64:ff9b::5db8:d823]:22",
-				} {
-					w.serve(at, echo(at))
+				return rules(t, list...)
+			}
+			p, proxy := w.proxy(Options{Policy: NewPolicy(words(c.allow), words(c.deny))})
+			cl, status, text := connectTo(t, proxy, c.target)
+			ok := status == 200
+			want := map[bool]int{true: 403, false: 502}[!strings.HasSuffix(c.want, "has no address")]
+			if !ok && (status != want || text != "inner: "+c.want) {
+				t.Errorf("%d %s\nwant %s", status, text, c.want)
+			}
+			if ok != (c.want == "") {
+				t.Fatalf("opened: %v, want %q", ok, c.want)
+			}
+			lookUps, dialled, refused := w.seen()
+			if c.asked != (len(lookUps) == 1) || len(lookUps) > 1 {
+				t.Errorf("looked up: %q", lookUps)
+			}
+			if !ok && len(dialled) > 0 {
+				t.Errorf("dialled: %q", dialled)
+			}
+			if ok {
+				if line, err := cl.r.ReadString('\n'); err != nil || !slices.Contains(dialled, strings.TrimSpace(line)) {
+					t.Errorf("%q, %v: dialled %q", line, err, dialled)
 				}
-				words := func(s string) []Rule {
-					list := strings.Fields(s)
-					for i := range list {
-						list[i] = strings.Replace(list[i], "+", " ", 1)
-					}
-					return rules(t, list...)
-				}
-				p, proxy := w.proxy(Options{Policy: NewPolicy(words(c.allow), words(c.deny))})
-				var cl *client
-				ok := false
-				if way == "CONNECT" {
-					var status int
-					var text string
-					cl, status, text = connectTo(t, proxy, c.target)
-					ok = status == 200
-					want := map[bool]int{true: 403, false: 502}[!strings.HasSuffix(c.want, "has no address")]
-					if !ok && (status != want || text != "inner: "+c.want) {
-						t.Errorf("%d %s\nwant %s", status, text, c.want)
-					}
-				} else {
-					host, port, _ := net.SplitHostPort(c.target)
-					var n uint16
-					fmt.Sscan(port, &n)
-					var code byte
-					cl, code = socksTo(t, proxy, host, n)
-					ok = code == 0
-					if !ok && code != 2 && !(code == 4 && strings.HasSuffix(c.want, "has no address")) {
-						t.Errorf("code %d", code)
-					}
-				}
-				if ok != (c.want == "") {
-					t.Fatalf("opened: %v, want %q", ok, c.want)
-				}
-				lookUps, dialled, refused := w.seen()
-				if c.asked != (len(lookUps) == 1) || len(lookUps) > 1 {
-					t.Errorf("looked up: %q", lookUps)
-				}
-				if !ok && len(dialled) > 0 {
-					t.Errorf("dialled: %q", dialled)
-				}
-				if ok {
-					if line, err := cl.r.ReadString('\n'); err != nil || !slices.Contains(dialled, strings.TrimSpace(line)) {
-						t.Errorf("%q, %v: dialled %q", line, err, dialled)
-					}
-				}
-				if told := !ok && !strings.HasSuffix(c.want, "has no address"); told != (len(refused) == 1) {
-					t.Errorf("told: %v", refused)
-				}
-				if r := p.Report(); len(r) != 1 || (r[0].Allowed == 1) != ok || r[0].Reason != c.want {
-					t.Errorf("report: %+v", r)
-				}
-			})
-		}
+			}
+			if told := !ok && !strings.HasSuffix(c.want, "has no address"); told != (len(refused) == 1) {
+				t.Errorf("told: %v", refused)
+			}
+			if r := p.Report(); len(r) != 1 || (r[0].Allowed == 1) != ok || r[0].Reason != c.want {
+				t.Errorf("report: %+v", r)
+			}
+		})
 	}
 }
 
@@ -211,11 +193,6 @@ func TestOddNames(t *testing.T) {
 		"127.000.000.001", "[127.0.0.1]", "name.example:22", "name.example/", "name.example#", "name.example?", "name.example\\", "*", "*.name.example",
 		"fe80::1%lo", "::1%lo", strings.Repeat("a.", 127) + "a", strings.Repeat("a", 64),
 	} {
-		if len(host) < 256 {
-			if _, code := socksTo(t, proxy, host, 22); code != 2 {
-				t.Errorf("SOCKS %q: %d", host, code)
-			}
-		}
 		for _, target := range []string{host + ":22", "[" + host + "]:22"} {
 			c := open(t, proxy)
 			if status, text := c.say(t, "CONNECT "+target+" HTTP/1.1\r\n\r\n"); status != 400 || !strings.HasPrefix(text, "inner: a request ") {
@@ -288,9 +265,6 @@ func TestNextAddress(t *testing.T) {
 	}
 	if _, status, text := connectTo(t, proxy, "dead.example:22"); status != 504 || text != "inner: dead.example:22 does not answer" {
 		t.Errorf("%d %s", status, text)
-	}
-	if _, code := socksTo(t, proxy, "dead.example", 22); code != socksExpired {
-		t.Errorf("code %d", code)
 	}
 	_, proxy = w.proxy(Options{Policy: NewPolicy(rules(t, "name.example:22"), nil)}, func(p *Proxy) {
 		p.times.resolve = 50 * time.Millisecond
@@ -477,7 +451,7 @@ func TestTableIsBounded(t *testing.T) {
 	p := New(Options{Refused: func(Refusal) { told.Add(1) }})
 	defer p.Close()
 	for i := range 3 * maxHosts {
-		_, _, f := p.connect(place{name: fmt.Sprintf("h%d.example", i), port: 80})
+		_, _, f := p.connect(place{name: fmt.Sprintf("h%d.example", i), port: 80}, nil)
 		p.told(Target{fmt.Sprintf("h%d.example", i), 80}, f)
 	}
 	if n := len(p.Report()); n != maxHosts+1 {

@@ -1,5 +1,6 @@
 // Package netproxy is the way out of a box that may reach some hosts and no
-// others: an HTTP and SOCKS5 proxy that decides by name.
+// others: an HTTP proxy that decides by name, and for programs that know no proxy
+// the names themselves, see Names.
 //
 // The box has a network of its own with nothing in it but a listener, and that
 // socket is accepted from out here, where the host's network is: a socket stays
@@ -63,11 +64,14 @@ const (
 // Target is what a program asked for.
 type Target struct {
 	Host string `json:"host"` // a name as hosts.Name returns it, or an address
-	Port uint16 `json:"port"`
+	Port uint16 `json:"port"` // 0 of a name that was only looked up
 }
 
-// String returns host:port, an IPv6 address in brackets.
+// String returns host:port, an IPv6 address in brackets, or without a port the host alone.
 func (t Target) String() string {
+	if t.Port == 0 {
+		return t.Host
+	}
 	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
 }
 
@@ -91,13 +95,13 @@ type Refusal struct {
 	Range  string // the entry of network_allow that allows an address of a listed name, or ""
 
 	status string // of HTTP
-	socks  byte   // of SOCKS, RFC 1928 section 6
+	none   bool   // the name has no address
 }
 
 func (r *Refusal) Error() string { return r.Reason }
 
 func refusal(k Kind, format string, args ...any) *Refusal {
-	return &Refusal{Kind: k, status: "403 Forbidden", socks: socksNotAllowed, Reason: fmt.Sprintf(format, args...)}
+	return &Refusal{Kind: k, status: "403 Forbidden", Reason: fmt.Sprintf(format, args...)}
 }
 
 // Options are how a proxy works. Only Policy is needed.
@@ -158,6 +162,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	open  map[io.Closer]struct{} // listeners and connections; nil after Close
 	hosts map[Target]*record
+	names []*names
 
 	asking    sync.Mutex
 	questions int // that are open
@@ -234,7 +239,9 @@ func ownAddrs() []netip.Addr {
 
 // Serve answers the connections of a listener until the proxy is closed, which
 // is no error, or the listener fails. It closes the listener.
-func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.handle) }
+func (p *Proxy) Serve(l net.Listener) error {
+	return p.accept(l, func(c net.Conn) { p.handle(c, place{}, nil) })
+}
 
 // Forward joins the connections of a listener to what dial connects to, and nothing is decided about them. It
 // ends as Serve does. A connection that cannot be joined ends with an error for its program.

@@ -84,6 +84,37 @@ func (p *Policy) allowed(name string, addr netip.Addr, port uint16) (grant, bool
 	return g, g.rule != nil
 }
 
+// ports returns those at which the list has a name, and whether an entry is about that name alone.
+func (p *Policy) ports(name string) (ports []uint16, exact bool) {
+	for _, r := range *p.allow.Load() {
+		if !r.Matches(name, netip.Addr{}) {
+			continue
+		}
+		exact = exact || !r.Wild
+		for _, port := range r.Ports {
+			if !slices.Contains(ports, port) && p.denied(name, netip.Addr{}, port) == nil {
+				ports = append(ports, port)
+			}
+		}
+	}
+	return ports, exact
+}
+
+// addresses returns the places that the list has by their addresses, but for the loopback of the box.
+func (p *Policy) addresses() (places []place) {
+	for _, r := range *p.allow.Load() {
+		if !r.Addr.IsValid() || hosts.Loopback("", r.Addr) {
+			continue
+		}
+		for _, port := range r.Ports {
+			if to := (place{addr: r.Addr, port: port}); !slices.Contains(places, to) {
+				places = append(places, to)
+			}
+		}
+	}
+	return places
+}
+
 // check says why an address that a name was looked up as is refused, or "".
 func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own []netip.Addr) (Kind, string) {
 	if r := p.denied("", addr, port); r != nil {

@@ -237,27 +237,6 @@ func connectTo(t testing.TB, proxy, target string) (*client, int, string) {
 	return c, status, text
 }
 
-// socksTo asks by SOCKS; host is sent as a name.
-func socksTo(t testing.TB, proxy, host string, port uint16) (*client, byte) {
-	t.Helper()
-	return socksRaw(t, proxy, append(append([]byte{5, 1, 0, 3, byte(len(host))}, host...), byte(port>>8), byte(port)))
-}
-
-func socksRaw(t testing.TB, proxy string, request []byte) (*client, byte) {
-	t.Helper()
-	c := open(t, proxy)
-	c.Write([]byte{5, 1, 0})
-	var b [10]byte
-	if _, err := io.ReadFull(c.r, b[:2]); err != nil || b[1] != 0 {
-		t.Fatalf("greeting: % x, %v", b[:2], err)
-	}
-	c.Write(request)
-	if _, err := io.ReadFull(c.r, b[:]); err != nil {
-		t.Fatalf("reply: % x, %v", b, err)
-	}
-	return c, b[1]
-}
-
 // eventually waits until f is true.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()

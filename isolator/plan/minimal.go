@@ -116,6 +116,9 @@ func (b *builder) minimalEtc() {
 	b.because("sandbox.etc")
 	b.tmpfsMask("an /etc with little in it (sandbox.etc = \"minimal\")", "/etc")
 	for _, p := range etcShown() {
+		if p == "/etc/resolv.conf" && b.rc.Network.ByName() {
+			continue // it has its own
+		}
 		if k := b.kind(p); k == host.File || k == host.Dir {
 			b.bind("programs need it", b.canon(p), p, false)
 		}

@@ -31,9 +31,8 @@ func (b *builder) ports() {
 	}
 }
 
-// proxyEnv tells programs where the proxy is. A name is looked up by the proxy:
-// hence socks5h, and the address of the proxy is a number. What is on the box's
-// own loopback is reached without it.
+// proxyEnv tells programs where the proxy is, for those that ask one: others reach the same by the names of hosts. What
+// is on the box's own loopback is reached without it.
 func proxyEnv(rc profile.RunConfig) []profile.KV {
 	if !rc.Network.ByName() {
 		return nil
@@ -46,15 +45,7 @@ func proxyEnv(rc profile.RunConfig) []profile.KV {
 		}
 	}
 	// curl reads http_proxy in lower case only, others the one or the other.
-	set("http://"+at, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
-	set("socks5h://"+at, "ALL_PROXY", "all_proxy")
+	set("http://"+at, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 	set("localhost,127.0.0.1,::1", "NO_PROXY", "no_proxy")
-	set("1", "NODE_USE_ENV_PROXY") // node 24 reads the others only with it
-	// Java reads none of them (the networking properties of its documentation).
-	java := ""
-	for _, scheme := range []string{"http", "https"} {
-		java += fmt.Sprintf(" -D%s.proxyHost=127.0.0.1 -D%s.proxyPort=%d", scheme, scheme, profile.ProxyPort)
-	}
-	set(java[1:], "JAVA_TOOL_OPTIONS")
 	return env
 }

@@ -50,7 +50,7 @@ func TestNetwork(t *testing.T) {
 				t.Errorf("%s: no %s in %s", c.mode, want, env)
 			}
 		}
-		if got := strings.Contains(env, "\nALL_PROXY=socks5h://127.0.0.1:61080\n"); got != c.mode.ByName() {
+		if got := strings.Contains(env, "\nALL_PROXY=http://127.0.0.1:61080\n"); got != c.mode.ByName() {
 			t.Errorf("%s: ALL_PROXY: %t", c.mode, got)
 		}
 	}

@@ -51,7 +51,7 @@ func (b *builder) part(p Part) error {
 	case p.Absent && l.bound() && shown == o.Source, p.System && l.Dest == o.Dest: // a mount says what that is
 		return nil
 	case !p.System || shown == o.Dest:
-	case l.Dest == "/etc" && !l.bound(): // a file is never made in a folder of the host
+	case (l.Dest == "/etc" || l.Dest == "/run") && !l.bound(): // a file is never made in a folder of the host
 		o.Kind, o.Key = OpFile, "sandbox.etc"
 	default:
 		return nil

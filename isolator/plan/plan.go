@@ -66,8 +66,8 @@ type Plan struct {
 	Landlock *Landlock `json:"landlock,omitempty"`
 
 	// Listen are the ports of the box's loopback that are accepted from outside:
-	// the supervisor listens there before the program starts, and hands the
-	// sockets to the launcher.
+	// the launcher listens there before the program starts, on sockets that the
+	// supervisor makes.
 	Listen []Listen `json:"listen"`
 
 	// Publish are the ports of the box's loopback that the launcher connects to.

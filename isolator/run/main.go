@@ -3,7 +3,6 @@ package run
 import (
 	"os"
 
-	"github.com/enr/inner/isolator/connect"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/launch/box"
@@ -25,7 +24,5 @@ func Main(by func() features.Feature) {
 		os.Exit(serveGit())
 	case procfs.IsPart(os.Args):
 		os.Exit(procfs.Part(os.Args))
-	case connect.Is(os.Args):
-		os.Exit(connect.Run(os.Args[1], os.Args[2]))
 	}
 }

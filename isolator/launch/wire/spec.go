@@ -7,7 +7,7 @@ import (
 
 // Box is what the first process of a box does before the first job, and to each.
 type Box struct {
-	Shown    []Shown  // to be looked at
+	Shown    []Shown // to be looked at
 	Landlock *Landlock
 	Rlimits  limits.Values // of which it sets its own
 	Observe  bool          // tell the launcher of every call of the jobs that names a file

@@ -16,9 +16,9 @@ func TestRoundTrip(t *testing.T) {
 	modes.Cc[unix.VINTR] = 3
 	for _, c := range []struct{ in, out any }{
 		{&Box{
-			Shown:    []Shown{{Path: "/a", Dev: 1, Ino: 1 << 60}},
-			Landlock: &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
-			Observe: true,
+			Shown:     []Shown{{Path: "/a", Dev: 1, Ino: 1 << 60}},
+			Landlock:  &Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
+			Observe:   true,
 			Terminals: Terminals{Sizes: []unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}, {}}, Control: true, Modes: modes},
 			Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
 			Container: &Container{Engine: "podman", Mounts: []ContainerMount{{Path: "/a b", Write: true}, {Path: "/t", Tmpfs: true}}, Filter: []byte{1, 0, 255}, UID: 1000, NoNet: true},

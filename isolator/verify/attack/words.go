@@ -332,11 +332,6 @@ func project(args []string) (string, error) {
 func proxy(args []string) (string, error) {
 	kind, port := args[0], args[1]
 	self, local := "127.0.0.1:"+strconv.Itoa(profile.ProxyPort), "127.0.0.1:"+port
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return "", err
-	}
-	number := string([]byte{byte(n >> 8), byte(n)})
 	connect := func(host string) string { return "CONNECT " + host + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n" }
 	var requests []string
 	switch kind {
@@ -357,14 +352,6 @@ func proxy(args []string) (string, error) {
 			"GET http://github.com@" + local + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
 			"GET / HTTP/1.1\r\nHost: " + local + "\r\n\r\n",
 		}
-	case "socks":
-		for _, a := range []string{
-			"\x01\x7f\x00\x00\x01", "\x01\x00\x00\x00\x00", "\x03\x09localhost", "\x03\x0a2130706433",
-			"\x04" + string(net.IPv6loopback), "\x04" + string(net.IPv4(127, 0, 0, 1).To16()),
-		} {
-			requests = append(requests, "\x05\x01\x00\x05\x01\x00"+a+number)
-		}
-		requests = append(requests, "\x04\x01"+number+"\x7f\x00\x00\x01\x00", "\x04\x01"+number+"\x00\x00\x00\x01\x00localhost\x00")
 	case "relay":
 		requests = []string{connect(self) + connect(local)}
 	case "own":

@@ -1,0 +1,50 @@
+package features
+
+import (
+	"os"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/netproxy"
+)
+
+// names reports whether a box reaches hosts by their names, also for programs that know no proxy: the network of the box has to
+// be that of a user namespace which is ours.
+func names(run *Run) bool {
+	return run.Spec.Network.ByName() && run.Facts.Engine == nil && run.Mode != Pasted && !host.Privileged(run.Facts.Bwrap)
+}
+
+// nameFiles has the programs of the box ask its resolver, and nobody else, for names: this computer's own lists lead to
+// addresses that are none of the box.
+func nameFiles(run *Run) {
+	if !names(run) {
+		return
+	}
+	at := netproxy.Resolver().Addr().String()
+	add := func(path, text, reason string) {
+		if run.Spec.Etc != "minimal" {
+			path = files.Real(path)
+		}
+		run.Assets.Parts = append(run.Assets.Parts, systemFile(path, []byte(text), reason))
+	}
+	add("/etc/resolv.conf", "nameserver "+at+"\noptions timeout:2 attempts:2\n", "names are asked for at "+at+" of the box")
+	own, _ := os.Hostname()
+	add("/etc/hosts", "127.0.0.1 localhost "+own+"\n::1 localhost ip6-localhost ip6-loopback\n", "every other name is asked for")
+	const order = "hosts: files dns"
+	text, err := files.Read(files.Real("/etc/nsswitch.conf"), files.NoLinks, 1<<20)
+	switch {
+	case err != nil && run.Spec.Etc == "minimal":
+		add("/etc/nsswitch.conf", order+"\n", "no service of this computer is asked for names")
+	case err == nil:
+		lines, same := strings.Split(string(text), "\n"), false
+		for i, line := range lines {
+			if words := strings.Fields(line); len(words) > 0 && words[0] == "hosts:" {
+				lines[i], same = order, same || strings.Join(words, " ") == order
+			}
+		}
+		if !same || run.Spec.Etc == "minimal" {
+			add("/etc/nsswitch.conf", strings.Join(lines, "\n"), "no service of this computer is asked for names")
+		}
+	}
+}
