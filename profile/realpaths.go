@@ -145,10 +145,8 @@ func (r *resolver) boxFolders() []string {
 // BoxFolder returns the folder, a real path itself or one above it, that a box of the run can write, or that one was
 // ever given to write; "" when there is none.
 func (c Context) BoxFolder(rc RunConfig, path string) string {
-	for _, dir := range rc.boxFolders {
-		if paths.Below(dir, path) {
-			return dir
-		}
+	if dir := paths.Over(rc.boxFolders, path); dir != "" {
+		return dir
 	}
 	for ; c.Written != nil; path = filepath.Dir(path) {
 		if c.Written(path) {

@@ -143,6 +143,5 @@ func (in *installed) add(p string) {
 
 // has reports whether the box has a path already.
 func (in *installed) has(p string) bool {
-	within := func(dir string) bool { return paths.Below(dir, p) }
-	return slices.ContainsFunc(slices.Concat(in.shown, in.list, in.r.rc.boxFolders), within)
+	return paths.Over(slices.Concat(in.shown, in.list, in.r.rc.boxFolders), p) != ""
 }

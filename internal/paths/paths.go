@@ -20,6 +20,16 @@ func Below(dir, p string) bool {
 	return ok
 }
 
+// Over is the first of some folders that p is or lies in; "" for none.
+func Over(dirs []string, p string) string {
+	for _, dir := range dirs {
+		if Below(dir, p) {
+			return dir
+		}
+	}
+	return ""
+}
+
 // Inside reports whether p lies below dir, and is not dir itself.
 func Inside(dir, p string) bool {
 	rest, ok := Rest(dir, p)

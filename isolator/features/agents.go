@@ -115,22 +115,13 @@ func origin(c *caller.Caller, rc profile.RunConfig) capability.Origin {
 
 // seenIn reports which paths of the home a box of this profile sees as they are on the host.
 func seenIn(rc profile.RunConfig) func(string) bool {
-	return func(p string) bool {
-		if !rc.HidesHome() {
-			return true
+	shown := slices.Concat(rc.HomeAllow, rc.Programs)
+	for _, m := range rc.Mounts {
+		if m.Source == m.Dest {
+			shown = append(shown, m.Dest)
 		}
-		for _, dir := range slices.Concat(rc.HomeAllow, rc.Programs) {
-			if paths.Below(dir, p) {
-				return true
-			}
-		}
-		for _, m := range rc.Mounts {
-			if m.Source == m.Dest && paths.Below(m.Dest, p) {
-				return true
-			}
-		}
-		return false
 	}
+	return func(p string) bool { return !rc.HidesHome() || paths.Over(shown, p) != "" }
 }
 
 // WithArgs puts the arguments of the capabilities before the program's own.

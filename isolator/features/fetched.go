@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"sync"
 
 	"github.com/enr/inner/internal/files"
@@ -75,7 +74,7 @@ func (h *ownHome) begin(run *Run) error {
 		}
 		for _, p := range wanted(HomeOwner(run.Spec).Project, rel) {
 			real, err := run.led(filepath.Join(run.Home, p))
-			if err != nil || slices.ContainsFunc(hidden(), func(place string) bool { return paths.Below(place, real) }) {
+			if err != nil || paths.Over(hidden(), real) != "" {
 				continue
 			}
 			data, err := read(real, largeFetched)

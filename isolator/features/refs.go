@@ -88,7 +88,7 @@ func (run *Run) placed(at string) bool {
 
 // hides reports whether no box of the run has what is at a real path.
 func (run *Run) hides(real string) bool {
-	return slices.ContainsFunc(plan.Hidden(run.Spec, run.Facts, run.Assets), func(place string) bool { return paths.Below(place, real) })
+	return paths.Over(plan.Hidden(run.Spec, run.Facts, run.Assets), real) != ""
 }
 
 // ofSystem reports whether every box has a path of the host.

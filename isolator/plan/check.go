@@ -31,7 +31,7 @@ func (b *builder) check() error {
 		switch in := last(o.Dest, decides); {
 		case makes && in >= 0 && b.plan.Ops[in].Kind != OpTmpfs:
 			return b.unlawful(o, "%q would be made in %q, which is not in memory", o.Dest, b.plan.Ops[in].Dest)
-		case o.bound() && o.Writable() && !b.ours(o.Source) && !b.grantsWriting(o.Source):
+		case o.bound() && o.Writable() && !b.ours(o.Source) && b.worksIn(o.Source) == "":
 			return b.unlawful(o, "nothing grants writing %q", o.Source)
 		}
 		if o.Mounts() {
@@ -69,11 +69,6 @@ func (b *builder) unlawful(o Op, format string, args ...any) error {
 // ours reports whether a path is inner's own: all is there that is made for runs. What a preview would make has no path.
 func (b *builder) ours(p string) bool {
 	return !filepath.IsAbs(p) || slices.ContainsFunc(append(b.f.InnerHomes(), b.f.StageBase), func(own string) bool { return own != "" && paths.Below(b.canon(own), p) })
-}
-
-// grantsWriting reports whether the run may write what is at a path of the host.
-func (b *builder) grantsWriting(p string) bool {
-	return slices.ContainsFunc(b.rc.WritableRoots(), func(root string) bool { return paths.Below(b.canon(root), p) })
 }
 
 // shownPart reports whether a path is what the profile allows of a folder that is hidden.

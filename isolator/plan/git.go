@@ -27,7 +27,7 @@ func (b *builder) coverGit() {
 		}
 		done[real] = true
 		included := i >= len(places) || real != b.linkFree(p)
-		if included && b.worksIn(real) {
+		if included && b.worksIn(real) != "" {
 			continue
 		}
 		if !first || i >= len(places) {
@@ -41,9 +41,14 @@ func (b *builder) coverGit() {
 	}
 }
 
-// worksIn reports whether a host path lies in a folder that the box can write.
-func (b *builder) worksIn(real string) bool {
-	return slices.ContainsFunc(b.rc.WritableRoots(), func(root string) bool { return paths.Below(b.canon(root), real) })
+// worksIn is the folder that the box can write in which a host path lies, as the profile names it; "" for none.
+func (b *builder) worksIn(real string) string {
+	for _, root := range b.rc.WritableRoots() {
+		if paths.Below(b.canon(root), real) {
+			return root
+		}
+	}
+	return ""
 }
 
 // boxGit puts the host's git directories into the box, read-only, wherever it sees them or at their own path, for

@@ -35,10 +35,8 @@ func (b *builder) logFolder() error {
 			used = append(used, m.Source)
 		}
 	}
-	for _, root := range b.rc.WritableRoots() {
-		if paths.Below(b.canon(root), real) {
-			return refuse("lies in %q, which the box can write", root)
-		}
+	if root := b.worksIn(real); root != "" {
+		return refuse("lies in %q, which the box can write", root)
 	}
 	for _, p := range used {
 		if p != "" && paths.Below(real, b.canon(p)) {

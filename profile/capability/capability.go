@@ -131,29 +131,19 @@ func (f Folder) Copied() []string {
 // Rel is the folder's path below a home.
 func (f Folder) Rel() string { return strings.TrimPrefix(f.Path, "~/") }
 
-// Source is where the folder is on this host.
+// Source is where the folder is on this host: where the user's own variable says, or at its place.
 func (f Folder) Source(o Origin) string {
-	dir, ok := f.elsewhere(o)
-	if !ok {
+	dir := ""
+	if f.Var != "" && o.Lookup != nil {
+		dir, _ = o.Lookup(f.Var)
+	}
+	switch {
+	case !filepath.IsAbs(dir):
 		return f.Place(o.Home)
+	case f.Up:
+		return filepath.Join(dir, filepath.Base(f.Path))
 	}
-	return dir
-}
-
-// elsewhere is where the user's own variable says that the folder is.
-func (f Folder) elsewhere(o Origin) (string, bool) {
-	if f.Var == "" || o.Lookup == nil {
-		return "", false
-	}
-	dir, _ := o.Lookup(f.Var)
-	if !filepath.IsAbs(dir) {
-		return "", false
-	}
-	if f.Up {
-		dir = filepath.Join(dir, filepath.Base(f.Path))
-	}
-	dir = filepath.Clean(dir)
-	return dir, dir != f.Place(o.Home)
+	return filepath.Clean(dir)
 }
 
 // Environment returns the variables of the capability; at holds the place of
@@ -364,7 +354,7 @@ func (cl *cloner) asIs(src, rel string, most int64) error {
 
 // file is where a file of the folder is on this host.
 func (f Folder) file(o Origin, file File) string {
-	if _, moved := f.elsewhere(o); file.Beside != "" && !moved {
+	if file.Beside != "" && f.Source(o) == f.Place(o.Home) {
 		return expand(file.Beside, o.Home)
 	}
 	return filepath.Join(f.Source(o), file.Name)
