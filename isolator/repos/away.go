@@ -28,23 +28,22 @@ func (w *sweep) inside(p string) bool {
 	})
 }
 
-// at calls do with a path of something, or of the place for it, below a root, by its open folder:
-// no link is on the way to it, and none comes there any more. Other boxes may still be running in
-// these folders, and exchange a folder for a link.
-func (w *sweep) at(p string, do func(at string) error) error {
+// below calls do with the root that something is in, or the place for it, and its path there. No link is followed on the way,
+// and none comes there any more: other boxes may still be running in these folders, and exchange a folder for a link.
+func (w *sweep) below(p string, do func(root int, rest string) error) error {
 	for _, r := range w.roots {
-		rest, ok := paths.Rest(r.Name(), p)
-		if !ok || rest == "" {
-			continue
+		if rest, ok := paths.Rest(r.Name(), p); ok && rest != "" {
+			return do(int(r.Fd()), rest)
 		}
-		fd, err := copytree.Open(int(r.Fd()), filepath.Dir(rest), unix.O_PATH|unix.O_DIRECTORY)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(rest)))
 	}
 	return fs.ErrPermission
+}
+
+// at calls do with such a path by the open folder that it is in.
+func (w *sweep) at(p string, do func(at string) error) error {
+	return w.below(p, func(root int, rest string) error {
+		return copytree.In(root, rest, func(parent int, name string) error { return do(fmt.Sprintf("/proc/self/fd/%d/%s", parent, name)) })
+	})
 }
 
 // A program in the box can close a folder (chmod 0) with what it made there, and a person opens it
@@ -102,24 +101,13 @@ func (w *sweep) open(p string) error {
 	if !w.inside(p) {
 		return fs.ErrPermission
 	}
-	return w.at(p, func(at string) error {
-		fd, err := unix.Open(at, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
+	return w.below(p, func(root int, rest string) error {
+		dir, err := copytree.Enter(root, rest)
+		if err == nil {
+			dir.Close()
 		}
-		dir := os.NewFile(uintptr(fd), p)
-		defer dir.Close()
-		return allow(dir)
-	})
-}
-
-// allow lets the user read, write and enter a folder, which need not be open for more than its place.
-func allow(dir *os.File) error {
-	fi, err := dir.Stat()
-	if err != nil || fi.Mode().Perm()&0o700 == 0o700 {
 		return err
-	}
-	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), fi.Mode().Perm()|0o700)
+	})
 }
 
 // aside gives something a name that no tool obeys, and notes what it was.
@@ -163,14 +151,11 @@ func (w *sweep) replace(p string, data []byte, m Moved) {
 	}
 }
 
-// read reads a file, in a root through no link.
+// read reads a regular file of at most 1 MiB, in a root through no link.
 func (w *sweep) read(p string) (data []byte, err error) {
-	err = w.at(p, func(at string) error {
-		data, err = readFile(at)
+	err = w.below(p, func(root int, rest string) error {
+		data, err = copytree.Read(root, rest, 1<<20)
 		return err
 	})
 	return data, err
 }
-
-// readFile reads a regular file of at most 1 MiB.
-func readFile(p string) ([]byte, error) { return files.Read(p, files.NoLinks, 1<<20) }

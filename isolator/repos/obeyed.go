@@ -78,12 +78,9 @@ func (w *sweep) ownModules(top, p string) bool {
 	if lies(top+"/.git", w.Guarded) || !w.freshAt(top+"/.git", top+"/.git") {
 		return false
 	}
-	data, err := readFile(p)
-	if err != nil {
-		return false
-	}
-	list, err := gitconfig.Parse(data)
-	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+	data, err := w.read(p)
+	list, errParse := gitconfig.Parse(data)
+	return err == nil && errParse == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
 		return !strings.HasPrefix(e.Key, "submodule.") || !gitconfig.Harmless(e, func(string) bool { return false })
 	})
 }
@@ -183,7 +180,7 @@ func (w *sweep) removeCopy(p string) bool {
 	top, _ := worktree.Around(filepath.Dir(p))
 	rest, _ := paths.Rest(top, p)
 	return slices.ContainsFunc(w.roots, func(r *os.File) bool {
-		kept, err := readFile(w.Copies[paths.Join(r.Name(), rest)])
+		kept, err := files.Read(w.Copies[paths.Join(r.Name(), rest)], files.NoLinks, 1<<20)
 		is, err2 := w.read(p)
 		if err != nil || err2 != nil || top == r.Name() || !bytes.Equal(kept, is) {
 			return false

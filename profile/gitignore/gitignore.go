@@ -34,6 +34,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/enr/inner/internal/lazy"
 )
 
 // Pattern is one pattern, for absolute paths.
@@ -61,10 +63,12 @@ func Escape(p string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`, `\`, `\\`).Replace(p)
 }
 
+// escaped is a character that stands for itself.
+var escaped = lazy.Regexp(`(?s)\\(.)`)
+
 // alternatives reports whether a pattern has "{a,b}" in a name, as shells and other tools understand it.
 func alternatives(text string) bool {
-	text = regexp.MustCompile(`\\.`).ReplaceAllLiteralString(text, "")
-	return regexp.MustCompile(`\{[^/{}]*,[^/{}]*\}`).MatchString(text)
+	return regexp.MustCompile(`\{[^/{}]*,[^/{}]*\}`).MatchString(escaped().ReplaceAllString(text, ""))
 }
 
 // Absolute returns a pattern of the folder root as one that Parse takes. What
@@ -177,21 +181,6 @@ func (p Pattern) String() string {
 		b.WriteByte('/')
 	}
 	return b.String()
-}
-
-// unescape returns the one name that a pattern for a name matches, if it is one.
-func unescape(s string) (string, bool) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '*', '?', '[':
-			return "", false
-		case '\\':
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String(), true
 }
 
 // List is patterns of which later ones win.
@@ -323,8 +312,8 @@ func named(text string) (part, error) {
 	if !doublestar.ValidatePattern(glob.String()) {
 		return part{}, errClass
 	}
-	if name, literal := unescape(text); literal {
-		return part{literal: true, text: name}, nil
+	if !strings.ContainsAny(escaped().ReplaceAllString(text, ""), "*?[") {
+		return part{literal: true, text: escaped().ReplaceAllString(text, "$1")}, nil
 	}
 	return part{text: text, glob: glob.String()}, nil
 }
