@@ -134,12 +134,6 @@ func (r *Repo) linkedTree() (why string) {
 	return r.fill()
 }
 
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
 // fill reads the properties of a repository, and refuses one that cannot be shared.
 func (r *Repo) fill() (why string) {
 	if why := r.isPlain(); why != "" {
@@ -215,7 +209,7 @@ func (r *Repo) formats() (why string) {
 			return why
 		}
 	}
-	if tree := r.setting("core.worktree"); r.Worktree == "" && tree != "" && !sameFile(worktree.Absolute(r.Dir, tree), r.Top) {
+	if tree := r.setting("core.worktree"); r.Worktree == "" && tree != "" && files.Real(worktree.Absolute(r.Dir, tree)) != files.Real(r.Top) {
 		return "its work tree is another folder (core.worktree)"
 	}
 	return ""

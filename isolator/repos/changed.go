@@ -103,10 +103,3 @@ func (w *sweep) changedIn(dir string) bool {
 		return err == nil && w.since(fi)
 	})
 }
-
-// sort has what is listed in order.
-func (w *sweep) sort() {
-	slices.Sort(w.Changes.Files)
-	slices.Sort(w.Changes.Gone)
-	w.Changes.Partly = len(w.Unseen) > 0
-}

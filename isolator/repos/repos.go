@@ -121,7 +121,9 @@ func (w *sweep) hold() (Found, error) {
 			w.single(p, "inner")
 		}
 	}
-	w.sort()
+	slices.Sort(w.Changes.Files)
+	slices.Sort(w.Changes.Gone)
+	w.Changes.Partly = len(w.Unseen) > 0
 	return w.Found, errors.Join(w.errs...)
 }
 

@@ -64,7 +64,7 @@ func (b *bringing) bring() (err error) {
 		return err
 	}
 	defer b.gate.Close()
-	if b.now, err = read(b.Dir, b.tree()); err != nil {
+	if b.now, err = read(b.Dir, b.Place()); err != nil {
 		return err
 	}
 	trees, err := b.git("", "worktree", "list", "--porcelain")
@@ -72,12 +72,12 @@ func (b *bringing) bring() (err error) {
 		return err
 	}
 	if b.Box == nil {
-		if b.Box, err = read(b.Folder(), b.tree()); err != nil {
+		if b.Box, err = read(b.Folder(), b.Place()); err != nil {
 			b.Box = nil
 			return err
 		}
 		half := func(name string) bool {
-			return files.Exists(filepath.Join(b.Folder(), b.tree(), name)) && !b.busy(name)
+			return files.Exists(filepath.Join(b.Folder(), b.Place(), name)) && !b.busy(name)
 		}
 		if goesOn := b.Tree == "" && b.At == "" && slices.ContainsFunc(halfDone, half); !goesOn && slices.ContainsFunc(slices.Concat(pending, halfDone), half) {
 			b.say("a merge or the like is half done in the sandbox and does not go on: it begins anew")
@@ -103,7 +103,7 @@ func (b *bringing) bring() (err error) {
 // git runs the host's over the host's repository, without hooks and monitors.
 func (b *bringing) git(in string, args ...string) (string, error) {
 	cmd := program.Command(b.Git, append([]string{"-c", "submodule.recurse=false"}, args...)...)
-	cmd.Env = append(cmd.Env, "GIT_DIR="+filepath.Join(b.Dir, b.tree()), "GIT_WORK_TREE="+b.Top)
+	cmd.Env = append(cmd.Env, "GIT_DIR="+filepath.Join(b.Dir, b.Place()), "GIT_WORK_TREE="+b.Top)
 	cmd.Stdin, cmd.SysProcAttr = strings.NewReader(in), &syscall.SysProcAttr{Setsid: true} // no signal of a terminal reaches it
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -246,7 +246,7 @@ func (b *bringing) head() error {
 }
 
 // busy reports whether the person's git has such a file.
-func (b *bringing) busy(name string) bool { return files.Exists(filepath.Join(b.Dir, b.tree(), name)) }
+func (b *bringing) busy(name string) bool { return files.Exists(filepath.Join(b.Dir, b.Place(), name)) }
 
 // entries makes those of one commit in the index those of another, which git refuses where the person has staged
 // something else. It waits a moment for another git.

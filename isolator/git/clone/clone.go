@@ -65,9 +65,6 @@ var copied = append([]string{
 	"HEAD", "packed-refs", "refs", "logs", "index", "shallow", "info/exclude", "info/attributes", "ORIG_HEAD", "MERGE_MODE", "MERGE_MSG", "commondir", "gitdir",
 }, pending...)
 
-// tree is where HEAD and the index of the work tree are in a git directory.
-func (c *Clone) tree() string { return filepath.Dir(c.Index()) }
-
 // Make makes the clone.
 func (c *Clone) Make(say func(format string, args ...any)) error {
 	for _, s := range States(c.Private) {
@@ -91,9 +88,9 @@ func (c *Clone) Make(say func(format string, args ...any)) error {
 	c.Leave()
 	settings, errSettings := c.Visible()
 	config := gitconfig.File("Settings of the sandbox: inner makes them of yours.", append(settings, c.Ours...))
-	err = errors.Join(err, errSettings, os.MkdirAll(filepath.Join(c.Folder(), "objects"), 0o700), os.MkdirAll(filepath.Join(c.Folder(), c.tree()), 0o700),
+	err = errors.Join(err, errSettings, os.MkdirAll(filepath.Join(c.Folder(), "objects"), 0o700), os.MkdirAll(filepath.Join(c.Folder(), c.Place()), 0o700),
 		os.WriteFile(filepath.Join(c.Folder(), "config"), config, 0o600), c.Fill(c.Folder()))
-	for _, dir := range slices.Compact([]string{".", c.tree()}) {
+	for _, dir := range slices.Compact([]string{".", c.Place()}) {
 		for _, name := range copied {
 			_, errCopy := copytree.Copy(context.Background(), filepath.Join(c.Dir, dir, name), filepath.Join(c.Folder(), dir, name), copytree.Options{})
 			if name == "index" && !errors.Is(errCopy, fs.ErrNotExist) { // without it git would take all for removed
@@ -101,7 +98,7 @@ func (c *Clone) Make(say func(format string, args ...any)) error {
 			}
 		}
 	}
-	start, errStart := read(c.Folder(), c.tree())
+	start, errStart := read(c.Folder(), c.Place())
 	return errors.Join(err, g.ServeIn(c.Folder()), errStart, State{Private: c.Private, Run: c.Run, Top: c.Top, Start: start}.Write())
 }
 

@@ -60,7 +60,7 @@ func (f *fixture) in(script string) string {
 	f.t.Helper()
 	g := f.home + "/folder/clone"
 	return f.sh(f.top, []string{
-		"GIT_DIR=" + filepath.Join(g, f.clone().tree()), "GIT_COMMON_DIR=" + g, "GIT_WORK_TREE=" + f.top, "GIT_OBJECT_DIRECTORY=" + f.home + "/folder/store", "G=" + g,
+		"GIT_DIR=" + filepath.Join(g, f.clone().Place()), "GIT_COMMON_DIR=" + g, "GIT_WORK_TREE=" + f.top, "GIT_OBJECT_DIRECTORY=" + f.home + "/folder/store", "G=" + g,
 	}, script)
 }
 

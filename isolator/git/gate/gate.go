@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
@@ -203,7 +204,7 @@ func (g *Gate) Command(dir string, args ...string) *exec.Cmd {
 
 // gitlinks are the places of submodules that the host's index has.
 func (g *Gate) gitlinks() (map[string]bool, error) {
-	out, err := g.Command(filepath.Dir(filepath.Join(g.Dir, g.Index())), "ls-files", "--stage", "-z").Output()
+	out, err := g.Command(filepath.Join(g.Dir, g.Place()), "ls-files", "--stage", "-z").Output()
 	found := map[string]bool{}
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		if about, path, _ := strings.Cut(line, "\t"); strings.HasPrefix(about, objects.Gitlink) {
@@ -211,4 +212,32 @@ func (g *Gate) gitlinks() (map[string]bool, error) {
 		}
 	}
 	return found, err
+}
+
+// badRef is what git would not take as the name of a ref (git-check-ref-format(1)).
+var badRef = lazy.Regexp(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^\.|/\.|//|\.$|\./|^-|/-|^@$`)
+
+// GoodRef reports whether git takes a name as that of a ref.
+func GoodRef(name string) bool {
+	ref, is := strings.CutPrefix(name, "refs/")
+	return is && ref != "" && !badRef().MatchString(ref) && !strings.HasSuffix(ref, ".lock") && !strings.Contains(ref, ".lock/")
+}
+
+// PackedRef is a line of packed-refs, with the line after it that says what a tag is of.
+var PackedRef = lazy.Regexp(`([0-9a-f]{40}) (refs/.+)\n(\^[0-9a-f]{40}\n)?`)
+
+// Packed returns these lines of a text by the name of the ref, and an error where it has others.
+func Packed(text string) (refs map[string]string, err error) {
+	refs = map[string]string{}
+	if strings.HasPrefix(text, "#") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	read := 0
+	for _, m := range PackedRef().FindAllStringSubmatch(text, -1) {
+		refs[m[2]], read = m[0], read+len(m[0])
+	}
+	if read < len(text) {
+		err = errors.New("packed-refs is not what git writes")
+	}
+	return refs, err
 }

@@ -11,12 +11,12 @@ import (
 // Brought is a file of the host's git directory with the commits that boxes brought: it goes where the repository goes.
 const Brought = "objects/info/inner-brought"
 
-// outside returns the path of something in the host's git directory, wherever that has been moved.
-func (g *Gate) outside(name string) string {
-	return fmt.Sprintf("/proc/self/fd/%d/%s", g.host.Fd(), name)
+// in returns the path of something in an open folder, wherever that has been moved.
+func in(folder *os.File, name ...string) string {
+	return filepath.Join(append([]string{fmt.Sprintf("/proc/self/fd/%d", folder.Fd())}, name...)...)
 }
 
-func (g *Gate) brought() string { return g.outside(Brought) }
+func (g *Gate) brought() string { return in(g.host, Brought) }
 
 // record writes down which commits a box brings, before they come.
 func (g *Gate) record(commits []string) error {
@@ -51,7 +51,7 @@ func (g *Gate) HostHad(path, what string) bool {
 	}
 	args := []string{"log", "--all", "--full-history", "-m", "--root"}
 	args = append(args, "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%H")
-	if head, err := os.ReadFile(g.outside("HEAD")); err == nil {
+	if head, err := os.ReadFile(in(g.host, "HEAD")); err == nil {
 		if name := strings.TrimSpace(string(head)); objectName().MatchString(name) {
 			args = append(args, name) // a detached one
 		}

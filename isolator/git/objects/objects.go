@@ -54,13 +54,16 @@ type Repository struct {
 	Sparse bool // only some files of the repository are in the work tree
 }
 
-// Index is the name of the work tree's index in the git directory.
-func (r *Repository) Index() string {
+// Place is where HEAD and the index of the work tree are in the git directory.
+func (r *Repository) Place() string {
 	if r.Tree != "" {
-		return "worktrees/" + r.Tree + "/index"
+		return "worktrees/" + r.Tree
 	}
-	return "index"
+	return "."
 }
+
+// Index is the name of that index.
+func (r *Repository) Index() string { return filepath.Join(r.Place(), "index") }
 
 // Covers reports whether the box may not write, or does not see, the file at a path of the work tree.
 func (r *Repository) Covers(path string) bool {

@@ -28,10 +28,8 @@ const (
 	eachByte   = maxBytes / (512 << 20)
 )
 
-// path returns the path of something in the host's folder of objects, wherever that has been moved.
-func (g *Gate) path(rel ...string) string {
-	return filepath.Join(append([]string{fmt.Sprintf("/proc/self/fd/%d", g.into.Fd())}, rel...)...)
-}
+// path returns the path of something in the host's folder of objects.
+func (g *Gate) path(rel ...string) string { return in(g.into, rel...) }
 
 // makeQuarantine makes the quarantine: no git outside looks into it, and git gc removes that of a
 // killed inner. It ends gits that stay when packs of the host's have changed, until that is a while ago.

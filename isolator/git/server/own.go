@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,20 +24,9 @@ func (r *Repository) Leave() {
 
 // Fill makes files of the box's own in its git directory: what git there ignores, and which files it leaves as they are.
 func (r *Repository) Fill(dir string) error {
-	info := filepath.Join(dir, "info")
-	if err := os.MkdirAll(info, 0o700); err != nil {
-		return err
-	}
-	if err := r.exclude(filepath.Join(info, "exclude")); err != nil {
-		return err
-	}
-	if r.Tree != "" {
-		info = filepath.Join(dir, "worktrees", r.Tree, "info")
-		if err := os.MkdirAll(info, 0o700); err != nil {
-			return err
-		}
-	}
-	return r.sparse(filepath.Join(info, "sparse-checkout"))
+	info, tree := filepath.Join(dir, "info"), filepath.Join(dir, r.Place(), "info")
+	err := errors.Join(os.MkdirAll(info, 0o700), os.MkdirAll(tree, 0o700))
+	return errors.Join(err, r.exclude(filepath.Join(info, "exclude")), r.sparse(filepath.Join(tree, "sparse-checkout")))
 }
 
 // exclude writes the patterns of what the box's git ignores.
@@ -51,7 +41,7 @@ func (r *Repository) exclude(name string) error {
 		}
 	}
 	if len(patterns) == 0 {
-		return removed(name)
+		return os.RemoveAll(name)
 	}
 	text, err := os.ReadFile(filepath.Join(r.Dir, "info", "exclude"))
 	if err != nil && !os.IsNotExist(err) {
@@ -76,16 +66,12 @@ func empty(dir string) bool {
 // sparse writes which files are in the work tree.
 func (r *Repository) sparse(name string) error {
 	if len(r.leaves) == 0 && !r.Sparse {
-		return removed(name)
+		return os.RemoveAll(name)
 	}
 	patterns := []byte("/*\n")
 	if r.Sparse {
-		host := filepath.Join(r.Dir, "info", "sparse-checkout")
-		if r.Tree != "" {
-			host = filepath.Join(r.Dir, "worktrees", r.Tree, "info", "sparse-checkout")
-		}
 		var err error
-		if patterns, err = os.ReadFile(host); err != nil {
+		if patterns, err = os.ReadFile(filepath.Join(r.Dir, r.Place(), "info", "sparse-checkout")); err != nil {
 			return err
 		}
 	}
@@ -99,13 +85,6 @@ func (r *Repository) sparse(name string) error {
 // pattern quotes a path as a pattern of gitignore(5).
 func pattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(path)
-}
-
-func removed(name string) error {
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	return nil
 }
 
 // maxTips is how many refs are looked at, the latest first.

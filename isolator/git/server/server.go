@@ -71,8 +71,7 @@ type Moved struct{ Repo, Ref, Old, New string }
 // Server is a process that serves.
 type Server struct {
 	socket int
-	spec   *os.File // a pipe: the repositories, as JSON
-	word   *os.File // a pipe: what mounts waits for a byte of it, and ends with it
+	words  *os.File // a pipe: the repositories, as JSON, and a byte for what mounts, which ends with it
 	pid    int
 	over   chan struct{} // closed when the process is gone
 	heard  chan struct{} // closed when all that it told was taken; nil before it serves
@@ -86,8 +85,7 @@ type Server struct {
 // The descriptors of a server.
 const (
 	SocketFD = 3 // messages
-	SpecFD   = 4 // a pipe: the repositories, as JSON
-	WordFD   = 5 // a pipe: what mounts waits for a byte of it, and ends with it
+	WordsFD  = 4 // a pipe: the repositories, as JSON, and then a byte that what mounts waits for
 )
 
 // threads is how many threads of a server run Go code until all that it serves is open: with one that is faster.
@@ -103,32 +101,25 @@ const maxLines = 1000
 // Start starts a server, without waiting for it. program is a binary of inner. It serves what Describe says: a start
 // takes longer than it does to find that out.
 func Start(program string) (*Server, error) {
-	specFile, spec, err := os.Pipe()
+	theirWords, words, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer specFile.Close()
+	defer theirWords.Close()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		spec.Close()
+		words.Close()
 		return nil, err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "server")
 	defer theirs.Close()
-	theirWord, give, err := os.Pipe()
-	if err != nil {
-		spec.Close()
-		unix.Close(pair[0])
-		return nil, err
-	}
-	defer theirWord.Close()
-	s := &Server{socket: pair[0], spec: spec, word: give, over: make(chan struct{})}
+	s := &Server{socket: pair[0], words: words, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 		cmd := &exec.Cmd{
-			Path: program, Args: serve, Env: []string{"PATH=/usr/bin:/bin", threads}, Dir: "/", ExtraFiles: []*os.File{theirs, specFile, theirWord},
+			Path: program, Args: serve, Env: []string{"PATH=/usr/bin:/bin", threads}, Dir: "/", ExtraFiles: []*os.File{theirs, theirWords},
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
 		}
 		err := cmd.Start()
@@ -140,11 +131,10 @@ func Start(program string) (*Server, error) {
 			_ = cmd.Wait()
 			_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // a process that mounts for it may have the other end
 		}
-		give.Close()
+		words.Close()
 		close(s.over)
 	}()
 	if err := <-started; err != nil {
-		spec.Close()
 		unix.Close(s.socket)
 		return nil, err
 	}
@@ -156,9 +146,9 @@ func (s *Server) Describe(repos []Repository) error {
 	s.repos = repos
 	text, err := json.Marshal(repos)
 	if err == nil {
-		_, err = s.spec.Write(text)
+		_, err = s.words.Write(text)
 	}
-	return errors.Join(err, s.spec.Close())
+	return err
 }
 
 // Mount has the server mount all repositories in a box, whose namespaces these are (share.Mounting), and returns
@@ -169,7 +159,7 @@ func (s *Server) Mount(user, mounts int) error {
 		err = s.answer()
 	}
 	if err == nil {
-		_, err = s.word.Write([]byte{'M'})
+		_, err = s.words.Write([]byte{'M'})
 	}
 	if err == nil {
 		err = s.answer()
@@ -265,7 +255,4 @@ func (s *Server) End() {
 }
 
 // Close lets go of what is left, after End.
-func (s *Server) Close() {
-	s.spec.Close()
-	unix.Close(s.socket)
-}
+func (s *Server) Close() { unix.Close(s.socket) }

@@ -18,11 +18,7 @@ import (
 
 // Visible are the settings of the repository that the box sees.
 func (r Repository) Visible() (list []gitconfig.Entry, err error) {
-	places := []string{filepath.Join(r.Dir, "config"), filepath.Join(r.Dir, "config.worktree")}
-	if r.Tree != "" {
-		places[1] = filepath.Join(r.Dir, "worktrees", r.Tree, "config.worktree")
-	}
-	for i, p := range places {
+	for i, p := range []string{filepath.Join(r.Dir, "config"), filepath.Join(r.Dir, r.Place(), "config.worktree")} {
 		if e, _ := gitconfig.Last(list, "extensions.worktreeconfig"); i == 1 && !gitconfig.True(e) {
 			break
 		}

@@ -215,18 +215,11 @@ func (r *Server) list(base int, name string, want func(string) bool) ([]fuse.Dir
 	var out []fuse.DirEntry
 	for _, e := range entries {
 		if want(e.Name()) && !strings.HasPrefix(e.Name(), ours) {
-			out = append(out, fuse.DirEntry{Name: e.Name(), Mode: modeOf(e)})
+			out = append(out, fuse.DirEntry{Name: e.Name(), Mode: cmp.Or(kinds[e.Type()], unix.S_IFREG)})
 		}
 	}
 	return out, err
 }
 
-func modeOf(e os.DirEntry) uint32 {
-	switch {
-	case e.IsDir():
-		return unix.S_IFDIR
-	case e.Type()&os.ModeSymlink != 0:
-		return unix.S_IFLNK
-	}
-	return unix.S_IFREG
-}
+// kinds are those of what is listed that is no plain file.
+var kinds = map[os.FileMode]uint32{os.ModeDir: unix.S_IFDIR, os.ModeSymlink: unix.S_IFLNK}

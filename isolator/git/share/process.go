@@ -21,8 +21,7 @@ const maxMemory = 4 << 30
 // Run is the life of a process that server.Is: it returns its exit code when the launcher is gone, or with what it could not do.
 func Run() int {
 	unix.CloseOnExec(server.SocketFD)
-	unix.CloseOnExec(server.SpecFD)
-	unix.CloseOnExec(server.WordFD)
+	unix.CloseOnExec(server.WordsFD)
 	usual := debug.SetGCPercent(400) // its start makes some MB, of which little stays
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
 	told := teller{}
@@ -42,7 +41,9 @@ func Run() int {
 // serveAll opens the repositories, waits for the namespaces of the box, and mounts them there.
 func serveAll(told *teller) error {
 	var repos []server.Repository
-	if err := json.NewDecoder(os.NewFile(server.SpecFD, "spec")).Decode(&repos); err != nil {
+	words := os.NewFile(server.WordsFD, "words")
+	defer words.Close() // not before: what mounts has the same
+	if err := json.NewDecoder(words).Decode(&repos); err != nil {
 		return err
 	}
 	var servers []*Server
@@ -53,7 +54,7 @@ func serveAll(told *teller) error {
 		}
 		servers = append(servers, s)
 	}
-	mounting, err := Prepare(server.WordFD, servers...)
+	mounting, err := Prepare(server.WordsFD, servers...)
 	if err != nil {
 		return err
 	}

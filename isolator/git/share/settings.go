@@ -25,8 +25,6 @@ type settings struct {
 	last []gitconfig.Entry // the box's when they were last looked at
 }
 
-const ownSettings = server.OwnSettings
-
 // refreshSettings makes the box's file anew when the host's is another one: the host's changes come, and
 // the box's own stay.
 func (r *Server) refreshSettings() {
@@ -67,7 +65,7 @@ func (r *Server) refreshSettings() {
 	}
 	fresh := slices.Concat(server.Less(list, removed), server.Less(added, base), ours)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
-	if place(r.private, r.private, ownSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
+	if place(r.private, r.private, server.OwnSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
 		s.made, s.host, s.base, s.last = true, now, base, fresh
 	}
@@ -76,7 +74,7 @@ func (r *Server) refreshSettings() {
 func (r *Server) baseFile() string { return filepath.Join(r.Private, server.BaseSettings) }
 
 func (r *Server) boxSettings() ([]gitconfig.Entry, error) {
-	data, err := readAt(r.private, ownSettings)
+	data, err := readAt(r.private, server.OwnSettings)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // watch takes back what the kernel keeps of the files, when somebody outside, or another box, changes
@@ -103,7 +105,7 @@ func (w *watch) addAll(name string) {
 // covers reports whether the kernel may keep what it is told of a name. What is the box's own it changes itself, but for its
 // settings.
 func (r *Server) covers(name string) bool {
-	return !passing(name) && !r.isSink(name) && (r.isOwn(name) && name != ownSettings || r.watch.covers(name))
+	return !passing(name) && !r.isSink(name) && (r.isOwn(name) && name != server.OwnSettings || r.watch.covers(name))
 }
 
 // keeps reports whether it may, and nothing has changed since a generation.
@@ -114,7 +116,7 @@ func (r *Server) keeps(name string, generation uint64) bool {
 // covers reports whether a name is watched.
 func (w *watch) covers(name string) bool {
 	switch name {
-	case "", "HEAD", "packed-refs", "index", "refs", "logs", "objects", "hooks", ownSettings:
+	case "", "HEAD", "packed-refs", "index", "refs", "logs", "objects", "hooks", server.OwnSettings:
 		_, ok := w.watched.Load("")
 		return ok
 	case "info/exclude", "info/attributes":
@@ -206,7 +208,7 @@ func (w *watch) changedAll(folder string) {
 func (w *watch) changed(folder, last string, mask uint32) {
 	if last == "config" || last == "config.worktree" { // what the box has is made of both
 		w.settings()
-		folder, last = "", ownSettings
+		folder, last = "", server.OwnSettings
 	}
 	name := path.Join(folder, last)
 	made := mask&unix.IN_ISDIR != 0 && mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0
