@@ -4,7 +4,6 @@
 package gate
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -94,8 +93,7 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	if err != nil {
 		return nil, nil, err
 	}
-	modules, blobs := names(checked.Modules), names(checked.Blobs)
-	if err := errors.Join(g.BringAs(objects.Modules, modules...), g.BringAs("blob", blobs...)); err != nil {
+	if err := errors.Join(g.BringAs(objects.Modules, checked.Modules...), g.BringAs("blob", checked.Blobs...)); err != nil {
 		return nil, nil, err
 	}
 	if len(checked.Away) > 0 {
@@ -159,13 +157,6 @@ func (g *Gate) ServeIn(dir string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(file, data, 0o600), os.Chtimes(file, info.ModTime(), info.ModTime()))
-}
-
-func names(ids []index.ID) (out []string) {
-	for _, id := range ids {
-		out = append(out, hex.EncodeToString(id[:]))
-	}
-	return out
 }
 
 // parse reads an index of the host's. Git makes a split or sparse one whole.

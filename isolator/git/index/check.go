@@ -1,6 +1,7 @@
 package index
 
 import (
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -24,11 +25,11 @@ type Rules struct {
 
 // Checked is what becomes of an index that a box wrote.
 type Checked struct {
-	Index *Index // what the host's is to be
-	Blobs []ID   // what it names and the host's did not: the host must have these before
+	Index *Index   // what the host's is to be
+	Blobs []string // what it names and the host's did not, in hexadecimal: the host must have these before
 	Away  []Change
 	// Modules are those of Blobs, or of what the host has, that become .gitmodules, in any spelling.
-	Modules []ID
+	Modules []string
 }
 
 // Change is a protected file that is another one in what the box checked out.
@@ -117,11 +118,11 @@ func (c *checker) comes(name string, mode uint32, id ID) error {
 		return nil
 	}
 	if gitmodules().MatchString(Fold(path.Base(name))) {
-		c.out.Modules = append(c.out.Modules, id)
+		c.out.Modules = append(c.out.Modules, hex.EncodeToString(id[:]))
 	}
 	if !c.named[id] {
 		c.named[id] = true
-		c.out.Blobs = append(c.out.Blobs, id)
+		c.out.Blobs = append(c.out.Blobs, hex.EncodeToString(id[:]))
 	}
 	return nil
 }

@@ -459,9 +459,9 @@ func TestBlobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []ID{r.id("HEAD:a"), r.id(":n1")}
+	want := []string{fmt.Sprintf("%x", r.id("HEAD:a")), fmt.Sprintf("%x", r.id(":n1"))}
 	if !reflect.DeepEqual(checked.Blobs, want) {
-		t.Errorf("%x", checked.Blobs)
+		t.Errorf("%q", checked.Blobs)
 	}
 	if checked, err := Check(box, box, r.rules()); err != nil || checked.Blobs != nil {
 		t.Error(checked, err)

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"crypto/sha1"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,7 +148,7 @@ func brought(e *Entry, host *Index, checked *Checked, rules Rules) string {
 		return "path"
 	case !links && e.Mode() == modeGitlink:
 		return "submodule"
-	case !same && e.Mode() != modeGitlink && !slices.Contains(checked.Blobs, e.ID):
+	case !same && e.Mode() != modeGitlink && !slices.Contains(checked.Blobs, fmt.Sprintf("%x", e.ID)):
 		return "its blob is not named"
 	case e.Flags&assumeValid&^was.Flags != 0:
 		return "assumed to be unchanged"

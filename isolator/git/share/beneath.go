@@ -40,19 +40,12 @@ func (r *Server) open(name string, flags int) (int, error) {
 }
 
 // stat looks at a name, and follows no link.
-func (r *Server) stat(name string, st *unix.Stat_t) error {
-	if name == "" {
-		return unix.Fstat(r.root, st)
-	}
-	if !strings.Contains(name, "/") {
-		return unix.Fstatat(r.base(name), name, st, unix.AT_SYMLINK_NOFOLLOW)
-	}
-	dir, last, err := r.folder(name)
-	if err != nil {
+func (r *Server) stat(name string, st *unix.Stat_t) (err error) {
+	if strings.Contains(name, "/") {
+		*st, err = copytree.Lstat(r.base(name), name)
 		return err
 	}
-	defer unix.Close(dir)
-	return unix.Fstatat(dir, last, st, unix.AT_SYMLINK_NOFOLLOW)
+	return unix.Fstatat(r.base(name), name, st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 }
 
 // readAt reads a plain file in a folder.

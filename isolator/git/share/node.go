@@ -11,6 +11,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // node is one file. Its place in the tree is the library's to know.
@@ -198,17 +200,8 @@ type listing struct {
 
 // Readlink reads a link of the host's; the box makes none.
 func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) {
-	dir, last, err := n.r.folder(n.name())
-	if err != nil {
-		return nil, fs.ToErrno(err)
-	}
-	defer unix.Close(dir)
-	target := make([]byte, unix.PathMax)
-	length, err := unix.Readlinkat(dir, last, target)
-	if err != nil {
-		return nil, fs.ToErrno(err)
-	}
-	return target[:length], 0
+	target, err := copytree.ReadLink(n.r.base(n.name()), n.name())
+	return []byte(target), fs.ToErrno(err)
 }
 
 // Statfs is that of the host's file system.

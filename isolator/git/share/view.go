@@ -39,15 +39,10 @@ type views struct {
 	byName map[string]*view
 }
 
-// view returns the view of an index.
+// view returns the view of an index, made anew when the host's is another one.
 func (r *Server) view(name string) (*view, error) {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()
-	return r.present(name)
-}
-
-// present makes the view anew when the host's index is another one.
-func (r *Server) present(name string) (*view, error) {
 	host, _, err := copytree.Regular(r.base(name), name)
 	if err != nil {
 		return nil, err
