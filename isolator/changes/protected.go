@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,11 @@ func (g *Guard) Protects(c Change) bool {
 		return true
 	}
 	if !sensitive.Packages(filepath.Dir(c.Path)) {
-		hit, ok := sensitive.Below(c.Root, c.Path, kindOf(c), func(dir string) bool { return dir == c.Root || g.exists(c, dir+"/.git") })
+		kind := sensitive.KindOf(cmp.Or(c.New, c.Old)) // of a deletion what was there
+		if c.Kind == Type {
+			kind = sensitive.Link
+		}
+		hit, ok := sensitive.Below(c.Root, c.Path, kind, func(dir string) bool { return dir == c.Root || g.exists(c, dir+"/.git") })
 		if ok && !hit.Row.Told {
 			return true
 		}
@@ -64,19 +69,6 @@ func (g *Guard) isReached(c Change) bool {
 	}
 	full := filepath.Join(files.Real(c.Root), c.Path)
 	return slices.ContainsFunc(led, func(p string) bool { return touches(full, p, c) })
-}
-
-// kindOf returns what is at the path after the change; for a deletion, what was there.
-func kindOf(c Change) sensitive.Kind {
-	switch mode := c.New | c.Old; {
-	case c.New != 0 && !c.New.IsDir() && !c.New.IsRegular(), c.Kind == Type:
-		return sensitive.Link
-	case mode.IsDir():
-		return sensitive.Folder
-	case mode.IsRegular():
-		return sensitive.File
-	}
-	return sensitive.Link
 }
 
 // touches reports whether a change is one of p: at it, in it, or of a folder on the way

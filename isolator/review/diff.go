@@ -85,7 +85,7 @@ func modes(c changes.Change, shown bool) string {
 
 // text reads one side of a change; why says in a word that it is not shown.
 func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, fs.FileInfo, error)) (data []byte, why string, err error) {
-	if mode == 0 {
+	if mode == 0 || mode.IsDir() {
 		return nil, "", nil
 	}
 	dir, err := changes.OpenDir(root)
@@ -97,27 +97,21 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 		target, err := copytree.ReadLink(dir, rel)
 		return []byte(target + "\n"), "", err
 	}
-	switch {
-	case mode.IsDir():
-		return nil, "", nil
-	case !mode.IsRegular():
+	if !mode.IsRegular() {
 		return nil, "special", nil
 	}
 	f, _, err := open(dir, rel)
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, largest+1))
 	}
-	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, largest+1))
 	switch {
-	case err != nil:
-		return nil, "", err
 	case len(data) > largest:
-		return nil, "large", nil
+		why = "large"
 	case bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0:
-		return nil, "binary", nil
+		why = "binary"
 	}
-	return data, "", nil
+	return data, why, err
 }
 
 // octal returns the mode as git writes it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -123,72 +124,66 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	}
 	defer unix.Close(top)
 	b := &Back{dir: dir, Run: &Run{About: About{Run: name, Undoes: r.Run}, Top: r.Top, Begun: time.Now(), project: p}}
-	l, is := &looker{top: top, store: s}, map[string]Entry{}
-	want := map[index.ID][]Change{}
+	l, is, with := &looker{top: top, store: s}, map[Path]Entry{}, map[index.ID][]Change{}
 	for _, c := range r.Changes {
-		rel := string(c.Path)
-		is[rel] = l.at(rel)
-		switch now := stateOf(is[rel]); {
+		is[c.Path] = l.at(string(c.Path))
+		switch now := stateOf(is[c.Path]); {
 		case now.unknown():
-			b.Stays = append(b.Stays, rel+"\tis not kept as it is now")
+			b.stays(c, "is not kept as it is now")
 		case now == c.Before: // it is back already
 		case now == c.After, now == State{} && c.After.unknown(), // what was there in between is removed
 			now.Mode.IsDir() && now.Mode == c.After.Mode|0o700: // an undo that was killed opened it
-			c.After = now
+			b.Changes = append(b.Changes, Change{c.Path, now, c.Before})
 			if id, ok := c.Before.id(); ok {
-				want[id] = append(want[id], c)
-			} else if c.Before.Mode != 0 && !c.Before.Mode.IsDir() {
-				b.Stays = append(b.Stays, rel+"\tis not kept")
-			} else {
-				b.Changes = append(b.Changes, Change{c.Path, c.After, c.Before})
+				with[id] = append(with[id], c)
 			}
 		default:
-			b.Stays = append(b.Stays, rel+"\twas changed after the run")
+			b.stays(c, "was changed after the run")
 		}
 	}
 	root := filepath.Join(dir, changes.TreeName(0))
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
 	}
-	var ids []index.ID
-	for id := range want {
-		ids = append(ids, id)
-	}
-	err = s.get(ids, func(id index.ID, data []byte) error {
-		for _, c := range want[id] {
+	err = s.get(slices.Collect(maps.Keys(with)), func(id index.ID, data []byte) error {
+		for _, c := range with[id] {
 			if err := lay(root, c, data); err != nil {
 				return err
 			}
-			b.Changes = append(b.Changes, Change{c.Path, c.After, c.Before})
 		}
-		delete(want, id)
+		delete(with, id)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, list := range want { // what is left
-		for _, c := range list {
-			b.Stays = append(b.Stays, string(c.Path)+"\tis not kept any more")
+	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
+		switch id, _ := c.After.id(); {
+		case c.After.unknown():
+			return b.stays(c, "is not kept")
+		case with[id] != nil:
+			return b.stays(c, "is not kept any more")
 		}
-	}
-	slices.SortFunc(b.Changes, func(x, y Change) int { return strings.Compare(string(x.Path), string(y.Path)) })
+		return false
+	})
 	b.place(top)
 	slices.Sort(b.Stays)
 	for _, c := range b.Changes {
-		b.now = append(b.now, is[string(c.Path)].State)
+		b.now = append(b.now, is[c.Path].State)
 	}
 	return b, b.store(s)
+}
+
+// stays notes that a path stays, and why.
+func (b *Back) stays(c Change, why string) bool {
+	b.Stays = append(b.Stays, string(c.Path)+"\t"+why)
+	return true
 }
 
 // place has those changes stay that have no place: of a folder that holds something else, and of what is in a folder
 // that is none now.
 func (b *Back) place(top int) {
-	gone, folder := map[string]bool{}, map[string]bool{".": true}
-	stays := func(c Change, why string) bool {
-		b.Stays = append(b.Stays, string(c.Path)+"\t"+why)
-		return true
-	}
+	gone, comes, folder := map[string]bool{}, map[string]bool{}, map[string]bool{".": true}
 	slices.Reverse(b.Changes) // what is in a folder comes before it
 	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
 		if c.Before.Mode.IsDir() && !c.After.Mode.IsDir() {
@@ -198,33 +193,31 @@ func (b *Back) place(top int) {
 				f.Close()
 			}
 			if slices.ContainsFunc(names, isGit) {
-				return stays(c, "holds a .git, which is not kept")
+				return b.stays(c, "holds a .git, which is not kept")
 			}
 			if slices.ContainsFunc(names, func(name string) bool { return !gone[path.Join(string(c.Path), name)] }) {
-				return stays(c, "holds what is not the run's, or is not kept")
+				return b.stays(c, "holds what is not the run's, or is not kept")
 			}
 		}
-		gone[string(c.Path)] = c.After.Mode == 0
+		gone[string(c.Path)], comes[string(c.Path)] = c.After.Mode == 0, c.After.Mode != 0
 		return false
 	})
 	slices.Reverse(b.Changes)
-	comes, made := map[string]bool{}, map[string]bool{}
-	for _, c := range b.Changes {
-		comes[string(c.Path)], made[string(c.Path)] = c.After.Mode != 0, c.After.Mode.IsDir() && !c.Before.Mode.IsDir()
-	}
+	made := map[string]bool{}
 	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
 		up := path.Dir(string(c.Path))
 		if comes[string(c.Path)] && !made[up] && completes(top, string(c.Path), comes) {
-			return stays(c, "would make a repository of git of its folder")
+			return b.stays(c, "would make a repository of git of its folder")
 		}
 		if _, known := folder[up]; !known {
 			st, err := copytree.Lstat(top, up)
 			folder[up] = err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 		}
 		if c.After.Mode != 0 && !folder[up] {
-			return stays(c, "has no folder any more")
+			return b.stays(c, "has no folder any more")
 		}
 		folder[string(c.Path)] = c.After.Mode.IsDir()
+		made[string(c.Path)] = c.After.Mode.IsDir() && !c.Before.Mode.IsDir()
 		return false
 	})
 }

@@ -285,17 +285,16 @@ func (r *Run) store(s *store) error {
 // prune drops the runs that are too old, or too many.
 func (p Project) prune(s *store, h *ownhome.Home) (err error) {
 	names, _ := filepath.Glob(p.record("*"))
-	written := map[string]time.Time{}
-	for _, name := range names {
+	written := func(name string) (at time.Time) { // a name tells the second alone
 		if fi, err := os.Lstat(name); err == nil {
-			written[name] = fi.ModTime()
+			at = fi.ModTime()
 		}
+		return at
 	}
-	// A name tells the second alone.
-	slices.SortStableFunc(names, func(x, y string) int { return written[x].Compare(written[y]) })
+	slices.SortStableFunc(names, func(x, y string) int { return written(x).Compare(written(y)) })
 	for i, name := range names {
 		id := strings.TrimSuffix(filepath.Base(name), ".json")
-		if !files.Exists(p.before(id)) && (i < len(names)-KeptRuns || time.Since(written[name]) > KeptFor) {
+		if !files.Exists(p.before(id)) && (i < len(names)-KeptRuns || time.Since(written(name)) > KeptFor) {
 			err = errors.Join(err, (&Run{About: About{Run: id}, project: p}).remove())
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/review"
 )
 
@@ -99,11 +100,20 @@ func TestUndo(t *testing.T) {
 // A run whose end nobody saw is ended by the next look, with what changed until then; a name of any bytes is kept.
 func TestKilled(t *testing.T) {
 	p := project(t)
-	sh(t, p.Top, `echo a >a`)
+	sh(t, p.Top, `echo a >a; echo secret >hidden`)
+	p.Skip = []Path{"hidden"}      // of which nothing is kept, then as little
 	begin(t, p, "r1").home.Close() // as the kernel does
+	p.Skip = nil
 	name := "n\n\"\xff\t"
 	if err := os.WriteFile(filepath.Join(p.Top, name), []byte("new"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if err := p.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s, secret := p.store(), index.BlobID([]byte("secret\n"))
+	if err := s.get([]index.ID{secret}, func(index.ID, []byte) error { return errors.New("the secret is kept") }); err != nil {
+		t.Error(err)
 	}
 	begin(t, p, "r2").Drop()
 	list, err := p.List(t.Context())
