@@ -59,6 +59,8 @@ for each; do
 	box "$each" refused.sh
 	also 'the name that is not listed is told' '^inner: refused: other.reach.test'
 	also 'the private address is told' '^inner: refused: private.reach.test'
+	seen=$(grep -c "refused: $(hostname) " <<<"$seen")
+	also 'the machine'"'"'s own name is not told' '^0$'
 done
 if [ -n "${INNER_TEST_REACH_FIGURES-}" ]; then
 	printf '\n# figures: MB/s of a connection, ms to the first byte of a connection by name, requests/s by http and by https\n'
