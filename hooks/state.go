@@ -215,11 +215,7 @@ func RenderShadows(name string, shadows []Shadow) string {
 			lines = append(lines, sh.quote(visible.Line(s.Say(name))))
 		}
 	}
-	value := sh.quote(ShellValue(around))
-	if name == "fish" {
-		return fmt.Sprintf("set -g __inner_around %s\nset -g __inner_say %s\n", value, strings.Join(lines, " "))
-	}
-	return fmt.Sprintf("__inner_around=%s;\n__inner_say=(%s);\n", value, strings.Join(lines, " "))
+	return fmt.Sprintf(sh.scalar, "around", sh.quote(ShellValue(around))) + fmt.Sprintf(sh.list, "say", strings.Join(lines, " "))
 }
 
 func joinQuoted(values []string, quote func(string) string) string {

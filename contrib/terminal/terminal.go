@@ -24,6 +24,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/lazy"
 )
 
 // Patience is how long a step waits for something that should happen at once.
@@ -129,9 +131,7 @@ func (t *Terminal) show(p []byte) {
 }
 
 // escapes are the sequences that draw and show nothing.
-var escapes = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("\x1b\\[[0-9;:?<=>!\"' $]*[@-~]|\x1b[\\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[()*+#%][ -~]|\x1b[=>78cDEHMNOZ]|\x0f|\x0e")
-})
+var escapes = lazy.Regexp("\x1b\\[[0-9;:?<=>!\"' $]*[@-~]|\x1b[\\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[()*+#%][ -~]|\x1b[=>78cDEHMNOZ]|\x0f|\x0e")
 
 // Plain is text as a terminal showed it, without escape sequences and with
 // plain line ends.
@@ -246,7 +246,7 @@ func (t *Terminal) Follow(steps string, getenv func(string) string) error {
 	return nil
 }
 
-var variables = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Z_]+\}`) })
+var variables = lazy.Regexp(`\$\{[A-Z_]+\}`)
 
 func (t *Terminal) step(verb, arg string) error {
 	do := map[string]func(arg string) error{

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/lazy"
 	"golang.org/x/sys/unix"
 )
 
@@ -132,12 +131,8 @@ func (l Line) LoadsHook(shell string) bool {
 }
 
 var (
-	sourceLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(?:\.|source)\s+["']?([^\s"';&|]+)`)
-	})
-	hookCall = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`([^\s("'` + "`" + `;|&]*inner)['"]?\s+hook\s+(` + strings.Join(hooks.Shells(), "|") + `)\b`)
-	})
+	sourceLine = lazy.Regexp(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(?:\.|source)\s+["']?([^\s"';&|]+)`)
+	hookCall   = lazy.Regexp(`([^\s("'` + "`" + `;|&]*inner)['"]?\s+hook\s+(` + strings.Join(hooks.Shells(), "|") + `)\b`)
 )
 
 // Lines are the lines of a shell's start-up files, and of the files that they

@@ -268,17 +268,13 @@ func (a *App) RoleFlags(w WhoFlags, pl settings.Place, name *string) (runlog.By,
 
 // CompleteRoles offers the roles that are in force here.
 func (a *App) CompleteRoles(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	pl, err := a.Here()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	t, err := a.Roles(pl)
-	if err != nil || t.Roles == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 	var names []string
-	for _, kv := range t.Profiles {
-		names = append(names, kv.Key)
+	if pl, err := a.Here(); err == nil {
+		if t, err := a.Roles(pl); err == nil && t.Roles != nil {
+			for _, kv := range t.Profiles {
+				names = append(names, kv.Key)
+			}
+		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
