@@ -7,7 +7,7 @@
 // bytes are those of the argument.
 //
 //	quote.Bash("it's")        // $'it\047s'
-//	quote.Fish("it's")        // 'it\'s'
+//	quote.Fish("it's")        // it\X27s
 //	quote.POSIX("it's")       // 'it'"'"'s'
 //
 // Quoting does not change what a program does with a word: one that starts
@@ -18,6 +18,7 @@
 package quote
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -40,74 +41,19 @@ func Zsh(s string) string { return dollar(s, false) }
 func Tcsh(s string) string { return dollar(s, true) }
 
 // Elvish quotes s for elvish, where \x is a raw byte.
-func Elvish(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		if c := s[i]; c == 0 || harmless(c) {
-			b.WriteString(strings.Trim(string(c), "\x00"))
-		} else {
-			fmt.Fprintf(&b, `\x%02x`, c)
-		}
-	}
-	return b.String() + `"`
-}
+func Elvish(s string) string { return `"` + escaped(s, `\x%02x`, true, harmless) + `"` }
 
 // Nu quotes s for Nushell and its data format NUON. Its strings are UTF-8: bytes that are not become U+FFFD.
 func Nu(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == 0:
-		case r == '"' || r == '\\' || !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\u{%x}`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String() + `"`
+	keep := func(r rune) bool { return r != '"' && r != '\\' && unicode.IsPrint(r) }
+	return `"` + escaped(strings.ToValidUTF8(s, "\ufffd"), `\u{%x}`, false, keep) + `"`
 }
 
-// Fish quotes s for fish.
+// Fish quotes s for fish, without quotes: there \X is a raw byte (fish manual, "Escaping characters"). What cannot
+// be seen, and bytes that are no character, are written so, too.
 func Fish(s string) string {
-	if plain(s) {
-		return s
-	}
-	var b strings.Builder
-	quoted := false
-	within := func(on bool) {
-		if on != quoted {
-			b.WriteByte('\'')
-			quoted = on
-		}
-	}
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == 0:
-		case r == '\'' || r == '\\':
-			within(true)
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == utf8.RuneError && n == 1, !unicode.IsPrint(r):
-			// Escapes mean something outside quotes only; \X is a raw byte (fish
-			// manual, "Quotes" and "Escaping characters").
-			within(false)
-			for i := range n {
-				fmt.Fprintf(&b, `\X%02x`, s[i])
-			}
-		default:
-			within(true)
-			b.WriteRune(r)
-		}
-		s = s[n:]
-	}
-	within(false)
-	if b.Len() == 0 {
-		return "''"
-	}
-	return b.String()
+	keep := func(r rune) bool { return harmless(r) || r > 0x7f && r != utf8.RuneError && unicode.IsPrint(r) }
+	return cmp.Or(escaped(s, `\X%02x`, true, keep), "''")
 }
 
 // POSIX quotes s for any shell that follows POSIX, such as the one behind
@@ -124,35 +70,40 @@ func dollar(s string, high bool) string {
 	if plain(s) {
 		return s
 	}
+	keep := func(r rune) bool { return harmless(r) || strings.ContainsRune("=:~#", r) || high && r > 0x7f }
+	return "$'" + escaped(s, `\%03o`, true, keep) + "'"
+}
+
+// escaped writes what is not to be kept of s as an escape, in a form for a byte or for a whole character.
+func escaped(s, form string, bytes bool, keep func(rune) bool) string {
 	var b strings.Builder
-	b.WriteString("$'")
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == 0:
-		case harmless(c) || c == '=' || c == ':' || c == '~' || c == '#' || high && c > 0x7f:
-			b.WriteByte(c)
+	for s != "" {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == 0:
+		case keep(r):
+			b.WriteString(s[:n])
+		case !bytes:
+			fmt.Fprintf(&b, form, r)
 		default:
-			fmt.Fprintf(&b, `\%03o`, c)
+			for i := range n {
+				fmt.Fprintf(&b, form, s[i])
+			}
 		}
+		s = s[n:]
 	}
-	b.WriteByte('\'')
 	return b.String()
 }
 
 // plain reports whether s is the same word without quotes in every shell.
 func plain(s string) bool {
-	for i := range len(s) {
-		if !harmless(s[i]) {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !harmless(r) })
 }
 
-func harmless(c byte) bool {
+func harmless(r rune) bool {
 	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
 		return true
 	}
-	return strings.IndexByte("_-./+,@", c) >= 0
+	return strings.ContainsRune("_-./+,@", r)
 }
