@@ -145,7 +145,7 @@ __inner_names=(claude cursor-agent);
 set -g __inner_link /s.t1
 set -g __inner_seen k
 set -g __inner_flush 1
-set -g __inner_watch /p/.inner /p/.inner/profiles '/p/.inner/profiles/it\'s.toml' /elsewhere
+set -g __inner_watch /p/.inner /p/.inner/profiles /p/.inner/profiles/it\X27s.toml /elsewhere
 set -g __inner_there /p/.inner /elsewhere
 set -g __inner_absent /p/.inner/config.toml
 set -g __inner_names claude cursor-agent

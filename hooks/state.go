@@ -204,7 +204,7 @@ func changedTcsh(watch, _, absent []string) string {
 // lines to say, which the shell prints once each.
 func RenderShadows(name string, shadows []Shadow) string {
 	sh, err := lookup(name)
-	if err != nil {
+	if err != nil || sh.list == "" { // which asks about none
 		return ""
 	}
 	var around []Shadow

@@ -26,14 +26,12 @@ import (
 )
 
 func (a *app) cmdAgent() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Noun(&cobra.Command{
 		Use: "agent",
 		Long: "Run each command of an agent in a box, and allow its file tools only what the box has. The agent\n" +
 			"itself runs outside. docs/tool-calls.md says what this guarantees; `claude` in a hooked shell,\n" +
 			"as a whole in one box, guarantees more.",
-	}
-	c.AddCommand(a.cmdAgentInstall(), a.cmdAgentUninstall(), a.cmdAgentStatus(), a.cmdAgentHook(), a.cmdAgentLeft())
-	return c
+	}, a.cmdAgentInstall(), a.cmdAgentUninstall(), a.cmdAgentStatus(), a.cmdAgentHook(), a.cmdAgentLeft())
 }
 
 // toolFlags name the profile of calls of tools.

@@ -27,12 +27,10 @@ import (
 const lineShell = "line"
 
 func (a *app) cmdTools() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Noun(&cobra.Command{
 		Use:  "tools",
 		Long: "Make shells that run in the box of a profile, for agents that let one choose their shell.",
-	}
-	c.AddCommand(a.cmdToolsPath(), a.cmdToolsShell())
-	return c
+	}, a.cmdToolsPath(), a.cmdToolsShell())
 }
 
 func (a *app) cmdToolsPath() *cobra.Command {

@@ -30,7 +30,7 @@ import (
 const allChanges = 200
 
 func (a *app) cmdChanges() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Noun(&cobra.Command{
 		Use:   "changes",
 		Short: "Look at the kept copies of past runs, apply what they changed, or drop them",
 		Long: "Look at the kept copies of past runs, apply what they changed, or drop them.\n\n" +
@@ -41,9 +41,7 @@ func (a *app) cmdChanges() *cobra.Command {
 			"Only apply ever writes to an original. In a home of its own a box also has copies of files that its\n" +
 			"agent writes in the project (.claude/settings.local.json); list names those that changed, and show\n" +
 			"their path shows how.",
-	}
-	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard())
-	return c
+	}, a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard())
 }
 
 func (a *app) cmdChangesList() *cobra.Command {

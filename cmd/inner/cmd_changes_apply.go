@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -90,7 +89,8 @@ func (a *app) apply(run keptRun, list []changes.Change, f applyFlags) error {
 	case errors.Is(err, review.ErrBusy):
 		return fault.Refuse(126, "wait for it to end", "run %s: %v", k.Record.Run, err)
 	case err != nil:
-		return a.halfway(ctx, done, list, err)
+		// Each file written so far is complete.
+		return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest", "%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
 	}
 	a.Say("wrote %s", cli.Counted(len(done), "change", "changes"))
 	if err := review.Applied(k, features.BringCopies(a.Caller, k, git)); err != nil {
@@ -113,11 +113,6 @@ func (a *app) sayLeft(left []changes.Change) {
 			said = append(said, c.Full())
 		}
 	}
-}
-
-// halfway reports an apply that stopped: each file written so far is complete.
-func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
-	return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest", "%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
 }
 
 // conflicts refuses to write over originals that changed since the copy.

@@ -35,13 +35,11 @@ const projectConfig = `# Settings of inner for this project. They are in force o
 `
 
 func (a *app) cmdConfig() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Noun(&cobra.Command{
 		Use: "config", Short: "Show and change the settings",
 		Long: "Show and change ~/.inner/config.toml, and with --local the .inner/config.toml of the project\n" +
 			"here, whose settings take precedence once it is allowed.",
-	}
-	c.AddCommand(a.cmdConfigShow(), a.cmdConfigEdit(), a.cmdConfigSet())
-	return c
+	}, a.cmdConfigShow(), a.cmdConfigEdit(), a.cmdConfigSet())
 }
 
 // setting is one effective setting and the file it comes from.

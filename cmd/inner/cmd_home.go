@@ -26,33 +26,34 @@ import (
 )
 
 func (a *app) cmdHome() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Noun(&cobra.Command{
 		Use: "home", Short: "Show the homes and caches that boxes have of their own, copy something out, move or empty one",
 		Long: "Show the homes and caches that boxes have of their own, copy something out, move or empty one.\n\n" +
 			"A profile with home = \"own\" has a home folder that stays between runs, one for each project.\n" +
 			"With home = \"host\" it has caches of its own, one set for each project.\n" +
 			"Only such boxes see them. Without --of, the commands are about the home of this project, of several\n" +
 			"about the one that a box had last; --of takes a key that list prints.",
-	}
-	c.AddCommand(a.cmdHomeList(), a.cmdHomeGet(), a.cmdHomeMove(), a.cmdHomeReset())
-	return c
+	}, a.cmdHomeList(), a.cmdHomeGet(), a.cmdHomeMove(), a.cmdHomeReset())
 }
 
-// homeKey is the key of the home that a command is about, of one that is there.
+// homeKey is the key of the home that a command is about, of one that is there. Without --of it is that of the project
+// here: when each agent has a home of its own, the one that a box used last, and when there is none, that of its caches.
 func (a *app) homeKey(c *cobra.Command) (string, error) {
 	of := c.Flag("of").Value.String()
 	if of == "" {
 		pl, err := a.Here()
-		if err != nil {
+		list, errList := homes.List(a.InnerHome)
+		if err = cmp.Or(err, errList); err != nil {
 			return "", err
 		}
-		root := pl.Root()
-		if root == "" {
-			root = pl.Cwd
+		root := files.Real(cmp.Or(pl.Root(), pl.Cwd))
+		var last homes.Info
+		for _, h := range list {
+			if h.Project == root && !h.Undo && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
+				last = h
+			}
 		}
-		if of, err = a.projectHome(files.Real(root)); err != nil {
-			return "", err
-		}
+		of = cmp.Or(last.Key, ownhome.Owner{Project: root}.Key())
 	}
 	if strings.ContainsAny(of, "/\x00") || strings.HasPrefix(of, ".") {
 		return "", cli.Usagef("%q is not the key of a home: inner home list prints them", of)
@@ -61,25 +62,6 @@ func (a *app) homeKey(c *cobra.Command) (string, error) {
 		return "", fault.Refuse(1, "inner home list; --of KEY names another one", "there is no home %q: no box with home = \"own\" has run here", of)
 	}
 	return of, nil
-}
-
-// projectHome is the key of the home of a project. When each agent has a home of its own, it
-// is the one that a box used last; when there is none, it is that of the project's caches.
-func (a *app) projectHome(root string) (string, error) {
-	list, err := homes.List(a.InnerHome)
-	if err != nil {
-		return "", err
-	}
-	var last homes.Info
-	for _, h := range list {
-		if h.Project == root && !h.Undo && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
-			last = h
-		}
-	}
-	if last.Key == "" {
-		return ownhome.Owner{Project: root}.Key(), nil
-	}
-	return last.Key, nil
 }
 
 // homeFlag is --of of a command about one home.

@@ -107,9 +107,7 @@ func (a *app) printHookLine() {
 }
 
 func (a *app) cmdShim() *cobra.Command {
-	c := &cobra.Command{Use: "shim", Short: "Rebuild and show the shim folder"}
-	c.AddCommand(a.cmdShimRegenerate(), a.cmdShimList(), a.cmdShimPath())
-	return c
+	return cli.Noun(&cobra.Command{Use: "shim", Short: "Rebuild and show the shim folder"}, a.cmdShimRegenerate(), a.cmdShimList(), a.cmdShimPath())
 }
 
 func (a *app) cmdShimRegenerate() *cobra.Command {

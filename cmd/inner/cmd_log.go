@@ -23,9 +23,7 @@ import (
 )
 
 func (a *app) cmdLog() *cobra.Command {
-	c := &cobra.Command{Use: "log", Short: "Show and remove the records of past runs"}
-	c.AddCommand(a.cmdLogList(), a.cmdLogShow(), a.cmdLogPlay(), a.cmdLogClean())
-	return c
+	return cli.Noun(&cobra.Command{Use: "log", Short: "Show and remove the records of past runs"}, a.cmdLogList(), a.cmdLogShow(), a.cmdLogPlay(), a.cmdLogClean())
 }
 
 // runs returns the records of past runs, newest first.

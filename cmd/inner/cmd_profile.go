@@ -15,17 +15,15 @@ import (
 )
 
 func (a *app) cmdProfile() *cobra.Command {
-	c := &cobra.Command{
+	return cli.Noun(&cobra.Command{
 		Use: "profile", Short: "List, show, write and compare profiles",
 		Long: "Profiles are TOML files: your own in ~/.inner/profiles, a project's in .inner/profiles.\n" +
 			"Where a command takes a NAME, the project's profile of that name takes precedence; a file is\n" +
 			"named with a slash, as ./FILE.",
-	}
-	c.AddCommand(
+	},
 		a.cmdProfileList(), a.cmdProfileShow(), a.cmdProfileNew(), a.cmdProfileEdit(), a.cmdProfileClone(),
 		a.cmdProfileDelete(), a.cmdProfileDiff(), a.cmdProfileValidate(), a.cmdProfileInstall(), a.cmdProfileIndex(),
 	)
-	return c
 }
 
 // found is a profile somebody named, not yet read.

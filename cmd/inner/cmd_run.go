@@ -240,7 +240,7 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role
 	chosen := p
 	p, o, err = a.Commanded(pl, p, o, false, nil, role)
 	if err == nil && f.approved != "" && p != chosen {
-		err = notApproved(chosen, p)
+		err = fault.Refuse(125, "inner config edit", "[commands] of config.toml has profile %q for this command, but %q is approved", p.Path, chosen.Path)
 	}
 	return p, o, err
 }
@@ -387,9 +387,4 @@ func checkApproved(f runFlags, changed func(flag string) bool) error {
 		}
 	}
 	return nil
-}
-
-// notApproved refuses the profile that [commands] of config.toml has instead.
-func notApproved(p, other *profile.Profile) error {
-	return fault.Refuse(125, "inner config edit", "[commands] of config.toml has profile %q for this command, but %q is approved", other.Path, p.Path)
 }

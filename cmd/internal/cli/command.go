@@ -106,6 +106,12 @@ func unknownFlag(c *cobra.Command, err error) error {
 	return Meant(err.Error(), strict.Nearest("--"+no.GetSpecifiedName(), names))
 }
 
+// Noun is a command that only has commands below it.
+func Noun(c *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	c.AddCommand(verbs...)
+	return c
+}
+
 // WrapArgs makes every complaint about arguments a usage error.
 func WrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
