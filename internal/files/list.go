@@ -19,13 +19,16 @@ type Entry struct {
 // IsDir reports whether it is a folder, and no link to one.
 func (e Entry) IsDir() bool { return e.Type.IsDir() }
 
+// Compare is the order of two names.
+func (e Entry) Compare(other Entry) int { return strings.Compare(e.Name, other.Name) }
+
 // types are those of entries, by what getdents(2) calls them: the upper bits of a mode.
 var types = [16]fs.FileMode{ // allowed: never changed
 	unix.DT_FIFO: fs.ModeNamedPipe, unix.DT_CHR: fs.ModeDevice | fs.ModeCharDevice, unix.DT_DIR: fs.ModeDir, unix.DT_BLK: fs.ModeDevice,
 	unix.DT_REG: 0, unix.DT_LNK: fs.ModeSymlink, unix.DT_SOCK: fs.ModeSocket,
 }
 
-// List returns what an open folder holds, sorted: all, or what keep says. It looks at nothing but the
+// List returns what an open folder holds, in the folder's order: all, or what keep says. It looks at nothing but the
 // names, with which most file systems tell what is there. With an error it returns what could be read.
 func List(fd int, keep func(name string, what fs.FileMode) bool) (out []Entry, err error) {
 	buf := make([]byte, 32<<10)
@@ -35,7 +38,6 @@ func List(fd int, keep func(name string, what fs.FileMode) bool) (out []Entry, e
 		case err == unix.EINTR:
 			continue
 		case err != nil || n <= 0:
-			slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 			return out, os.NewSyscallError("getdents64", err)
 		}
 		text := string(buf[:n]) // the names are parts of it: a start reads tens of thousands
@@ -63,12 +65,14 @@ func List(fd int, keep func(name string, what fs.FileMode) bool) (out []Entry, e
 	}
 }
 
-// ReadDir is List of all that a folder holds, by its path.
+// ReadDir is what a folder holds, sorted.
 func ReadDir(dir string) ([]Entry, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
-	return List(fd, nil)
+	out, err := List(fd, nil)
+	slices.SortFunc(out, Entry.Compare)
+	return out, err
 }

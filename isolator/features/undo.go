@@ -39,6 +39,7 @@ func UndoProject(c *caller.Caller, top string) undo.Project {
 // undoable keeps what the working folder is before the box begins, and what it was changed to when that is gone.
 func undoable() Feature {
 	var before *undo.Snapshot
+	var early *undo.Early
 	drop := func() { // the program has not run
 		if before != nil {
 			before.Drop()
@@ -47,8 +48,17 @@ func undoable() Feature {
 	}
 	return Feature{
 		Name: "undo", Keys: []string{"sandbox.undo"},
+		Ask: func(run *Run) error {
+			if keepsUndo(run) { // the walk takes longer than all that comes before the box
+				p := undo.Project{Top: files.Real(run.Spec.Workdir), Home: run.InnerHome}
+				if early = p.Walk(); early != nil {
+					run.Undo(early.Stop)
+				}
+			}
+			return nil
+		},
 		Start: func(run *Run, o *launch.Options) {
-			if !run.Spec.Undo || run.Mode != Program || !slices.Contains(run.Spec.WritableRoots(), run.Spec.Workdir) {
+			if !keepsUndo(run) {
 				return
 			}
 			top := files.Real(run.Spec.Workdir)
@@ -56,7 +66,8 @@ func undoable() Feature {
 			run.Undo(drop)
 			watch, rest := o.Watch, o.Meanwhile
 			begin := sync.OnceValue(func() (err error) {
-				before, err = beginUndo(run, top)
+				before, err = beginUndo(run, top, early)
+				early = nil // another try walks again
 				return err
 			})
 			o.Meanwhile = func() (launch.Watcher, error) {
@@ -80,9 +91,20 @@ func undoable() Feature {
 	}
 }
 
+// keepsUndo reports whether a run is one that can be taken back.
+func keepsUndo(run *Run) bool {
+	return run.Spec.Undo && run.Mode == Program && slices.Contains(run.Spec.WritableRoots(), run.Spec.Workdir)
+}
+
 // beginUndo keeps the state of a folder before a run, or says why the run does not start.
-func beginUndo(run *Run, top string) (*undo.Snapshot, error) {
+func beginUndo(run *Run, top string, early *undo.Early) (*undo.Snapshot, error) {
 	p := UndoProject(run.Caller, top)
+	if early != nil {
+		defer early.Stop()
+		if p.Early = early; early.Top != top {
+			p.Early = nil
+		}
+	}
 	if p.Git == "" {
 		return nil, fault.Refuse(125, "install git, or undo = false under [sandbox]", "the state of %s cannot be kept for inner undo: there is no git", run.Short(top))
 	}

@@ -183,6 +183,7 @@ func (l *looker) note(dir string) *notes {
 	err = syscall.Fstat(fd, &n.was)
 	if err == nil {
 		n.entries, err = files.List(fd, sensitive.Notable)
+		slices.SortFunc(n.entries, files.Entry.Compare)
 	}
 	n.known = err == nil
 	return n

@@ -1,20 +1,24 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
@@ -33,16 +37,19 @@ var made = []string{
 }
 
 // rebuilt reports whether a folder is one of them: by its name, or, for target, by the build file beside it.
-func rebuilt(name string, beside []string) bool {
+func rebuilt(name string, beside []files.Entry) bool {
 	if name == "target" {
-		return slices.ContainsFunc([]string{"Cargo.toml", "pom.xml", "build.sbt"}, func(f string) bool { return slices.Contains(beside, f) })
+		return slices.ContainsFunc(beside, func(e files.Entry) bool {
+			return slices.Contains([]string{"Cargo.toml", "pom.xml", "build.sbt"}, e.Name)
+		})
 	}
 	return slices.Contains(made, name)
 }
 
 func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 
-// looker walks a project. No link is followed, nothing but folders and regular files is opened.
+// looker looks at a project: it walks through the folders, and then reads what is not known. No link is followed, nothing
+// but folders and regular files is opened.
 type looker struct {
 	top   int
 	store *store
@@ -52,30 +59,134 @@ type looker struct {
 	skip  map[string][]string // names that are no part of it, by their folder
 	read  atomic.Bool         // a file was read
 
-	mu  sync.Mutex // guards what follows
-	now tree
+	mu   sync.Mutex // guards what follows
+	more *sync.Cond // todo, busy or err is another
+	todo []string   // folders
+	busy int        // how many are walked through
+	err  error      // ends the walk
+	now  tree
+	new  []string // folders with something that is not known
 }
 
-// look looks at a project, and puts the contents that are not known. The result is old itself when nothing is different.
-func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree, error) {
+func (p Project) looker(old tree, after bool) (*looker, error) {
 	fd, err := changes.OpenDir(p.Top)
+	if err != nil {
+		return nil, err
+	}
+	l := &looker{top: fd, old: old, after: after, skip: map[string][]string{".": {".inner"}}, todo: []string{"."}}
+	l.more = sync.NewCond(&l.mu)
+	l.now = tree{sure: moment(), folders: make(map[string]listing, len(old.folders))}
+	l.without(p.Skip)
+	return l, nil
+}
+
+// without has places be no part of the project.
+func (l *looker) without(skip []Path) {
+	for _, rel := range skip {
+		up, name := path.Dir(string(rel)), path.Base(string(rel))
+		l.skip[up], l.new = append(l.skip[up], name), append(l.new, up)
+		maps.DeleteFunc(l.now.folders, func(dir string, _ listing) bool { return paths.Below(string(rel), dir) })
+	}
+}
+
+// walk walks through the folders that nobody walks through yet, until all were. Several may do so at a time.
+func (l *looker) walk() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && len(l.todo)+l.busy > 0 {
+		if len(l.todo) == 0 {
+			l.more.Wait()
+			continue
+		}
+		dir := l.todo[0]
+		l.todo = l.todo[1:]
+		l.busy++
+		l.mu.Unlock()
+		below, err := l.folder(dir)
+		l.mu.Lock()
+		l.busy--
+		l.todo, l.err = append(l.todo, below...), cmp.Or(l.err, err)
+		l.more.Broadcast()
+	}
+}
+
+// stop ends a walk.
+func (l *looker) stop(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = cmp.Or(l.err, why)
+	l.more.Broadcast()
+}
+
+// finish walks to the end, and puts the contents that are not known. The result is what was known itself when nothing is
+// different.
+func (l *looker) finish(ctx context.Context, s *store, skip []Path) (tree, error) {
+	defer context.AfterFunc(ctx, func() { l.stop(context.Cause(ctx)) })()
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) + 1 { // one may wait for the disk
+		all.Go(l.walk)
+	}
+	all.Wait()
+	l.store = s
+	l.without(skip)
+	err := l.err
+	if slices.Sort(l.new); err == nil {
+		l.new = slices.Compact(l.new)
+		err = copytree.Each(ctx, l.new, l.contents)
+	}
+	switch {
+	case err != nil:
+		return tree{}, errors.Join(err, s.flush())
+	case !l.read.Load() && maps.Equal(l.now.folders, l.old.folders):
+		return l.old, nil
+	}
+	return l.now, nil
+}
+
+// look looks at a project, and puts the contents that are not known.
+func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree, error) {
+	l, err := p.looker(old, after)
 	if err != nil {
 		return tree{}, err
 	}
-	defer unix.Close(fd)
-	l := &looker{top: fd, store: s, old: old, after: after, skip: map[string][]string{".": {".inner"}}}
-	for _, rel := range p.Skip {
-		dir := path.Dir(string(rel))
-		l.skip[dir] = append(l.skip[dir], path.Base(string(rel)))
+	defer unix.Close(l.top)
+	return l.finish(ctx, s, nil)
+}
+
+// Early is a walk through a project that begins while it is not yet known what its run can change.
+type Early struct {
+	*looker
+	Top   string
+	known string // the manifest that it goes by
+	begun time.Time
+	ended sync.WaitGroup
+	Stop  func() // ends it, also one that [Begin] went on with
+}
+
+// fresh is how old a walk may be: what somebody changes after it counts as the run's.
+const fresh = time.Second
+
+// Walk begins a walk, or returns nil. It leaves a processor to those who began it. [Begin] goes on with it.
+func (p Project) Walk() *Early {
+	e := &Early{Top: p.Top, known: files.Identity(unix.AT_FDCWD, p.manifest()), begun: time.Now()}
+	var err error
+	if e.looker, err = p.looker(readManifest(p.manifest()), false); err != nil {
+		return nil
 	}
-	l.now = tree{sure: moment(), folders: make(map[string]listing, len(old.folders))}
-	if err := copytree.Each(ctx, []string{"."}, l.folder); err != nil {
-		return tree{}, errors.Join(err, s.flush())
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		e.ended.Go(e.walk)
 	}
-	if !l.read.Load() && maps.Equal(l.now.folders, old.folders) {
-		return old, nil
-	}
-	return l.now, nil
+	e.Stop = sync.OnceFunc(func() {
+		e.stop(context.Canceled)
+		e.ended.Wait()
+		unix.Close(e.top)
+	})
+	return e
+}
+
+// ready reports whether a walk has gone by what is known now, and is young enough.
+func (e *Early) ready(p Project) bool {
+	return e != nil && time.Since(e.begun) < fresh && e.known == files.Identity(unix.AT_FDCWD, p.manifest())
 }
 
 // seen has the store hold what a look put, and then the manifest say so.
@@ -100,11 +211,10 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		return nil, nil
 	}
 	fd, err := copytree.Open(l.top, dir, unix.O_RDONLY|unix.O_DIRECTORY)
-	var names []string
+	var names []files.Entry
 	if err == nil {
-		f := os.NewFile(uintptr(fd), dir)
-		defer f.Close()
-		names, err = f.Readdirnames(-1)
+		defer unix.Close(fd)
+		names, err = files.List(fd, nil)
 	}
 	switch {
 	case err != nil && dir == ".":
@@ -115,8 +225,9 @@ func (l *looker) folder(dir string) (below []string, err error) {
 	old := l.old.folders[dir]
 	states, sure, skip := make([]byte, 0, len(old.states)), true, l.skip[dir]
 	unread := old.withoutID() // but for those that have none
-	for _, name := range names {
+	for _, e := range names {
 		var st unix.Stat_t
+		name := e.Name
 		if slices.Contains(skip, name) || unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			continue // inner's own, or gone
 		}
@@ -143,13 +254,16 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		}
 		states = appendState(states, name, s)
 	}
-	now := listing{states: old.states, ids: old.ids}
-	if !sure || unread > 0 && !l.after || string(states) != old.states {
-		now = l.contents(fd, listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}, maps.Collect(old.all()))
+	now := old
+	known := sure && (unread <= 0 || l.after) && string(states) == old.states
+	if !known {
+		now = listing{string(states), strings.Repeat("\x00", len(names)*idBytes)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.now.folders[dir] = now
+	if l.now.folders[dir] = now; !known {
+		l.new = append(l.new, dir)
+	}
 	return below, nil
 }
 
@@ -177,21 +291,42 @@ func (t tree) tells(s copytree.State) bool {
 func unreadable(s copytree.State) bool { return s.Mode&fs.ModeIrregular != 0 || s.Size > MaxFile }
 
 // contents finds or reads what is in the files of a folder.
-func (l *looker) contents(dir int, names listing, old map[string]Entry) listing {
+func (l *looker) contents(dir string) ([]string, error) {
+	l.mu.Lock()
+	names, there := l.now.folders[dir]
+	l.mu.Unlock()
+	if !there { // it is skipped
+		return nil, nil
+	}
+	fd, err := copytree.Open(l.top, dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil { // somebody else has removed or closed it meanwhile
+		l.mu.Lock()
+		delete(l.now.folders, dir)
+		l.mu.Unlock()
+		return nil, nil
+	}
+	defer unix.Close(fd)
+	old := maps.Collect(l.old.folders[dir].all())
 	states, ids := make([]byte, 0, len(names.states)), make([]byte, 0, len(names.ids))
 	for name, e := range names.all() {
 		was := old[name]
 		known := was.ID != (index.ID{}) || l.after || unreadable(e.State) // else there was no room for it, or no right
-		if known && was.State == e.State && l.old.tells(e.State) {
+		switch {
+		case slices.Contains(l.skip[dir], name):
+			e.Mode = 0
+		case known && was.State == e.State && l.old.tells(e.State):
 			e.ID = was.ID
-		} else if e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
-			e = l.content(dir, name, e.Size, was.ID)
+		case e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0:
+			e = l.content(fd, name, e.Size, was.ID)
 		}
 		if e.Mode != 0 {
 			states, ids = appendState(states, name, e.State), append(ids, e.ID[:]...)
 		}
 	}
-	return listing{string(states), string(ids)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.folders[dir] = listing{string(states), string(ids)}
+	return nil, nil
 }
 
 // content reads a file or the target of a link, stores what it was not before, and says what it was then.

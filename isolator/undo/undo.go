@@ -57,6 +57,7 @@ type Project struct {
 	Index   string // the index of the repository whose work tree it is, "" for none
 	Objects string // the git directory with its objects
 	Skip    []Path // places in it that the box cannot write, nor move, relative to it
+	Early   *Early // a walk that Begin goes on with, or nil
 }
 
 func (p Project) owner() ownhome.Owner { return ownhome.Owner{Project: p.Top, Undo: true} }
@@ -157,6 +158,8 @@ func (p Project) locked(ctx context.Context) (s *store, h *ownhome.Home, err err
 
 // Begin looks at a project, and stores what is not known of it.
 func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
+	early := p.Early
+	p.Early = nil
 	if err := p.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -173,13 +176,19 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	}()
 	refs := make(chan []Ref, 1)
 	go func() { refs <- p.refs() }()
-	now := readManifest(p.manifest())
-	if known, _ := os.ReadFile(p.lender()); string(known) != p.packs() {
+	var now tree
+	switch known, _ := os.ReadFile(p.lender()); {
+	case string(known) != p.packs():
+		now = readManifest(p.manifest())
 		now.written = false
 		err = errors.Join(s.forget(now), os.RemoveAll(p.manifest()), files.Replace(p.lender(), []byte(p.packs()), 0o600))
-	}
-	if err == nil {
-		now, err = p.look(ctx, s, now, false)
+		if err == nil {
+			now, err = p.look(ctx, s, now, false)
+		}
+	case early.ready(p):
+		now, err = early.finish(ctx, s, p.Skip)
+	default:
+		now, err = p.look(ctx, s, readManifest(p.manifest()), false)
 	}
 	run.Refs = <-refs
 	if err == nil {

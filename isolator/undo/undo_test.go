@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,8 +49,12 @@ func project(t *testing.T) Project {
 	return p
 }
 
+// begin begins with a walk that began before, as runs do.
 func begin(t *testing.T, p Project, run string) *Snapshot {
 	t.Helper()
+	if p.Early = p.Walk(); p.Early != nil {
+		defer p.Early.Stop()
+	}
 	s, err := Begin(t.Context(), p, About{Run: run})
 	if err != nil {
 		t.Fatal(err)
@@ -389,5 +394,47 @@ func TestWaits(t *testing.T) {
 	defer stop()
 	if _, err := Begin(ctx, p, About{Run: "r3"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestEarly: what is known by a walk that began before it was known what the run can change is what a look finds, without
+// what is covered; and one that is old, or before which another run ended, is not used.
+func TestEarly(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `mkdir -p a/b secret/deep node_modules/x; echo 1 >a/f; echo 2 >a/.env; echo 3 >a/b/g; echo 4 >secret/deep/s; echo 5 >node_modules/x/i; ln -s a l`)
+	time.Sleep(20 * time.Millisecond) // the clock of files has steps
+	e := p.Walk()
+	defer e.Stop()
+	p.Skip = []Path{"secret", "a/.env"}
+	e.ended.Wait()
+	if e.now.folders["secret/deep"].states == "" || !e.ready(p) {
+		t.Fatalf("no walk: %v", e.now)
+	}
+	first := p
+	first.Early = e
+	s, err := Begin(t.Context(), first, About{Run: "r1"})
+	must(t, err)
+	s.Drop()
+	is := readManifest(p.manifest())
+	must(t, os.Remove(p.manifest()))
+	s, err = Begin(t.Context(), p, About{Run: "r2"})
+	must(t, err)
+	s.Drop()
+	want := readManifest(p.manifest())
+	if len(want.folders) != 3 || !maps.Equal(is.folders, want.folders) || strings.Contains(fmt.Sprint(is), "secret\x00") || strings.Contains(fmt.Sprint(is), ".env") {
+		t.Errorf("%q\nwant %q", is.folders, want.folders)
+	}
+	if e.ready(p) {
+		t.Error("the manifest is another one")
+	}
+	again := Project{Top: p.Top, Home: p.Home}.Walk()
+	defer again.Stop()
+	if again.begun = again.begun.Add(-fresh); again.ready(p) {
+		t.Error("an old walk is used")
+	}
+	known, err := again.finish(t.Context(), p.store(), p.Skip)
+	must(t, err)
+	if !known.written {
+		t.Errorf("an unchanged project is another one: %q", known.folders)
 	}
 }
