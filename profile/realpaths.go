@@ -86,7 +86,10 @@ func (r *resolver) realPaths() {
 		case err != nil:
 			r.add(n.at, n.key, fmt.Sprintf("%q cannot be followed: %v", n.path, err), "")
 		case dir != "" && n.soft:
-			r.leaveOut(n.path)
+			if i := slices.Index(r.rc.HomeAllow, n.path); i >= 0 {
+				r.rc.HomeAllow = slices.Concat(r.rc.HomeAllow[:i], r.rc.HomeAllow[i+1:])
+				r.warn(strict.Pos{}, "sandbox.home_allow", "name it yourself, by its real path", "%q of %s is left out: it leads through a link that boxes can change", n.path, Toolchains)
+			}
 		case dir != "":
 			r.add(n.at, n.key, fmt.Sprintf("%q leads through the link %q to %q, and boxes can change what is in %q", n.path, link, real, dir),
 				"name the real path if that is what you mean: "+strconv.Quote(real))
@@ -107,14 +110,6 @@ func (r *resolver) led(path string) (real, link, dir string, err error) {
 		}
 	}
 	return real, link, dir, err
-}
-
-// leaveOut takes a folder that nobody named out of the home's list.
-func (r *resolver) leaveOut(path string) {
-	if i := slices.Index(r.rc.HomeAllow, path); i >= 0 {
-		r.rc.HomeAllow = append(r.rc.HomeAllow[:i:i], r.rc.HomeAllow[i+1:]...)
-		r.warn(strict.Pos{}, "sandbox.home_allow", "name it yourself, by its real path", "%q of %s is left out: it leads through a link that boxes can change", path, Toolchains)
-	}
 }
 
 // boxFolders are the folders of this run that a box can write, by real path: the

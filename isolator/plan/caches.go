@@ -104,9 +104,14 @@ func (b *builder) caches() error {
 	for _, c := range cacheTable() {
 		v := env[c.variable]
 		switch usual := v == "" || filepath.Clean(v) == filepath.Join(b.f.Home, c.dir); {
-		case c.fetched && b.rc.Network == profile.NetOff, usual && c.inAny():
+		case c.fetched && b.rc.Network == profile.NetOff:
+		case usual && paths.Inside(anyCache, c.dir): // it goes where that goes; what boxes write around it is no place to mount
 		case usual && b.cacheFits(c):
-			b.cacheFolders(c)
+			for _, rel := range c.folders() {
+				if at := filepath.Join(b.home, rel); !b.canWrite(at) {
+					b.cacheFolder(at, rel)
+				}
+			}
 		case c.variable == "", v == "" && c.quiet, !usual && b.canWrite(v), b.profileSets(c.variable):
 		default:
 			b.cacheVariable(c.variable, filepath.Join(paths.BoxCaches, c.dir))
@@ -131,10 +136,6 @@ func (b *builder) cacheEnv() map[string]string {
 // cachesElsewhere is the folder, below Caches.Dir, of what variables lead to.
 const cachesElsewhere = ".elsewhere"
 
-// inAny reports whether a cache is a part of ~/.cache, and goes where that goes. What boxes
-// write around it is no place to mount.
-func (c cache) inAny() bool { return paths.Inside(anyCache, c.dir) }
-
 func (b *builder) canWrite(at string) bool {
 	l, _ := b.at(b.canon(at))
 	return l.Writable() && !l.empty
@@ -158,27 +159,13 @@ func (b *builder) cacheFits(c cache) bool {
 			return false
 		}
 		allowed := func(h hid) bool { return paths.Below(hostPath, h.path) } // it is shown at its usual place
-		if b.somethingBelow(at) || slices.ContainsFunc(b.places(true), allowed) || b.inHidden(hostPath) {
+		mounted := func(o Op) bool { return o.Mounts() && paths.Inside(at, o.Dest) }
+		staged := func(s Bind) bool { return paths.Inside(at, b.stagedPlace(s.Box)) }
+		if slices.ContainsFunc(b.plan.Ops, mounted) || slices.ContainsFunc(b.s.Binds, staged) || slices.ContainsFunc(b.places(true), allowed) || b.inHidden(hostPath) {
 			return false
 		}
 	}
 	return true
-}
-
-// somethingBelow reports whether something of the box has its place below at.
-func (b *builder) somethingBelow(at string) bool {
-	in := func(p string) bool { return p != at && paths.Below(at, p) }
-	return slices.ContainsFunc(b.plan.Ops, func(o Op) bool { return o.Mounts() && in(o.Dest) }) ||
-		slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return in(b.stagedPlace(s.Box)) })
-}
-
-// cacheFolders mounts a cache at its usual place.
-func (b *builder) cacheFolders(c cache) {
-	for _, rel := range c.folders() {
-		if at := filepath.Join(b.home, rel); !b.canWrite(at) {
-			b.cacheFolder(at, rel)
-		}
-	}
 }
 
 // cacheFolder mounts one folder. Of the host there is nothing in it.
