@@ -85,7 +85,7 @@ func (n *networkOf) askFolder(ctx context.Context, path string) error {
 	path = filepath.Clean(path)
 	real, which := files.Real(path), ""
 	if real != path {
-		which = fmt.Sprintf(", which is %q,", real)
+		which = fmt.Sprintf(" (which is %q)", real)
 	}
 	key, _ := n.asker.Ask(ctx, launch.Question{
 		Text:    fmt.Sprintf("inner: profile %q does not show the folder %q%s. Let the sandbox read it?", n.run.Spec.Name, path, which),
@@ -96,7 +96,7 @@ func (n *networkOf) askFolder(ctx context.Context, path string) error {
 	}
 	if err := n.run.Give(n.box, real); err != nil {
 		n.mu.Lock()
-		n.ungiven = append(n.ungiven, fmt.Errorf("folder:%s: %w", real, err))
+		n.ungiven = append(n.ungiven, err)
 		n.mu.Unlock()
 		return errors.New("it was allowed, and this sandbox cannot have it while it runs")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/launch/nsenter"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
@@ -66,14 +67,9 @@ func (r Running) Mount(f plan.Live, empty string) error {
 	}
 }
 
-// beneath resolves a path through no link, and from a folder never upwards.
-func beneath(flags uint64) *unix.OpenHow {
-	return &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW | flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-}
-
-// opening opens a path below a folder in the namespaces that the calls are made in.
+// opening opens a path below a folder, through no link, in the namespaces that the calls are made in.
 func opening(at, dir int, path string) nsenter.Call {
-	how := beneath(0)
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	return nsenter.Opens(at, unix.SYS_OPENAT2, dir, path, unsafe.Pointer(how), int(unsafe.Sizeof(*how)))
 }
 
@@ -83,12 +79,8 @@ func opening(at, dir int, path string) nsenter.Call {
 // which is looked at before it goes into the box.
 func (m *mounts) show(box int, f plan.Live, empty string) error {
 	c := &m.covered
-	if c.root < 0 {
-		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("the box's root folder: %w", err)
-		}
-		c.root = boxRoot(root)
+	if err := c.open(box); err != nil {
+		return err
 	}
 	g, err := m.mounting(box)
 	defer g.owned.close()
@@ -123,7 +115,6 @@ func (m *mounts) show(box int, f plan.Live, empty string) error {
 
 // take makes the tree of what is to be shown, in a copy of the host's mounts.
 func (g *mounting) take(f plan.Live, empty string) error {
-	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
 	calls := []nsenter.Call{
 		nsenter.Owner(g.User), nsenter.New(unix.SYS_UNSHARE, unix.CLONE_NEWNS), nsenter.Bound(),
 		// For root they would be the host's: nothing of what follows may get there.
@@ -141,62 +132,46 @@ func (g *mounting) take(f plan.Live, empty string) error {
 	}
 	return nsenter.Do(append(calls,
 		g.clone(g.from, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE),
-		nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))),
+		g.change(&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}, unix.AT_RECURSIVE),
 	)...)
 }
 
 // place mounts the tree in the box. Folders on the way that are missing are made where the plan says that all is the
 // box's own, and those that it could move are bound onto themselves.
 func (g *mounting) place(f plan.Live) error {
-	if err := g.makeWay(f); err != nil {
-		return err
+	tree := g.tree
+	g.tree = g.from
+	if f.Base != "" {
+		dir, err := g.owned.add(g.root.at(f.Base, unix.O_NOFOLLOW|unix.O_DIRECTORY))
+		if err != nil {
+			return err
+		}
+		// The clone has no other mount in it, and no link of the box is followed: what is made is where the plan has
+		// nothing of the host. What is sealed is so for the box alone.
+		calls := []nsenter.Call{g.clone(dir, "", unix.AT_EMPTY_PATH), g.change(&unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}, 0)}
+		rest, _ := paths.Rest(f.Base, f.Dest)
+		for name := range strings.SplitSeq(rest, "/") {
+			there := nsenter.New(unix.SYS_MKDIRAT, g.tree, name, 0o755)
+			there.May = true
+			calls = append(calls, there, opening(g.tree, g.tree, name))
+		}
+		if err := g.make(calls); err != nil {
+			return err
+		}
 	}
 	for _, p := range f.Pins {
 		dir, err := g.owned.add(g.root.at(filepath.Dir(p), 0))
 		if err == nil {
-			tree := g.tree // which is kept
-			g.tree = g.from
 			err = g.make([]nsenter.Call{g.clone(dir, filepath.Base(p), unix.AT_SYMLINK_NOFOLLOW), g.onto(dir, filepath.Base(p), 0)})
-			g.tree = tree
 		}
 		if err != nil {
 			return err
 		}
 	}
+	g.tree = tree
 	at, err := g.owned.add(g.root.at(f.Dest, unix.O_NOFOLLOW|unix.O_DIRECTORY))
 	if err == nil {
 		err = g.make([]nsenter.Call{g.onto(at, "", unix.MOVE_MOUNT_T_EMPTY_PATH)})
-	}
-	return err
-}
-
-// makeWay makes the folders below f.Base that are missing on the way to f.Dest. They are opened one by one from
-// there, through no link and into no other mount: whatever the box does meanwhile, each is in what it has of its own.
-func (g *mounting) makeWay(f plan.Live) error {
-	if f.Base == "" {
-		return nil
-	}
-	dir, err := g.owned.add(g.root.at(f.Base, unix.O_NOFOLLOW|unix.O_DIRECTORY))
-	rest, _ := filepath.Rel(f.Base, f.Dest)
-	for name := range strings.SplitSeq(rest, "/") {
-		if err != nil {
-			return err
-		}
-		how := beneath(unix.O_DIRECTORY)
-		how.Resolve |= unix.RESOLVE_NO_XDEV
-		next, gone := unix.Openat2(dir, name, how)
-		if gone == unix.ENOENT {
-			attr := &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY} // nothing is added to / by the box, and this is the launcher
-			if err := g.make([]nsenter.Call{
-				nsenter.Opens(g.from, unix.SYS_OPEN_TREE, dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH),
-				nsenter.New(unix.SYS_MOUNT_SETATTR, g.from, "", unix.AT_EMPTY_PATH, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))),
-				nsenter.New(unix.SYS_MKDIRAT, g.from, name, 0o755),
-			}); err != nil {
-				return err
-			}
-			next, gone = unix.Openat2(dir, name, how)
-		}
-		dir, err = g.owned.add(next, gone)
 	}
 	return err
 }

@@ -30,6 +30,7 @@ type mounts struct {
 	pins    []wire.Pin
 	covered covered // made again when the host replaces what is under them, see recover.go
 	others  func(Inside) error
+	ns      uint64 // the number of the box's namespace of mounts
 }
 
 // Inside are the namespaces of a box, as descriptors.
@@ -62,7 +63,12 @@ type mounting struct {
 // mounting prepares that for the box of this process. Its descriptors are to be closed.
 func (m *mounts) mounting(box int) (g mounting, err error) {
 	g.root = m.covered.root
-	if g.Inside, err = inside(box, &g.owned); err == nil {
+	g.Inside, err = inside(box, &g.owned)
+	var st unix.Stat_t
+	if err == nil && (unix.Fstat(g.Mounts, &st) != nil || st.Ino != m.ns) {
+		err = errNoBox // its number is another process's by now
+	}
+	if err == nil {
 		g.tree, err = g.owned.add(wire.OpenNull())
 	}
 	if err == nil {
@@ -85,6 +91,11 @@ func (g *mounting) clone(dir int, name string, flags int) nsenter.Call {
 
 func (g *mounting) onto(dir int, name string, flags int) nsenter.Call {
 	return nsenter.New(unix.SYS_MOVE_MOUNT, g.tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH|flags)
+}
+
+// change changes how the tree is mounted.
+func (g *mounting) change(attr *unix.MountAttr, flags int) nsenter.Call {
+	return nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH|flags, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
 }
 
 // empty makes a new folder in memory that nothing can be written to the tree.
@@ -114,13 +125,16 @@ func (m *mounts) complete(box int) (err error) {
 			err = fmt.Errorf("%s %w", OutsideFailed, err)
 		}
 	}()
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", box), &st); err != nil {
+		return fmt.Errorf("the mounts of the box: %w", err)
+	}
+	m.ns = st.Ino
 	c := &m.covered
 	if len(m.pins)+len(c.hidden)+len(c.protected) > 0 {
-		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("the box's root folder: %w", err)
+		if err := c.open(box); err != nil {
+			return err
 		}
-		c.root = boxRoot(root)
 	}
 	if len(m.pins) > 0 {
 		g, err := m.mounting(box)
@@ -206,11 +220,7 @@ func (g *mounting) coverPlace(p string, tree func(dir int, name string) ([]nsent
 
 // readOnly is what lies in a folder, as something that cannot be written.
 func (g *mounting) readOnly(dir int, name string) ([]nsenter.Call, error) {
-	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	return []nsenter.Call{
-		g.clone(dir, name, unix.AT_SYMLINK_NOFOLLOW),
-		nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr))),
-	}, nil
+	return []nsenter.Call{g.clone(dir, name, unix.AT_SYMLINK_NOFOLLOW), g.change(&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}, 0)}, nil
 }
 
 // nothing is an empty folder for a folder, and the box's /dev/null for everything else.

@@ -67,6 +67,19 @@ func (c *covered) follow(pid int) error {
 	return nil
 }
 
+// open opens the root folder of the box of this process, once.
+func (c *covered) open(box int) error {
+	if c.root >= 0 {
+		return nil
+	}
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the box's root folder: %w", err)
+	}
+	c.root = boxRoot(root)
+	return nil
+}
+
 func (c *covered) close() { closeFds(&c.table, (*int)(&c.root)) }
 
 // exists reports whether something is at a place of the box.

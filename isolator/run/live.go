@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -56,10 +57,12 @@ func (b *Prepared) Grants(c Call) func([]byte, launch.Running) (string, error) {
 		defer b.live.mu.Unlock()
 		var words []string
 		for _, g := range more.Grants {
+			if words = append(words, g.Word); slices.Contains(b.live.words, g.Word) {
+				continue
+			}
 			if err := b.grant(c, g, to); err != nil {
 				return "", fmt.Errorf("%s: %w", g.Word, err)
 			}
-			words = append(words, g.Word)
 			b.granted(c, g.Word, more.ThisRun)
 		}
 		return strings.Join(words, ", "), nil
@@ -110,7 +113,7 @@ func (b *Prepared) grant(c Call, g Grant, to launch.Running) (err error) {
 		}
 	}
 	s := settings.Of(b.Caller) // as set now, and this goroutine's own
-	place, err := s.Here()
+	place, err := s.At(c.Context.Cwd)
 	if err != nil {
 		return err
 	}
