@@ -124,7 +124,7 @@ func (n *networkOf) connect(box launch.Network) error {
 		n.publish(box.Dial)
 	}
 	if names(n.run) {
-		if err := n.proxy.Names(netproxy.Box{Listen: box.Listen, ListenPacket: box.ListenPacket, Local: box.Local}); err != nil {
+		if err := n.proxy.Names(netproxy.Box{Listen: box.Listen, ListenPacket: box.ListenPacket, Local: box.Local, Redirect: box.Redirect, Meant: box.Meant}); err != nil {
 			n.run.Warn("programs that know no proxy reach nothing: %v", err)
 		}
 	}

@@ -39,6 +39,11 @@ type Network struct {
 
 	// Local makes every address of these ranges the box's own, see netlink.go.
 	Local func(...netip.Prefix) []error
+
+	// Redirect leads what is connected to in a range of IPv4, at any port, to one listener; Meant says where
+	// a connection to that was to go. See redirect.go.
+	Redirect func(netip.Prefix) (net.Listener, error)
+	Meant    func(net.Conn) netip.AddrPort
 }
 
 const (
@@ -75,7 +80,7 @@ func (s *session) takeNetwork() {
 	if n.up = s.program.at == ended || s.o.Network == nil || len(n.ports) == 0 && !s.publishes; n.up {
 		return // nobody accepts
 	}
-	net := Network{Box: Running{s}, Listen: s.listen, ListenPacket: s.listenPacket, Local: s.local}
+	net := Network{Box: Running{s}, Listen: s.listen, ListenPacket: s.listenPacket, Local: s.local, Redirect: s.redirect, Meant: meant}
 	if s.publishes {
 		net.Dial = s.dial
 	}

@@ -36,30 +36,37 @@ var answers = []unix.SockFilter{
 }
 
 // watch opens the socket in the network of a process.
-func (r *refusals) watch(pid int) error {
+func (r *refusals) watch(pid int) (err error) {
+	if r.packets, err = socketIn(pid, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP); err != nil {
+		return err
+	}
+	filter := unix.SockFprog{Len: uint16(len(answers)), Filter: unsafe.SliceData(answers)}
+	if err = unix.SetsockoptSockFprog(r.packets, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter); err != nil {
+		closeFds(&r.packets)
+	}
+	return err
+}
+
+// socketIn makes a socket that the network of a process has not for its own programs.
+func socketIn(pid, domain, kind, proto int) (fd int, err error) {
 	var owned descriptors
 	defer owned.close()
 	network, err := owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return err
+		return -1, err
 	}
 	user, err := owned.add(unix.IoctlRetInt(network, unix.NS_GET_USERNS))
 	if err != nil {
-		return err
+		return -1, err
 	}
-	if r.packets, err = wire.OpenNull(); err != nil { // the socket takes its number
-		return err
+	if fd, err = wire.OpenNull(); err != nil { // the socket takes its number
+		return -1, err
 	}
-	err = nsenter.Do(nsenter.Owner(user), nsenter.Setns(network, unix.CLONE_NEWNET),
-		nsenter.Opens(r.packets, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP))
-	filter := unix.SockFprog{Len: uint16(len(answers)), Filter: unsafe.SliceData(answers)}
-	if err == nil {
-		err = unix.SetsockoptSockFprog(r.packets, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)
-	}
+	err = nsenter.Do(nsenter.Owner(user), nsenter.Setns(network, unix.CLONE_NEWNET), nsenter.Opens(fd, unix.SYS_SOCKET, domain, kind, proto))
 	if err != nil {
-		closeFds(&r.packets)
+		closeFds(&fd)
 	}
-	return err
+	return fd, err
 }
 
 // read reads what has come, and no more at a time than the socket holds: a box can go on and on.

@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxMade is how many names there may be that no entry has in full: a box makes up as many as it likes, and
-	// each has its listeners. Those that an entry has need no limit.
+	// each has its listeners, four as a rule, for which maxConns leaves room. Those that an entry has need no limit.
 	maxMade = 500
 	// A name is looked up outside, and its servers are connected to, for the questions of so long. A connection
 	// that was made waits for readyTime for the program's own.
@@ -37,18 +37,25 @@ func Resolver() netip.AddrPort { return netip.MustParseAddrPort("198.18.0.53:53"
 func range4() netip.Prefix { return netip.MustParsePrefix("198.18.0.0/15") }
 func range6() netip.Prefix { return netip.MustParsePrefix("fd69:6e6e:6572::/64") }
 
+// own4 are the addresses of names, of which there are as many in range6.
+func own4() netip.Prefix { return netip.MustParsePrefix("198.19.0.0/16") }
+
 // Box is the network of a box, see package launch.
 type Box struct {
 	Listen       func(netip.AddrPort) (net.Listener, error)
 	ListenPacket func(netip.AddrPort) (net.PacketConn, error)
 	Local        func(...netip.Prefix) []error
+	Redirect     func(netip.Prefix) (net.Listener, error)
+	Meant        func(net.Conn) netip.AddrPort
 }
 
 // names are those of one box.
 type names struct {
 	p     *Proxy
 	box   Box
-	six   bool          // it has IPv6
+	six   bool          // names have addresses of IPv6
+	most  int           // names that no entry has in full
+	whole bool          // one listener is for all ports of all names
 	slots chan struct{} // one for each question that is being answered
 
 	mu      sync.Mutex
@@ -75,7 +82,7 @@ type name struct {
 // Names has the names of a box lead to what the policy allows, until the proxy is closed. It returns when they do.
 func (p *Proxy) Names(box Box) error {
 	n := &names{
-		p: p, box: box, slots: make(chan struct{}, 256),
+		p: p, box: box, slots: make(chan struct{}, 256), most: maxMade,
 		known: map[string]*name{}, reverse: map[string]string{}, ready: map[Target]net.Conn{}, listed: map[place]bool{},
 	}
 	errs := box.Local(range4(), range6())
@@ -83,6 +90,13 @@ func (p *Proxy) Names(box Box) error {
 		return errs[0]
 	}
 	n.six = errs[1] == nil
+	if p.o.Mode != Allowlist { // what no entry names is asked about, or learned
+		n.six, n.most = false, maxMade/5
+		if l, err := box.Redirect(own4()); err == nil {
+			n.whole, n.most = true, maxMade
+			go func() { _ = p.accept(l, n.handle) }()
+		}
+	}
 	packets, err := box.ListenPacket(Resolver())
 	if err != nil {
 		return err
@@ -145,6 +159,19 @@ func (n *names) listen(to place, at netip.Addr) net.Listener {
 	return l
 }
 
+// handle answers a connection to any port of a name.
+func (n *names) handle(c net.Conn) {
+	at := n.box.Meant(c)
+	n.mu.Lock()
+	host := n.reverse[reverse(at.Addr())]
+	n.mu.Unlock()
+	if host == "" {
+		reset(c)
+		return
+	}
+	n.p.handle(c, place{name: host, port: at.Port()}, n)
+}
+
 // lookUp gives a name its addresses, at which there are listeners then.
 func (n *names) lookUp(host string) ([]netip.Addr, dnsmessage.RCode) {
 	// The box has it in /etc/hosts, in one family, and programs ask for the other one, too.
@@ -168,7 +195,7 @@ func (n *names) lookUp(host string) ([]netip.Addr, dnsmessage.RCode) {
 		return a.found()
 	}
 	there := map[uint16]bool{}
-	if !closed {
+	if !closed && !n.whole {
 		for _, port := range usualPorts() {
 			there[port] = true
 		}
@@ -182,6 +209,7 @@ func (n *names) lookUp(host string) ([]netip.Addr, dnsmessage.RCode) {
 	}
 	for port, yes := range there {
 		switch open := a.listeners[port]; {
+		case n.whole:
 		case yes && open == nil:
 			for _, at := range a.addrs {
 				if l := n.listen(place{name: host, port: port}, at); l != nil {
@@ -207,7 +235,7 @@ func (a *name) found() ([]netip.Addr, dnsmessage.RCode) {
 	return a.addrs, a.code
 }
 
-// usualPorts are those at which a name is listened for that a person may allow, or that is learned.
+// usualPorts are those at which a name is listened for that a person may allow, or that is learned, where not all can be.
 func usualPorts() []uint16 {
 	return []uint16{22, 80, 443, 1433, 3000, 3306, 5000, 5432, 5672, 6379, 8000, 8080, 8443, 9000, 9092, 9200, 9418, 27017, 50051}
 }
@@ -235,7 +263,7 @@ func (n *names) lookOutside(host string, ports []uint16, there map[uint16]bool) 
 				addrs, f = n.p.judge(to, g, found)
 			}
 			allowed := f == nil
-			if allowed && g.stated {
+			if allowed && g.stated && !n.whole {
 				f = n.connect(to, addrs)
 			}
 			if f != nil {
@@ -295,12 +323,12 @@ func (n *names) of(host string, exact bool) *name {
 		return a
 	}
 	if !exact {
-		if n.made >= maxMade {
+		if n.made >= n.most {
 			return nil
 		}
 		n.made++
 	}
-	// From 198.19.0.0 on, and the same number in the other range, whose first address is its own.
+	// In their order, and the same number in the other range.
 	i := len(n.known)
 	a = &name{listeners: map[uint16][]net.Listener{}, addrs: []netip.Addr{netip.AddrFrom4([4]byte{198, 19, byte(i >> 8), byte(i)})}}
 	if n.six {

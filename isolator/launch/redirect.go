@@ -1,0 +1,117 @@
+package launch
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Every port of a range can be listened to at once: a rule of the box's network (nf_tables) leads all that is connected to there
+// to one listener, which is told what was meant. It leaves the ports of the range to the box's own servers at 0.0.0.0. Not every kernel
+// has it.
+
+// redirected is where such a listener stands: no program of the box can have that port.
+var redirected = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1)
+
+// redirect leads what is connected to by TCP in a range of IPv4, of whole bytes, to a listener that it returns.
+func (s *session) redirect(to netip.Prefix) (net.Listener, error) {
+	// The box's own processes, the first one included, may make no such socket (package seccomp).
+	fd, err := socketIn(s.first, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	timeout := unix.NsecToTimeval(int64(time.Second)) // a kernel without nf_tables answers less
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		return nil, err
+	}
+	batch := rules(to.Addr().AsSlice()[:to.Bits()/8])
+	if err := unix.Sendto(fd, batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, err
+	}
+	answer := make([]byte, 16<<10)
+	for left := 3; left > 0; { // one for each of the three things that are made
+		n, err := unix.Read(fd, answer)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, os.NewSyscallError("nf_tables", err)
+		}
+		for b := answer[:n]; len(b) >= unix.NLMSG_HDRLEN+4; left-- {
+			if errno := -int32(binary.NativeEndian.Uint32(b[unix.NLMSG_HDRLEN:])); errno != 0 {
+				return nil, os.NewSyscallError("nf_tables", unix.Errno(errno))
+			}
+			b = b[min(len(b), int(binary.NativeEndian.Uint32(b)+3)&^3):]
+		}
+	}
+	return s.listen(redirected)
+}
+
+// rules are, as nft(8) has them: table ip inner { chain out { type nat hook output priority -100;
+// ip daddr NETWORK meta l4proto tcp redirect to :1 } }
+func rules(network []byte) []byte {
+	number := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
+	text := func(s string) []byte { return append([]byte(s), 0) }
+	attr := func(kind uint16, parts ...[]byte) []byte { return attribute(nil, kind, slices.Concat(parts...)) }
+	nest := func(kind uint16, parts ...[]byte) []byte { return attr(kind|unix.NLA_F_NESTED, parts...) }
+	step := func(name string, data ...[]byte) []byte {
+		return nest(unix.NFTA_LIST_ELEM, attr(unix.NFTA_EXPR_NAME, text(name)), nest(unix.NFTA_EXPR_DATA, data...))
+	}
+	var out []byte
+	// A message has the family and, between them, the subsystem that the whole is for.
+	message := func(kind, flags uint16, head [4]byte, parts ...[]byte) {
+		body := slices.Concat(append([][]byte{head[:]}, parts...)...)
+		out = binary.NativeEndian.AppendUint32(out, uint32(unix.NLMSG_HDRLEN+len(body)))
+		out = binary.NativeEndian.AppendUint16(out, kind)
+		out = binary.NativeEndian.AppendUint16(out, unix.NLM_F_REQUEST|flags)
+		out = append(append(out, make([]byte, 8)...), body...)
+	}
+	const nft = unix.NFNL_SUBSYS_NFTABLES << 8
+	all, ip := [4]byte{3: unix.NFNL_SUBSYS_NFTABLES}, [4]byte{unix.AF_INET}
+	one := attr(unix.NFTA_PAYLOAD_DREG, number(unix.NFT_REG_1)) // the register is the first attribute of several steps
+	equal := func(b ...byte) []byte {
+		return step("cmp", one, attr(unix.NFTA_CMP_OP, number(unix.NFT_CMP_EQ)), nest(unix.NFTA_CMP_DATA, attr(unix.NFTA_DATA_VALUE, b)))
+	}
+	table, chain := text("inner"), text("out")
+	const ack, create = unix.NLM_F_ACK, unix.NLM_F_ACK | unix.NLM_F_CREATE
+	const before = 100 // of other rules, NF_IP_PRI_NAT_DST
+	message(unix.NFNL_MSG_BATCH_BEGIN, 0, all)
+	message(nft|unix.NFT_MSG_NEWTABLE, create, ip, attr(unix.NFTA_TABLE_NAME, table))
+	message(nft|unix.NFT_MSG_NEWCHAIN, create, ip, attr(unix.NFTA_CHAIN_TABLE, table), attr(unix.NFTA_CHAIN_NAME, chain), attr(unix.NFTA_CHAIN_TYPE, text("nat")),
+		nest(unix.NFTA_CHAIN_HOOK, attr(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_LOCAL_OUT)), attr(unix.NFTA_HOOK_PRIORITY, number(^uint32(before-1)))))
+	message(nft|unix.NFT_MSG_NEWRULE, create|unix.NLM_F_APPEND, ip, attr(unix.NFTA_RULE_TABLE, table), attr(unix.NFTA_RULE_CHAIN, chain), nest(unix.NFTA_RULE_EXPRESSIONS,
+		// The destination stands at byte 16 of the header of IP.
+		step("payload", one, attr(unix.NFTA_PAYLOAD_BASE, number(unix.NFT_PAYLOAD_NETWORK_HEADER)), attr(unix.NFTA_PAYLOAD_OFFSET, number(16)), attr(unix.NFTA_PAYLOAD_LEN, number(uint32(len(network))))),
+		equal(network...),
+		step("meta", attr(unix.NFTA_META_KEY, number(unix.NFT_META_L4PROTO)), attr(unix.NFTA_META_DREG, number(unix.NFT_REG_1))),
+		equal(unix.IPPROTO_TCP),
+		step("immediate", one, nest(unix.NFTA_IMMEDIATE_DATA, attr(unix.NFTA_DATA_VALUE, binary.BigEndian.AppendUint16(nil, redirected.Port())))),
+		step("redir", attr(unix.NFTA_REDIR_REG_PROTO_MIN, number(unix.NFT_REG_1))),
+	))
+	message(unix.NFNL_MSG_BATCH_END, 0, all)
+	return out
+}
+
+// meant returns where a connection to such a listener was meant to go.
+func meant(c net.Conn) (at netip.AddrPort) {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return at
+	}
+	_ = raw.Control(func(fd uintptr) {
+		// A struct sockaddr_in, for whose 16 bytes this type has room.
+		to, err := unix.GetsockoptIPv6Mreq(int(fd), unix.SOL_IP, unix.SO_ORIGINAL_DST)
+		if err == nil {
+			b := to.Multiaddr
+			at = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), binary.BigEndian.Uint16(b[2:]))
+		}
+	})
+	return at
+}
