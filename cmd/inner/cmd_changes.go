@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/review"
@@ -308,10 +309,10 @@ func (a *app) jsonChanges(list []changes.Change) []jsonChange {
 	for _, c := range list {
 		row := jsonChange{Change: c, Protected: guard.Protects(c)}
 		if c.Old != 0 {
-			row.OldMode = c.Old.String()
+			row.OldMode = (c.Old &^ copytree.NoRights).String()
 		}
 		if c.New != 0 {
-			row.NewMode = c.New.String()
+			row.NewMode = (c.New &^ copytree.NoRights).String()
 		}
 		rows = append(rows, row)
 	}

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -56,18 +58,22 @@ func (c Change) Name() string {
 // Quoted writes a name as git does: one that could be taken for another line, or drive a terminal, is in quotes with its
 // bytes in octal.
 func Quoted(name string) string {
-	out := []byte{'"'}
-	for _, c := range []byte(name) {
-		if c < ' ' || c > '~' || c == '"' || c == '\\' {
-			out = fmt.Appendf(out, "\\%03o", c)
+	out := `"`
+	for rest := name; rest != ""; {
+		r, n := utf8.DecodeRuneInString(rest)
+		if r != '"' && r != '\\' && r != utf8.RuneError && visible.Shown(r) {
+			out += rest[:n]
 		} else {
-			out = append(out, c)
+			for _, c := range []byte(rest[:n]) {
+				out += fmt.Sprintf(`\%03o`, c)
+			}
 		}
+		rest = rest[n:]
 	}
-	if string(out[1:]) == name {
+	if out[1:] == name {
 		return name
 	}
-	return string(append(out, '"'))
+	return out + `"`
 }
 
 // Count says how many changes there are of each kind, by its name; those of git's own records count as
