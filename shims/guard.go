@@ -2,6 +2,7 @@ package shims
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -90,11 +91,7 @@ func (g guard) leave(path string) guard {
 // sum identifies a call: the command and its arguments.
 func sum(name string, argv []string) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(name))
-	for _, arg := range argv[min(1, len(argv)):] {
-		h.Write([]byte{0})
-		h.Write([]byte(arg))
-	}
+	fmt.Fprintf(h, "%q %q", name, argv[min(1, len(argv)):])
 	return h.Sum64()
 }
 

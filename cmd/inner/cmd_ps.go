@@ -298,10 +298,3 @@ func terminalWords(b box) string {
 	}
 	return cmp.Or(words[b.Terminal], "-")
 }
-
-func detachedWords(b box) string {
-	if b.Terminal == launch.Detached {
-		return ", detached"
-	}
-	return ""
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/usershell"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
@@ -281,7 +282,11 @@ func runningText(b box) string {
 	if b.Profile == "" { // with record = "audit", or of another INNER_HOME
 		return b.Run + ", which has no record here"
 	}
-	return fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile) + detachedWords(b)
+	line := fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile)
+	if b.Terminal == launch.Detached {
+		line += ", detached"
+	}
+	return line
 }
 
 // commandStatus is the line of a command that has a shim.

@@ -32,7 +32,8 @@ func main() {
 	if cli.OfHook(os.Args[1:]) {
 		cli.OutliveReaders()
 	}
-	a, err := newApp()
+	found, err := cli.Find(version) // which can report the error all the same
+	a := withProgram(found)
 	if err != nil {
 		a.Fail(err)
 		os.Exit(cli.ForHook(os.Args[1:], 125))

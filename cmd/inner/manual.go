@@ -14,7 +14,7 @@ var version = "dev"
 // place of inner's own main for `go run -tags manual ./cmd/inner FOLDER`:
 // nothing of it is in the binary. What programs beside inner have, cmd/inner-beside writes over it.
 func main() {
-	a := appOf("", "")
+	a := withProgram(cli.Of("", "", version))
 	root := a.tree(false)
 	// inner completes by scripts of its own, and cobra adds a help command later.
 	for _, c := range root.Commands() {

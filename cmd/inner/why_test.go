@@ -51,7 +51,7 @@ func TestWhy(t *testing.T) {
 			}
 			asked = append(asked, "/", "/home", "/etc", "/tmp", "/var/tmp", "/run", "/etc/shadow", "/dev/null", "/dev/shm", "/run/.innerenv", home, app, app+"/.env", app+"/.git/config", app+"/.git",
 				app+"/.inner", home+"/.ssh", home+"/.ssh/id_rsa", home+"/.bashrc", home+"/.inner", home+"/.inner/shims/bin", "/root", app+"/.claude", app+"/pipe", app+"/closed", app+"/closed/x", app+"/.vscode")
-			table, err := appOf(home, filepath.Join(home, ".inner")).whyTable(name, cli.WhoFlags{})
+			table, err := withProgram(cli.Of(home, filepath.Join(home, ".inner"), version)).whyTable(name, cli.WhoFlags{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,7 +29,7 @@ func measure() (code int) {
 	go func() {
 		defer func() {
 			for _, p := range b.partners {
-				p.end()
+				p.close()
 			}
 			_ = os.RemoveAll(b.work)
 			_ = os.RemoveAll(b.runtime)
@@ -90,7 +90,13 @@ type row struct {
 
 // run times the rows whose part is only, or all, and prints the table.
 func (b *bench) run(rows []row, only string) {
-	if parts := slices.Compact(list(rows, func(r row) string { return r.part })); only != "" && !slices.Contains(parts, only) {
+	var parts []string
+	for _, r := range rows {
+		if !slices.Contains(parts, r.part) {
+			parts = append(parts, r.part)
+		}
+	}
+	if only != "" && !slices.Contains(parts, only) {
 		fail("INNER_BENCH_ONLY=%q is no part; the parts are:\n  %s", only, strings.Join(parts, "\n  "))
 	}
 	fmt.Println("| what | figure | against | ratio | aim |\n|---|---|---|---|---|")
@@ -154,13 +160,6 @@ func (b *bench) line(r row) string {
 }
 
 func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
-
-func list[T any](from []T, of func(T) string) (out []string) {
-	for _, v := range from {
-		out = append(out, of(v))
-	}
-	return out
-}
 
 // prepare puts programs and allowed profiles in place. The program that is run
 // is true(1) under another name: nothing else is measured with it.

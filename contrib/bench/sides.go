@@ -94,5 +94,3 @@ func (p *partner) ask(line, wanted string) {
 		fail("%q: %q", line, answer)
 	}
 }
-
-func (p *partner) end() { p.close() }
