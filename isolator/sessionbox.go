@@ -172,7 +172,7 @@ func (k *keeper) serve(box *run.Prepared) error {
 	k.notes.Began()
 	o := box.Options()
 	o.Done, o.Begun, o.Timeout, o.Interactive = k.done, k.begun, 0, false
-	o.Grant = box.Grants(k.call)
+	o.Grant = box.Grant
 	for _, suffix := range []string{"", launch.WhereSuffix} { // for inner allow
 		if err := os.Symlink(session.Door(k.q.Folder)+suffix, stage.Door(box.StageBase(), box.ID())+suffix); err != nil {
 			return err

@@ -32,14 +32,14 @@ type Feature struct {
 	Name string
 	Keys []string // of the profile language, that it reads; none for what inner does by itself
 
-	Ask     func(*Run) error                              // completes Spec and Agents, refuses, and makes what must be there before the host is looked at
-	Learn   func(*Run) error                              // completes Facts and Reach with what a probe cannot tell; each time they are new
-	Make    func(*Run) error                              // makes what the run needs, and puts it into Assets; in a preview the stage is dry
-	Planned func(*Run) error                              // follows each plan: says it in other words, and makes on the host what it needs there
-	Start   func(*Run, *launch.Options)                   // says what the launcher is to call; before each try to start
-	Grant   func(run, next *Run, to launch.Running) error // gives a box that runs what the profile of next has more
-	Between func(*Run, *Outcome) error                    // follows the end of a call while the box goes on, for others; one at a time
-	Finish  func(*Run, *Outcome) error                    // follows the end of the program, while Assets are still there
+	Ask     func(*Run) error                                 // completes Spec and Agents, refuses, and makes what must be there before the host is looked at
+	Learn   func(*Run) error                                 // completes Facts and Reach with what a probe cannot tell; each time they are new
+	Make    func(*Run) error                                 // makes what the run needs, and puts it into Assets; in a preview the stage is dry
+	Planned func(*Run) error                                 // follows each plan: says it in other words, and makes on the host what it needs there
+	Start   func(*Run, *launch.Options)                      // says what the launcher is to call; before each try to start
+	Grant   func(before, next *Run, to launch.Running) error // gives a box that runs what the preview next has more
+	Between func(*Run, *Outcome) error                       // follows the end of a call while the box goes on, for others; one at a time
+	Finish  func(*Run, *Outcome) error                       // follows the end of the program, while Assets are still there
 }
 
 // All are the features of one run, with the one that finds what makes the box, in the order in which they are made and finished. What

@@ -6,6 +6,7 @@ package features
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -86,8 +87,7 @@ func (n *networkOf) make(run *Run) error {
 		return nil
 	}
 	n.run = run
-	n.policy, n.more = run.Reach.Policy(), run.Reach
-	n.more.Ports = run.Spec.HostPorts
+	n.policy = run.Reach.Policy()
 	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: n.policy}
 	o.Cure = func(r netproxy.Refusal) string { return profile.Outside(n.remedy(r)) }
 	switch {
@@ -132,29 +132,22 @@ func (n *networkOf) connect(box launch.Network) error {
 }
 
 // grant gives a box that runs the hosts and ports that its profile has more. One at a time.
-func (n *networkOf) grant(run, next *Run, to launch.Running) error {
-	if n.run == nil || next.Spec.Network != run.Spec.Network {
+func (n *networkOf) grant(before, next *Run, to launch.Running) error {
+	if n.run == nil || next.Spec.Network != n.run.Spec.Network {
 		return NewRun("the sandbox began without a network for that")
 	}
-	r, err := reachOf(next)
-	if err != nil {
-		return err
-	}
-	for _, rule := range r.Allow {
-		known := func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin }
-		if slices.ContainsFunc(n.more.Allow, known) {
+	for _, rule := range next.Reach.Allow {
+		if slices.ContainsFunc(before.Reach.Allow, func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin }) {
 			continue
 		}
 		denied := func(port uint16) bool { _, no := n.policy.Listed(rule.Host, rule.Addr, port); return no != nil }
 		if !slices.ContainsFunc(rule.Ports, func(port uint16) bool { return !denied(port) }) && len(rule.Ports) > 0 {
-			return fmt.Errorf("network_allow of its profile refuses it")
+			return errors.New("network_allow of its profile refuses it")
 		}
 		n.policy.Allow(rule)
-		n.more.Allow = append(n.more.Allow, rule)
 	}
-	n.proxy.Allowed()
-	for _, port := range slices.Concat(next.Spec.HostPorts, r.Ports) {
-		if slices.ContainsFunc(n.more.Ports, func(old profile.Port) bool { return old.Box == port.Box }) {
+	for _, port := range next.Spec.HostPorts {
+		if slices.ContainsFunc(before.Spec.HostPorts, func(old profile.Port) bool { return old.Box == port.Box }) {
 			continue
 		}
 		list, err := to.Listen(port.Box)
@@ -164,7 +157,6 @@ func (n *networkOf) grant(run, next *Run, to launch.Running) error {
 		for _, l := range list {
 			go func() { _ = n.proxy.Forward(l, n.toHost(port.Host)) }()
 		}
-		n.more.Ports = append(slices.Clip(n.more.Ports), port)
 	}
 	return nil
 }

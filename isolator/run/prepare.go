@@ -41,7 +41,7 @@ type Prepared struct {
 func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
 	b = &Prepared{
 		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Done: c.Done, Spec: spec, Folder: folder},
-		features: features.All(backend()),
+		features: features.All(backend()), live: live{call: c},
 	}
 	if err = b.findOut(); err == nil {
 		err = b.assemble(c)

@@ -138,8 +138,8 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 func (c Call) options(box *Prepared) launch.Options {
 	o := box.Options()
 	o.Done = c.Done
-	o.Join, o.Grant = stage.Door(box.StageBase(), box.ID()), box.Grants(c)
-	box.Give = box.give(c)
+	o.Join, o.Grant = stage.Door(box.StageBase(), box.ID()), box.Grant
+	box.Give = box.give
 	if c.Detached != nil {
 		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
 	}
