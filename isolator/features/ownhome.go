@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
@@ -68,12 +66,8 @@ func (h *ownHome) tell(run *Run) error {
 		return nil
 	}
 	owner := HomeOwner(run.Spec)
-	own := &host.OwnHome{Path: ownhome.Folder(run.InnerHome, owner), Points: ownhome.Points(run.InnerHome, owner)}
-	var st unix.Stat_t
-	if unix.Lstat(own.Path, &st) == nil {
-		own.ID = host.ID{Dev: st.Dev, Ino: st.Ino}
-	}
-	run.Facts.OwnHome = own
+	at := ownhome.Folder(run.InnerHome, owner)
+	run.Facts.OwnHome = &host.OwnHome{Path: at, ID: host.Look(at).ID, Points: ownhome.Points(run.InnerHome, owner)}
 	return nil
 }
 

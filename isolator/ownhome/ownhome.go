@@ -112,7 +112,7 @@ func Points(innerHome string, o Owner) []Point {
 // Record is home.json.
 type Record struct {
 	Owner
-	Identity string  `json:"identity,omitempty"` // of the project's folder
+	Identity string  `json:"identity,omitempty"` // of the project's folder: see files.Identity
 	Began    string  `json:"began,omitempty"`    // the project's path when it had its first home, if it was moved since: files/ has that
 	Points   []Point `json:"points,omitempty"`
 }
@@ -144,7 +144,7 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 		return nil, err
 	}
 	switch h.rec, err = ReadRecord(h.folder); {
-	case errors.Is(err, fs.ErrNotExist), err == nil && h.rec.Owner == o && h.rec.Identity != identity(o.Project):
+	case errors.Is(err, fs.ErrNotExist), err == nil && h.rec.Owner == o && h.rec.Identity != files.Identity(unix.AT_FDCWD, o.Project):
 		h.rec.Owner = o
 		return h, h.rec.Write(h.folder)
 	case err != nil:
@@ -250,7 +250,7 @@ func (h *Home) Ready(want []Point) error {
 
 // Write makes it that of a folder.
 func (r Record) Write(folder string) error {
-	r.Identity = identity(r.Project)
+	r.Identity = files.Identity(unix.AT_FDCWD, r.Project)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
