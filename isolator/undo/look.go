@@ -105,7 +105,12 @@ func (l *looker) walk() {
 		below, err := l.folder(dir)
 		l.mu.Lock()
 		l.busy--
-		l.todo, l.err = append(l.todo, below...), cmp.Or(l.err, err)
+		l.err = cmp.Or(l.err, err)
+		for _, dir := range below {
+			if _, done := l.now.folders[dir]; !done {
+				l.todo = append(l.todo, dir)
+			}
+		}
 		l.more.Broadcast()
 	}
 }
@@ -118,15 +123,52 @@ func (l *looker) stop(why error) {
 	l.more.Broadcast()
 }
 
-// finish walks to the end, and puts the contents that are not known. The result is what was known itself when nothing is
-// different.
-func (l *looker) finish(ctx context.Context, s *store, skip []Path) (tree, error) {
-	defer context.AfterFunc(ctx, func() { l.stop(context.Cause(ctx)) })()
+// end walks to the end.
+func (l *looker) end() {
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) + 1 { // one may wait for the disk
 		all.Go(l.walk)
 	}
 	all.Wait()
+}
+
+// again walks once more through the folders in which something was made or removed since the walk began: inner makes
+// placeholders for a run. What is not in them any more is forgotten.
+func (l *looker) again() {
+	changed := map[string]map[string]bool{} // what folders are in them
+	for dir := range l.now.folders {
+		var st unix.Stat_t
+		if unix.Fstatat(l.top, dir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !l.now.tells(copytree.StateOf(st)) {
+			changed[dir] = map[string]bool{}
+		}
+	}
+	for dir := range changed {
+		delete(l.now.folders, dir)
+		l.todo = append(l.todo, dir)
+	}
+	l.end()
+	for dir, is := range changed {
+		for name, e := range l.now.folders[dir].all() {
+			is[name] = e.Mode.IsDir()
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(l.now.folders)) { // what a folder is in comes before it
+		up := path.Dir(dir)
+		_, there := l.now.folders[up]
+		if is := changed[up]; dir != "." && (!there || is != nil && !is[path.Base(dir)]) {
+			delete(l.now.folders, dir)
+		}
+	}
+}
+
+// finish walks to the end, and puts the contents that are not known. The result is what was known itself when nothing is
+// different.
+func (l *looker) finish(ctx context.Context, s *store, early bool, skip []Path) (tree, error) {
+	defer context.AfterFunc(ctx, func() { l.stop(context.Cause(ctx)) })()
+	l.end()
+	if early {
+		l.again()
+	}
 	l.store = s
 	l.without(skip)
 	err := l.err
@@ -150,7 +192,7 @@ func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree
 		return tree{}, err
 	}
 	defer unix.Close(l.top)
-	return l.finish(ctx, s, nil)
+	return l.finish(ctx, s, false, nil)
 }
 
 // Early is a walk through a project that begins while it is not yet known what its run can change.

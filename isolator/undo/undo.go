@@ -186,7 +186,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 			now, err = p.look(ctx, s, now, false)
 		}
 	case early.ready(p):
-		now, err = early.finish(ctx, s, p.Skip)
+		now, err = early.finish(ctx, s, true, p.Skip)
 	default:
 		now, err = p.look(ctx, s, readManifest(p.manifest()), false)
 	}

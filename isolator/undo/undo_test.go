@@ -410,6 +410,7 @@ func TestEarly(t *testing.T) {
 	if e.now.folders["secret/deep"].states == "" || !e.ready(p) {
 		t.Fatalf("no walk: %v", e.now)
 	}
+	sh(t, p.Top, `mkdir .git a/new; echo 6 >a/new/n; echo 7 >a/h; rm -r a/b; mkdir c; mv l c`) // before the run begins
 	first := p
 	first.Early = e
 	s, err := Begin(t.Context(), first, About{Run: "r1"})
@@ -421,7 +422,7 @@ func TestEarly(t *testing.T) {
 	must(t, err)
 	s.Drop()
 	want := readManifest(p.manifest())
-	if len(want.folders) != 3 || !maps.Equal(is.folders, want.folders) || strings.Contains(fmt.Sprint(is), "secret\x00") || strings.Contains(fmt.Sprint(is), ".env") {
+	if len(want.folders) != 4 || !maps.Equal(is.folders, want.folders) || strings.Contains(fmt.Sprint(is), "secret\x00") || strings.Contains(fmt.Sprint(is), ".env") {
 		t.Errorf("%q\nwant %q", is.folders, want.folders)
 	}
 	if e.ready(p) {
@@ -432,7 +433,7 @@ func TestEarly(t *testing.T) {
 	if again.begun = again.begun.Add(-fresh); again.ready(p) {
 		t.Error("an old walk is used")
 	}
-	known, err := again.finish(t.Context(), p.store(), p.Skip)
+	known, err := again.finish(t.Context(), p.store(), true, p.Skip)
 	must(t, err)
 	if !known.written {
 		t.Errorf("an unchanged project is another one: %q", known.folders)
