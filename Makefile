@@ -77,10 +77,10 @@ online: ## fetch from the registries of npm and go, in the sandbox of a built-in
 	@$(MAKE) --no-print-directory build
 	@INNER_TEST_ONLINE=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestOnline' $(ARGS)
 
-reach: ## real programs in boxes, and real servers at names (as root; 400 MB once; REACH_FIGURES=1 measures, too)
+reach: ## real programs in boxes, and real servers at names (as root; 400 MB once; PARTS="names full figures" for some)
 	@contrib/setup.sh reach
 	@$(MAKE) --no-print-directory build
-	@contrib/reach.sh
+	@OLD='$(OLD)' contrib/reach.sh $(PARTS)
 
 mutate: ## take out each guard that a promise rests on, in a copy, and see a test fail (GUARD="name ..." for some)
 	@contrib/setup.sh test

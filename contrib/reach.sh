@@ -1,9 +1,9 @@
 #!/bin/bash
-# reach.sh [names|full]: real programs in boxes, and real servers that they know by name.
+# reach.sh [names|full|figures] ...: real programs in boxes, and real servers that they know by name.
 #
 # names: the network of the boxes is a list of hosts. full: it is the whole network, which shows what these checks are worth
 # without it. Each check prints a line, "ok" or "FAILED" and what was seen; the exit code is 1 when one failed.
-# REACH_FIGURES=1 measures, too.
+# figures measures; OLD names another binary, whose starts with a list of hosts are measured beside.
 #
 # Everything is in namespaces of its own: a network for the boxes, one for the servers, at addresses that inner takes for
 # public, and mounts over /etc/hosts and the system's authorities. With the last process they are gone. Needs root for that;
@@ -26,6 +26,7 @@ chmod 0755 "$stage"
 mkdir "$stage/bin" "$stage/logs"
 cp -r contrib/reach contrib/as-plain-user.sh "$stage"
 cp -P bin/inner bin/inner-* "$stage/bin"
+[ -z "${OLD-}" ] || cp -- "$OLD" "$stage/bin/old"
 CGO_ENABLED=0 "${GO:-go}" build -buildvcs=false -trimpath -o "$stage/bin" ./contrib/reach/peer ./contrib/fleet/world
 gcc -o "$stage/bin/lookup-glibc" contrib/reach/lookup.c
 musl-gcc -static -o "$stage/bin/lookup-musl" contrib/reach/lookup.c

@@ -84,4 +84,4 @@ printf 'git.reach.test %s\n' "$(cat "$S/hostkey.pub")" >"$S/known_hosts"
 for program in peer lookup-glibc lookup-musl; do cp "$S/bin/$program" "$S/box"; done
 (cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/figures.sh reach/client.* reach/Client.java box)
 chown innertest "$S/box/login"
-exec env "INNER_TEST_REACH=$S" "INNER_TEST_REACH_FIGURES=${REACH_FIGURES-}" "INNER_TEST_REACH_OLD=${REACH_OLD-}" ../as-plain-user.sh bash "$PWD/user.sh" "$@"
+exec env "INNER_TEST_REACH=$S" ../as-plain-user.sh bash "$PWD/user.sh" "$@"
