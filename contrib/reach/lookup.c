@@ -1,4 +1,4 @@
-// lookup NAME PORT: getaddrinfo with each family, and a connection to what it says. Built with glibc, and statically with musl.
+// lookup NAME PORT [4]: getaddrinfo with each family, or with IPv4 and none, and a connection to what it says. Built with glibc, and statically with musl.
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 
 int main(int argc, char **argv)
 {
-	int families[] = {AF_UNSPEC, AF_INET, AF_INET6}, failed = argc != 3;
-	for (int i = 0; i < 3 && !failed; i++) {
+	int families[] = {AF_UNSPEC, AF_INET, AF_INET6}, failed = argc < 3;
+	for (int i = 0; i < (argc == 3 ? 3 : 2) && !failed; i++) {
 		struct addrinfo hints, *found;
 		memset(&hints, 0, sizeof hints);
 		hints.ai_family = families[i];

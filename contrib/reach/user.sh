@@ -34,6 +34,8 @@ profile() {
 profile full 'network = true'
 profile names "network_mode = \"allowlist\"
 network_allow = [$hosts]"
+profile learn 'network_mode = "ask"
+network_allow = ["www.reach.test"]'
 profile off 'network = false'
 
 # box PROFILE SCRIPT [ARG...]: what it prints is in $seen, and is shown.
@@ -93,5 +95,14 @@ for each; do
 	also 'the private address is told' '^inner: refused: private.reach.test'
 	seen=$(grep -c "refused: $(hostname) " <<<"$seen")
 	also "the machine's own name is not told" '^0$'
+
+	printf '\n# names: clients in a box that learns, and then in one with the list that was learned\n'
+	seen=$(inner learn -p learn -- "$S/box/clients.sh" bare 4 2>&1 </dev/null)
+	grep -E '^(ok|FAILED|  )' <<<"$seen" | sed '/^  "/d'
+	also 'all of them work' 'echoed$'
+	! grep -q ^FAILED <<<"$seen" || failures=1
+	profile learned "network_mode = \"allowlist\"
+$(awk '/^network_allow = \[/, /\]$/' <<<"$seen" | sed 's/\[$/["www.reach.test",/')"
+	box learned clients.sh bare 4
 done
 exit $failures
