@@ -22,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/container"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/plan"
@@ -145,7 +146,7 @@ func bwrapVersion(path string) []finding {
 	}
 	list := []finding{ok("bwrap", "%s, version %s", path, version)}
 	if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSetuid != 0 {
-		list = append(list, warning("bwrap", "sudo chmod u-s "+path, "it is set-user-id root, and your config.toml says setuid_bwrap = true: CVE-2020-5291 and CVE-2026-41163 concern that form, and boxes that forbid user namespaces inside do not start with it"))
+		list = append(list, warning("bwrap", "sudo chmod u-s "+path, "it is set-user-id root, and your config.toml says setuid_bwrap = true: CVE-2020-5291 and CVE-2026-41163 concern that form, boxes that forbid user namespaces inside do not start with it, and others reach hosts by name through the proxy alone"))
 	}
 	if older(version, "0.12") {
 		list = append(list, ok("bwrap", "CVE-2026-87766 (before 0.12.0, mount points through planted links) is avoided: nothing is created in a writable folder"))
@@ -331,6 +332,9 @@ func kernelFindings() []finding {
 		list = append(list, broken("seccomp", `a kernel with CONFIG_SECCOMP_FILTER, or allow = ["no-seccomp"] under [sandbox]`, "the kernel filters no system calls"))
 	default:
 		list = append(list, ok("seccomp", "system calls can be filtered"))
+	}
+	if !launch.Names() {
+		list = append(list, absent("names", "a kernel of Linux 5.14 or newer", "boxes reach hosts by name through the proxy alone, and programs that ask none reach nothing"))
 	}
 	list = append(list, landlockFinding(host.LandlockABI()))
 	n := host.ProbeNested(os.Getuid(), os.Getgid())

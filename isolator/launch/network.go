@@ -291,6 +291,9 @@ func (n *network) has(fd, domain, kind, proto int) bool {
 	return cookie == n.cookie && cookie != ourCookie()
 }
 
+// Names reports whether the kernel tells networks apart, without which addresses of a box are not touched.
+func Names() bool { return ourCookie() != 0 }
+
 // ourCookie is that of the network that we are in ourselves.
 func ourCookie() uint64 {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

@@ -203,3 +203,37 @@ func TestDial(t *testing.T) {
 	j.Publish, j.Args = []uint16{3000}, []string{"--unshare-net"}
 	onTerminal(t, j, "dialled: served")
 }
+
+// What is taken for a socket of the box is one, and none of our own network.
+func TestSocketOfTheBox(t *testing.T) {
+	socket := func(domain, kind, proto int) int {
+		fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, proto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	stream, route := socket(unix.AF_INET, unix.SOCK_STREAM, 0), socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for i, c := range []struct{ fd, domain, kind, proto int }{
+		{stream, unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP}, // of our own network
+		{route, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE},
+		{stream, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDP},
+		{stream, unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_TCP},
+		{route, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
+		{int(null.Fd()), unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP},
+	} {
+		if new(network).has(c.fd, c.domain, c.kind, c.proto) {
+			t.Errorf("%d: taken", i)
+		}
+	}
+	cookie, err := unix.GetsockoptUint64(stream, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if other := (&network{cookie: cookie + 1}); err == nil && other.has(stream, unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP) {
+		t.Error("taken, of a third network")
+	}
+}

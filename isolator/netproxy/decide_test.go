@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Each case is asked by CONNECT and by SOCKS, which must agree. want is "" for a
+// Each case is asked by CONNECT. want is "" for a
 // tunnel that opens, or the reason; asked is what may be looked up.
 func TestDecisions(t *testing.T) {
 	const (

@@ -112,6 +112,9 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 	default:
 		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow", "sandbox.network_mode")
 		a.How = "not listed"
+		if addr.IsValid() || slices.ContainsFunc(t.Box.Reach.Allow, func(r netproxy.Rule) bool { return r.Matches(name, addr) }) {
+			a.How += "; a program that asks no proxy is refused by the kernel, and no record has that"
+		}
 		a.propose(t.Hosts(asked)...)
 	}
 }
