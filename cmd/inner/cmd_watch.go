@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
+	"github.com/enr/inner/hooks/watch"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -43,9 +45,11 @@ func (a *app) watch() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// What changed is told by looking alone, on any file system: a look takes some milliseconds.
+	dirs := func() []string {
+		return []string{filepath.Join(pl.Project.Dir, "profiles"), pl.Project.Dir, a.ProfilesDir()}
+	}
 	var known map[string]watched
-	for tick := time.NewTicker(lookEvery); ; {
+	watch.Watch(ctx, dirs, func() {
 		now := a.snapshot(pl)
 		if known == nil {
 			a.Say("watching %s (%d profiles); ^C ends", a.Short(pl.Project.Dir), len(now))
@@ -53,16 +57,9 @@ func (a *app) watch() error {
 			a.WarnIf(a.Regenerate())
 		}
 		known = now
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	})
+	return nil
 }
-
-// lookEvery is how often inner watch looks.
-const lookEvery = 300 * time.Millisecond
 
 // snapshot is every profile of the project, by path.
 func (a *app) snapshot(pl settings.Place) map[string]watched {
