@@ -146,6 +146,7 @@ func (n *networkOf) grant(before, next *Run, to launch.Running) error {
 		}
 		n.policy.Allow(rule)
 	}
+	n.proxy.Allowed()
 	for _, port := range next.Spec.HostPorts {
 		if slices.ContainsFunc(before.Spec.HostPorts, func(old profile.Port) bool { return old.Box == port.Box }) {
 			continue
