@@ -23,7 +23,7 @@ export GO GOFUMPT STATICCHECK NFPM
 .PHONY: build test attack agents twins podman online docker reach mutate frozen check lint fmt demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
 # The names of cmd/inner-beside, each with its commands.
-BESIDE := inner-agent inner-attack inner-fetch inner-fleet inner-learn inner-verify
+BESIDE := inner-agent inner-attack inner-fetch inner-fleet inner-learn inner-proxy inner-verify
 
 # carry compresses a program that bin/inner carries, and says by which digest and size it is known.
 carry = gzip -6nc <bin/carried/$(1) >$(2).gz && echo "$$(sha256sum <bin/carried/$(1) | cut -c1-16) $$(stat -c %s bin/carried/$(1))" >$(2).sum

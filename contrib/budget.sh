@@ -19,7 +19,7 @@ linked() {
 }
 # audit: what is read to believe that what a resolved profile says is enforced (docs/security.md, What to read).
 audit() {
-	go_files | grep -z '^\./internal/\|^\./isolator/\(host\|sensitive\|plan\|launch\|innerbox\|seccomp\|userns\|procfs\|proc\|limits\|stage\|owned\|ownhome\|copytree\|netproxy\)/' | lines
+	go_files | grep -z '^\./internal/\|^\./isolator/\(host\|sensitive\|plan\|launch\|innerbox\|seccomp\|userns\|procfs\|proc\|limits\|stage\|owned\|ownhome\|copytree\|netproxy\|logins\)/' | lines
 }
 # Scripts, TOML and templates that ship; what only shows or tests something is under scripts.
 shell_files() { find hooks shims completions isolator cmd -path '*/testdata' -prune -o \( -name '*.sh' -o -name '*.zsh' -o -name '*.fish' -o -name '*.bash' -o -name '*.elv' -o -name '*.nu' -o -name '*.tcsh' -o -name '_inner' -o -name '*.js' \) -print0; }

@@ -1,9 +1,9 @@
 #!/bin/bash
-# reach.sh [names|full|figures] ...: real programs in boxes, and real servers that they know by name.
+# reach.sh [names|full|logins|figures] ...: real programs in boxes, and real servers that they know by name.
 #
 # names: the network of the boxes is a list of hosts. full: it is the whole network, which shows what these checks are worth
-# without it. Each check prints a line, "ok" or "FAILED" and what was seen; the exit code is 1 when one failed.
-# figures measures; OLD names another binary, whose starts with a list of hosts are measured beside.
+# without it. logins: boxes use logins that they cannot read. Each check prints a line, "ok" or "FAILED" and what was seen; the exit code is 1
+# when one failed. figures measures; OLD names another binary, whose starts with a list of hosts are measured beside.
 #
 # Everything is in namespaces of its own: a network for the boxes, one for the servers, at addresses that inner takes for
 # public, and mounts over /etc/hosts and the system's authorities. With the last process they are gone. Needs root for that;
@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 	printf 'inner: make reach needs root: it makes networks\n' >&2
 	exit 1
 }
-[ $# -gt 0 ] || set -- names
+[ $# -gt 0 ] || set -- names logins
 PATH=$PATH:/usr/sbin:/sbin
 # A connection is a descriptor in the server, and two in what stands between.
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"

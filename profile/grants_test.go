@@ -211,6 +211,8 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 					*x = NoopRule{Words: []string{"something"}}
 				case *Port:
 					*x = Port{Host: 5432, Box: 5432}
+				case *Credential:
+					*x = Credential{Name: "lab", Hosts: []string{"lab.example"}, From: []string{"env:LAB_TOKEN"}}
 				case *Mount:
 					*x = Mount{Source: "/x", Dest: "/x", Mode: RW}
 				default:

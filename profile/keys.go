@@ -28,7 +28,7 @@ type keyRule struct {
 // keyRules has a row for every key, in the order in which they are listed. What nothing is said
 // about is not kept of a profile from a URL, so that a new key is not let through.
 var keyRules = sync.OnceValue(func() []keyRule {
-	rules := slices.Concat(generalRules(), networkRules(), sandboxRules(), limitRules(), environmentRules(), programRules())
+	rules := slices.Concat(generalRules(), networkRules(), credentialRules(), sandboxRules(), limitRules(), environmentRules(), programRules())
 	for i := range rules {
 		if rules[i].remote == nil {
 			rules[i].remote = dropped("a remote profile does not say it")

@@ -101,8 +101,9 @@ type RunConfig struct {
 	Capabilities  []string
 	MCP           []string    // names of the user's MCP servers, as the profile has them; "*" is all
 	Servers       []MCPServer // those that they stand for
-	SyncLogin     bool        // sync_credentials: a token refreshed inside is written back
-	WorkspacesDir string      // expanded workspaces_path, or ""
+	Credentials   []Credential
+	SyncLogin     bool   // sync_credentials: a token refreshed inside is written back
+	WorkspacesDir string // expanded workspaces_path, or ""
 
 	WorkspaceWorkdir bool // entrypoint.workdir uses ${workspaces_path}
 

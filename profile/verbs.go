@@ -21,6 +21,7 @@ func Verbs() []Verb {
 		{"reads", 3, "files", "seen", false},
 		{"network", 4, "network", "open", false},
 		{"capability", 5, "settings", "own", false},
+		{"credential", 5, "settings", "open", true},
 		{"login", 5, "settings", "open", true},
 		{"git", 5, "settings", "open", false},
 		{"mcp", 6, "settings", "open", true},

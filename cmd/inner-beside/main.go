@@ -1,8 +1,7 @@
 //go:build !manual
 
 // Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
-// six names, each with its commands: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and
-// inner-verify. inner goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.
+// seven names: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and inner-verify, each with its commands, and inner-proxy, which runs put in logins by. inner goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //
@@ -21,6 +20,7 @@ import (
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/logins/proxy"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile/remote"
@@ -31,6 +31,9 @@ import (
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == attack.Word {
 		os.Exit(attack.Do(os.Args[2:]))
+	}
+	if filepath.Base(os.Args[0]) == "inner-proxy" {
+		os.Exit(proxy.Main(os.Args, version))
 	}
 	// This program is the supervisor of the boxes that it makes, and looks at them from inside.
 	isolator.Main()

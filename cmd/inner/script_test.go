@@ -129,7 +129,7 @@ func mkdir(path string) string {
 // built now.
 func putBinaries(dir string) error {
 	mkdir(dir)
-	for _, name := range []string{"inner-agent", "inner-attack", "inner-fetch", "inner-fleet", "inner-learn", "inner-verify"} {
+	for _, name := range []string{"inner-agent", "inner-attack", "inner-fetch", "inner-fleet", "inner-learn", "inner-proxy", "inner-verify"} {
 		if err := os.Symlink("inner-beside", filepath.Join(dir, name)); err != nil {
 			return err
 		}

@@ -58,9 +58,10 @@ keytool -importcert -noprompt -storepass changeit -keystore "$S/cacerts" -file "
 mkdir "$S/box" "$S/run" && chown -R innertest "$S/run" "$S/key" "$S/git"
 install -o innertest -m 600 "$S/hostkey" "$S/run"
 
-# The servers, as a plain user.
+# The servers, as a plain user, and the value of a login there.
+LAB_TOKEN=glpat-$(head -c 15 /dev/urandom | base32)
 all() { for a in 0.0.0.0 '[::]'; do printf '%s://%s:%s\n' "$1" "$a" "$2"; done; }
-server peer "$S/bin/peer" serve "$S/www" "$S/git" "$S/cert" "$S/key" http://:80 https://:443 talk://:7000 big://:7001
+server peer "LAB_TOKEN=$LAB_TOKEN" "$S/bin/peer" serve "$S/www" "$S/git" "$S/cert" "$S/key" http://:80 https://:443 talk://:7000 big://:7001
 server talk python3 talk.py
 server dns "$S/bin/world" dns 192.175.48.1:53 www.reach.test=192.175.48.1
 pg=$(compgen -G '/usr/lib/postgresql/*/bin' | tail -n 1)
@@ -82,6 +83,6 @@ within ssh ssh-keyscan -t ed25519 192.175.48.1
 printf 'git.reach.test %s\n' "$(cat "$S/hostkey.pub")" >"$S/known_hosts"
 
 for program in peer lookup-glibc lookup-musl; do cp "$S/bin/$program" "$S/box"; done
-(cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/figures.sh reach/client.* reach/Client.java box)
+(cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/logins.sh reach/figures.sh reach/client.* reach/Client.java box)
 chown innertest "$S/box/login"
-exec env "INNER_TEST_REACH=$S" ../as-plain-user.sh bash "$PWD/user.sh" "$@"
+exec env "INNER_TEST_REACH=$S" "INNER_TEST_REACH_TOKEN=$LAB_TOKEN" ../as-plain-user.sh bash "$PWD/user.sh" "$@"

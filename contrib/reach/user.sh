@@ -1,5 +1,5 @@
 #!/bin/bash
-# user.sh [names|full|figures] ...: as a plain user, the boxes of `make reach`. Called by inside.sh.
+# user.sh [names|full|logins|figures] ...: as a plain user, the boxes of `make reach`. Called by inside.sh.
 set -u
 S=${INNER_TEST_REACH:?set by inside.sh}
 export PATH=$S/bin:$PATH
@@ -37,6 +37,17 @@ network_allow = [$hosts]"
 profile learn 'network_mode = "ask"
 network_allow = ["www.reach.test"]'
 profile off 'network = false'
+profile logins "network_mode = \"allowlist\"
+network_allow = [$hosts]"
+
+cat >>"$HOME/.inner/profiles/logins.toml" <<END
+[credentials]
+lab = { hosts = ["www.reach.test"], from = "env:LAB_TOKEN" }
+header = { hosts = ["other.reach.test"], header = "Private-Token", from = "env:LAB_TOKEN", env = "HEADER_TOKEN" }
+basic = { hosts = ["npm.reach.test"], basic = "me", from = "file:~/token", env = "BASIC_TOKEN", allow = ["GET /login"] }
+hub = { hosts = ["git.reach.test"], basic = "me", from = "cmd:cat $HOME/token", env = "HUB_TOKEN" }
+END
+sed -i 's/NODE_EXTRA_CA_CERTS = [^,]*, npm_config_cafile = [^,]*, PIP_CERT = [^,]*, //' "$HOME/.inner/profiles/logins.toml"
 
 # box PROFILE SCRIPT [ARG...]: what it prints is in $seen, and is shown.
 box() {
@@ -82,6 +93,21 @@ figures() {
 for each; do
 	if [ "$each" = figures ]; then
 		figures
+		continue
+	fi
+	if [ "$each" = logins ]; then
+		printf '\n# logins that the box cannot read\n'
+		export LAB_TOKEN=$INNER_TEST_REACH_TOKEN
+		printf '%s\n' "$LAB_TOKEN" >"$HOME/token"
+		box logins logins.sh
+		also 'a refused request is told' '^inner: credential basic, npm.reach.test: the profile'
+		seen=$(inner run -p logins -- -c 'env; cat /proc/*/environ; cat /proc/*/cmdline; cat $(find / -xdev -type f -size -64k 2>/dev/null)' 2>/dev/null | tr '\0' '\n')
+		if ! grep -aq ^HUB_TOKEN=glpat- <<<"$seen" || grep -aqF "$LAB_TOKEN" <<<"$seen"; then
+			printf 'FAILED  the value is in the box\n'
+			failures=1
+		else
+			printf 'ok      the value is not in the box: its files, environments and command lines\n'
+		fi
 		continue
 	fi
 	printf '\n# %s: clients that know no proxy\n' "$each"

@@ -24,6 +24,8 @@ const (
 	BoxNpm       = BoxDir + "/npmrc"    // npm's settings for all users
 	BoxVersions  = BoxDir + "/versions" // of programs that tools of the host have fetched
 
+	BoxTrust = BoxDir + "/certificates" // whose certificates programs take, where inner-proxy puts in logins
+
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"
 	BoxCookie  = BoxDir + "/xauthority"

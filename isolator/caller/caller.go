@@ -43,6 +43,9 @@ type Caller struct {
 	// it lets isolator.Main have the first word.
 	Exe string
 
+	// Beside finds a program that lies beside inner; nil where none does.
+	Beside func(program string) (path string, err error)
+
 	Version  string // of inner, for records
 	AllTools bool   // as if every tool of the table of resources were on this computer
 

@@ -13,11 +13,14 @@
 package features
 
 import (
+	"net"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
@@ -25,6 +28,7 @@ import (
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Feature is one thing that a profile can grant or take. Every step may be nil.
@@ -59,7 +63,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), folders(), system(), home.feature(), installed(), dots(), caches(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
+		credentials(), agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }
@@ -89,6 +93,10 @@ type Run struct {
 	Give func(to launch.Running, folder string) error // gives the box that runs a folder of the host to be read; nil when nobody may
 
 	Result launch.Result // of the last try to start
+
+	authority     []byte            // credentials: the certificate that the box takes of inner-proxy; nil without that
+	gitLogins     []gitconfig.Entry // credentials: with which git has the placeholders
+	throughLogins func(netproxy.Target) func([]netip.Addr) (net.Conn, error)
 
 	copied map[string]string // where the box has copies of what the user refers to
 

@@ -44,6 +44,7 @@ func gitSettings() Feature {
 			if !run.Mode.Made() {
 				result.File, result.Command = gitconfig.Shown(result.File), gitconfig.Shown(result.Command)
 			}
+			result.Command = append(slices.Clip(result.Command), run.gitLogins...)
 			giveSettings(run, result, from)
 			return nil
 		},

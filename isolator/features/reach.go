@@ -61,6 +61,15 @@ func reachOf(run *Run) (r Reach, err error) {
 			endpoint(&r, s.From, s.URL, true)
 		}
 	}
+	for _, c := range rc.Credentials {
+		for _, text := range c.Hosts {
+			e, err := hosts.Parse(text)
+			if err != nil {
+				return r, err
+			}
+			r.Allow = append(r.Allow, netproxy.Rule{Entry: e, Origin: "credential " + c.Name})
+		}
+	}
 	for _, s := range rc.Servers {
 		endpoint(&r, "MCP server "+s.Name, s.URL, true)
 	}

@@ -37,7 +37,11 @@ func (t place) target() Target {
 func (p *Proxy) connect(to place, n *names) (net.Conn, grant, *Refusal) {
 	g, f := p.decide(to)
 	var ready net.Conn
-	if n != nil && f == nil {
+	var way func([]netip.Addr) (net.Conn, error)
+	if p.o.Through != nil && to.name != "" && !to.open {
+		way = p.o.Through(to.target())
+	}
+	if n != nil && f == nil && way == nil {
 		ready = n.take(to.target())
 	}
 	addrs := []netip.Addr{to.addr}
@@ -52,6 +56,13 @@ func (p *Proxy) connect(to place, n *names) (net.Conn, grant, *Refusal) {
 		return nil, g, f
 	case ready != nil:
 		return ready, g, nil
+	}
+	if way != nil {
+		c, err := way(addrs)
+		if err != nil {
+			f = &Refusal{status: "502 Bad Gateway", Reason: to.target().String() + " cannot be reached: inner-proxy has ended"}
+		}
+		return c, g, f
 	}
 	c, f := p.reach(to, addrs, p.times.dial)
 	return c, g, f

@@ -125,6 +125,9 @@ type Options struct {
 	// Cure is what a program is told besides the reason of a refusal, or "". It is called
 	// from many goroutines; nil says nothing.
 	Cure func(Refusal) string
+	// Through returns what makes the connections to a name, to one of the addresses that it has; nil for most. It is
+	// called from many goroutines.
+	Through func(Target) func([]netip.Addr) (net.Conn, error)
 }
 
 // Host is what became of the requests to one target.

@@ -12,6 +12,7 @@ const (
 	EventHostRefused = "host_refused" // the box asked for a host it does not get
 	EventHostAllowed = "host_allowed" // a person granted a host during the run
 	EventGranted     = "granted"      // a person gave a box that runs more
+	EventCredential  = "credential"   // a login was used at a host, or refused there
 	EventLimit       = "limit"        // a limit of the run was reached
 	EventBypass      = "bypass"       // a program runs outside, on purpose
 	EventAllow       = "allow"        // a profile, or a project's config.toml, was approved
@@ -25,7 +26,7 @@ const (
 // EventTypes returns all types of events.
 func EventTypes() []string {
 	return []string{
-		EventStart, EventExit, EventCall, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventGranted, EventLimit,
+		EventStart, EventExit, EventCall, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventGranted, EventCredential, EventLimit,
 		EventBypass, EventAllow, EventDeny, EventRevoke, EventInstall, EventVerify, EventRecovered,
 	}
 }

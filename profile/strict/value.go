@@ -167,6 +167,12 @@ func (k Key) united(base, child []Item, first bool, problems *Problems) (out []I
 // TOML is one part of the key as it would be written.
 func (k Key) TOML(it Item) string {
 	switch {
+	case it.List && k.Kind == AList:
+		var list []string
+		for _, text := range texts(it.Parts) {
+			list = append(list, Quote(text))
+		}
+		return "[" + strings.Join(list, ", ") + "]"
 	case k.Kind == ABool, k.Kind == AnInt, k.Kind == ASwitch && (it.Text == "true" || it.Text == "false"):
 		return it.Text
 	case k.Kind != ATable || k.Of == nil:

@@ -71,6 +71,21 @@ func serve(args []string) error {
 	http.Handle("/git/", &git)
 	http.Handle("/socket", httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:8765"}))
 	http.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello from", r.Host, r.Proto) })
+	private := git
+	private.Root, private.Env = "/private", append(private.Env, "REMOTE_USER=me")
+	login := func(next http.Handler) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			_, password, _ := r.BasicAuth()
+			if token := os.Getenv("LAB_TOKEN"); r.Header.Get("Authorization") != "Bearer "+token && password != token && r.Header.Get("Private-Token") != token {
+				w.Header().Set("WWW-Authenticate", "Basic")
+				http.Error(w, "no login", http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}
+	}
+	http.HandleFunc("/private/", login(&private))
+	http.HandleFunc("/login", login(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "logged in at", r.Host) })))
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
 		http.FileServer(http.Dir(filepath.Join(www, host))).ServeHTTP(w, r)

@@ -1,0 +1,282 @@
+package features
+
+// Logins that the box uses and cannot read ([credentials]): inner-proxy puts them into its requests (package logins), the
+// box has placeholders, and takes the certificates of that program.
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/logins"
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/gitconfig"
+	"github.com/enr/inner/profile/gitignore"
+)
+
+// readyTimeout is how long the values may take, of which a password store may ask for its passphrase.
+const readyTimeout = 2 * time.Minute
+
+// credentialsOf is what a run has of them.
+type credentialsOf struct {
+	job   logins.Job
+	proxy *logins.Proxy
+	lost  map[string]string // why a credential has no value
+
+	mu   sync.Mutex
+	seen []logins.Event
+	told int // of these
+}
+
+// credentials starts inner-proxy for a profile that has some.
+func credentials() Feature {
+	c := &credentialsOf{lost: map[string]string{}}
+	return Feature{
+		Name: "credentials", Keys: []string{"credentials"}, Ask: c.ask, Make: c.make,
+		Start: func(run *Run, _ *launch.Options) {
+			for _, name := range slices.Sorted(maps.Keys(c.lost)) {
+				run.Warn("credential %s: %s: the box makes its requests without it", name, c.lost[name])
+			}
+			clear(c.lost)
+		},
+		Between: c.tell, Finish: c.tell,
+	}
+}
+
+// ask hides where the values are, and starts the program that reads them.
+func (c *credentialsOf) ask(run *Run) error {
+	rc := &run.Spec
+	if len(rc.Credentials) == 0 || rc.Network == profile.NetOff {
+		return nil
+	}
+	if rc.Network == profile.NetFull {
+		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
+	}
+	for _, k := range rc.Credentials {
+		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
+		var err error
+		for _, from := range k.From {
+			var source []string
+			if source, err = c.source(run, from); err == nil {
+				w.From = append(w.From, source)
+			}
+		}
+		if len(w.From) == 0 {
+			c.lost[k.Name] = err.Error()
+			continue
+		}
+		c.job.Credentials = append(c.job.Credentials, w)
+	}
+	if !run.Mode.Made() || len(c.job.Credentials) == 0 {
+		return nil
+	}
+	if run.Beside == nil {
+		return fault.Refuse(125, "run it by inner", "profile %q: [credentials] need the programs beside inner", rc.Name)
+	}
+	path, err := run.Beside("inner-proxy")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(path, "--build="+run.Version)
+	cmd.Env = run.Environ
+	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
+		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
+	}
+	run.Undo(c.proxy.Close)
+	return nil
+}
+
+// source is where a value is, as inner-proxy is told: a file or a program in which no box had a say. The box does not
+// see it.
+func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
+	rc := &run.Spec
+	kind, arg, _ := strings.Cut(from, ":")
+	words := strings.Fields(arg)
+	switch kind {
+	case "env":
+		rc.Env.Never = append(slices.Clip(rc.Env.Never), arg)
+		if run.Getenv(arg) == "" {
+			return nil, fmt.Errorf("the variable %s is not set", arg)
+		}
+		return []string{kind, arg}, nil
+	case "file":
+		path, key, _ := strings.Cut(arg, "#")
+		rc.Hide = append(slices.Clip(rc.Hide), gitignore.Escape(path))
+		real, err := run.led(path)
+		if err == nil && !run.placed(real) {
+			err = errors.New("a box may have written it")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", run.Short(path), err)
+		}
+		return []string{kind, real, key}, nil
+	case "pass":
+		words = []string{"pass", "show", arg}
+	case "secret-tool":
+		words = append([]string{"secret-tool", "lookup"}, words...)
+	}
+	path, err := run.FindReal(words[0], run.Getenv("PATH"))
+	if err != nil {
+		return nil, fmt.Errorf("%s is not installed", words[0])
+	}
+	if path, err = run.led(path); err != nil || !run.placed(path) {
+		return nil, fmt.Errorf("a box may have made the program %s", words[0])
+	}
+	return append([]string{"cmd", path}, words[1:]...), nil
+}
+
+// make gives the box what stands for the values, and the certificate of the run.
+func (c *credentialsOf) make(run *Run) error {
+	if c.proxy == nil {
+		return nil
+	}
+	ready, err := c.proxy.Wait(readyTimeout)
+	if err != nil {
+		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
+	}
+	for _, k := range run.Spec.Credentials {
+		text := ready.Placeholders[k.Name]
+		if why := ready.Missing[k.Name]; why != "" {
+			c.lost[k.Name] = why
+		}
+		if text != "" && k.Env != "" {
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: k.Env, Value: text})
+			run.gitLogins = append(run.gitLogins, helpers(k)...)
+		}
+	}
+	run.authority, run.throughLogins = []byte(ready.Authority), c.through
+	return nil
+}
+
+// helpers have git use a credential that is a password, by the variable that holds the placeholder.
+func helpers(k profile.Credential) (list []gitconfig.Entry) {
+	for _, place := range k.In {
+		user, basic := strings.CutPrefix(place, "basic:")
+		if user = cmp.Or(user, "x-access-token"); !basic { // as GitHub wants it; others take any
+			continue
+		}
+		for _, host := range k.Hosts {
+			list = append(list, gitconfig.Entry{
+				Key:   "credential.https://" + host + ".helper",
+				Value: fmt.Sprintf(`!f() { test "$1" != get || printf 'username=%%s\npassword=%%s\n' %s "$%s"; }; f`, quote.POSIX(user), k.Env),
+			})
+		}
+	}
+	return list
+}
+
+// through makes the connections to a host of a credential, by inner-proxy; nil for any other.
+func (c *credentialsOf) through(to netproxy.Target) func([]netip.Addr) (net.Conn, error) {
+	if !slices.ContainsFunc(c.job.Credentials, func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) }) {
+		return nil
+	}
+	return func(addrs []netip.Addr) (net.Conn, error) {
+		return c.proxy.Dial(logins.Conn{Host: to.Host, Port: to.Port, Addrs: addrs})
+	}
+}
+
+// hear keeps what inner-proxy tells.
+func (c *credentialsOf) hear(e logins.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.At = time.Now(); len(c.seen) < maxTold {
+		c.seen = append(c.seen, e)
+	}
+}
+
+// tell says what was refused, and records what was used.
+func (c *credentialsOf) tell(run *Run, o *Outcome) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.seen[c.told:] {
+		of := ""
+		if e.Credential != "" {
+			of = "credential " + e.Credential + ", "
+		}
+		if e.Refused != "" {
+			run.Say("%s%s: %s", of, e.Host, e.Refused)
+		}
+		o.Events = append(o.Events, runlog.Event{
+			Type: runlog.EventCredential, Run: run.ID(), Profile: run.Spec.Name, Program: e.Credential, Host: e.Host, Path: e.Path, Reason: e.Refused, At: e.At,
+		})
+	}
+	c.told = len(c.seen)
+	return nil
+}
+
+// systemBundles are where systems keep the certificates that they trust, as one file.
+func systemBundles() []string {
+	return []string{
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+		"/etc/ssl/cert.pem",
+	}
+}
+
+// trustRun has the programs of the box take the certificates of inner-proxy: with those of the system and of the user
+// they lie over the system's, and the variables lead to them that programs read. Variables of the profile stay.
+func trustRun(run *Run, variables []string) {
+	var system []byte
+	for _, p := range systemBundles() {
+		if data, err := files.Read(files.Real(p), files.NoLinks, 8<<20); err == nil && len(system) == 0 {
+			system = data
+		}
+	}
+	own := run.authority
+	for _, name := range variables {
+		for _, p := range filepath.SplitList(run.Getenv(name)) {
+			entries, _ := os.ReadDir(p)
+			list := []string{p}
+			for _, e := range entries {
+				list = append(list, filepath.Join(p, e.Name()))
+			}
+			for _, file := range list {
+				if data, err := run.certificate(file); err == nil && !run.Spec.Env.Kept(name) && !run.ofSystem(p) && !bytes.Contains(own, data) {
+					own = append(own, data...)
+				}
+			}
+		}
+	}
+	all := slices.Concat(system, []byte("\n"), own)
+	const reason = "logins are put in by inner-proxy ([credentials])"
+	var covered []string
+	for _, p := range systemBundles() {
+		if real := files.Real(p); files.Exists(real) && run.ofSystem(real) && !slices.Contains(covered, real) {
+			covered = append(covered, real)
+			run.Assets.Parts = append(run.Assets.Parts, systemFile(real, all, reason))
+		}
+	}
+	for _, kv := range run.Spec.Env.Set {
+		if slices.Contains(variables, kv.Key) {
+			run.Warn("%s is set by the profile: programs that read it may not take the certificates of [credentials]", kv.Key)
+		}
+	}
+	at := boxFile(run, paths.BoxTrust, all, reason)
+	extra := boxFile(run, paths.BoxTrust+"-own", own, reason)
+	for _, name := range append(variables, "CODEX_CA_CERTIFICATE", "npm_config_cafile") {
+		switch name {
+		case "SSL_CERT_DIR":
+		case "NODE_EXTRA_CA_CERTS", "DENO_CERT":
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: name, Value: extra})
+		default:
+			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: name, Value: at})
+		}
+	}
+}

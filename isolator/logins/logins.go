@@ -1,0 +1,243 @@
+// Package logins starts the program that puts logins into the requests of a box which cannot read them, inner-proxy, and
+// hands it connections. What that program does is in package proxy.
+//
+// The two speak over one socket pair of packets, which nobody else has: each packet is JSON, and one that hands over a
+// connection carries its descriptor. No value of a login passes over it in either direction.
+package logins
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// FD is the program's end of the socket pair.
+const FD = 3
+
+// Credential is a login as the program is told of it: where its value is, and where that may stand.
+type Credential struct {
+	Name string
+	// From are the places where the value may be, the first that has one counts: {"env", NAME}, {"file", PATH, KEY}, or
+	// {"cmd", PATH, ARG…}, of which the first line counts.
+	From  [][]string
+	Hosts []string // host, for its port 443, or host:port
+	// In are the places in which the placeholder counts, where it is all there is: "authorization" behind any scheme,
+	// "basic:USER" as the password of that user, or of any, "header:NAME", "query:NAME".
+	In     []string
+	Allow  []string // requests, "GET /path/*"; none means all
+	Deny   []string // requests by which the service makes another secret
+	Filter bool     // the value is taken out of bodies of answers, too
+}
+
+// Job is the first packet to the program.
+type Job struct{ Credentials []Credential }
+
+// Ready is its answer.
+type Ready struct {
+	Authority    string            // the certificate of the run's own, PEM
+	Placeholders map[string]string // of each credential
+	Missing      map[string]string // why a credential has no value
+}
+
+// Conn goes with a connection of the box, whose bytes are those of TLS.
+type Conn struct {
+	Host  string
+	Port  uint16
+	Addrs []netip.Addr // of the host, all of which the policy allows
+}
+
+// Event is what the program tells.
+type Event struct {
+	Ready      *Ready `json:",omitempty"`
+	Credential string `json:",omitempty"` // that was used, or is refused
+	Host       string `json:",omitempty"`
+	Path       string `json:",omitempty"` // of the first request that used it, without its query
+	Refused    string `json:",omitempty"` // why
+
+	At time.Time `json:"-"`
+}
+
+// Proxy is the running program.
+type Proxy struct {
+	cmd   *exec.Cmd
+	ready chan Ready
+	tell  func(Event)
+	over  sync.WaitGroup
+
+	socket *os.File
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// Start starts the program, which has nobody's terminal, and dies with the calling thread's process. Tell is called of
+// each Event but the first, from one goroutine.
+func Start(cmd *exec.Cmd, job Job, tell func(Event)) (*Proxy, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{cmd: cmd, ready: make(chan Ready, 1), tell: tell, socket: os.NewFile(uintptr(pair[0]), "inner-proxy")}
+	theirs := os.NewFile(uintptr(pair[1]), "")
+	defer theirs.Close()
+	cmd.ExtraFiles, cmd.Dir = []*os.File{theirs}, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		p.socket.Close()
+		return nil, err
+	}
+	if err := p.send(job, nil); err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.over.Go(p.read)
+	return p, nil
+}
+
+// Wait returns what the program answers.
+func (p *Proxy) Wait(within time.Duration) (Ready, error) {
+	select {
+	case r, ok := <-p.ready:
+		if ok {
+			return r, nil
+		}
+		return r, errors.New("it ended")
+	case <-time.After(within):
+		return Ready{}, errors.New("it does not answer")
+	}
+}
+
+func (p *Proxy) read() {
+	defer close(p.ready)
+	for {
+		var e Event
+		if files, err := Receive(p.socket, &e); err != nil {
+			return
+		} else if len(files) > 0 {
+			for _, f := range files {
+				f.Close()
+			}
+		}
+		if e.Ready != nil {
+			select {
+			case p.ready <- *e.Ready:
+			default:
+			}
+		} else {
+			p.tell(e)
+		}
+	}
+}
+
+// Dial hands a connection to the program, and returns the end of it for the bytes of the box.
+func (p *Proxy) Dial(to Conn) (net.Conn, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), ""), os.NewFile(uintptr(pair[1]), "")
+	defer ours.Close()
+	defer theirs.Close()
+	if err := p.send(to, theirs); err != nil {
+		return nil, err
+	}
+	return net.FileConn(ours)
+}
+
+func (p *Proxy) send(v any, file *os.File) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return net.ErrClosed
+	}
+	return Send(p.socket, v, file)
+}
+
+// Close ends the program, and with it all that it knows.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	again := p.ended
+	p.ended = true
+	p.mu.Unlock()
+	if again {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	p.over.Wait()
+	p.socket.Close()
+}
+
+// maxPacket is the longest packet, below what a socket takes by default (net.core.wmem_default).
+const maxPacket = 128 << 10
+
+// Send writes one packet, with a descriptor or without.
+func Send(socket *os.File, v any, file *os.File) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxPacket {
+		return fmt.Errorf("%d bytes are too many", len(data))
+	}
+	var rights []byte
+	if file != nil {
+		rights = unix.UnixRights(int(file.Fd()))
+	}
+	for {
+		err = unix.Sendmsg(int(socket.Fd()), data, rights, nil, unix.MSG_NOSIGNAL)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Receive reads one packet into v, and returns the descriptors that came with it.
+func Receive(socket *os.File, v any) (came []*os.File, err error) {
+	data, rights := make([]byte, maxPacket), make([]byte, unix.CmsgSpace(4*4))
+	var n, m int
+	for {
+		n, m, _, _, err = unix.Recvmsg(int(socket.Fd()), data, rights, unix.MSG_CMSG_CLOEXEC)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err == nil && n == 0 {
+		err = net.ErrClosed
+	}
+	if err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:m])
+	for _, message := range messages {
+		fds, _ := unix.ParseUnixRights(&message)
+		for _, fd := range fds {
+			came = append(came, os.NewFile(uintptr(fd), ""))
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(data[:n], v)
+	}
+	return came, err
+}
+
+// Takes reports whether a credential is for what is said to a host.
+func (c Credential) Takes(host string, port uint16) bool {
+	for _, h := range c.Hosts {
+		name, p, stated := strings.Cut(h, ":")
+		if name == host && (stated && p == fmt.Sprint(port) || !stated && port == 443) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/logins"
+)
+
+// login is a credential with its value, and what the box has in the place of that.
+type login struct {
+	logins.Credential
+	value, placeholder string
+	forms              []string          // in which a service may say the value again
+	echoes             *strings.Replacer // takes these out of what it says
+}
+
+// prefixes are what services let their values begin with: people, and scanners for secrets, know them by it.
+var prefixes = regexp.MustCompile(`^(sk-ant-[a-z]+[0-9]*-|sk-proj-|sk-|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|ya29\.|AIza|xox[a-z]-)`)
+
+// shape makes a placeholder that looks like a value: the same beginning and length, but long enough not to be met by chance.
+func shape(value string) string {
+	begin := prefixes.FindString(value)
+	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
+}
+
+func newLogin(c logins.Credential) (*login, error) {
+	v, err := value(c.From)
+	if err != nil {
+		return nil, err
+	}
+	l := &login{Credential: c, value: v, placeholder: shape(v)}
+	var pairs []string
+	add := func(from, to string) { l.forms, pairs = append(l.forms, from), append(pairs, from, to) }
+	add(v, l.placeholder)
+	if q := url.QueryEscape(v); q != v {
+		add(q, l.placeholder)
+	}
+	// Base64 with what is before it ending at each of the three places; the ends, which depend on the neighbours, are cut.
+	for skip, cut := range []int{0, 2, 3} {
+		whole := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", skip) + v))
+		if end := (len(v) + skip) * 8 / 6; end-cut >= 8 {
+			add(whole[cut:end], strings.Repeat("x", end-cut))
+		}
+	}
+	l.echoes = strings.NewReplacer(pairs...)
+	return l, nil
+}
+
+// put puts the value where the placeholder is the whole of a place, and stands once; it reports whether it did.
+func (l *login) put(r *http.Request) (used bool) {
+	for _, place := range l.In {
+		kind, name, _ := strings.Cut(place, ":")
+		switch kind {
+		case "query":
+			used = l.query(r.URL, name) || used
+		case "header":
+			if v := r.Header.Values(name); len(v) == 1 && v[0] == l.placeholder {
+				r.Header.Set(name, l.value)
+				used = true
+			}
+		default:
+			used = l.authorization(r.Header, kind == "basic", name) || used
+		}
+	}
+	return used
+}
+
+func (l *login) authorization(h http.Header, basic bool, of string) bool {
+	scheme, rest, spaced := strings.Cut(h.Get("Authorization"), " ")
+	if !spaced && scheme == l.placeholder && !basic {
+		h.Set("Authorization", l.value)
+		return true
+	}
+	if strings.EqualFold(scheme, "basic") != basic {
+		return false
+	}
+	if !basic {
+		if strings.TrimSpace(rest) != l.placeholder {
+			return false
+		}
+		h.Set("Authorization", scheme+" "+l.value)
+		return true
+	}
+	both, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
+	user, password, ok := strings.Cut(string(both), ":")
+	switch {
+	case err != nil || !ok || of != "" && of != user:
+		return false
+	case password == l.placeholder:
+		password = l.value
+	case user == l.placeholder:
+		user = l.value
+	default:
+		return false
+	}
+	h.Set("Authorization", scheme+" "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	return true
+}
+
+// query leaves the order and the spelling of everything else.
+func (l *login) query(u *url.URL, name string) bool {
+	parts := strings.Split(u.RawQuery, "&")
+	at := -1
+	for i, p := range parts {
+		if k, v, _ := strings.Cut(p, "="); k == name {
+			if v != l.placeholder || at >= 0 {
+				return false
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	parts[at] = name + "=" + url.QueryEscape(l.value)
+	u.RawQuery = strings.Join(parts, "&")
+	return true
+}
+
+// permits reports whether a request may be made with the login, and why not.
+func (l *login) permits(r *http.Request) (why string) {
+	if len(l.Allow)+len(l.Deny) == 0 {
+		return ""
+	}
+	p := r.URL.Path
+	if r.URL.RawPath != "" || path.Clean(p) != p && path.Clean(p)+"/" != p || strings.ContainsAny(p, `\;`) || strings.Contains(p, "%") {
+		return "its path can be read in two ways"
+	}
+	is := func(pattern string) bool {
+		method, want, _ := strings.Cut(pattern, " ")
+		return (method == "*" || method == r.Method) && matches(want, p)
+	}
+	switch {
+	case slices.ContainsFunc(l.Deny, is):
+		return "it makes another secret"
+	case len(l.Allow) > 0 && !slices.ContainsFunc(l.Allow, is):
+		return "the profile's allow does not name it"
+	}
+	return ""
+}
+
+// matches compares a path with a pattern, segment by segment; a last * is all that follows.
+func matches(pattern, p string) bool {
+	want, have := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(p, "/"), "/")
+	for i, w := range want {
+		if w == "*" && i == len(want)-1 {
+			return len(have) >= i
+		}
+		if i >= len(have) {
+			return false
+		}
+		if ok, err := path.Match(w, have[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return len(want) == len(have)
+}
+
+// clean takes the value out of the headers of an answer.
+func (l *login) clean(h http.Header) {
+	for _, values := range h {
+		for i, v := range values {
+			values[i] = l.echoes.Replace(v)
+		}
+	}
+}
+
+// filter takes the value out of a body. It holds back only what could be the beginning of a value, so that
+// events pass at once.
+type filter struct {
+	io.ReadCloser
+	l    *login
+	held string // what is not passed on yet
+	out  []byte
+	err  error
+}
+
+func (f *filter) Read(b []byte) (int, error) {
+	for len(f.out) == 0 {
+		if f.err != nil {
+			return 0, f.err
+		}
+		chunk := make([]byte, 32<<10)
+		var n int
+		n, f.err = f.ReadCloser.Read(chunk)
+		text := f.l.echoes.Replace(f.held + string(chunk[:n]))
+		keep := 0
+		if f.err == nil {
+			keep = f.l.begun(text)
+		}
+		f.out, f.held = []byte(text[:len(text)-keep]), text[len(text)-keep:]
+	}
+	n := copy(b, f.out)
+	f.out = f.out[n:]
+	return n, nil
+}
+
+// begun is how many last bytes of a text are the beginning of the value, in one of its forms.
+func (l *login) begun(text string) (most int) {
+	for _, form := range l.forms {
+		for n := min(len(form)-1, len(text)); n > most; n-- {
+			if strings.HasSuffix(text, form[:n]) {
+				most = n
+			}
+		}
+	}
+	return most
+}

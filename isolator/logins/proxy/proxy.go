@@ -1,0 +1,336 @@
+// Package proxy is what inner-proxy does: it ends the TLS of a box's connections to the hosts of credentials, with an
+// authority that was made for the run, and puts the value of a login where its placeholder stands, and nowhere else.
+//
+// What it promises:
+//
+//   - A value goes to the hosts of its credential alone, over TLS that the host's own certificate holds, and only where the
+//     placeholder is the whole of a place that the credential names (login.put). The host of a connection is what the
+//     launcher says, and nothing that is said in it changes that.
+//   - No value comes back: headers of answers are searched for it, errors are fixed texts, and what it tells the launcher
+//     are names. A body that says the value again is passed on, unless the credential says filter.
+//   - No process of the user or of the box reads its memory: it is not dumpable before it reads a value.
+//
+// Who may use a login may misuse it at its service; allow narrows that.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/logins"
+)
+
+const (
+	helloTime = 30 * time.Second // of a TLS handshake with the box
+	dialTime  = 15 * time.Second // to a host, and for the handshake with it
+)
+
+// proxy is the running program.
+type proxy struct {
+	authority *authority
+	logins    []*login
+	conns     chan net.Conn
+	way       *httputil.ReverseProxy
+	roots     func() *x509.CertPool
+
+	mu     sync.Mutex
+	told   map[logins.Event]bool // each is told once, without its path
+	worked map[string]bool       // hosts with which a program of the box takes the authority
+	socket *os.File
+}
+
+// conn is a connection of the box.
+type conn struct {
+	net.Conn
+	to   logins.Conn
+	used bool
+}
+
+type connKey struct{}
+
+// Main is the program, which a launcher of the same build starts. It ends with that.
+func Main(args []string, version string) int {
+	if len(args) != 2 || args[1] != "--build="+version {
+		return 2
+	}
+	unix.CloseOnExec(logins.FD)
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
+		return 1
+	}
+	debug.SetTraceback("none")
+	log.SetOutput(io.Discard)
+	p := &proxy{socket: os.NewFile(logins.FD, ""), conns: make(chan net.Conn), told: map[logins.Event]bool{}, worked: map[string]bool{}}
+	var job logins.Job
+	if _, err := logins.Receive(p.socket, &job); err != nil {
+		return 1
+	}
+	var err error
+	if p.authority, err = newAuthority(); err != nil {
+		return 1
+	}
+	ready := logins.Ready{Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{}}
+	for _, c := range job.Credentials {
+		l, err := newLogin(c)
+		if err != nil {
+			ready.Missing[c.Name] = err.Error()
+			continue
+		}
+		p.logins = append(p.logins, l)
+		ready.Placeholders[c.Name] = l.placeholder
+	}
+	p.serve()
+	p.send(logins.Event{Ready: &ready})
+	for {
+		var to logins.Conn
+		came, err := logins.Receive(p.socket, &to)
+		if err != nil {
+			return 0 // the launcher is gone
+		}
+		for _, f := range came {
+			c, err := net.FileConn(f)
+			f.Close()
+			if err == nil {
+				go p.accept(&conn{Conn: c, to: to})
+			}
+		}
+	}
+}
+
+// tell tells the launcher something once.
+func (p *proxy) tell(e logins.Event) {
+	key := e
+	key.Path = ""
+	p.mu.Lock()
+	known := p.told[key]
+	p.told[key] = true
+	p.mu.Unlock()
+	if !known {
+		p.send(e)
+	}
+}
+
+func (p *proxy) send(e logins.Event) { _ = logins.Send(p.socket, e, nil) } // who is gone is not told
+
+// accept ends the TLS of a connection.
+func (p *proxy) accept(c *conn) {
+	host := c.to.Host
+	t := tls.Server(c, &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if hello.ServerName != "" && !strings.EqualFold(strings.TrimSuffix(hello.ServerName, "."), host) {
+				return nil, errors.New("another name")
+			}
+			return p.authority.leaf(host)
+		},
+	})
+	_ = c.SetDeadline(time.Now().Add(helloTime))
+	if err := t.Handshake(); err != nil {
+		// Claude Code opens connections ahead and drops them: an end is nothing to tell.
+		if distrusts(err) {
+			p.tell(logins.Event{Host: host, Refused: distrusted})
+		}
+		c.Close()
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	p.conns <- t
+}
+
+const distrusted = "the program does not take the certificate of this run"
+
+// distrusts reports whether a handshake ended because the program does not take the authority. In TLS 1.3 OpenSSL says
+// so before its keys are there, which crypto/tls calls a bad record.
+func distrusts(err error) bool {
+	return slices.ContainsFunc([]string{"unknown certificate authority", "bad certificate", "unknown certificate", "bad record MAC"}, func(s string) bool {
+		return strings.Contains(err.Error(), s)
+	})
+}
+
+// serve makes the two sides of HTTP: towards the box, and towards the hosts.
+func (p *proxy) serve() {
+	p.roots = sync.OnceValue(func() *x509.CertPool { // 10 ms, so not before the first request
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if own, err := os.ReadFile(os.Getenv("NODE_EXTRA_CA_CERTS")); err == nil { // SSL_CERT_FILE is in the pool
+			pool.AppendCertsFromPEM(own)
+		}
+		return pool
+	})
+	p.way = &httputil.ReverseProxy{
+		Transport: &http.Transport{
+			DialTLSContext: p.dial, ForceAttemptHTTP2: true, DisableCompression: true,
+			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, ExpectContinueTimeout: 3 * time.Second, MaxResponseHeaderBytes: 1 << 20,
+		},
+		FlushInterval: -1, // events pass at once
+		ErrorLog:      log.Default(),
+		Rewrite:       p.rewrite, ModifyResponse: p.answer, ErrorHandler: p.failed,
+	}
+	server := &http.Server{
+		Handler: http.HandlerFunc(p.request), ReadHeaderTimeout: helloTime, ErrorLog: log.Default(),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c.(*tls.Conn).NetConn().(*conn))
+		},
+		ConnState: p.state,
+	}
+	go func() { _ = server.Serve(listener{p.conns}) }()
+}
+
+// state sees programs that look at the certificate, and close without a word, as GnuTLS does.
+func (p *proxy) state(c net.Conn, s http.ConnState) {
+	in := c.(*tls.Conn).NetConn().(*conn)
+	p.mu.Lock()
+	if s == http.StateActive {
+		in.used, p.worked[in.to.Host] = true, true
+	}
+	silent := s == http.StateClosed && !in.used && !p.worked[in.to.Host]
+	p.mu.Unlock()
+	if silent {
+		p.tell(logins.Event{Host: in.to.Host, Refused: distrusted})
+	}
+}
+
+// dial connects to a host, at an address that the policy allows, and holds its certificate against the host's name.
+func (p *proxy) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	to := ctx.Value(connKey{}).(*conn).to
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: &tls.Config{
+		RootCAs: p.roots(), ServerName: to.Host, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}}
+	err := errors.New("no address")
+	for _, a := range to.Addrs {
+		var c net.Conn
+		if c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(a, to.Port).String()); err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
+}
+
+func refuse(w http.ResponseWriter, code int, why string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, "inner: "+why+"\n")
+}
+
+// request looks at a request of the box.
+func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
+	to := r.Context().Value(connKey{}).(*conn).to
+	is := func(authority string) bool {
+		host, port, err := net.SplitHostPort(authority)
+		if err != nil {
+			host, port = authority, "443"
+		}
+		return strings.EqualFold(strings.TrimSuffix(host, "."), to.Host) && port == strconv.Itoa(int(to.Port))
+	}
+	upgrade := r.Header.Values("Upgrade")
+	switch {
+	case !is(r.Host), r.URL.Host != "" && !is(r.URL.Host):
+		refuse(w, http.StatusMisdirectedRequest, "the request is for another host than the connection")
+		return
+	case r.Method == http.MethodTrace, r.Method == http.MethodConnect, r.Method == "TRACK":
+		refuse(w, http.StatusMethodNotAllowed, r.Method+" is not passed on where a login is put in")
+		return
+	case len(upgrade) > 1 || len(upgrade) == 1 && !strings.EqualFold(upgrade[0], "websocket"):
+		// Behind another, as h2c, whole requests would pass unread.
+		refuse(w, http.StatusBadRequest, "of upgrades only websocket is passed on where a login is put in")
+		return
+	case len(r.Header.Values("Authorization")) > 1:
+		refuse(w, http.StatusBadRequest, "there is more than one Authorization")
+		return
+	}
+	for _, l := range p.logins {
+		if why := l.permits(r); l.Takes(to.Host, to.Port) && why != "" {
+			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: r.URL.Path, Refused: why})
+			refuse(w, http.StatusForbidden, "credential "+l.Name+": "+r.Method+" "+r.URL.Path+" is refused: "+why)
+			return
+		}
+	}
+	p.way.ServeHTTP(w, r)
+}
+
+// rewrite makes the request that the host gets.
+func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
+	to := pr.In.Context().Value(connKey{}).(*conn).to
+	out := pr.Out
+	out.URL.Scheme, out.URL.Host = "https", net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port)))
+	out.Host, out.URL.RawQuery = pr.In.Host, pr.In.URL.RawQuery
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := pr.In.Header[name]; ok { // which ReverseProxy takes out
+			out.Header[name] = v
+		}
+	}
+	if _, ok := pr.In.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = nil
+	}
+	for _, l := range p.logins {
+		if !l.Takes(to.Host, to.Port) {
+			continue
+		}
+		if l.put(out) {
+			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: out.URL.Path})
+		}
+		if l.Filter {
+			out.Header.Del("Accept-Encoding")
+		}
+	}
+}
+
+// answer takes the values out of what a host says.
+func (p *proxy) answer(r *http.Response) error {
+	to := r.Request.Context().Value(connKey{}).(*conn).to
+	for _, l := range p.logins {
+		if !l.Takes(to.Host, to.Port) {
+			continue
+		}
+		l.clean(r.Header)
+		if l.Filter && r.StatusCode != http.StatusSwitchingProtocols {
+			r.Header.Del("Content-Length")
+			r.ContentLength = -1
+			r.Body = &filter{ReadCloser: r.Body, l: l}
+		}
+	}
+	return nil
+}
+
+// failed answers in fixed words: an error may say the address, and a value in its query.
+func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	host := r.Context().Value(connKey{}).(*conn).to.Host
+	why := "cannot be reached, or broke off"
+	var cert *tls.CertificateVerificationError
+	switch {
+	case r.Context().Err() != nil:
+		return // the program went
+	case errors.As(err, &cert):
+		why = "has a certificate that is not valid for it"
+	case strings.Contains(err.Error(), "certificate required"), strings.Contains(err.Error(), "handshake failure"):
+		why = "wants a certificate of the client, which is not broken open"
+	}
+	p.tell(logins.Event{Host: host, Refused: why})
+	refuse(w, http.StatusBadGateway, host+" "+why)
+}
+
+// listener gives a server connections that came otherwise.
+type listener struct{ conns chan net.Conn }
+
+func (l listener) Accept() (net.Conn, error) { return <-l.conns, nil }
+func (l listener) Close() error              { return nil }
+func (l listener) Addr() net.Addr            { return &net.UnixAddr{Net: "unix"} }

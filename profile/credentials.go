@@ -1,0 +1,174 @@
+package profile
+
+// [credentials]: logins that a box uses, and cannot read.
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/strict"
+)
+
+// Credential is a login that the box uses and cannot read: see package logins, which puts it in.
+type Credential struct {
+	Name   string
+	From   []string // where its value is; the first that has one counts
+	Hosts  []string // host or host:port
+	In     []string // the places in which it may stand: see logins.Credential
+	Env    string   // the variable that has the placeholder in the box, or ""
+	Allow  []string // requests that may be made with it; none is all
+	Deny   []string // requests by which the service makes another secret
+	Filter bool     // it is taken out of bodies of answers, too
+}
+
+// knownCredentials are those that a profile names by true.
+func knownCredentials() map[string]Credential {
+	return map[string]Credential{
+		"github": {
+			From: []string{"env:GH_TOKEN", "env:GITHUB_TOKEN", "cmd:gh auth token"}, Env: "GH_TOKEN",
+			Hosts: []string{"github.com", "api.github.com", "uploads.github.com"}, In: []string{"authorization", "basic:"},
+			Deny: []string{
+				"POST /user/keys", "POST /user/gpg_keys", "POST /user/ssh_signing_keys", "POST /repos/*/*/keys",
+				"POST /repos/*/*/actions/runners/*", "POST /orgs/*/actions/runners/*", "POST /enterprises/*/actions/runners/*",
+			},
+		},
+	}
+}
+
+func credentialRules() []keyRule {
+	return []keyRule{{
+		key:    "credentials",
+		kind:   strict.ATable,
+		of:     credentialKeys(),
+		check:  (*validator).credential,
+		take:   (*resolver).credentials,
+		say:    (*granter).credentials,
+		remote: dropped("your logins stay yours"),
+	}}
+}
+
+func credentialKeys() []strict.Key {
+	return []strict.Key{
+		{Name: "known", Kind: strict.ASwitch, Short: true, Words: []string{"true"}}, // credentials.github = true
+		{Name: "hosts", Kind: strict.AList},
+		{Name: "from"},
+		{Name: "header"},
+		{Name: "basic"},
+		{Name: "query"},
+		{Name: "env"},
+		{Name: "allow", Kind: strict.AList},
+		{Name: "filter", Kind: strict.ABool},
+	}
+}
+
+func (v *validator) credential(key string, p strict.Item) {
+	part := func(name string) strict.Item { it, _ := p.Get(name); return it }
+	bad := func(it strict.Item, name, msg, hint string) {
+		v.Add(cmp.Or(it.At, p.At), key+"."+name, msg, hint)
+	}
+	if _, known := p.Get("known"); known {
+		names := slices.Sorted(maps.Keys(knownCredentials()))
+		switch {
+		case len(p.Parts) > 1:
+			v.Add(p.At, key, "is one that inner knows, with keys of its own", "take known out, and say hosts and from")
+		case p.Text != "true":
+			v.Add(p.At, key, fmt.Sprintf("is %q, not true or a table", p.Text), "")
+		case !slices.Contains(names, p.Key):
+			v.Add(p.At, key, "is no login that inner knows", strict.Join(p.Key)+` = { hosts = ["HOST"], from = "env:NAME" }`)
+		}
+		return
+	}
+	list := part("hosts")
+	for _, h := range list.Parts {
+		if e, err := hosts.Parse(h.Text); err != nil {
+			bad(h, "hosts", fmt.Sprintf("%q %v", h.Text, err), "")
+		} else if e.Host == "" || e.Wild {
+			bad(h, "hosts", fmt.Sprintf("%q is not the name of one host", h.Text), "")
+		}
+	}
+	if len(list.Parts) == 0 {
+		bad(list, "hosts", "is missing: a login goes to the hosts that are named, and to no other", `hosts = ["HOST"]`)
+	}
+	from := part("from")
+	kind, arg, _ := strings.Cut(from.Text, ":")
+	file, _, _ := strings.Cut(arg, "#")
+	switch {
+	case !slices.Contains([]string{"env", "file", "pass", "secret-tool", "cmd"}, kind), strings.TrimSpace(arg) == "":
+		bad(from, "from", "does not say where the value is", `"env:NAME", "file:PATH", "file:PATH#KEY", "pass:NAME", "secret-tool:ATTRIBUTE VALUE" or "cmd:PROGRAM ARG"`)
+	case kind == "env" && !isVariable(arg):
+		bad(from, "from", fmt.Sprintf("%q is not the name of a variable", arg), "")
+	case kind == "file" && !strings.HasPrefix(file, "~/") && !filepath.IsAbs(file):
+		bad(from, "from", fmt.Sprintf("%q is neither absolute nor below ~/", file), "")
+	}
+	if env, ok := p.Get("env"); ok && !isVariable(env.Text) {
+		bad(env, "env", fmt.Sprintf("%q is not the name of a variable", env.Text), "")
+	}
+	places := 0
+	for _, name := range []string{"header", "basic", "query"} {
+		if it, ok := p.Get(name); ok {
+			if places++; places > 1 || name != "basic" && (it.Text == "" || strings.ContainsFunc(it.Text, notToken)) {
+				bad(it, name, fmt.Sprintf("%q is not one place in a request", it.Text), "header, basic or query, and the name of it")
+			}
+		}
+	}
+	for _, it := range part("allow").Parts {
+		if method, path, _ := strings.Cut(it.Text, " "); method == "" || !strings.HasPrefix(path, "/") && path != "*" {
+			bad(it, "allow", fmt.Sprintf("%q is not a method and a path", it.Text), `"GET *" or "POST /repos/me/app/pulls"`)
+		}
+	}
+}
+
+// notToken reports whether a character does not stand in a name of a header or a query.
+func notToken(c rune) bool { return !strings.ContainsRune(alphanumeric+"-_.~!$'*", c) }
+
+func (r *resolver) credentials() {
+	for _, p := range r.s.Value("credentials").Items {
+		c, known := knownCredentials()[p.Key]
+		if _, said := p.Get("known"); !said || !known {
+			c = Credential{}
+			part := func(name string) strict.Item { it, _ := p.Get(name); return it }
+			list := func(name string) (out []string) {
+				for _, it := range part(name).Parts {
+					out = append(out, it.Text)
+				}
+				return out
+			}
+			c.Hosts, c.Allow = list("hosts"), list("allow")
+			c.From, c.Env, c.Filter = []string{part("from").Text}, part("env").Text, part("filter").Text == "true"
+			c.In = []string{"authorization"}
+			for _, name := range []string{"header", "basic", "query"} {
+				if it, ok := p.Get(name); ok {
+					c.In = []string{name + ":" + it.Text}
+				}
+			}
+		}
+		c.Name = p.Key
+		if name, ok := strings.CutPrefix(c.From[0], "env:"); ok {
+			c.Env = cmp.Or(c.Env, name)
+		}
+		for i, from := range c.From {
+			if path, ok := strings.CutPrefix(from, "file:~/"); ok {
+				c.From[i] = "file:" + filepath.Join(r.c.Home, path)
+			}
+		}
+		r.rc.Credentials = append(r.rc.Credentials, c)
+	}
+}
+
+func (g *granter) credentials(rc *RunConfig) {
+	g.list("credential", "credentials", "uses your logins, which it cannot read", eachOf(rc.Credentials, func(c Credential) Item {
+		text := c.Name + " at " + strings.Join(c.Hosts, ", ")
+		if len(c.Allow) > 0 {
+			text += " for " + strings.Join(c.Allow, ", ")
+		}
+		from := strings.Join(c.From, " or ")
+		return Item{Text: text + " (from " + from + ")", ID: strings.Join([]string{
+			c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n"),
+		}, "\x00")}
+	}))
+}
