@@ -124,7 +124,7 @@ func (n *networkOf) connect(box launch.Network) error {
 		n.publish(box.Dial)
 	}
 	if names(n.run) {
-		if err := n.proxy.Names(netproxy.Box{Listen: box.Listen, ListenPacket: box.ListenPacket, Local: box.Local, Redirect: box.Redirect, Meant: box.Meant}); err != nil {
+		if err := n.proxy.Names(box.Box); err != nil {
 			n.run.Warn("programs that know no proxy reach nothing: %v", err)
 		}
 	}
@@ -151,7 +151,7 @@ func (n *networkOf) grant(before, next *Run, to launch.Running) error {
 		if slices.ContainsFunc(before.Spec.HostPorts, func(old profile.Port) bool { return old.Box == port.Box }) {
 			continue
 		}
-		list, err := to.Listen(port.Box)
+		list, err := to.Loopback(port.Box)
 		if err != nil {
 			return fmt.Errorf("port %d of the sandbox: %w", port.Box, err)
 		}

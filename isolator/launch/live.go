@@ -3,7 +3,6 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,9 +40,6 @@ func (s *session) grant(client, file int) {
 		_ = wire.Send(answer, m)
 	}()
 }
-
-// Listen listens on a port of the box's loopback.
-func (r Running) Listen(port uint16) ([]net.Listener, error) { return r.s.listenLoopback(port) }
 
 // Mount shows a folder of the host in the box.
 func (r Running) Mount(f plan.Live, empty string) error {

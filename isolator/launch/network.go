@@ -31,19 +31,6 @@ type Network struct {
 	Dial func(ctx context.Context, port uint16) (net.Conn, error)
 
 	Box Running
-
-	// Listen and ListenPacket listen for TCP and UDP at an address of the box. Everything that listens is
-	// closed at the end of the run.
-	Listen       func(netip.AddrPort) (net.Listener, error)
-	ListenPacket func(netip.AddrPort) (net.PacketConn, error)
-
-	// Local makes every address of these ranges the box's own, see netlink.go.
-	Local func(...netip.Prefix) []error
-
-	// Redirect leads what is connected to in a range of IPv4, at any port, to one listener; Meant says where
-	// a connection to that was to go. See redirect.go.
-	Redirect func(netip.Prefix) (net.Listener, error)
-	Meant    func(net.Conn) netip.AddrPort
 }
 
 const (
@@ -80,13 +67,13 @@ func (s *session) takeNetwork() {
 	if n.up = s.program.at == ended || s.o.Network == nil || len(n.ports) == 0 && !s.publishes; n.up {
 		return // nobody accepts
 	}
-	net := Network{Box: Running{s}, Listen: s.listen, ListenPacket: s.listenPacket, Local: s.local, Redirect: s.redirect, Meant: meant}
+	net := Network{Box: Running{s}}
 	if s.publishes {
 		net.Dial = s.dial
 	}
 	go func() { // it asks for sockets, whose answers are the loop's to read
 		var err error
-		if net.Listeners, err = s.listenAll(); err == nil {
+		if net.Listeners, err = net.Box.listenAll(n.ports); err == nil {
 			err = s.o.Network(net)
 		}
 		s.inbox.do(func() {
@@ -100,23 +87,22 @@ func (s *session) takeNetwork() {
 }
 
 // listenAll opens the listeners of the plan, all at once: each is a question to the box.
-func (s *session) listenAll() ([][]net.Listener, error) {
-	ports := s.network.ports
+func (r Running) listenAll(ports []uint16) ([][]net.Listener, error) {
 	list, errs := make([][]net.Listener, len(ports)), make([]error, len(ports))
 	var wait sync.WaitGroup
 	for i, port := range ports {
-		wait.Go(func() { list[i], errs[i] = s.listenLoopback(port) })
+		wait.Go(func() { list[i], errs[i] = r.Loopback(port) })
 	}
 	wait.Wait()
 	return list, errors.Join(errs...)
 }
 
-// listenLoopback listens on a port of both loopbacks. Without IPv6 in the kernel there is one.
-func (s *session) listenLoopback(port uint16) ([]net.Listener, error) {
+// Loopback listens on a port of both loopbacks. Without IPv6 in the kernel there is one.
+func (r Running) Loopback(port uint16) ([]net.Listener, error) {
 	var six net.Listener
 	var wait sync.WaitGroup
-	wait.Go(func() { six, _ = s.listen(netip.AddrPortFrom(netip.IPv6Loopback(), port)) })
-	four, err := s.listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+	wait.Go(func() { six, _ = r.Listen(netip.AddrPortFrom(netip.IPv6Loopback(), port)) })
+	four, err := r.Listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 	wait.Wait()
 	if six == nil {
 		return []net.Listener{four}, err
@@ -124,22 +110,23 @@ func (s *session) listenLoopback(port uint16) ([]net.Listener, error) {
 	return []net.Listener{four, six}, err
 }
 
-// listen listens on TCP at an address of the box.
-func (s *session) listen(at netip.AddrPort) (l net.Listener, err error) {
-	err = s.bound(at, unix.SOCK_STREAM, unix.IPPROTO_TCP, func(f *os.File) error {
+// Listen listens on TCP at an address of the box. What listens is closed at the end of the run.
+func (r Running) Listen(at netip.AddrPort) (l net.Listener, err error) {
+	err = r.s.bound(at, unix.SOCK_STREAM, unix.IPPROTO_TCP, func(f *os.File) error {
 		if err := unix.Listen(int(f.Fd()), backlog); err != nil {
 			return err
 		}
 		l, err = net.FileListener(f)
-		return s.network.closing(l, err)
+		return r.s.network.closing(l, err)
 	})
 	return l, err
 }
 
-func (s *session) listenPacket(at netip.AddrPort) (c net.PacketConn, err error) {
-	err = s.bound(at, unix.SOCK_DGRAM, unix.IPPROTO_UDP, func(f *os.File) error {
+// ListenPacket is Listen for UDP.
+func (r Running) ListenPacket(at netip.AddrPort) (c net.PacketConn, err error) {
+	err = r.s.bound(at, unix.SOCK_DGRAM, unix.IPPROTO_UDP, func(f *os.File) error {
 		c, err = net.FilePacketConn(f)
-		return s.network.closing(c, err)
+		return r.s.network.closing(c, err)
 	})
 	return c, err
 }

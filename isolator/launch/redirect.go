@@ -4,10 +4,8 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,39 +17,22 @@ import (
 // redirected is where such a listener stands: no program of the box can have that port.
 var redirected = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1)
 
-// redirect leads what is connected to by TCP in a range of IPv4, of whole bytes, to a listener that it returns.
-func (s *session) redirect(to netip.Prefix) (net.Listener, error) {
+// Redirect leads what is connected to by TCP in a range of IPv4, of whole bytes, to a listener that it returns.
+func (r Running) Redirect(to netip.Prefix) (net.Listener, error) {
 	// The box's own processes, the first one included, may make no such socket (package seccomp).
-	fd, err := socketIn(s.first, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
+	fd, err := socketIn(r.s.first, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	timeout := unix.NsecToTimeval(int64(time.Second)) // a kernel without nf_tables answers less
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+	if !r.s.network.has(fd, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER) { // another process has that number
+		return nil, unix.ESRCH
+	}
+	// One answer for each of the three things that are made.
+	if err := exchange(fd, rules(to.Addr().AsSlice()[:to.Bits()/8]), 3); err != nil {
 		return nil, err
 	}
-	batch := rules(to.Addr().AsSlice()[:to.Bits()/8])
-	if err := unix.Sendto(fd, batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, err
-	}
-	answer := make([]byte, 16<<10)
-	for left := 3; left > 0; { // one for each of the three things that are made
-		n, err := unix.Read(fd, answer)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return nil, os.NewSyscallError("nf_tables", err)
-		}
-		for b := answer[:n]; len(b) >= unix.NLMSG_HDRLEN+4; left-- {
-			if errno := -int32(binary.NativeEndian.Uint32(b[unix.NLMSG_HDRLEN:])); errno != 0 {
-				return nil, os.NewSyscallError("nf_tables", unix.Errno(errno))
-			}
-			b = b[min(len(b), int(binary.NativeEndian.Uint32(b)+3)&^3):]
-		}
-	}
-	return s.listen(redirected)
+	return r.Listen(redirected)
 }
 
 // rules are, as nft(8) has them: table ip inner { chain out { type nat hook output priority -100;
@@ -65,13 +46,9 @@ func rules(network []byte) []byte {
 		return nest(unix.NFTA_LIST_ELEM, attr(unix.NFTA_EXPR_NAME, text(name)), nest(unix.NFTA_EXPR_DATA, data...))
 	}
 	var out []byte
-	// A message has the family and, between them, the subsystem that the whole is for.
-	message := func(kind, flags uint16, head [4]byte, parts ...[]byte) {
-		body := slices.Concat(append([][]byte{head[:]}, parts...)...)
-		out = binary.NativeEndian.AppendUint32(out, uint32(unix.NLMSG_HDRLEN+len(body)))
-		out = binary.NativeEndian.AppendUint16(out, kind)
-		out = binary.NativeEndian.AppendUint16(out, unix.NLM_F_REQUEST|flags)
-		out = append(append(out, make([]byte, 8)...), body...)
+	// A message has the family and, at both ends of the batch, the subsystem that it is for.
+	add := func(kind, flags uint16, head [4]byte, parts ...[]byte) {
+		out = append(out, message(kind, flags, slices.Concat(append([][]byte{head[:]}, parts...)...))...)
 	}
 	const nft = unix.NFNL_SUBSYS_NFTABLES << 8
 	all, ip := [4]byte{3: unix.NFNL_SUBSYS_NFTABLES}, [4]byte{unix.AF_INET}
@@ -80,13 +57,13 @@ func rules(network []byte) []byte {
 		return step("cmp", one, attr(unix.NFTA_CMP_OP, number(unix.NFT_CMP_EQ)), nest(unix.NFTA_CMP_DATA, attr(unix.NFTA_DATA_VALUE, b)))
 	}
 	table, chain := text("inner"), text("out")
-	const ack, create = unix.NLM_F_ACK, unix.NLM_F_ACK | unix.NLM_F_CREATE
+	const create = unix.NLM_F_ACK | unix.NLM_F_CREATE
 	const before = 100 // of other rules, NF_IP_PRI_NAT_DST
-	message(unix.NFNL_MSG_BATCH_BEGIN, 0, all)
-	message(nft|unix.NFT_MSG_NEWTABLE, create, ip, attr(unix.NFTA_TABLE_NAME, table))
-	message(nft|unix.NFT_MSG_NEWCHAIN, create, ip, attr(unix.NFTA_CHAIN_TABLE, table), attr(unix.NFTA_CHAIN_NAME, chain), attr(unix.NFTA_CHAIN_TYPE, text("nat")),
+	add(unix.NFNL_MSG_BATCH_BEGIN, 0, all)
+	add(nft|unix.NFT_MSG_NEWTABLE, create, ip, attr(unix.NFTA_TABLE_NAME, table))
+	add(nft|unix.NFT_MSG_NEWCHAIN, create, ip, attr(unix.NFTA_CHAIN_TABLE, table), attr(unix.NFTA_CHAIN_NAME, chain), attr(unix.NFTA_CHAIN_TYPE, text("nat")),
 		nest(unix.NFTA_CHAIN_HOOK, attr(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_LOCAL_OUT)), attr(unix.NFTA_HOOK_PRIORITY, number(^uint32(before-1)))))
-	message(nft|unix.NFT_MSG_NEWRULE, create|unix.NLM_F_APPEND, ip, attr(unix.NFTA_RULE_TABLE, table), attr(unix.NFTA_RULE_CHAIN, chain), nest(unix.NFTA_RULE_EXPRESSIONS,
+	add(nft|unix.NFT_MSG_NEWRULE, create|unix.NLM_F_APPEND, ip, attr(unix.NFTA_RULE_TABLE, table), attr(unix.NFTA_RULE_CHAIN, chain), nest(unix.NFTA_RULE_EXPRESSIONS,
 		// The destination stands at byte 16 of the header of IP.
 		step("payload", one, attr(unix.NFTA_PAYLOAD_BASE, number(unix.NFT_PAYLOAD_NETWORK_HEADER)), attr(unix.NFTA_PAYLOAD_OFFSET, number(16)), attr(unix.NFTA_PAYLOAD_LEN, number(uint32(len(network))))),
 		equal(network...),
@@ -95,12 +72,12 @@ func rules(network []byte) []byte {
 		step("immediate", one, nest(unix.NFTA_IMMEDIATE_DATA, attr(unix.NFTA_DATA_VALUE, binary.BigEndian.AppendUint16(nil, redirected.Port())))),
 		step("redir", attr(unix.NFTA_REDIR_REG_PROTO_MIN, number(unix.NFT_REG_1))),
 	))
-	message(unix.NFNL_MSG_BATCH_END, 0, all)
+	add(unix.NFNL_MSG_BATCH_END, 0, all)
 	return out
 }
 
-// meant returns where a connection to such a listener was meant to go.
-func meant(c net.Conn) (at netip.AddrPort) {
+// Meant returns where a connection to such a listener was meant to go.
+func (r Running) Meant(c net.Conn) (at netip.AddrPort) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return at

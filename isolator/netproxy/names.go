@@ -40,13 +40,13 @@ func range6() netip.Prefix { return netip.MustParsePrefix("fd69:6e6e:6572::/64")
 // own4 are the addresses of names, of which there are as many in range6.
 func own4() netip.Prefix { return netip.MustParsePrefix("198.19.0.0/16") }
 
-// Box is the network of a box, see package launch.
-type Box struct {
-	Listen       func(netip.AddrPort) (net.Listener, error)
-	ListenPacket func(netip.AddrPort) (net.PacketConn, error)
-	Local        func(...netip.Prefix) []error
-	Redirect     func(netip.Prefix) (net.Listener, error)
-	Meant        func(net.Conn) netip.AddrPort
+// Box is the network of a box, see launch.Running.
+type Box interface {
+	Listen(netip.AddrPort) (net.Listener, error)
+	ListenPacket(netip.AddrPort) (net.PacketConn, error)
+	Local(...netip.Prefix) []error
+	Redirect(netip.Prefix) (net.Listener, error)
+	Meant(net.Conn) netip.AddrPort
 }
 
 // names are those of one box.

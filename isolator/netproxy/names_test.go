@@ -27,27 +27,31 @@ type room struct {
 // inRoom gives a proxy a box.
 func inRoom(t *testing.T, p *Proxy) *room {
 	r := &room{t: t, at: map[netip.AddrPort]net.Listener{}}
-	err := p.Names(Box{
-		Listen: func(at netip.AddrPort) (net.Listener, error) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.at[at] = l
-			return l, err
-		},
-		ListenPacket: func(netip.AddrPort) (net.PacketConn, error) {
-			c, err := net.ListenPacket("udp", "127.0.0.1:0")
-			r.ns = c.LocalAddr().String()
-			return c, err
-		},
-		Local:    func(list ...netip.Prefix) []error { return make([]error, len(list)) },
-		Redirect: func(netip.Prefix) (net.Listener, error) { return nil, errors.New("no such kernel") },
-	})
-	if err != nil {
+	if err := p.Names(r); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
+
+func (r *room) Listen(at netip.AddrPort) (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at[at] = l
+	return l, err
+}
+
+func (r *room) ListenPacket(netip.AddrPort) (net.PacketConn, error) {
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	r.ns = c.LocalAddr().String()
+	return c, err
+}
+
+func (r *room) Local(list ...netip.Prefix) []error { return make([]error, len(list)) }
+
+func (r *room) Redirect(netip.Prefix) (net.Listener, error) { return nil, errors.New("no such kernel") }
+
+func (r *room) Meant(net.Conn) (at netip.AddrPort) { return at }
 
 // ask asks for a name, and returns the code and what was found.
 func (r *room) ask(name string, kind dnsmessage.Type) (code dnsmessage.RCode, found []string) {
