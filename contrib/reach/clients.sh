@@ -22,6 +22,10 @@ if [ -z "$only4" ]; then
 	# The proxy is at an address of IPv4.
 	try 'curl -6' "$hello" curl -6 --noproxy '*' -sS --fail https://www.reach.test/here
 fi
+for scheme in http https; do
+	try "curl, 100 MB up by $scheme" "$hello HTTP/[012.]* 104857600 <nil>" sh -c "head -c 100M /dev/zero | curl -sS --fail -T - $scheme://www.reach.test/here"
+done
+try 'curl, Expect: 100-continue' '2000000 <nil>' sh -c 'head -c 2000000 /dev/zero | curl -sS --fail -H "Expect: 100-continue" --data-binary @- http://www.reach.test/here'
 try wget "$hello" wget -q -O - https://www.reach.test/here
 
 for version in node18 node22 node; do

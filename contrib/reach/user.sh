@@ -36,6 +36,8 @@ profile names "network_mode = \"allowlist\"
 network_allow = [$hosts]"
 profile learn 'network_mode = "ask"
 network_allow = ["www.reach.test"]'
+profile live 'network_mode = "allowlist"
+network_allow = ["www.reach.test"]'
 profile off 'network = false'
 profile logins "network_mode = \"allowlist\"
 network_allow = [$hosts]"
@@ -130,5 +132,14 @@ for each; do
 	profile learned "network_mode = \"allowlist\"
 $(awk '/^network_allow = \[/, /\]$/' <<<"$seen" | sed 's/\[$/["www.reach.test",/')"
 	box learned clients.sh bare 4
+
+	printf '\n# names: granted while it runs\n'
+	inner run -p live --timeout 60 -- -c 'until redis-cli -h cache.reach.test ping; do sleep 0.2; done' >"$HOME/granted" 2>&1 &
+	until inner ps | grep -q live; do sleep 0.1; done
+	inner allow --yes host:cache.reach.test:6379 --for-this-run -p live 2>&1
+	wait $!
+	seen=$(cat -- "$HOME/granted")
+	also 'redis-cli is refused a name before' '^inner: refused: cache.reach.test'
+	also 'redis-cli, with the grant' '^PONG$'
 done
 exit $failures

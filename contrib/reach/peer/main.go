@@ -66,11 +66,14 @@ func serve(args []string) error {
 	if len(args) < 5 {
 		return errors.New("too few arguments")
 	}
-	www, repositories, cert, key := args[0], args[1], args[2], args[3]
-	git := cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Root: "/git", Env: []string{"GIT_PROJECT_ROOT=" + repositories, "GIT_HTTP_EXPORT_ALL=1"}}
+	www, cert, key := args[0], args[2], args[3]
+	git := cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Root: "/git", Env: []string{"GIT_PROJECT_ROOT=" + args[1], "GIT_HTTP_EXPORT_ALL=1"}}
 	http.Handle("/git/", &git)
 	http.Handle("/socket", httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:8765"}))
-	http.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello from", r.Host, r.Proto) })
+	http.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprintln(w, "hello from", r.Host, r.Proto, n, err)
+	})
 	private := git
 	private.Root, private.Env = "/private", append(private.Env, "REMOTE_USER=me")
 	login := func(next http.Handler) http.HandlerFunc {
@@ -168,7 +171,6 @@ func get(where string) error {
 	if err != nil {
 		return err
 	}
-	defer r.Body.Close()
 	_, err = io.Copy(os.Stdout, r.Body)
 	return err
 }
@@ -199,8 +201,8 @@ func many(addr string, count int) error {
 			return fmt.Errorf("connection %d: %q %q %v", i, hello, echo, err)
 		}
 	}
-	fmt.Println(count, "echoed")
-	return nil
+	_, err = fmt.Println(count, "echoed")
+	return err
 }
 
 func first(addr string, count int) error {
