@@ -47,7 +47,7 @@ func Added(old, now Plan) (l Live, ok bool) {
 		switch in = in && l.Dest != ""; {
 		case o.Kind == OpReadOnly && o.bound() && l.Dest == "":
 			l.Source, l.Dest, l.ID = o.Source, o.Dest, o.Probed
-		case o.Kind == OpBind && o.own && l.Dest == "":
+		case o.own && o.Reason == inPlace && l.Dest == "":
 			l.Pins = append(l.Pins, o.Dest)
 		case in && below != "" && (o.Kind == OpMask || o.Kind == OpData || o.Kind == OpTmpfs && (o.empty || !o.Writable())):
 			l.Covered = append(l.Covered, Covered{below, o.Kind == OpTmpfs})
@@ -55,10 +55,10 @@ func Added(old, now Plan) (l Live, ok bool) {
 			return l, false
 		}
 	}
-	// What the home of the box has at the place may be covered, and need not be held any more.
+	// An empty folder of the box's own home, in which boxes mount something, may be covered, and need not be held any more.
 	lost := func(o Op) bool {
 		covered := paths.Below(l.Dest, o.Dest)
-		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) && !(covered && o.Kind == OpBind && o.own)
+		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) && !(covered && o.own && o.Reason == inPlace)
 	}
 	if l.Dest == "" || slices.ContainsFunc(old.Ops, lost) ||
 		slices.ContainsFunc(l.Pins, func(p string) bool { return !paths.Below(p, l.Dest) }) {

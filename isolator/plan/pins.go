@@ -59,6 +59,9 @@ func (b *builder) pinLinks() error {
 	return nil
 }
 
+// inPlace is why a folder is bound onto itself.
+const inPlace = "what is in it cannot be moved away"
+
 // pins binds every folder between something writable and what is mounted, or pinned, below it onto
 // itself: a mount point cannot be renamed, so nothing is moved out from under what covers or
 // protects it. Each comes right after the mount that it is in, so that what is mounted goes on top. It lists where
@@ -101,7 +104,7 @@ func (b *builder) pins() error {
 		slices.Sort(pins[i]) // parents first
 		for _, p := range slices.Compact(pins[i]) {
 			rest, _ := paths.Rest(m.Dest, p)
-			pinned := Op{Kind: OpBind, Key: m.Key, Source: filepath.Join(m.Source, rest), Dest: p, own: m.own, Reason: "what is in it cannot be moved away"}
+			pinned := Op{Kind: OpBind, Key: m.Key, Source: filepath.Join(m.Source, rest), Dest: p, own: m.own, Reason: inPlace}
 			if m.original != "" {
 				pinned.original = filepath.Join(m.original, rest)
 			}
