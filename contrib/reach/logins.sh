@@ -1,5 +1,6 @@
 #!/bin/bash
 # logins.sh: in a box with [credentials], what clients that know nothing of it get. Called by user.sh.
+# shellcheck source=contrib/reach/try.sh
 . "$(dirname "${BASH_SOURCE[0]}")/try.sh"
 
 ok='^logged in at www'
@@ -17,4 +18,4 @@ try 'a path that allow does not name' 'is refused: the profile' curl -sS -u "me:
 try 'a host that is no credential gets the placeholder' '^no login' curl -sS -H "$bearer" https://pypi.reach.test/login
 try 'another place' '^no login' curl -sS -H "X-Other: $LAB_TOKEN" https://www.reach.test/login
 try 'the file of a value is not there' 'hidden|No such file|denied' sh -c 'cat ~/token 2>&1; true'
-exit $failures
+exit $((failures > 0))
