@@ -252,9 +252,8 @@ func (n *names) lookOutside(host string, ports []uint16, there map[uint16]bool) 
 		return dnsmessage.RCodeServerFailure
 	}
 	var wait sync.WaitGroup
-	var mu sync.Mutex
-	code := dnsmessage.RCodeNameError // of a name that is nowhere where it may be
-	for _, port := range ports {
+	faults, where := make([]*Refusal, len(ports)), make([]bool, len(ports))
+	for i, port := range ports {
 		wait.Go(func() {
 			to := place{name: host, port: port}
 			g, f := n.p.decide(to)
@@ -262,22 +261,25 @@ func (n *names) lookOutside(host string, ports []uint16, there map[uint16]bool) 
 			if f == nil {
 				addrs, f = n.p.judge(to, g, found)
 			}
-			allowed := f == nil
-			if allowed && g.stated && !n.whole {
+			if where[i] = f == nil; where[i] && g.stated && !n.whole {
 				f = n.connect(to, addrs)
 			}
-			if f != nil {
+			if faults[i] = f; f != nil {
 				f.Target = to.target()
-				n.p.told(f.Target, f)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if there[port] = f == nil || f.status == timedOut; allowed {
-				code = dnsmessage.RCodeSuccess
 			}
 		})
 	}
 	wait.Wait()
+	code := dnsmessage.RCodeNameError // of a name that is nowhere where it may be
+	for i, f := range faults {
+		there[ports[i]] = f == nil || f.status == timedOut
+		if where[i] {
+			code = dnsmessage.RCodeSuccess
+		}
+		if f != nil && (where[i] || i == 0) { // that it is at a private address is told once
+			n.p.told(f.Target, f)
+		}
+	}
 	return code
 }
 
