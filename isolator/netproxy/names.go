@@ -37,8 +37,9 @@ func Resolver() netip.AddrPort { return netip.MustParseAddrPort("198.18.0.53:53"
 func range4() netip.Prefix { return netip.MustParsePrefix("198.18.0.0/15") }
 func range6() netip.Prefix { return netip.MustParsePrefix("fd69:6e6e:6572::/64") }
 
-// own4 are the addresses of names, of which there are as many in range6.
+// own4 and own6 are the addresses of names.
 func own4() netip.Prefix { return netip.MustParsePrefix("198.19.0.0/16") }
+func own6() netip.Prefix { return netip.MustParsePrefix("fd69:6e6e:6572::1:0/112") }
 
 // Box is the network of a box, see launch.Running.
 type Box interface {
@@ -91,10 +92,10 @@ func (p *Proxy) Names(box Box) error {
 	}
 	n.six = errs[1] == nil
 	if p.o.Mode != Allowlist { // what no entry names is asked about, or learned
-		n.six, n.most = false, maxMade/5
-		if l, err := box.Redirect(own4()); err == nil {
-			n.whole, n.most = true, maxMade
-			go func() { _ = p.accept(l, n.handle) }()
+		n.whole = n.redirect(own4())
+		n.six = n.six && n.whole && n.redirect(own6())
+		if !n.whole { // each name has more listeners
+			n.most = maxMade / 5
 		}
 	}
 	packets, err := box.ListenPacket(Resolver())
@@ -157,6 +158,15 @@ func (n *names) listen(to place, at netip.Addr) net.Listener {
 		_ = n.p.accept(l, func(c net.Conn) { n.p.handle(c, to, n) })
 	}()
 	return l
+}
+
+// redirect has one listener for all addresses and ports of a range, where the kernel can.
+func (n *names) redirect(to netip.Prefix) bool {
+	l, err := n.box.Redirect(to)
+	if err == nil {
+		go func() { _ = n.p.accept(l, n.handle) }()
+	}
+	return err == nil
 }
 
 // handle answers a connection to any port of a name.
@@ -330,12 +340,11 @@ func (n *names) of(host string, exact bool) *name {
 		}
 		n.made++
 	}
-	// In their order, and the same number in the other range.
 	i := len(n.known)
 	a = &name{listeners: map[uint16][]net.Listener{}, addrs: []netip.Addr{netip.AddrFrom4([4]byte{198, 19, byte(i >> 8), byte(i)})}}
 	if n.six {
-		six := range6().Addr().As16()
-		six[13], six[14], six[15] = 1, byte(i>>8), byte(i)
+		six := own6().Addr().As16()
+		six[14], six[15] = byte(i>>8), byte(i)
 		a.addrs = append(a.addrs, netip.AddrFrom16(six))
 	}
 	n.known[host] = a
