@@ -20,7 +20,7 @@ import (
 const (
 	// maxMade is how many names there may be that no entry has in full: a box makes up as many as it likes, and
 	// each has its listeners, four as a rule, for which maxConns leaves room. Those that an entry has need no limit.
-	maxMade = 500
+	maxMade = 400
 	// A name is looked up outside, and its servers are connected to, for the questions of so long. A connection
 	// that was made waits for readyTime for the program's own.
 	freshTime = 3 * time.Second
@@ -83,7 +83,7 @@ type name struct {
 // Names has the names of a box lead to what the policy allows, until the proxy is closed. It returns when they do.
 func (p *Proxy) Names(box Box) error {
 	n := &names{
-		p: p, box: box, slots: make(chan struct{}, 256), most: maxMade,
+		p: p, box: box, slots: make(chan struct{}, 256), most: min(maxMade, cap(p.slots)),
 		known: map[string]*name{}, reverse: map[string]string{}, ready: map[Target]net.Conn{}, listed: map[place]bool{},
 	}
 	errs := box.Local(range4(), range6())
@@ -95,7 +95,7 @@ func (p *Proxy) Names(box Box) error {
 		n.whole = n.redirect(own4())
 		n.six = n.six && n.whole && n.redirect(own6())
 		if !n.whole { // each name has more listeners
-			n.most = maxMade / 5
+			n.most /= 5
 		}
 	}
 	packets, err := box.ListenPacket(Resolver())
