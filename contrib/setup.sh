@@ -117,6 +117,8 @@ for goal; do
 		compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || want_always postgresql
 		want redis-cli redis-tools
 		want redis-server redis-server
+		want gh gh
+		want twine twine
 		# The cores are the programs alone, without a service.
 		want mariadb mariadb-client-core
 		want mariadbd mariadb-server-core

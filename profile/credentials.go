@@ -153,7 +153,7 @@ func (r *resolver) credentials() {
 		}
 		for i, from := range c.From {
 			if path, ok := strings.CutPrefix(from, "file:~/"); ok {
-				c.From[i] = "file:" + filepath.Join(r.c.Home, path)
+				c.From[i] = "file:" + r.c.Home + "/" + path // not cleaned: a key follows
 			}
 		}
 		r.rc.Credentials = append(r.rc.Credentials, c)

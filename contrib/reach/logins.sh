@@ -3,7 +3,7 @@
 # shellcheck source=contrib/reach/try.sh
 . "$(dirname "${BASH_SOURCE[0]}")/try.sh"
 
-ok='^logged in at www'
+ok='logged in at www'
 bearer="Authorization: Bearer $LAB_TOKEN"
 try curl "$ok" curl -sS -H "$bearer" https://www.reach.test/login
 try 'curl, HTTP/1.1' "$ok" curl -sS --http1.1 -H "$bearer" https://www.reach.test/login
@@ -11,11 +11,16 @@ try wget "$ok" wget -qO- --header "$bearer" https://www.reach.test/login
 fetch='fetch("https://www.reach.test/login", {headers: {Authorization: "Bearer " + process.env.LAB_TOKEN}}).then(r => r.text()).then(console.log)'
 try 'node 22, fetch' "$ok" /tmp/node22/bin/node -e "$fetch"
 try 'python, urllib' "$ok" python3 -c 'import os, urllib.request as u; print(u.urlopen(u.Request("https://www.reach.test/login", headers={"Authorization": "Bearer " + os.environ["LAB_TOKEN"]})).read().decode())'
-try 'curl, a header' '^logged in at other' curl -sS -H "Private-Token: $HEADER_TOKEN" https://other.reach.test/login
-try 'curl, basic' '^logged in at npm' curl -sS -u "me:$BASIC_TOKEN" https://npm.reach.test/login
+try 'curl, a header' 'logged in at other' curl -sS -H "Private-Token: $HEADER_TOKEN" https://other.reach.test/login
+try 'curl, basic' 'logged in at deb' curl -sS -u "me:$BASIC_TOKEN" https://deb.reach.test/login
 try 'git push over https' 'pushed two' sh -c 'cd /tmp && git clone -q https://git.reach.test/private/hello.git hub && cd hub && echo two >two && git add two && git -c user.name=a -c user.email=a@b commit -qm two && git push -q origin HEAD:two && git ls-remote origin two | grep -q two && echo pushed two'
-try 'a path that allow does not name' 'is refused: the profile' curl -sS -u "me:$BASIC_TOKEN" https://npm.reach.test/here
-try 'a host that is no credential gets the placeholder' '^no login' curl -sS -H "$bearer" https://pypi.reach.test/login
+try gh 'logged in at api.github.com' gh api user
+try 'gh, which makes no key' 'it makes another secret' sh -c 'gh api -X POST user/keys -f title=a -f key=b 2>&1; true'
+try 'npm publish' '\+ world@1.0.0' sh -c 'mkdir /tmp/world && cd /tmp/world && echo "{\"name\": \"world\", \"version\": \"1.0.0\"}" >package.json && echo "//npm.reach.test/:_authToken=\${NPM_TOKEN}" >.npmrc && npm publish --registry https://npm.reach.test/'
+try twine 'Uploading hello' sh -c 'cd /tmp && pip3 -q download hello --no-deps --index-url https://pypi.reach.test/simple && twine upload --non-interactive -u __token__ --repository-url https://pypi.reach.test/upload hello-1.0-py3-none-any.whl && echo done'
+try '100 MB up' '104857600' sh -c 'head -c 104857600 /dev/zero | curl -sS -H "$0" -T - https://www.reach.test/upload' "$bearer"
+try 'a path that allow does not name' 'is refused: the profile' curl -sS -u "me:$BASIC_TOKEN" https://deb.reach.test/here
+try 'a host that is no credential gets the placeholder' '^no login' curl -sS -H "$bearer" https://crates.reach.test/login
 try 'another place' '^no login' curl -sS -H "X-Other: $LAB_TOKEN" https://www.reach.test/login
 try 'the file of a value is not there' 'hidden|No such file|denied' sh -c 'cat ~/token 2>&1; true'
 exit $((failures > 0))

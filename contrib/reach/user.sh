@@ -46,7 +46,10 @@ cat >>"$HOME/.inner/profiles/logins.toml" <<END
 [credentials]
 lab = { hosts = ["www.reach.test"], from = "env:LAB_TOKEN" }
 header = { hosts = ["other.reach.test"], header = "Private-Token", from = "env:LAB_TOKEN", env = "HEADER_TOKEN" }
-basic = { hosts = ["npm.reach.test"], basic = "me", from = "file:~/token", env = "BASIC_TOKEN", allow = ["GET /login"] }
+basic = { hosts = ["deb.reach.test"], basic = "me", from = "file:~/token", env = "BASIC_TOKEN", allow = ["GET /login"] }
+npm = { hosts = ["npm.reach.test"], from = "file:~/npmrc#//npm.reach.test/:_authToken", env = "NPM_TOKEN" }
+pypi = { hosts = ["pypi.reach.test"], basic = "__token__", from = "file:~/pypirc#pypi.password", env = "TWINE_PASSWORD" }
+github = true
 hub = { hosts = ["git.reach.test"], basic = "me", from = "cmd:cat $HOME/token", env = "HUB_TOKEN" }
 END
 sed -i 's/NODE_EXTRA_CA_CERTS = [^,]*, npm_config_cafile = [^,]*, PIP_CERT = [^,]*, //' "$HOME/.inner/profiles/logins.toml"
@@ -102,10 +105,12 @@ for each; do
 	fi
 	if [ "$each" = logins ]; then
 		printf '\n# logins that the box cannot read\n'
-		export LAB_TOKEN=$INNER_TEST_REACH_TOKEN
+		export LAB_TOKEN=$INNER_TEST_REACH_TOKEN GH_TOKEN=$INNER_TEST_REACH_TOKEN
 		printf '%s\n' "$LAB_TOKEN" >"$HOME/token"
+		printf '//npm.reach.test/:_authToken=%s\n' "$LAB_TOKEN" >"$HOME/npmrc"
+		printf '[pypi]\nusername = __token__\npassword = %s\n' "$LAB_TOKEN" >"$HOME/pypirc"
 		box logins logins.sh
-		also 'a refused request is told' '^inner: credential basic, npm.reach.test: the profile'
+		also 'a refused request is told' '^inner: credential basic, deb.reach.test: the profile'
 		# shellcheck disable=SC2016 # the box expands
 		seen=$(inner run -p logins -- -c 'env; cat /proc/*/environ; cat /proc/*/cmdline; cat $(find / -xdev -type f -size -64k 2>/dev/null)' 2>/dev/null | tr '\0' '\n')
 		if ! grep -aq ^HUB_TOKEN=glpat- <<<"$seen" || grep -aqF "$LAB_TOKEN" <<<"$seen"; then

@@ -79,7 +79,8 @@ func serve(args []string) error {
 	login := func(next http.Handler) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			_, password, _ := r.BasicAuth()
-			if token := os.Getenv("LAB_TOKEN"); r.Header.Get("Authorization") != "Bearer "+token && password != token && r.Header.Get("Private-Token") != token {
+			_, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			if token := os.Getenv("LAB_TOKEN"); value != token && password != token && r.Header.Get("Private-Token") != token {
 				w.Header().Set("WWW-Authenticate", "Basic")
 				http.Error(w, "no login", http.StatusUnauthorized)
 				return
@@ -88,7 +89,13 @@ func serve(args []string) error {
 		}
 	}
 	http.HandleFunc("/private/", login(&private))
-	http.HandleFunc("/login", login(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "logged in at", r.Host) })))
+	for _, path := range []string{"/login", "/upload", "/user", "/world"} { // as those of registries and GitHub
+		http.HandleFunc(path, login(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n, _ := io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, "{\"login\": \"logged in at %s\", \"bytes\": %d}\n", r.Host, n)
+		})))
+	}
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
 		http.FileServer(http.Dir(filepath.Join(www, host))).ServeHTTP(w, r)

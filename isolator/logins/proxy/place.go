@@ -164,12 +164,36 @@ func matches(pattern, p string) bool {
 	return len(want) == len(have)
 }
 
-// clean takes the value out of the headers of an answer.
+// clean takes the value out of headers. One whose name holds it goes.
 func (l *login) clean(h http.Header) {
-	for _, values := range h {
+	for name, values := range h {
+		if slices.ContainsFunc(l.forms, func(form string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(form)) }) {
+			delete(h, name)
+		}
 		for i, v := range values {
 			values[i] = l.echoes.Replace(v)
 		}
+	}
+}
+
+// cleaned takes the values of logins out of all headers of an answer: also of those before it (103), and of trailers,
+// which stand there when it is through.
+type cleaned struct {
+	http.ResponseWriter
+	of []*login
+}
+
+// Unwrap is for http.ResponseController.
+func (w cleaned) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w cleaned) WriteHeader(code int) {
+	w.clean()
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w cleaned) clean() {
+	for _, l := range w.of {
+		l.clean(w.Header())
 	}
 }
 

@@ -257,14 +257,21 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "there is more than one Authorization")
 		return
 	}
-	for _, l := range p.logins {
-		if why := l.permits(r); l.Takes(to.Host, to.Port) && why != "" {
+	answer := cleaned{w, p.of(to)}
+	for _, l := range answer.of {
+		if why := l.permits(r); why != "" {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: r.URL.Path, Refused: why})
 			refuse(w, http.StatusForbidden, "credential "+l.Name+": "+r.Method+" "+r.URL.Path+" is refused: "+why)
 			return
 		}
 	}
-	p.way.ServeHTTP(w, r)
+	p.way.ServeHTTP(answer, r)
+	answer.clean()
+}
+
+// of are the logins for a host.
+func (p *proxy) of(to logins.Conn) []*login {
+	return slices.DeleteFunc(slices.Clone(p.logins), func(l *login) bool { return !l.Takes(to.Host, to.Port) })
 }
 
 // rewrite makes the request that the host gets.
@@ -281,10 +288,7 @@ func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
 	if _, ok := pr.In.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = nil
 	}
-	for _, l := range p.logins {
-		if !l.Takes(to.Host, to.Port) {
-			continue
-		}
+	for _, l := range p.of(to) {
 		if l.put(out) {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: out.URL.Path})
 		}
@@ -297,11 +301,8 @@ func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
 // answer takes the values out of what a host says.
 func (p *proxy) answer(r *http.Response) error {
 	to := r.Request.Context().Value(connKey{}).(*conn).to
-	for _, l := range p.logins {
-		if !l.Takes(to.Host, to.Port) {
-			continue
-		}
-		l.clean(r.Header)
+	for _, l := range p.of(to) {
+		l.clean(r.Header) // of a 101, too, which is written past cleaned
 		if l.Filter && r.StatusCode != http.StatusSwitchingProtocols {
 			r.Header.Del("Content-Length")
 			r.ContentLength = -1

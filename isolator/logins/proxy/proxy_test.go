@@ -14,7 +14,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"os"
 	"os/exec"
@@ -123,6 +125,15 @@ func (r *rig) service(w http.ResponseWriter, q *http.Request) {
 	switch q.URL.Path {
 	case "/echo":
 		fmt.Fprint(w, secret, " ", base64.StdEncoding.EncodeToString([]byte("x:"+secret)))
+	case "/early":
+		w.Header().Set("Link", secret)
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		w.Header().Set("X-"+secret, "1")
+		w.Header().Set("Trailer", "Announced")
+		fmt.Fprint(w, "body")
+		w.Header().Set("Announced", secret)
+		w.Header().Set(http.TrailerPrefix+"Unannounced", secret)
 	case "/redirect":
 		http.Redirect(w, q, "https://elsewhere.example/?"+q.URL.RawQuery, http.StatusFound)
 	case "/events":
@@ -252,6 +263,23 @@ func TestEchoes(t *testing.T) {
 	_, _, h := r.ask("GET", "/redirect?key="+r.placeholder(), nil)
 	if at := h.Get("Location"); r.took.Load() != 1 || strings.Contains(at, secret) || !strings.Contains(at, r.placeholder()) {
 		t.Errorf("%d, %s", r.took.Load(), at)
+	}
+	for _, h2 := range []bool{false, true} {
+		r := start(t, h2, logins.Credential{})
+		var early string
+		q, _ := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got1xxResponse: func(_ int, h textproto.MIMEHeader) error { early = fmt.Sprint(h); return nil },
+		}), "GET", fmt.Sprintf("https://%s:%d/early", host, r.port), nil)
+		a, err := r.client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.ReadAll(a.Body)
+		a.Body.Close()
+		text := early + fmt.Sprint(a.Header, a.Trailer)
+		if strings.Contains(strings.ToLower(text), strings.ToLower(secret)) || !strings.Contains(early, "Link") || a.Trailer.Get("Announced") != r.placeholder() || a.Trailer.Get("Unannounced") != r.placeholder() {
+			t.Errorf("HTTP/2 %v: %s", h2, text)
+		}
 	}
 	if _, text, _ := r.ask("GET", "/echo", nil); !strings.Contains(text, secret) {
 		t.Errorf("a body was changed without filter: %s", text)
