@@ -138,7 +138,12 @@ func (r *resolver) credentials() {
 				}
 				return out
 			}
-			c.Hosts, c.Allow = list("hosts"), list("allow")
+			c.Allow = list("allow")
+			for _, text := range list("hosts") {
+				if e, err := hosts.Parse(text); err == nil { // the profile was checked
+					c.Hosts = append(c.Hosts, strings.TrimSuffix(e.String(), ":443"))
+				}
+			}
 			c.From, c.Env, c.Filter = []string{part("from").Text}, part("env").Text, part("filter").Text == "true"
 			c.In = []string{"authorization"}
 			for _, name := range []string{"header", "basic", "query"} {
@@ -155,6 +160,9 @@ func (r *resolver) credentials() {
 			if path, ok := strings.CutPrefix(from, "file:~/"); ok {
 				c.From[i] = "file:" + r.c.Home + "/" + path // not cleaned: a key follows
 			}
+		}
+		if i := slices.IndexFunc(r.rc.Credentials, func(o Credential) bool { return c.Env != "" && o.Env == c.Env }); i >= 0 {
+			r.add(p.At, strict.Join("credentials", c.Name), fmt.Sprintf("the variable %s is that of %s", c.Env, r.rc.Credentials[i].Name), `env = "NAME"`)
 		}
 		r.rc.Credentials = append(r.rc.Credentials, c)
 	}

@@ -333,7 +333,7 @@ func renew(run *Run, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	path := strings.Join(slices.DeleteFunc(filepath.SplitList(run.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) || untrusted(run, dir) }), ":")
+	path := pathOutside(run)
 	program, err := hostProgram(run, words[0], path)
 	if err != nil {
 		return err
@@ -363,6 +363,14 @@ func renew(run *Run, words []string) error {
 		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
 	}
 	return nil
+}
+
+// pathOutside is the caller's PATH for what runs outside on its own: without folders that a box may have filled.
+func pathOutside(run *Run) string {
+	return strings.Join(slices.DeleteFunc(filepath.SplitList(run.Getenv("PATH")), func(dir string) bool {
+		_, err := run.unplanted(dir)
+		return err != nil || untrusted(run, dir)
+	}), ":")
 }
 
 // untrusted reports whether a path leads into the current folder, the project or a folder that the

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
@@ -61,13 +62,10 @@ func credentials() Feature {
 	}
 }
 
-// ask hides where the values are, and starts the program that reads them.
+// ask hides where the values are, also of a box without a network, and starts the program that reads them.
 func (c *credentialsOf) ask(run *Run) error {
 	rc := &run.Spec
-	if len(rc.Credentials) == 0 || rc.Network == profile.NetOff {
-		return nil
-	}
-	if rc.Network == profile.NetFull {
+	if len(rc.Credentials) > 0 && rc.Network == profile.NetFull {
 		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
 	for _, k := range rc.Credentials {
@@ -79,11 +77,14 @@ func (c *credentialsOf) ask(run *Run) error {
 				w.From = append(w.From, source)
 			}
 		}
-		if len(w.From) == 0 {
+		switch {
+		case rc.Network == profile.NetOff:
+			c.lost[k.Name] = "there is no network"
+		case len(w.From) == 0:
 			c.lost[k.Name] = err.Error()
-			continue
+		default:
+			c.job.Credentials = append(c.job.Credentials, w)
 		}
-		c.job.Credentials = append(c.job.Credentials, w)
 	}
 	if !run.Mode.Made() || len(c.job.Credentials) == 0 {
 		return nil
@@ -96,7 +97,7 @@ func (c *credentialsOf) ask(run *Run) error {
 		return err
 	}
 	cmd := exec.Command(path, "--build="+run.Version)
-	cmd.Env = run.Environ
+	cmd.Env = append(slices.Clip(run.Environ), "PATH="+pathOutside(run))
 	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
 	}
@@ -120,27 +121,32 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 	case "file":
 		path, key, _ := strings.Cut(arg, "#")
 		rc.Hide = append(slices.Clip(rc.Hide), gitignore.Escape(path))
-		real, err := run.led(path)
-		if err == nil && !run.placed(real) {
-			err = errors.New("a box may have written it")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", run.Short(path), err)
-		}
-		return []string{kind, real, key}, nil
+		real, err := run.unplanted(path)
+		return []string{kind, real, key}, err
 	case "pass":
 		words = []string{"pass", "show", arg}
 	case "secret-tool":
 		words = append([]string{"secret-tool", "lookup"}, words...)
 	}
-	path, err := run.FindReal(words[0], run.Getenv("PATH"))
-	if err != nil {
-		return nil, fmt.Errorf("%s is not installed", words[0])
+	for i, word := range words {
+		if rest, ok := strings.CutPrefix(word, "~/"); ok {
+			words[i] = filepath.Join(run.Home, rest)
+		}
+		var err error
+		switch {
+		case filepath.IsAbs(words[i]):
+		case i == 0:
+			if words[0], err = hostProgram(run, word, pathOutside(run)); err != nil {
+				return nil, err
+			}
+		default:
+			continue
+		}
+		if _, err = run.unplanted(words[i]); err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, err
+		}
 	}
-	if path, err = run.led(path); err != nil || !run.placed(path) {
-		return nil, fmt.Errorf("a box may have made the program %s", words[0])
-	}
-	return append([]string{"cmd", path}, words[1:]...), nil
+	return append([]string{"cmd"}, words...), nil
 }
 
 // make gives the box what stands for the values, and the certificate of the run.

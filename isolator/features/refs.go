@@ -91,6 +91,18 @@ func (run *Run) placed(at string) bool {
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
 
+// unplanted returns where a file is that is read or run outside, unless a box may have made it, or a link on the way.
+func (run *Run) unplanted(path string) (real string, err error) {
+	real, err = run.led(path)
+	if err == nil && !run.placed(real) {
+		err = errors.New("a box may have written it")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", run.Short(path), err)
+	}
+	return real, nil
+}
+
 // hides reports whether no box of the run has what is at a real path.
 func (run *Run) hides(real string) bool {
 	return paths.Over(plan.Hidden(run.Spec, run.Facts, run.Assets), real) != ""

@@ -134,6 +134,11 @@ func (l *login) permits(r *http.Request) (why string) {
 	if r.URL.RawPath != "" || path.Clean(p) != p && path.Clean(p)+"/" != p || strings.ContainsAny(p, `\;`) || strings.Contains(p, "%") {
 		return "its path can be read in two ways"
 	}
+	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
+		if r.Header[name] != nil {
+			return name + " names another method"
+		}
+	}
 	is := func(pattern string) bool {
 		method, want, _ := strings.Cut(pattern, " ")
 		return (method == "*" || method == r.Method) && matches(want, p)

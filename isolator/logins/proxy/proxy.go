@@ -118,6 +118,7 @@ func Main(args []string, version string) int {
 func (p *proxy) tell(e logins.Event) {
 	key := e
 	key.Path = ""
+	e.Path = e.Path[:min(len(e.Path), 200)] // a packet has its end, and a record
 	p.mu.Lock()
 	known := p.told[key]
 	p.told[key] = true
@@ -246,8 +247,8 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 	case !is(r.Host), r.URL.Host != "" && !is(r.URL.Host):
 		refuse(w, http.StatusMisdirectedRequest, "the request is for another host than the connection")
 		return
-	case r.Method == http.MethodTrace, r.Method == http.MethodConnect, r.Method == "TRACK":
-		refuse(w, http.StatusMethodNotAllowed, r.Method+" is not passed on where a login is put in")
+	case slices.Contains([]string{http.MethodTrace, http.MethodConnect, "TRACK"}, r.Method), r.Method != strings.ToUpper(r.Method):
+		refuse(w, http.StatusMethodNotAllowed, "the method is not passed on where a login is put in")
 		return
 	case len(upgrade) > 1 || len(upgrade) == 1 && !strings.EqualFold(upgrade[0], "websocket"):
 		// Behind another, as h2c, whole requests would pass unread.

@@ -235,6 +235,8 @@ func TestRefused(t *testing.T) {
 		"escapes":       {"GET /ok/%%2e%%2e/other HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"slashes":       {"GET /ok//keys HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"TRACE":         {"TRACE /ok/a HTTP/1.1\r\nHost: %s\r\n", "405"},
+		"trAce":         {"trAce /ok/a HTTP/1.1\r\nHost: %s\r\n", "405"},
+		"override":      {"GET /ok/a HTTP/1.1\r\nHost: %s\r\nX-HTTP-Method-Override: DELETE\r\n", "403"},
 		"another host":  {"GET /ok/a HTTP/1.1\r\nX: %s\r\nHost: elsewhere.example\r\n", "421"},
 		"absolute":      {"GET https://elsewhere.example/ok/a HTTP/1.1\r\nHost: %s\r\n", "421"},
 		"h2c":           {"GET /ok/a HTTP/1.1\r\nHost: %s\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n", "400"},
