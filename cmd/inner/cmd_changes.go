@@ -25,6 +25,7 @@ import (
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/undo"
+	"github.com/enr/inner/isolator/undo/back"
 )
 
 // allChanges is how many changes the question before applying lists.
@@ -74,15 +75,15 @@ func (a *app) kept(ctx context.Context) (list []keptRun, err error) {
 	for _, k := range copies {
 		list = append(list, keptRun{Kept: k})
 	}
-	for _, top := range undo.Tops(a.InnerHome) {
+	for _, top := range back.Tops(a.InnerHome) {
 		p := features.UndoProject(a.Caller, top)
-		runs, errRuns := p.List(ctx)
+		runs, errRuns := back.Runs(ctx, p)
 		if errRuns != nil {
 			a.Warn("%s: %v", a.Short(top), errRuns)
 		}
 		for _, r := range runs {
 			list = append(list, keptRun{&changes.Kept{Record: changes.Record{
-				Run: r.Run, Profile: cmp.Or(r.Profile, "undo of "+r.Undoes), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(r.List()),
+				Run: r.Run, Profile: cmp.Or(r.Profile, "undo of "+r.Undoes), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(back.Changes(r)),
 				Copies: []changes.Copy{{Source: changes.Path(top), Dest: changes.Path(top)}},
 			}}, r})
 		}
@@ -163,7 +164,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 						at = append(at, c.Path)
 					}
 				}
-				d, err := k.inPlace.Diff([]string{"--binary"}, at...)
+				d, err := back.Diff(k.inPlace, []string{"--binary"}, at...)
 				return errors.Join(err, a.printPatch(d))
 			case all:
 				own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
@@ -267,7 +268,7 @@ func (a *app) keptChanges(ctx context.Context, args []string) (k keptRun, all []
 		return k, nil, err
 	}
 	if k.inPlace != nil {
-		all = k.inPlace.List()
+		all = back.Changes(k.inPlace)
 	} else {
 		all, err = k.Compare()
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/undo"
+	"github.com/enr/inner/isolator/undo/back"
 )
 
 func (a *app) cmdUndo() *cobra.Command {
@@ -65,13 +66,13 @@ func (a *app) undoRun(ctx context.Context, args []string, git bool) (*undo.Run, 
 			runs = append(runs, k.inPlace)
 		}
 	}
-	last := undo.Last(runs)
+	last := back.Last(runs)
 	for _, r := range slices.Backward(runs) {
 		if r == last {
 			return r, nil
 		}
 		if git && r.Undoes == "" {
-			if refs, _ := r.Standing(); len(refs) > 0 {
+			if refs, _ := back.Standing(r); len(refs) > 0 {
 				return r, nil
 			}
 		}
@@ -104,7 +105,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		return err
 	}
 	defer run.Close()
-	b, err := r.Back(dir, run.ID)
+	b, err := back.Of(r, dir, run.ID)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 			b.Drop()
 		}
 	}()
-	refs, others := r.Standing()
+	refs, others := back.Standing(r)
 	standing := len(refs)
 	if !asJSON {
 		a.say(b, r, refs, others, git)
@@ -163,10 +164,10 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	if asJSON {
 		b.Refs, b.Left = r.Refs, r.Left
 		return a.PrintJSON(struct {
-			*undo.Back
+			*back.Undo
 			Changes []jsonChange `json:"changes"`
 			Done    bool         `json:"done"`
-		}{b, a.jsonChanges(b.List()), did})
+		}{b, a.jsonChanges(back.Changes(b.Run)), did})
 	}
 	if standing > len(refs) {
 		a.Hint("inner undo --git %s     # the refs, too", r.Run)
@@ -192,12 +193,12 @@ func (a *app) nobodyIn(top string) error {
 }
 
 // say shows what would be done, and what would not.
-func (a *app) say(b *undo.Back, r *undo.Run, refs []undo.Ref, others []string, git bool) {
+func (a *app) say(b *back.Undo, r *undo.Run, refs []undo.Ref, others []string, git bool) {
 	a.Say("run %s of %s: %s", r.Run, r.Begun.Local().Format("2006-01-02 15:04"), a.undoWords(r))
 	if r.Killed {
 		a.Say("nobody saw its end: what was changed until it was missed counts as its work")
 	}
-	if stat, err := b.Diff([]string{"--stat", "--stat-count=40"}); err == nil {
+	if stat, err := back.Diff(b.Run, []string{"--stat", "--stat-count=40"}); err == nil {
 		for line := range strings.Lines(string(stat)) {
 			fmt.Fprintln(a.Err, cli.Printable(strings.TrimSuffix(line, "\n")))
 		}
@@ -205,7 +206,7 @@ func (a *app) say(b *undo.Back, r *undo.Run, refs []undo.Ref, others []string, g
 	if len(b.Changes) == 0 && !(git && len(refs) > 0) {
 		a.Say("nothing is to be taken back")
 	} else if len(b.Changes) > 0 {
-		a.Say("to be taken back: %s", changes.CountOf(b.List()))
+		a.Say("to be taken back: %s", changes.CountOf(back.Changes(b.Run)))
 	}
 	a.some("stays", b.Stays)
 	a.some("not kept", r.Left)

@@ -1,4 +1,4 @@
-package undo
+package undo_test
 
 import (
 	"bufio"
@@ -14,8 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/review"
+	"github.com/enr/inner/isolator/undo"
+	"github.com/enr/inner/isolator/undo/back"
 )
 
 // What is no work of anybody, or cannot be kept, is left out and named, and nothing waits for a FIFO or reads a giant.
@@ -61,84 +62,13 @@ func sumShut(t *testing.T, top string) string {
 	return string(out)
 }
 
-// A folder that is swapped for a link while it is read leads nowhere else.
-func TestSwapped(t *testing.T) {
-	p := project(t)
-	secret := index.BlobID([]byte("secret\n"))
-	sh(t, p.Top, `mkdir ../out d; echo secret >../out/f; echo 1 >d/f; ln -s ../out l; echo secret >../g; echo 1 >g; ln -s ../g k`)
-	stop := make(chan bool)
-	go func() {
-		for {
-			select {
-			case <-stop:
-				close(stop)
-				return
-			default:
-				_ = unix.Renameat2(unix.AT_FDCWD, p.Top+"/d", unix.AT_FDCWD, p.Top+"/l", unix.RENAME_EXCHANGE)
-				_ = unix.Renameat2(unix.AT_FDCWD, p.Top+"/g", unix.AT_FDCWD, p.Top+"/k", unix.RENAME_EXCHANGE)
-			}
-		}
-	}()
-	must(t, os.MkdirAll(p.Dir(), 0o700))
-	for i := range 60 {
-		st, err := openStore(p)
-		must(t, err)
-		now, err := p.look(t.Context(), st, tree{}, i%2 == 0)
-		must(t, err, st.flush())
-		if st.has[secret] {
-			t.Fatalf("it read what a link leads to: %v", now.folders)
-		}
-	}
-	stop <- true
-	<-stop
-}
-
-// While another writes in the project, what is known of it stays true: a look afterwards knows each file as it is.
-func TestMeanwhile(t *testing.T) {
-	p := project(t)
-	must(t, os.MkdirAll(p.Dir(), 0o700))
-	s, err := openStore(p)
-	must(t, err)
-	known := tree{}
-	for i := range uint64(8) {
-		done := make(chan bool)
-		go func() {
-			defer close(done)
-			for part := range uint64(4) {
-				change(t, rand.New(rand.NewPCG(i, part)), p.Top, 100)
-			}
-		}()
-		for range 5 {
-			known, err = p.look(t.Context(), s, known, i%2 == 0)
-			must(t, err)
-		}
-		<-done
-		if known, err = p.look(t.Context(), s, known, false); err != nil {
-			t.Fatal(err)
-		}
-		files := 0
-		for dir, l := range known.folders {
-			for name, e := range l.all() {
-				if data, err := os.ReadFile(filepath.Join(p.Top, dir, name)); e.Mode.IsRegular() && (err != nil || e.ID != index.BlobID(data)) {
-					t.Errorf("%q: %v", filepath.Join(dir, name), err)
-				}
-				files++
-			}
-		}
-		if files != len(state(t, p.Top)) {
-			t.Errorf("%d of %d", files, len(state(t, p.Top)))
-		}
-	}
-	must(t, s.flush())
-}
-
 // TestHelper is the process that the tests below kill.
 func TestHelper(t *testing.T) {
 	what, home, ok := strings.Cut(os.Getenv("INNER_UNDO_HELPER"), " ")
 	if !ok {
 		return // it is started by other tests
 	}
-	p := Project{Top: filepath.Join(home, "p"), Home: filepath.Join(home, "home"), Git: "/usr/bin/git"}
+	p := undo.Project{Top: filepath.Join(home, "p"), Home: filepath.Join(home, "home"), Git: "/usr/bin/git"}
 	in := bufio.NewReader(os.Stdin)
 	wait := func() {
 		fmt.Println("ready")
@@ -149,7 +79,7 @@ func TestHelper(t *testing.T) {
 		must(t, os.MkdirAll(p.Home, 0o700), unix.Mount("tmpfs", p.Home, "tmpfs", 0, "size=1m,mode=700"))
 		begin(t, p, "r1").Drop()
 		must(t, os.WriteFile(p.Top+"/large", random(5<<20), 0o600))
-		if _, err := Begin(t.Context(), p, About{Run: "r2"}); err == nil || !strings.Contains(err.Error(), "Out of diskspace") {
+		if _, err := undo.Begin(t.Context(), p, undo.About{Run: "r2"}); err == nil || !strings.Contains(err.Error(), "Out of diskspace") {
 			t.Errorf("it begins: %v", err)
 		}
 		must(t, os.Remove(p.Top+"/large"))
@@ -158,10 +88,10 @@ func TestHelper(t *testing.T) {
 		if _, err := s.End(t.Context()); err == nil || !strings.Contains(err.Error(), "Out of diskspace") {
 			t.Errorf("it ends: %v", err)
 		}
-		must(t, os.Remove(p.Top+"/large"), p.settle(t.Context()))
-		list, err := p.List(t.Context())
+		must(t, os.Remove(p.Top+"/large"), p.Settle(t.Context()))
+		list, err := back.Runs(t.Context(), p)
 		must(t, err)
-		takeBack(t, Last(list))
+		takeBack(t, back.Last(list))
 		if _, err := os.Lstat(p.Top + "/a"); err != nil {
 			t.Error(err)
 		}
@@ -174,9 +104,9 @@ func TestHelper(t *testing.T) {
 		_, err := s.End(t.Context())
 		must(t, err)
 	case "back":
-		list, err := p.List(t.Context())
+		list, err := back.Runs(t.Context(), p)
 		must(t, err)
-		b, err := Last(list).Back(t.TempDir(), fmt.Sprint("u", os.Getpid()))
+		b, err := back.Of(back.Last(list), t.TempDir(), fmt.Sprint("u", os.Getpid()))
 		must(t, err)
 		wait()
 		_, err = b.Apply(t.Context(), nil, review.Apply)
@@ -193,7 +123,7 @@ func random(n int) []byte {
 	return data
 }
 
-func child(what string, p Project) *exec.Cmd {
+func child(what string, p undo.Project) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestHelper$")
 	cmd.Env = append(os.Environ(), "INNER_UNDO_HELPER="+what+" "+filepath.Dir(p.Top))
 	return cmd
@@ -215,7 +145,7 @@ func TestFull(t *testing.T) {
 }
 
 // kill starts a helper, and kills it a moment after it was told to go on; change is done before.
-func kill(t *testing.T, p Project, what string, after time.Duration, change string) {
+func kill(t *testing.T, p undo.Project, what string, after time.Duration, change string) {
 	t.Helper()
 	cmd := child(what, p)
 	in, err := cmd.StdinPipe()
@@ -240,14 +170,14 @@ func TestKill9(t *testing.T) {
 		kill(t, p, "begin", after, "true")
 		before := sum(t, p.Top)
 		kill(t, p, "end", after, `for i in 1 2 3 4 5 6 7 8; do echo new $i >d$i/f; echo $i >new$i; done; rm -r d9 d10`)
-		must(t, p.settle(t.Context()))
-		if list, err := p.List(t.Context()); err != nil || Last(list) == nil {
+		must(t, p.Settle(t.Context()))
+		if list, err := back.Runs(t.Context(), p); err != nil || back.Last(list) == nil {
 			t.Fatal(after, list, err)
 		}
 		kill(t, p, "back", after/2, "true")
-		list, err := p.List(t.Context())
+		list, err := back.Runs(t.Context(), p)
 		must(t, err)
-		if r := Last(list); r != nil {
+		if r := back.Last(list); r != nil {
 			takeBack(t, r)
 		}
 		if got := sum(t, p.Top); got != before {

@@ -52,7 +52,7 @@ func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 // but folders and regular files is opened.
 type looker struct {
 	top   int
-	store *store
+	store *Store
 	old   tree // what is known of it
 	// After a run, what the run closed to its own user is opened.
 	after bool
@@ -163,7 +163,7 @@ func (l *looker) again() {
 
 // finish walks to the end, and puts the contents that are not known. The result is what was known itself when nothing is
 // different.
-func (l *looker) finish(ctx context.Context, s *store, early bool, skip []Path) (tree, error) {
+func (l *looker) finish(ctx context.Context, s *Store, early bool, skip []Path) (tree, error) {
 	defer context.AfterFunc(ctx, func() { l.stop(context.Cause(ctx)) })()
 	l.end()
 	if early {
@@ -186,7 +186,7 @@ func (l *looker) finish(ctx context.Context, s *store, early bool, skip []Path) 
 }
 
 // look looks at a project, and puts the contents that are not known.
-func (p Project) look(ctx context.Context, s *store, old tree, after bool) (tree, error) {
+func (p Project) look(ctx context.Context, s *Store, old tree, after bool) (tree, error) {
 	l, err := p.looker(old, after)
 	if err != nil {
 		return tree{}, err
@@ -232,7 +232,7 @@ func (e *Early) ready(p Project) bool {
 }
 
 // seen has the store hold what a look put, and then the manifest say so.
-func (p Project) seen(s *store, now *tree) error {
+func (p Project) seen(s *Store, now *tree) error {
 	if err := s.flush(); err != nil || now.written {
 		return err
 	}
@@ -402,16 +402,16 @@ func (l *looker) content(dir int, name string, size int64, was index.ID) (e Entr
 	return e
 }
 
-// at is content for a path anywhere in a project; nothing for one that is not there.
-func (l *looker) at(rel string) (e Entry) {
-	_ = copytree.In(l.top, rel, func(dir int, name string) error {
+// At looks at a path anywhere in an opened project as a look does; nothing for one that is not there.
+func (s *Store) At(top int, rel string) (e Entry) {
+	_ = copytree.In(top, rel, func(dir int, name string) error {
 		var st unix.Stat_t
 		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err != nil {
 			return err
 		}
 		if e.State = copytree.StateOf(st); e.Mode&(fs.ModeDir|fs.ModeIrregular) == 0 {
-			e = l.content(dir, name, st.Size, index.ID{})
+			e = (&looker{store: s}).content(dir, name, st.Size, index.ID{})
 		}
 		return nil
 	})

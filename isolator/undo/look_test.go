@@ -1,9 +1,7 @@
-package undo
+package undo_test
 
 import (
-	"bytes"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -13,53 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/undo"
+	"github.com/enr/inner/isolator/undo/back"
 )
-
-// state is everything below a folder but for what is left out: what it is, its mode, and what is in it.
-func state(t *testing.T, top string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		switch {
-		case d.IsDir() && d.Name() == ".git":
-			return filepath.SkipDir
-		case d.Name() == ".git":
-			return nil
-		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(top, name)
-		if d.IsDir() && d.Name() == "node_modules" {
-			out[rel] = left
-			return filepath.SkipDir
-		}
-		var text []byte
-		switch fi.Mode().Type() {
-		case 0:
-			text, err = os.ReadFile(name)
-		case fs.ModeSymlink:
-			var to string
-			to, err = os.Readlink(name)
-			text = []byte(to)
-		}
-		if rel != "." {
-			out[rel] = fmt.Sprintf("%v %q", fi.Mode(), text)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-const left = "what is left out"
 
 func diff(is, want map[string]string) string {
 	var out strings.Builder
@@ -71,74 +25,6 @@ func diff(is, want map[string]string) string {
 		}
 	}
 	return out.String()
-}
-
-// change does random things to a tree: files and links of all kinds are made, written, removed, moved, closed and
-// turned into each other.
-func change(t *testing.T, r *rand.Rand, top string, n int, more ...string) {
-	t.Helper()
-	names := []string{"a", "b", "B", "c d", "n\nl", "q\"\\t\t", "\xff\xfe", "-x", "ü"}
-	names = append(names, more...)
-	random := func() string {
-		rel := top
-		for range 1 + r.IntN(4) {
-			rel = filepath.Join(rel, names[r.IntN(len(names))])
-		}
-		return rel
-	}
-	for range n {
-		name := random()
-		if strings.HasPrefix(name+"/", top+"/.git/") {
-			continue
-		}
-		if !folders(top, filepath.Dir(name)) {
-			continue
-		}
-		fi, err := os.Lstat(name)
-		switch what := r.IntN(12); {
-		case err == nil && what < 3:
-			must(t, os.RemoveAll(name))
-		case err == nil && what == 3:
-			if to := random(); to != name && !strings.HasPrefix(to, name+"/") {
-				_ = os.Rename(name, to)
-			}
-		case err == nil && what == 4 && fi.Mode()&fs.ModeSymlink == 0:
-			must(t, os.Chmod(name, []fs.FileMode{0o700, 0o755, 0o711, 0o750}[r.IntN(4)]))
-		case err == nil && fi.Mode().IsRegular() && what == 5:
-			must(t, os.Chmod(name, []fs.FileMode{0o400, 0o644, 0o600, 0o664}[r.IntN(4)]))
-		case what == 6:
-			must(t, os.RemoveAll(name), os.Symlink([]string{"a", "nowhere", "/nowhere/a", "../b", "\xff\n"}[r.IntN(5)], name))
-		case what == 7:
-			must(t, os.RemoveAll(name), os.Mkdir(name, 0o755))
-		default:
-			if err == nil && fi.IsDir() && r.IntN(3) > 0 {
-				continue
-			}
-			must(t, os.RemoveAll(name), os.WriteFile(name, bytes.Repeat([]byte{byte('a' + r.IntN(3))}, r.IntN(20)), 0o644))
-		}
-	}
-}
-
-// folders makes a folder and those that it is in, unless one of them is something else, as a link that leads elsewhere.
-func folders(top, dir string) bool {
-	if dir == top {
-		return true
-	}
-	if !folders(top, filepath.Dir(dir)) {
-		return false
-	}
-	_ = os.Mkdir(dir, 0o755)
-	fi, err := os.Lstat(dir)
-	return err == nil && fi.IsDir()
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // wanted is what a project has to be once a run is taken back: of what is as the run left it, what was before.
@@ -177,7 +63,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-func randomTree(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
+func randomTree(t *testing.T, r *rand.Rand, p undo.Project, i int, leaves bool) {
 	t.Helper()
 	var more []string
 	if leaves {
@@ -217,28 +103,12 @@ func randomTree(t *testing.T, r *rand.Rand, p Project, i int, leaves bool) {
 	}
 }
 
-// The state of a file that was written in the moment of the look, as far as its file system's clock tells, says nothing.
-func TestRacy(t *testing.T) {
-	known := tree{sure: 5e9}
-	for ctime, want := range map[int64]bool{5e9 - 1: true, 5e9: false, 5e9 + 1: false, 4e9 + 1: true, 4e9: false, 3e9: false, 3e9 - 1e6: true} {
-		if got := known.tells(copytree.State{Ctime: ctime}); got != want {
-			t.Errorf("%d: %v", ctime, got)
-		}
-	}
-}
-
-// Contents that only the repository has are copied when a run changes them. One that is gone from there before is named,
-// and so is nothing else.
 // What a look had no room for is read by the next one, though nothing of it has changed.
 func TestNoRoom(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `mkdir d; echo mine >d/a`)
 	begin(t, p, "r1").Drop()
-	old := readManifest(p.manifest())
-	for dir, l := range old.folders {
-		old.folders[dir] = listing{l.states, strings.Repeat("\x00", len(l.ids))}
-	}
-	must(t, old.write(p.manifest()))
+	undo.Unread(t, p)
 	s := begin(t, p, "r2")
 	sh(t, p.Top, `echo other >d/a`)
 	run, err := s.End(t.Context())
@@ -249,6 +119,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// Contents that only the repository has are copied when a run changes them. One that is gone from there before is named,
+// and so is nothing else.
 func TestBorrowed(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `git init -q; for i in $(seq 1 150); do echo $i >f$i; printf '$i\r\n' >c$i; done; git add -A
@@ -293,22 +165,21 @@ func TestPruned(t *testing.T) {
 func TestCollect(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `for i in $(seq 1 150); do echo $i >f$i; done`)
-	mostPacks = 4
-	defer func() { mostPacks = 50 }()
+	defer undo.SetMostPacks(undo.SetMostPacks(4))
 	for i := range 7 { // each a pack of more than a hundred contents
 		s := begin(t, p, fmt.Sprintf("r%03d", i))
 		sh(t, p.Top, `for i in $(seq 1 110); do echo $1.$i >f$i; done`, fmt.Sprint(i))
 		_, err := s.End(t.Context())
 		must(t, err)
 	}
-	st, h, err := p.locked(t.Context()) // which waits for git gc
+	_, h, err := p.Locked(t.Context()) // which waits for git gc
 	must(t, err)
 	h.Close()
-	packs, _ := filepath.Glob(filepath.Join(st.dir, "objects/pack/*.pack"))
+	packs, _ := filepath.Glob(filepath.Join(p.Dir(), "git/objects/pack/*.pack"))
 	if len(packs) > 4 {
 		t.Errorf("%d packs", len(packs))
 	}
-	list, err := p.List(t.Context())
+	list, err := back.Runs(t.Context(), p)
 	must(t, err)
 	if len(list) != 7 {
 		t.Errorf("%d runs", len(list))

@@ -122,7 +122,7 @@ func different(before, after tree) (list []Change, missed map[string][2]Entry) {
 				case left && (was.State != is.State && (was.Mode&is.Mode&fs.ModeIrregular == 0 || was.Ino != is.Ino)):
 					missed[rel] = [2]Entry{was, is}
 				case !left && (was.ID != is.ID || was.Mode != is.Mode):
-					list = append(list, Change{Path(rel), stateOf(was), stateOf(is)})
+					list = append(list, Change{Path(rel), StateOf(was), StateOf(is)})
 				}
 			}
 		}

@@ -25,9 +25,9 @@ import (
 	"github.com/enr/inner/isolator/ownhome"
 )
 
-// store is a bare repository of inner's with the contents of one project. What a look puts is named by a ref of that
+// Store is a bare repository of inner's with the contents of one project. What a look puts is named by a ref of that
 // look, and what a run changed by one of the run, so git gc knows what may go.
-type store struct {
+type Store struct {
 	git, dir string
 	objects  string                   // the objects of the project's repository, "" for none
 	borrowed func() map[index.ID]bool // what its index says it has
@@ -52,8 +52,9 @@ const few = 100
 // mostPacks, and 6,700 contents outside of packs, are the bounds of git gc --auto. Tests lower it.
 var mostPacks = 50
 
-func (p Project) store() *store {
-	s := &store{git: p.Git, dir: filepath.Join(p.Dir(), "git"), has: map[index.ID]bool{}}
+// Store is that of a project; it need not be there.
+func (p Project) Store() *Store {
+	s := &Store{git: p.Git, dir: filepath.Join(p.Dir(), "git"), has: map[index.ID]bool{}}
 	s.borrowed = sync.OnceValue(func() map[index.ID]bool { return indexed(p.Index) })
 	if p.Objects != "" {
 		s.objects = filepath.Join(p.Objects, "objects")
@@ -62,8 +63,8 @@ func (p Project) store() *store {
 }
 
 // openStore opens the repository, and makes it when it is not there. Nobody else has it open.
-func openStore(p Project) (*store, error) {
-	s := p.store()
+func openStore(p Project) (*Store, error) {
+	s := p.Store()
 	s.tidy()
 	if files.Exists(filepath.Join(s.dir, "objects/info")) { // the last that git makes
 		return s, nil
@@ -91,14 +92,14 @@ func indexed(name string) map[index.ID]bool {
 
 // collect has git drop what no run needs, once that may be much and no run goes on. What is known of the project goes
 // with it, so the next look is a first one. It is done in the background, and whoever opens the home waits for it.
-func (p Project) collect(s *store, h *ownhome.Home) error {
+func (p Project) collect(s *Store, h *ownhome.Home) error {
 	loose, _ := os.ReadDir(filepath.Join(s.dir, "objects/17"))
 	packs, _ := filepath.Glob(filepath.Join(s.dir, "objects/pack/*.pack"))
 	living, _ := filepath.Glob(p.before("*"))
 	if len(living) > 0 || len(loose) <= 6700/256 && len(packs) <= mostPacks {
 		return nil
 	}
-	gc := s.command("-c", "gc.packRefs=false", "gc", "--quiet", "--prune=now")
+	gc := s.Command("-c", "gc.packRefs=false", "gc", "--quiet", "--prune=now")
 	gc.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	h.HeldBy(gc)
 	if err := errors.Join(os.RemoveAll(p.manifest()), os.RemoveAll(s.ref("looks")), gc.Start()); err != nil {
@@ -109,9 +110,10 @@ func (p Project) collect(s *store, h *ownhome.Home) error {
 }
 
 // ref is the file of a ref: git packs none of them.
-func (s *store) ref(name string) string { return filepath.Join(s.dir, "refs/inner", name) }
+func (s *Store) ref(name string) string { return filepath.Join(s.dir, "refs/inner", name) }
 
-func (s *store) command(args ...string) *exec.Cmd {
+// Command is git in a store.
+func (s *Store) Command(args ...string) *exec.Cmd {
 	return program.Command(s.git, append([]string{
 		"--git-dir=" + s.dir, "-c", "core.looseCompression=1", "-c", "pack.compression=1", "-c", "pack.window=0",
 		"-c", "core.protectNTFS=false", "-c", "core.protectHFS=false",
@@ -119,9 +121,9 @@ func (s *store) command(args ...string) *exec.Cmd {
 }
 
 // write writes to git fast-import. What goes wrong is the error of flush.
-func (s *store) write(text string, data []byte) {
+func (s *Store) write(text string, data []byte) {
 	if s.cmd == nil && s.failed == nil {
-		s.cmd = s.command("fast-import", "--quiet", "--done", "--force", "--depth=0")
+		s.cmd = s.Command("fast-import", "--quiet", "--done", "--force", "--depth=0")
 		s.cmd.Stderr = &s.say
 		if s.in, s.failed = s.cmd.StdinPipe(); s.failed == nil {
 			s.failed = s.cmd.Start()
@@ -135,7 +137,7 @@ func (s *store) write(text string, data []byte) {
 }
 
 // put stores a content, unless the repository of the project has it: that is copied when a run changes it.
-func (s *store) put(id index.ID, data []byte) {
+func (s *Store) put(id index.ID, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ids) < few || !s.borrowed()[id] {
@@ -143,7 +145,7 @@ func (s *store) put(id index.ID, data []byte) {
 	}
 }
 
-func (s *store) copy(id index.ID, data []byte) {
+func (s *Store) copy(id index.ID, data []byte) {
 	if s.has[id] {
 		return // the second one of two
 	}
@@ -154,7 +156,7 @@ func (s *store) copy(id index.ID, data []byte) {
 
 // forget drops from what is known the folders with a file whose content neither the store has nor the index says that the repository
 // does, any more: they are read again while it is there.
-func (s *store) forget(t tree) error {
+func (s *Store) forget(t tree) error {
 	lost := map[index.ID]bool{}
 	for _, l := range t.folders {
 		for _, e := range l.all() {
@@ -170,12 +172,12 @@ func (s *store) forget(t tree) error {
 	for id := range lost {
 		fmt.Fprintf(&names, "%x\n", id)
 	}
-	cmd := s.command("cat-file", "--batch-check")
+	cmd := s.Command("cat-file", "--batch-check")
 	cmd.Stdin = strings.NewReader(names.String())
 	out, err := cmd.Output()
 	for line := range strings.Lines(string(out)) {
 		if name, _, there := strings.Cut(line, " blob "); there {
-			id, _ := State{ID: name}.id()
+			id, _ := State{ID: name}.BlobID()
 			delete(lost, id)
 		}
 	}
@@ -192,13 +194,13 @@ func (s *store) forget(t tree) error {
 
 // keep has the contents of a run stay until drop: its ref is a commit of what is different as it was at the end,
 // whose parent is that at the beginning, for git diff. What is missing is left out.
-func (s *store) keep(r *Run) {
+func (s *Store) keep(r *Run) {
 	var text strings.Builder
 	for _, side := range []func(Change) State{func(c Change) State { return c.Before }, func(c Change) State { return c.After }} {
 		fmt.Fprintf(&text, "commit refs/inner/%s\ncommitter inner <> 0 +0000\ndata 0\ndeleteall\n", r.Run)
 		for _, c := range r.Changes {
 			st := side(c)
-			if id, ok := st.id(); ok && s.has[id] {
+			if id, ok := st.BlobID(); ok && s.has[id] {
 				fmt.Fprintf(&text, "M %s %s %s\n", st.gitMode(), st.ID, changes.Quoted(string(c.Path)))
 			}
 		}
@@ -218,17 +220,8 @@ func (st State) gitMode() string {
 	return "100644"
 }
 
-// Diff is what a run changed of files and links, as git diff prints it with these options; of all of it, or of
-// the paths alone.
-func (r *Run) Diff(options []string, paths ...string) ([]byte, error) {
-	s := r.project.store()
-	ref := "refs/inner/" + r.Run
-	args := append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-renames"}, options...)
-	return s.command(append(append(args, ref+"^", ref, "--"), paths...)...).Output()
-}
-
 // flush has everything that was put be there, and stay.
-func (s *store) flush() error {
+func (s *Store) flush() error {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return s.failed
 	}
@@ -251,7 +244,7 @@ func (s *store) flush() error {
 }
 
 // tidy removes what a git that was killed, or had no room, has left: it may be what fills the disk.
-func (s *store) tidy() {
+func (s *Store) tidy() {
 	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
 		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
 		for _, name := range list {
@@ -261,9 +254,9 @@ func (s *store) tidy() {
 }
 
 // fetch looks for contents, and copies those that may be in the repository of the project alone.
-func (s *store) fetch(ids []index.ID) error {
+func (s *Store) fetch(ids []index.ID) error {
 	ids = slices.DeleteFunc(ids, func(id index.ID) bool { return s.has[id] })
-	return s.get(ids, func(id index.ID, data []byte) error {
+	return s.Get(ids, func(id index.ID, data []byte) error {
 		if s.objects != "" {
 			s.copy(id, data)
 		}
@@ -272,12 +265,12 @@ func (s *store) fetch(ids []index.ID) error {
 	})
 }
 
-// get calls f with the contents that are there of those that are asked for.
-func (s *store) get(ids []index.ID, f func(index.ID, []byte) error) error {
+// Get calls f with the contents that are there of those that are asked for.
+func (s *Store) Get(ids []index.ID, f func(index.ID, []byte) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	cmd := s.command()
+	cmd := s.Command()
 	if s.objects != "" {
 		// Its settings are not read, and for what writes, nothing is there already.
 		cmd.Env = append(cmd.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.objects)+`"`)

@@ -4,9 +4,8 @@
 //	s, err := undo.Begin(ctx, project, about) // before the program's first instruction
 //	...
 //	run, err := s.End(ctx)                    // after the box is gone
-//	...
-//	b, err := run.Back(folder, id)            // what is to be written to take it back
-//	done, err := b.Apply(ctx, review.Apply)
+//
+// Package back takes it back.
 //
 // A project has a folder among the homes of boxes (package ownhome), which no box sees: git, a bare repository with the
 // contents; manifest, what is known of the project; and RUN.json for each run, with RUN.before, the manifest when it
@@ -114,7 +113,7 @@ type Run struct {
 	Left    []string  `json:"left_out,omitempty"` // what it touched and is not kept, with the reason behind a tab
 	Skip    []Path    `json:"skip,omitempty"`     // of the project, until the end
 
-	project Project
+	Project Project `json:"-"`
 }
 
 // Snapshot is a project before a run.
@@ -124,8 +123,8 @@ type Snapshot struct {
 	home *ownhome.Home // held while the box lives
 }
 
-// locked opens the store of a project while no other process has it, until the home is closed. A git gc may have it for long.
-func (p Project) locked(ctx context.Context) (s *store, h *ownhome.Home, err error) {
+// Locked opens the store of a project while no other process has it, until the home is closed. A git gc may have it for long.
+func (p Project) Locked(ctx context.Context) (s *Store, h *ownhome.Home, err error) {
 	if files.Real(p.Top) != p.Top { // the box of a folder above put a link on the way
 		return nil, nil, fmt.Errorf("%q leads somewhere else now", p.Top)
 	}
@@ -160,22 +159,22 @@ func (p Project) locked(ctx context.Context) (s *store, h *ownhome.Home, err err
 func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	early := p.Early
 	p.Early = nil
-	if err := p.settle(ctx); err != nil {
+	if err := p.Settle(ctx); err != nil {
 		return nil, err
 	}
-	s, h, err := p.locked(ctx)
+	s, h, err := p.Locked(ctx)
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, project: p}
+	run := &Run{About: a, Top: Path(p.Top), Begun: time.Now(), Skip: p.Skip, Project: p}
 	defer func() {
 		if err != nil {
-			_ = run.remove()
+			_ = run.Remove()
 			h.Close()
 		}
 	}()
 	refs := make(chan []Ref, 1)
-	go func() { refs <- p.refs() }()
+	go func() { refs <- p.Refs() }()
 	var now tree
 	switch known, _ := os.ReadFile(p.lender()); {
 	case string(known) != p.packs():
@@ -195,7 +194,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 		err = p.seen(s, &now)
 	}
 	if err == nil {
-		err = errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.write(), h.Ready(nil))
+		err = errors.Join(os.Link(p.manifest(), p.before(a.Run)), run.Write(), h.Ready(nil))
 	}
 	if err != nil {
 		return nil, err
@@ -205,7 +204,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 
 // Drop lets go of a project whose run has not begun.
 func (b *Snapshot) Drop() {
-	_ = b.run.remove()
+	_ = b.run.Remove()
 	b.home.Close()
 }
 
@@ -219,8 +218,8 @@ func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	return r, err
 }
 
-// settle ends the runs whose end nobody saw: what changed until now is theirs.
-func (p Project) settle(ctx context.Context) error {
+// Settle ends the runs whose end nobody saw: what changed until now is theirs.
+func (p Project) Settle(ctx context.Context) error {
 	list, _ := filepath.Glob(p.before("*"))
 	for _, name := range list {
 		id := strings.TrimSuffix(filepath.Base(name), ".before")
@@ -236,12 +235,12 @@ func (p Project) settle(ctx context.Context) error {
 
 // end looks at the project, and writes what is different from what it was when a run began; nil when that is not known.
 func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) {
-	s, h, err := p.locked(ctx)
+	s, h, err := p.Locked(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	r, err := p.read(id)
+	r, err := p.Read(id)
 	before := readManifest(p.before(id))
 	if err != nil || before.folders == nil || !r.Ended.IsZero() {
 		return nil, os.RemoveAll(p.before(id)) // another may have been faster
@@ -257,12 +256,12 @@ func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) 
 	list, left := different(before, now)
 	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
 	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
-	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(r.Refs, p.refs()), p.head(), time.Now(), killed
+	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(r.Refs, p.Refs()), p.Head(), time.Now(), killed
 	var keep bool
 	if r.Left, keep = missed(left); len(r.Changes)+len(r.Refs) == 0 && !keep {
-		err = r.remove()
-	} else if err = r.store(s); err == nil { // else the record says that it goes on
-		err = errors.Join(r.write(), os.RemoveAll(p.before(id)))
+		err = r.Remove()
+	} else if err = r.Store(s); err == nil { // else the record says that it goes on
+		err = errors.Join(r.Write(), os.RemoveAll(p.before(id)))
 	}
 	if err == nil {
 		err = p.seen(s, &now)
@@ -273,12 +272,12 @@ func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) 
 	return r, err
 }
 
-// store has the contents of a run stay: those that only the project's repository has are copied.
-func (r *Run) store(s *store) error {
+// Store has the contents of a run stay: those that only the project's repository has are copied.
+func (r *Run) Store(s *Store) error {
 	var ids []index.ID
 	for _, c := range r.Changes {
 		for _, st := range []State{c.Before, c.After} {
-			if id, ok := st.id(); ok {
+			if id, ok := st.BlobID(); ok {
 				ids = append(ids, id)
 			}
 		}
@@ -292,7 +291,7 @@ func (r *Run) store(s *store) error {
 }
 
 // prune drops the runs that are too old, or too many.
-func (p Project) prune(s *store, h *ownhome.Home) (err error) {
+func (p Project) prune(s *Store, h *ownhome.Home) (err error) {
 	names, _ := filepath.Glob(p.record("*"))
 	written := func(name string) (at time.Time) { // a name tells the second alone
 		if fi, err := os.Lstat(name); err == nil {
@@ -304,28 +303,48 @@ func (p Project) prune(s *store, h *ownhome.Home) (err error) {
 	for i, name := range names {
 		id := strings.TrimSuffix(filepath.Base(name), ".json")
 		if !files.Exists(p.before(id)) && (i < len(names)-KeptRuns || time.Since(written(name)) > KeptFor) {
-			err = errors.Join(err, (&Run{About: About{Run: id}, project: p}).remove())
+			err = errors.Join(err, (&Run{About: About{Run: id}, Project: p}).Remove())
 		}
 	}
 	return errors.Join(err, p.collect(s, h))
 }
 
-// write writes the record of a run, whole or not at all.
-func (r *Run) write() error {
+// Read reads the record of a run.
+func (p Project) Read(id string) (*Run, error) {
+	r := &Run{Project: p}
+	data, err := os.ReadFile(p.record(id))
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.record(id), err)
+	}
+	r.Top = Path(p.Top) // inner home move
+	for _, c := range r.Changes {
+		if !filepath.IsLocal(string(c.Path)) || slices.ContainsFunc(strings.Split(string(c.Path), "/"), func(name string) bool { return strings.EqualFold(name, ".git") }) {
+			return nil, fmt.Errorf("%s: %q is no path of a project", p.record(id), c.Path)
+		}
+	}
+	return r, nil
+}
+
+// Write writes the record of a run, whole or not at all.
+func (r *Run) Write() error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return files.Replace(r.project.record(r.Run), data, 0o600)
+	return files.Replace(r.Project.record(r.Run), data, 0o600)
 }
 
-// remove removes what is kept of a run.
-func (r *Run) remove() error {
-	p := r.project
-	return errors.Join(os.RemoveAll(p.before(r.Run)), os.RemoveAll(p.record(r.Run)), os.RemoveAll(p.store().ref(r.Run)))
+// Remove removes what is kept of a run.
+func (r *Run) Remove() error {
+	p := r.Project
+	return errors.Join(os.RemoveAll(p.before(r.Run)), os.RemoveAll(p.record(r.Run)), os.RemoveAll(p.Store().ref(r.Run)))
 }
 
-func stateOf(e Entry) State {
+// StateOf is what an entry says of a path.
+func StateOf(e Entry) State {
 	st := State{Mode: e.Mode}
 	if !e.Mode.IsDir() { // nothing gives a file these
 		st.Mode &^= fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
@@ -336,10 +355,8 @@ func stateOf(e Entry) State {
 	return st
 }
 
-// unknown reports whether the content is not known of what has one: then nobody may take it for another.
-func (st State) unknown() bool { return st.Mode != 0 && !st.Mode.IsDir() && st.ID == "" }
-
-func (st State) id() (id index.ID, ok bool) {
+// BlobID is the name of the content in git.
+func (st State) BlobID() (id index.ID, ok bool) {
 	n, err := hex.Decode(id[:], []byte(st.ID))
 	return id, err == nil && n == len(id)
 }

@@ -1,11 +1,10 @@
-package undo
+package undo_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,54 +16,19 @@ import (
 
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/review"
+	"github.com/enr/inner/isolator/undo"
+	"github.com/enr/inner/isolator/undo/back"
 )
 
-func sh(t *testing.T, dir, script string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("/bin/sh", append([]string{"-euc", script, "sh"}, args...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
-	}
-}
+var (
+	sh, sum, project, begin, must, state, change = undo.Sh, undo.Sum, undo.NewProject, undo.Start, undo.Must, undo.ReadTree, undo.ChangeTree
 
-func sum(t *testing.T, dir string) string {
-	t.Helper()
-	cmd := exec.Command("/bin/sh", "-euc", `find . -name .git -prune -o -printf '%y %m %p %l\n' | sort; find . -name .git -prune -o -type f -print0 | sort -z | xargs -0r sha256sum`)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
+	left = undo.Left
+)
 
-func project(t *testing.T) Project {
+func takeBack(t *testing.T, r *undo.Run) *back.Undo {
 	t.Helper()
-	dir := t.TempDir()
-	p := Project{Top: filepath.Join(dir, "p"), Home: filepath.Join(dir, "home"), Git: "/usr/bin/git"}
-	if err := os.MkdirAll(p.Top, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// begin begins with a walk that began before, as runs do.
-func begin(t *testing.T, p Project, run string) *Snapshot {
-	t.Helper()
-	if p.Early = p.Walk(); p.Early != nil {
-		defer p.Early.Stop()
-	}
-	s, err := Begin(t.Context(), p, About{Run: run})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func takeBack(t *testing.T, r *Run) *Back {
-	t.Helper()
-	b, err := r.Back(t.TempDir(), r.Run+"x")
+	b, err := back.Of(r, t.TempDir(), r.Run+"x")
 	if err == nil {
 		_, err = b.Apply(t.Context(), nil, review.Apply)
 	}
@@ -89,15 +53,15 @@ func TestUndo(t *testing.T) {
 	if got := sum(t, p.Top); got != before {
 		t.Errorf("%v\n%+v\nis\n%s\nwas\n%s", b.Stays, b.Changes, got, before)
 	}
-	list, err := p.List(t.Context())
-	if err != nil || len(list) != 2 || Last(list) != nil {
+	list, err := back.Runs(t.Context(), p)
+	if err != nil || len(list) != 2 || back.Last(list) != nil {
 		t.Fatal(list, err)
 	}
 	takeBack(t, list[1])
 	if got := sum(t, p.Top); got != after {
 		t.Errorf("undone again: is\n%s\nwas\n%s", got, after)
 	}
-	if list, err = p.List(t.Context()); err != nil || len(list) != 3 || Last(list) == nil || Last(list).Run != "r1" {
+	if list, err = back.Runs(t.Context(), p); err != nil || len(list) != 3 || back.Last(list) == nil || back.Last(list).Run != "r1" {
 		t.Errorf("%v %v", list, err)
 	}
 }
@@ -106,26 +70,26 @@ func TestUndo(t *testing.T) {
 func TestKilled(t *testing.T) {
 	p := project(t)
 	sh(t, p.Top, `echo a >a; echo secret >hidden`)
-	p.Skip = []Path{"hidden"}      // of which nothing is kept, then as little
-	begin(t, p, "r1").home.Close() // as the kernel does
+	p.Skip = []undo.Path{"hidden"} // of which nothing is kept, then as little
+	begin(t, p, "r1").Close()      // as the kernel does
 	p.Skip = nil
 	name := "n\n\"\xff\t"
 	if err := os.WriteFile(filepath.Join(p.Top, name), []byte("new"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.settle(t.Context()); err != nil {
+	if err := p.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s, secret := p.store(), index.BlobID([]byte("secret\n"))
-	if err := s.get([]index.ID{secret}, func(index.ID, []byte) error { return errors.New("the secret is kept") }); err != nil {
+	s, secret := p.Store(), index.BlobID([]byte("secret\n"))
+	if err := s.Get([]index.ID{secret}, func(index.ID, []byte) error { return errors.New("the secret is kept") }); err != nil {
 		t.Error(err)
 	}
 	begin(t, p, "r2").Drop()
-	list, err := p.List(t.Context())
+	list, err := back.Runs(t.Context(), p)
 	if err != nil || len(list) != 1 || !list[0].Killed || len(list[0].Changes) != 1 || string(list[0].Changes[0].Path) != name {
 		t.Fatalf("%+v %v", list, err)
 	}
-	if d, err := list[0].Diff([]string{"--stat"}); err != nil || !strings.Contains(string(d), `"n\n\"\377\t" | 1 +`) {
+	if d, err := back.Diff(list[0], []string{"--stat"}); err != nil || !strings.Contains(string(d), `"n\n\"\377\t" | 1 +`) {
 		t.Errorf("%s %v", d, err)
 	}
 	takeBack(t, list[0])
@@ -147,7 +111,7 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh(t, dir, `mv a b; ln -s vic a`)
-	if _, err := run.Back(t.TempDir(), "r2"); err == nil {
+	if _, err := back.Of(run, t.TempDir(), "r2"); err == nil {
 		t.Error("it goes through the link")
 	}
 }
@@ -172,9 +136,9 @@ func TestTooLarge(t *testing.T) {
 
 // A path is in JSON what it was, whatever quotes are in it.
 func TestPath(t *testing.T) {
-	for _, p := range []Path{"`.git/hooks`", `"a"`, "'a'", "\xff", "a\nb", ""} {
+	for _, p := range []undo.Path{"`.git/hooks`", `"a"`, "'a'", "\xff", "a\nb", ""} {
 		data, err := json.Marshal(p)
-		var is Path
+		var is undo.Path
 		if err == nil {
 			err = json.Unmarshal(data, &is)
 		}
@@ -239,8 +203,8 @@ other/.git	is git's own, and is gone`
 	if _, err = s.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	list, err := p.List(t.Context())
-	if err != nil || len(list) < 2 || list[1].Run != "rrm" || len(list[1].Changes) > 0 || Last(list).Run == "r3" {
+	list, err := back.Runs(t.Context(), p)
+	if err != nil || len(list) < 2 || list[1].Run != "rrm" || len(list[1].Changes) > 0 || back.Last(list).Run == "r3" {
 		t.Errorf("%+v %v", list, err)
 	}
 }
@@ -305,7 +269,7 @@ func TestReadOnlySwapped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := run.Back(t.TempDir(), run.Run+"x")
+		b, err := back.Of(run, t.TempDir(), run.Run+"x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,15 +302,15 @@ func TestReadOnlySwapped(t *testing.T) {
 // Of runs of one second the first ones go.
 func TestPrune(t *testing.T) {
 	p := project(t)
-	for i := range KeptRuns + 2 {
-		s := begin(t, p, fmt.Sprintf("r%02d", (i+KeptRuns)%(KeptRuns+2))) // r20, r21, r00, …
+	for i := range undo.KeptRuns + 2 {
+		s := begin(t, p, fmt.Sprintf("r%02d", (i+undo.KeptRuns)%(undo.KeptRuns+2))) // r20, r21, r00, …
 		sh(t, p.Top, `echo 1 >>f`)
 		if _, err := s.End(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := p.List(t.Context())
-	if err != nil || len(list) != KeptRuns || list[0].Run != "r00" || list[KeptRuns-1].Run != "r19" {
+	list, err := back.Runs(t.Context(), p)
+	if err != nil || len(list) != undo.KeptRuns || list[0].Run != "r00" || list[undo.KeptRuns-1].Run != "r19" {
 		t.Errorf("%+v %v", list, err)
 	}
 }
@@ -370,7 +334,7 @@ func TestWaits(t *testing.T) {
 	}
 	refs, _ := filepath.Glob(filepath.Join(p.Dir(), "git/refs/inner/*/*"))
 	sh(t, p.Top, `mkdir target; echo mine >target/g`)
-	b, err := run.Back(t.TempDir(), "u1")
+	b, err := back.Of(run, t.TempDir(), "u1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,62 +344,19 @@ func TestWaits(t *testing.T) {
 	}
 	takeBack(t, run)
 	sh(t, p.Top, `read x <target/f; [ $x = 1 ]; rm .git/index; mkfifo .git/index`)
-	soon = time.Second / 4
-	defer func() { soon = 10 * time.Second }()
-	if list, stays := run.Standing(); len(list) != 1 || len(stays) != 1 {
+	undo.Soon = time.Second / 4
+	defer func() { undo.Soon = 10 * time.Second }()
+	if list, stays := back.Standing(run); len(list) != 1 || len(stays) != 1 {
 		t.Errorf("%v, %v", list, stays)
 	}
-	_, h, err := p.locked(t.Context())
+	_, h, err := p.Locked(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	ctx, stop := context.WithTimeout(t.Context(), time.Second/4)
 	defer stop()
-	if _, err := Begin(ctx, p, About{Run: "r3"}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := undo.Begin(ctx, p, undo.About{Run: "r3"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestEarly: what is known by a walk that began before it was known what the run can change is what a look finds, without
-// what is covered; and one that is old, or before which another run ended, is not used.
-func TestEarly(t *testing.T) {
-	p := project(t)
-	sh(t, p.Top, `mkdir -p a/b secret/deep node_modules/x; echo 1 >a/f; echo 2 >a/.env; echo 3 >a/b/g; echo 4 >secret/deep/s; echo 5 >node_modules/x/i; ln -s a l`)
-	time.Sleep(20 * time.Millisecond) // the clock of files has steps
-	e := p.Walk()
-	defer e.Stop()
-	p.Skip = []Path{"secret", "a/.env"}
-	e.ended.Wait()
-	if e.now.folders["secret/deep"].states == "" || !e.ready(p) {
-		t.Fatalf("no walk: %v", e.now)
-	}
-	sh(t, p.Top, `mkdir .git a/new; echo 6 >a/new/n; echo 7 >a/h; rm -r a/b; mkdir c; mv l c`) // before the run begins
-	first := p
-	first.Early = e
-	s, err := Begin(t.Context(), first, About{Run: "r1"})
-	must(t, err)
-	s.Drop()
-	is := readManifest(p.manifest())
-	must(t, os.Remove(p.manifest()))
-	s, err = Begin(t.Context(), p, About{Run: "r2"})
-	must(t, err)
-	s.Drop()
-	want := readManifest(p.manifest())
-	if len(want.folders) != 4 || !maps.Equal(is.folders, want.folders) || strings.Contains(fmt.Sprint(is), "secret\x00") || strings.Contains(fmt.Sprint(is), ".env") {
-		t.Errorf("%q\nwant %q", is.folders, want.folders)
-	}
-	if e.ready(p) {
-		t.Error("the manifest is another one")
-	}
-	again := Project{Top: p.Top, Home: p.Home}.Walk()
-	defer again.Stop()
-	if again.begun = again.begun.Add(-fresh); again.ready(p) {
-		t.Error("an old walk is used")
-	}
-	known, err := again.finish(t.Context(), p.store(), true, p.Skip)
-	must(t, err)
-	if !known.written {
-		t.Errorf("an unchanged project is another one: %q", known.folders)
 	}
 }

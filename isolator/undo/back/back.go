@@ -1,11 +1,13 @@
-package undo
+// Package back takes runs back, by what package undo keeps of them.
+//
+//	b, err := back.Of(run, folder, id) // what is to be written
+//	done, err := b.Apply(ctx, refs, review.Apply)
+package back
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -22,6 +24,7 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
 	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/undo"
 )
 
 // Tops are the projects below INNER_HOME of which states are kept.
@@ -35,34 +38,15 @@ func Tops(innerHome string) (list []string) {
 	return list
 }
 
-// read reads the record of a run.
-func (p Project) read(id string) (*Run, error) {
-	r := &Run{project: p}
-	data, err := os.ReadFile(p.record(id))
-	if err == nil {
-		err = json.Unmarshal(data, r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.record(id), err)
-	}
-	r.Top = Path(p.Top) // inner home move
-	for _, c := range r.Changes {
-		if !filepath.IsLocal(string(c.Path)) || slices.ContainsFunc(strings.Split(string(c.Path), "/"), func(name string) bool { return strings.EqualFold(name, ".git") }) {
-			return nil, fmt.Errorf("%s: %q is no path of a project", p.record(id), c.Path)
-		}
-	}
-	return r, nil
-}
-
-// List returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read as errors.
+// Runs returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read as errors.
 // What runs whose end nobody saw have changed is looked at now.
-func (p Project) List(ctx context.Context) (list []*Run, err error) {
+func Runs(ctx context.Context, p undo.Project) (list []*undo.Run, err error) {
 	if files.Exists(p.Top) {
-		err = p.settle(ctx)
+		err = p.Settle(ctx)
 	}
-	names, _ := filepath.Glob(p.record("*"))
+	names, _ := filepath.Glob(filepath.Join(p.Dir(), "*.json"))
 	for _, name := range names {
-		r, errRead := p.read(strings.TrimSuffix(filepath.Base(name), ".json"))
+		r, errRead := p.Read(strings.TrimSuffix(filepath.Base(name), ".json"))
 		switch {
 		case errRead != nil:
 			err = errors.Join(err, errRead)
@@ -70,13 +54,13 @@ func (p Project) List(ctx context.Context) (list []*Run, err error) {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(x, y *Run) int { return x.Begun.Compare(y.Begun) }) // the end of an id is random
+	slices.SortFunc(list, func(x, y *undo.Run) int { return x.Begun.Compare(y.Begun) }) // the end of an id is random
 	return list, err
 }
 
 // Last is the last of some runs that is not taken back, or nil. One that was, and whose undo was taken back or did
 // not come to its end, is there again.
-func Last(list []*Run) *Run {
+func Last(list []*undo.Run) *undo.Run {
 	gone := map[string]bool{}
 	for _, r := range slices.Backward(list) {
 		switch {
@@ -90,8 +74,8 @@ func Last(list []*Run) *Run {
 	return nil
 }
 
-// List are the changes of a run as package changes has them. Files of the two states are nowhere.
-func (r *Run) List() (list []changes.Change) {
+// Changes are the changes of a run as package changes has them. Files of the two states are nowhere.
+func Changes(r *undo.Run) (list []changes.Change) {
 	top := string(r.Top)
 	for _, c := range r.Changes {
 		kind := cmp.Or(changes.KindOf(c.Before.Mode, c.After.Mode, c.Before.ID == c.After.ID), changes.Mode) // of a folder it may be another bit
@@ -100,20 +84,20 @@ func (r *Run) List() (list []changes.Change) {
 	return list
 }
 
-// Back is what takes a run back. It is a run itself, whose changes are those that are to be made: so an undo can be
+// Undo is what takes a run back. It is a run itself, whose changes are those that are to be made: so an undo can be
 // undone.
-type Back struct {
-	*Run
+type Undo struct {
+	*undo.Run
 	Stays []string `json:"stays,omitempty"` // what somebody changed after the run, and what is not kept any more, with the reason behind a tab
 	dir   string
 	now   []copytree.State // of the changed paths
 }
 
-// Back compares a run with the project as it is, and lays out below a private folder what was before. A path that is
+// Of compares a run with the project as it is, and lays out below a private folder what was before. A path that is
 // not what the run left stays, and is named. name is that of the undo, the id of no other run.
-func (r *Run) Back(dir, name string) (*Back, error) {
-	p := r.project
-	s, h, err := p.locked(context.Background())
+func Of(r *undo.Run, dir, name string) (*Undo, error) {
+	p := r.Project
+	s, h, err := p.Locked(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +107,18 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 		return nil, err
 	}
 	defer unix.Close(top)
-	b := &Back{dir: dir, Run: &Run{About: About{Run: name, Undoes: r.Run}, Top: r.Top, Begun: time.Now(), project: p}}
-	l, is, with := &looker{top: top, store: s}, map[Path]Entry{}, map[index.ID][]Change{}
+	b := &Undo{dir: dir, Run: &undo.Run{About: undo.About{Run: name, Undoes: r.Run}, Top: r.Top, Begun: time.Now(), Project: p}}
+	is, with := map[undo.Path]undo.Entry{}, map[index.ID][]undo.Change{}
 	for _, c := range r.Changes {
-		is[c.Path] = l.at(string(c.Path))
-		switch now := stateOf(is[c.Path]); {
-		case now.unknown():
+		is[c.Path] = s.At(top, string(c.Path))
+		switch now := undo.StateOf(is[c.Path]); {
+		case unknown(now):
 			b.stays(c, "is not kept as it is now")
 		case now == c.Before: // it is back already
-		case now == c.After, now == State{} && c.After.unknown(), // what was there in between is removed
+		case now == c.After, now == undo.State{} && unknown(c.After), // what was there in between is removed
 			now.Mode.IsDir() && now.Mode == c.After.Mode|0o700: // an undo that was killed opened it
-			b.Changes = append(b.Changes, Change{c.Path, now, c.Before})
-			if id, ok := c.Before.id(); ok {
+			b.Changes = append(b.Changes, undo.Change{Path: c.Path, Before: now, After: c.Before})
+			if id, ok := c.Before.BlobID(); ok {
 				with[id] = append(with[id], c)
 			}
 		default:
@@ -145,7 +129,7 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
 	}
-	err = s.get(slices.Collect(maps.Keys(with)), func(id index.ID, data []byte) error {
+	err = s.Get(slices.Collect(maps.Keys(with)), func(id index.ID, data []byte) error {
 		for _, c := range with[id] {
 			if err := lay(root, c, data); err != nil {
 				return err
@@ -157,9 +141,9 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
-		switch id, _ := c.After.id(); {
-		case c.After.unknown():
+	b.Changes = slices.DeleteFunc(b.Changes, func(c undo.Change) bool {
+		switch id, _ := c.After.BlobID(); {
+		case unknown(c.After):
 			return b.stays(c, "is not kept")
 		case with[id] != nil:
 			return b.stays(c, "is not kept any more")
@@ -171,28 +155,28 @@ func (r *Run) Back(dir, name string) (*Back, error) {
 	for _, c := range b.Changes {
 		b.now = append(b.now, is[c.Path].State)
 	}
-	return b, b.store(s)
+	return b, b.Store(s)
 }
 
 // stays notes that a path stays, and why.
-func (b *Back) stays(c Change, why string) bool {
+func (b *Undo) stays(c undo.Change, why string) bool {
 	b.Stays = append(b.Stays, string(c.Path)+"\t"+why)
 	return true
 }
 
 // place has those changes stay that have no place: of a folder that holds something else, and of what is in a folder
 // that is none now.
-func (b *Back) place(top int) {
+func (b *Undo) place(top int) {
 	gone, comes, folder := map[string]bool{}, map[string]bool{}, map[string]bool{".": true}
 	slices.Reverse(b.Changes) // what is in a folder comes before it
-	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
+	b.Changes = slices.DeleteFunc(b.Changes, func(c undo.Change) bool {
 		if c.Before.Mode.IsDir() && !c.After.Mode.IsDir() {
 			var names []string
 			if f, err := copytree.List(top, string(c.Path)); err == nil {
 				names, _ = f.Readdirnames(-1)
 				f.Close()
 			}
-			if slices.ContainsFunc(names, isGit) {
+			if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, ".git") }) {
 				return b.stays(c, "holds a .git, which is not kept")
 			}
 			if slices.ContainsFunc(names, func(name string) bool { return !gone[path.Join(string(c.Path), name)] }) {
@@ -204,7 +188,7 @@ func (b *Back) place(top int) {
 	})
 	slices.Reverse(b.Changes)
 	made := map[string]bool{}
-	b.Changes = slices.DeleteFunc(b.Changes, func(c Change) bool {
+	b.Changes = slices.DeleteFunc(b.Changes, func(c undo.Change) bool {
 		up := path.Dir(string(c.Path))
 		if comes[string(c.Path)] && !made[up] && completes(top, string(c.Path), comes) {
 			return b.stays(c, "would make a repository of git of its folder")
@@ -236,7 +220,7 @@ func completes(top int, rel string, comes map[string]bool) bool {
 }
 
 // lay writes what a path was below root.
-func lay(root string, c Change, data []byte) error {
+func lay(root string, c undo.Change, data []byte) error {
 	at := filepath.Join(root, string(c.Path))
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		return err
@@ -248,40 +232,51 @@ func lay(root string, c Change, data []byte) error {
 }
 
 // Drop lets go of an undo that is not to be.
-func (b *Back) Drop() {
-	_ = b.remove()
+func (b *Undo) Drop() {
+	_ = b.Remove()
 }
 
 // Apply takes the run back, by what writes changes to their originals. It is written down before: of one that is killed
 // in the middle all that it did can be undone, and the same undo again does the rest. With refs these get
 // their old values, too.
-func (b *Back) Apply(ctx context.Context, refs []Ref, apply func(context.Context, *changes.Kept, []changes.Change) ([]changes.Change, error)) (done []changes.Change, err error) {
-	_, h, err := b.project.locked(ctx) // no run begins meanwhile
+func (b *Undo) Apply(ctx context.Context, refs []undo.Ref, apply func(context.Context, *changes.Kept, []changes.Change) ([]changes.Change, error)) (done []changes.Change, err error) {
+	_, h, err := b.Project.Locked(ctx) // no run begins meanwhile
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	b.Head = b.project.head()
+	b.Head = b.Project.Head()
 	for _, r := range refs {
-		b.Refs = append(b.Refs, Ref{Name: r.Name, Old: r.New, New: r.Old})
+		b.Refs = append(b.Refs, undo.Ref{Name: r.Name, Old: r.New, New: r.Old})
 		if r.Name == "HEAD" {
 			b.Head = r.Old
 		}
 	}
-	if err := b.write(); err != nil {
+	if err := b.Write(); err != nil {
 		return nil, err
 	}
-	list := b.List()
+	list := Changes(b.Run)
 	for i := range list {
 		list[i].Tree, list[i].Current = filepath.Join(b.dir, changes.TreeName(0)), b.now[i]
 	}
 	kept := &changes.Kept{Dir: b.dir, Record: changes.Record{Run: b.Run.Run, Begun: b.Begun}}
 	if done, err = apply(ctx, kept, list); err == nil && len(refs) > 0 {
-		err = b.project.setRefs(refs)
+		err = setRefs(b.Project, refs)
 	}
 	if err != nil {
 		return done, err
 	}
 	b.Ended = time.Now()
-	return done, b.write()
+	return done, b.Write()
 }
+
+// Diff is what a run changed of files and links, as git diff prints it with these options; of all of it, or of
+// the paths alone.
+func Diff(r *undo.Run, options []string, paths ...string) ([]byte, error) {
+	ref := "refs/inner/" + r.Run
+	args := append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-renames"}, options...)
+	return r.Project.Store().Command(append(append(args, ref+"^", ref, "--"), paths...)...).Output()
+}
+
+// unknown reports whether the content is not known of what has one: then nobody may take it for another.
+func unknown(st undo.State) bool { return st.Mode != 0 && !st.Mode.IsDir() && st.ID == "" }
