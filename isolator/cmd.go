@@ -227,7 +227,7 @@ func CheckWords(argv []string, line, dir string, env map[string]string) error {
 func (c *Cmd) ended(out features.Outcome) {
 	r := &c.res
 	r.Code, r.TimedOut, r.Backend, r.Limits = out.Code, out.TimedOut, out.Backend, out.Limits
-	r.Hosts, r.Blocked = runlog.RefusedHosts(out.Hosts), slices.Sorted(maps.Keys(out.Blocked))
+	r.Hosts, r.Blocked = refusedHosts(out.Hosts), slices.Sorted(maps.Keys(out.Blocked))
 	if out.Signal != 0 {
 		r.Signal = unix.SignalName(out.Signal)
 	}
@@ -285,4 +285,15 @@ func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession
 	// shift hides the line from itself: it sees no arguments. An earlier call may have left a
 	// FIFO at LastFile, on which this one would block for ever.
 	return []string{sh, "-c", "trap '[ -p " + session.LastFile + " ] || pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
+}
+
+// refusedHosts returns the names of the hosts that requests were refused for.
+func refusedHosts(list []runlog.Host) []string {
+	var out []string
+	for _, h := range list {
+		if h.Refused > 0 && h.Host != "" && !slices.Contains(out, h.Host) {
+			out = append(out, h.Host)
+		}
+	}
+	return out
 }

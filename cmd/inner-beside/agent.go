@@ -18,9 +18,10 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
-	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/why"
 )
@@ -274,7 +275,7 @@ func (b toolBox) Path(path string, use agenthook.Use) string {
 		return fmt.Sprintf("%s: the sandbox has it read-only (%s)", short, orKey(answer))
 	}
 	if use.Write && !b.OwnsGit() {
-		if dir := repos.Bare(answer.Real); dir != "" {
+		if dir := bare(answer.Real); dir != "" {
 			return fmt.Sprintf("%s: git would take %s for a repository; write there with a command, in the sandbox", short, b.a.Short(dir))
 		}
 	}
@@ -328,4 +329,18 @@ func (a *app) isHookLine(line string, f toolFlags) (agent string, is bool) {
 
 func (a *app) agentHookLine(agent string, f toolFlags) (string, error) {
 	return a.commandLine(append([]string{"agent", "hook", agent}, f.words()...)...)
+}
+
+// bare returns the folder above a path that git may take for a repository without a work tree once there is
+// something at the path, "" where a work tree begins below it, or there is none. Each of them has a HEAD.
+func bare(path string) string {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		switch r, err := git.FindAt(dir); {
+		case err == nil && r.Reason == "":
+			return ""
+		case path == dir+"/HEAD" || files.Exists(dir+"/HEAD"):
+			return dir
+		}
+	}
+	return ""
 }

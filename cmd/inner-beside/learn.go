@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/learn"
@@ -84,7 +83,7 @@ func (a *app) printLearned(f learnFlags, all *learn.Needs) error {
 	text := all.Lines(a.Short)
 	if f.json {
 		var b bytes.Buffer
-		if err := tell.JSON(&b, all); err != nil {
+		if err := cli.JSON(&b, all); err != nil {
 			return err
 		}
 		text = b.Bytes()

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
@@ -131,13 +130,13 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 func (a *app) mark(wrong, unknown, right bool) string {
 	switch {
 	case wrong:
-		return tell.Paint(a.Out, "31", "[!!]")
+		return cli.Paint(a.Out, "31", "[!!]")
 	case unknown:
-		return tell.Paint(a.Out, "31", "[??]")
+		return cli.Paint(a.Out, "31", "[??]")
 	case right:
-		return tell.Paint(a.Out, "32", "[ok]")
+		return cli.Paint(a.Out, "32", "[ok]")
 	}
-	return tell.Paint(a.Out, "33", "[--]")
+	return cli.Paint(a.Out, "33", "[--]")
 }
 
 func withDetail(what, detail string) string { return strings.TrimSuffix(what+": "+detail, ": ") }

@@ -309,13 +309,13 @@ func (a *app) printChange(indent string, wider, narrower []profile.Grant) {
 // changeLines are a line for each grant that became wider or narrower, in colour where w may
 // get it.
 func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) {
-	return consent.ChangeLines(func(code, text string) string { return tell.Paint(w, code, text) }, wider, narrower)
+	return consent.ChangeLines(func(code, text string) string { return cli.Paint(w, code, text) }, wider, narrower)
 }
 
 // showConsent prints what the profiles and the config.toml grant. A text that is longer than
 // the terminal goes through a pager first, and the dangerous part stands once more below it.
 func (a *app) showConsent(p consent.Page) {
-	p.Settings, p.Paint = a.Settings, func(code, text string) string { return tell.Paint(a.Err, code, text) }
+	p.Settings, p.Paint = a.Settings, func(code, text string) string { return cli.Paint(a.Err, code, text) }
 	p.Width = a.columns()
 	detail, danger := p.Text()
 	fmt.Fprint(a.Err, detail, danger) // what is dangerous next to the question

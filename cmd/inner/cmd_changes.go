@@ -117,7 +117,7 @@ func (a *app) printKept(rows []keptRow, list []keptRun, own []ownhome.Changed) {
 			}
 			table = append(table, []string{r.Run, r.Begun.Local().Format("2006-01-02 15:04"), cmp.Or(r.Profile, "?"), what, features.Sources(a.Caller, list[i].Kept)})
 		}
-		tell.Table(a.Out, table)
+		cli.Table(a.Out, table)
 	} else if len(gits)+len(own) == 0 {
 		a.Say("no copies are kept")
 	}
@@ -343,7 +343,7 @@ func (a *app) printPatch(d []byte) error {
 	for line := range strings.Lines(string(d)) {
 		text := cli.Printable(strings.TrimSuffix(line, "\n"))
 		if code := map[byte]string{'+': "32", '-': "31", '@': "36"}[line[0]]; code != "" {
-			text = tell.Paint(a.Out, code, text)
+			text = cli.Paint(a.Out, code, text)
 		}
 		fmt.Fprintln(a.Out, text)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -134,7 +133,7 @@ func (a *app) printSettings(list []setting) {
 		}
 		rows = append(rows, []string{s.Key, fmt.Sprintf("= %q", s.Value), "# " + from})
 	}
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 }
 
 // which names a config.toml: your own, or the project's.

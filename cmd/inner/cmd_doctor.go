@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
@@ -107,7 +106,7 @@ func (a *app) cmdDoctor() *cobra.Command {
 func (a *app) printFindings(list []finding) {
 	mark := map[string]string{"ok": "32", "absent": "36", "warning": "33", "broken": "31"}
 	for _, f := range list {
-		fmt.Fprintf(a.Out, "%s %-12s %s\n", tell.Paint(a.Out, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, cli.Printable(strings.ReplaceAll(f.Text, "\n", "; ")))
+		fmt.Fprintf(a.Out, "%s %-12s %s\n", cli.Paint(a.Out, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, cli.Printable(strings.ReplaceAll(f.Text, "\n", "; ")))
 		if f.Fix != "" {
 			fmt.Fprintf(a.Out, "        %-12s fix: %s\n", "", cli.Printable(f.Fix))
 		}
@@ -369,7 +368,7 @@ func limitFindings() []finding {
 	var list []finding
 	plan, missing := limits.Choose(limits.Values{Memory: 1 << 40, CPU: 1000, Pids: 1000}, h)
 	for _, held := range plan.Held {
-		list = append(list, ok("limits", "%s: held by %s", held.Key, features.EngineText(held, plan)))
+		list = append(list, ok("limits", "%s: held by %s", held.Key, picture.EngineText(held, plan)))
 	}
 	for i, m := range missing {
 		if i+1 < len(missing) && missing[i+1].Why == m.Why {
@@ -467,7 +466,7 @@ func (a *app) printRoles(out rolesAnswer) {
 	for _, r := range out.Roles {
 		rows = append(rows, []string{r.Role, r.Profile})
 	}
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 	for _, r := range out.Roles {
 		if r.Error != "" {
 			a.Say("role %q: %s", r.Role, r.Error)

@@ -241,7 +241,7 @@ func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
 	case f.html != "":
 		return a.writePage(f.html, picture.HTML(pic, cli.Printable))
 	}
-	style := picture.Style{Clean: cli.Printable, Paint: func(code, text string) string { return tell.Paint(a.Out, code, text) }}
+	style := picture.Style{Clean: cli.Printable, Paint: func(code, text string) string { return cli.Paint(a.Out, code, text) }}
 	if out, ok := tell.FileOf(a.Out); ok && caller.IsTerminal(out) {
 		style.Width, style.Most = 100, 10 // one screen, mostly; a pipe gets all
 		if width, _, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
@@ -88,7 +87,7 @@ func (a *app) printHomes(list []homes.Info) {
 	for _, h := range list {
 		rows = append(rows, []string{h.Key, copytree.Size(h.Size), a.homeState(h), a.homeOwner(h)})
 	}
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 }
 
 func (a *app) homeState(h homes.Info) string {

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/escape/shown"
 	"github.com/enr/inner/isolator/runlog"
@@ -107,7 +106,7 @@ func (a *app) cmdLogList() *cobra.Command {
 		for _, r := range list {
 			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), runlog.Bytes(r.Size)})
 		}
-		return cli.Answer{Value: append([]records.Record{}, list...), Words: func() { tell.Table(a.Out, rows) }}, nil
+		return cli.Answer{Value: append([]records.Record{}, list...), Words: func() { cli.Table(a.Out, rows) }}, nil
 	})
 }
 
@@ -193,7 +192,7 @@ func (a *app) showRun(r records.Record) error {
 		row("ended", "unknown: the record cannot be read")
 	}
 	row("kept in", "%s", a.Short(r.Folder))
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 	return a.showOutput(r)
 }
 
@@ -375,7 +374,7 @@ func (a *app) showAudit(types []string, asJSON bool) error {
 		}
 		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), records.EventText(e.Event, a.Short)})
 	}
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 	return nil
 }
 

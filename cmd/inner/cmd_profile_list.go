@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -100,7 +99,7 @@ func (a *app) printProfiles(list []listed, wide bool) {
 			rows = append(rows, []string{name, r.text()})
 		}
 	}
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 }
 
 // text is the description of a row, after what there is to know before it.
@@ -142,7 +141,7 @@ func (a *app) cmdResources() *cobra.Command {
 				}
 				rows = append(rows, []string{r.Key, r.What, r.Kind, r.Method, shown})
 			}
-			tell.Table(a.Out, rows)
+			cli.Table(a.Out, rows)
 		}}, nil
 	})
 }

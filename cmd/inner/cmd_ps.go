@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
@@ -72,7 +71,7 @@ func (a *app) printBoxes(list []box) {
 	for _, b := range list {
 		rows = append(rows, []string{cmp.Or(b.Run, "-"), since(b), terminalWords(b), cmp.Or(b.Profile, "?"), cmp.Or(b.Command, "?"), cmp.Or(a.Short(b.Folder), "?")})
 	}
-	tell.Table(a.Out, rows)
+	cli.Table(a.Out, rows)
 	for _, b := range list {
 		if len(b.Granted) > 0 {
 			fmt.Fprintf(a.Out, "%s got meanwhile: %s\n", b.Run, cli.Printable(strings.Join(b.Granted, ", ")))
@@ -92,7 +91,7 @@ func (a *app) boxes() ([]box, error) {
 	live, err := stage.Running(a.StageBase())
 	out := []box{}
 	for _, l := range live {
-		b := box{Run: l.ID, PID: stage.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder, Granted: l.Granted}
+		b := box{Run: l.ID, PID: visit.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder, Granted: l.Granted}
 		b.Terminal = visit.State(stage.Door(a.StageBase(), l.ID), b.PID)
 		out = append(out, b)
 	}
@@ -187,13 +186,13 @@ func (a *app) stop(args []string) error {
 		return err
 	}
 	id := b.Run
-	if err := stage.Signal(a.StageBase(), id, syscall.SIGTERM); err != nil {
+	if err := visit.Signal(a.StageBase(), id, syscall.SIGTERM); err != nil {
 		return err
 	}
 	visit.WakeUp(b.PID) // after ^Z
 	if !a.ends(id, stopPatience) {
 		a.Warn("the program did not end within %s, and is killed", stopPatience)
-		if err := stage.Signal(a.StageBase(), id, syscall.SIGKILL); err != nil {
+		if err := visit.Signal(a.StageBase(), id, syscall.SIGKILL); err != nil {
 			return err
 		}
 		if !a.ends(id, stopPatience) {

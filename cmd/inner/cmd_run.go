@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/handover"
 	"github.com/enr/inner/isolator/learn"
+	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
@@ -209,13 +210,13 @@ func (a *app) dryRun(call run.Call, asJSON bool) error {
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(g.Text))
 	}
-	for _, line := range b.Reach.Lines() {
+	for _, line := range picture.ReachLines(b.Reach) {
 		fmt.Fprintf(a.Out, "#     %s\n", cli.Printable(line))
 	}
 	if left := b.LeftOut; len(left) > 0 {
 		fmt.Fprintf(a.Out, "#   of your git settings it does not have: %s\n", cli.Printable(strings.Join(left, ", ")))
 	}
-	for _, line := range append(features.LimitLines(b.Plan), features.PortLines(b.Plan)...) {
+	for _, line := range append(picture.LimitLines(b.Plan), picture.PortLines(b.Plan)...) {
 		fmt.Fprintf(a.Out, "#   %s\n", cli.Printable(line))
 	}
 	_, err = tell.Raw(a.Out).Write(preview.Command(b))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,12 +16,17 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/review"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/undo"
 	"github.com/enr/inner/isolator/undo/back"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 func (a *app) cmdUndo() *cobra.Command {
@@ -145,7 +151,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		ctx, stop := features.Interruptible(nil)
 		defer stop()
 		apply := func(ctx context.Context, k *changes.Kept, list []changes.Change) ([]changes.Change, error) {
-			look, err := features.Rewriting(a.Caller, run, top)
+			look, err := rewriting(a.Caller, run, top)
 			if err != nil {
 				return nil, err
 			}
@@ -241,4 +247,18 @@ func (a *app) some(what string, list []string) {
 	if len(said) > 0 {
 		a.Say("%s: %s", what, strings.Join(visible.Some(said, 8), ", "))
 	}
+}
+
+// rewriting notes, for the case that inner is killed, that it writes in a folder what boxes had made there: a box may have
+// chosen both. What is returned looks at it as at what a run left.
+func rewriting(c *caller.Caller, run *stage.Run, top string) (look func(), err error) {
+	all := []string{top}
+	w := stage.Watched{Since: runlog.Moment(), Roots: all, Obeyed: all, Unlisted: all}
+	global := gitconfig.Environment(c.Getenv).Load()
+	for dir := top; dir != "/"; dir = filepath.Dir(dir) {
+		for _, p := range host.NamedByGit(dir, global, c.Home) {
+			w.Named = append(w.Named, p.Path, p.Real())
+		}
+	}
+	return func() { features.Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Limit: time.Minute}) }, run.Watch(w)
 }

@@ -328,7 +328,7 @@ func (a *app) expand(root *cobra.Command, args []string) ([]string, error) {
 	if i < 0 {
 		return args, nil
 	}
-	words, err := config.Expand(list[i], workspaces)
+	words, err := expandAlias(list[i], workspaces)
 	if err != nil {
 		return nil, err
 	}
@@ -408,4 +408,25 @@ func (a *app) completeAliases(root *cobra.Command, args []string, _ string) ([]s
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// expandAlias returns the words an alias stands for, with ${workspaces_path}
+// replaced by workspaces, which is "" where none is configured. It is replaced
+// after splitting, so that a space in it is no end of a word.
+func expandAlias(alias profile.KV, workspaces string) ([]string, error) {
+	words, err := config.Words(alias.Value)
+	if err != nil {
+		return nil, fmt.Errorf("alias %q: %w", alias.Key, err)
+	}
+	const token = "${workspaces_path}"
+	for i, w := range words {
+		if !strings.Contains(w, token) {
+			continue
+		}
+		if workspaces == "" {
+			return nil, fmt.Errorf("alias %q uses %s, but workspaces_path is not set in config.toml", alias.Key, token)
+		}
+		words[i] = strings.ReplaceAll(w, token, workspaces)
+	}
+	return words, nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
-	"github.com/enr/inner/profile/gitconfig"
 )
 
 // maxNoted is how many folders are noted one by one for the case that the run is killed: the
@@ -175,20 +174,6 @@ func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) 
 		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)
 	}
 	return aside, found
-}
-
-// Rewriting notes, for the case that inner is killed, that it writes in a folder what boxes had made there: a box may have
-// chosen both. What is returned looks at it as at what a run left.
-func Rewriting(c *caller.Caller, run *stage.Run, top string) (look func(), err error) {
-	all := []string{top}
-	w := stage.Watched{Since: runlog.Moment(), Roots: all, Obeyed: all, Unlisted: all}
-	global := gitconfig.Environment(c.Getenv).Load()
-	for dir := top; dir != "/"; dir = filepath.Dir(dir) {
-		for _, p := range host.NamedByGit(dir, global, c.Home) {
-			w.Named = append(w.Named, p.Path, p.Real())
-		}
-	}
-	return func() { Hold(c, repos.Search{Watched: w, Homes: c.Homes(), Limit: time.Minute}) }, run.Watch(w)
 }
 
 // someFolders names a few of many folders, the nearest first.

@@ -4,7 +4,6 @@ package features
 // plan, and told at the end when it was reached.
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/enr/inner/isolator/limits"
@@ -59,7 +58,7 @@ func LimitTexts(run *Run, keys []string) []string {
 	for _, key := range keys {
 		for _, h := range run.Plan.Limits.Held {
 			if h.Key == key {
-				text := limitName(key) + " limit " + h.Text
+				text := LimitName(key) + " limit " + h.Text
 				if key == limits.DiskKey {
 					text += " (sandbox.limits.disk) of " + run.fullDisk()
 				}
@@ -70,8 +69,8 @@ func LimitTexts(run *Run, keys []string) []string {
 	return out
 }
 
-// limitName is the key of a limit, for people.
-func limitName(key string) string {
+// LimitName is the key of a limit, for people.
+func LimitName(key string) string {
 	switch key {
 	case "pids":
 		return "process"
@@ -79,33 +78,4 @@ func limitName(key string) string {
 		return "open files"
 	}
 	return strings.ReplaceAll(key, "_", " ")
-}
-
-// LimitLines tells what holds each limit of a plan; a pasted command has only
-// those of disk.
-func LimitLines(plan plan.Plan) []string {
-	if plan.Limits == nil {
-		return nil
-	}
-	var out []string
-	for _, h := range plan.Limits.Held {
-		out = append(out, fmt.Sprintf("%s limit %s, held by %s", limitName(h.Key), h.Text, EngineText(h, plan.Limits)))
-	}
-	return out
-}
-
-// EngineText says what holds a limit.
-func EngineText(h limits.Held, p *limits.Plan) string {
-	switch h.Engine {
-	case limits.Systemd:
-		return "a scope of systemd (" + p.Scope[0] + ")"
-	case limits.Cgroup:
-		return "a control group in " + p.Parent
-	case limits.Rlimit:
-		return "resource limits of the program (setrlimit)"
-	}
-	if h.Engine != limits.Tmpfs {
-		return "a control group of " + string(h.Engine)
-	}
-	return "the size of each tmpfs, and of the box's git directories and home by a look at them"
 }

@@ -13,9 +13,6 @@ import (
 	"syscall"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/netproxy"
-	"github.com/enr/inner/isolator/plan"
 )
 
 // openPorts listens on what the profile publishes. Where another program has a port, the box gets a
@@ -77,20 +74,4 @@ func (n *networkOf) publish(dial func(context.Context, uint16) (net.Conn, error)
 			_ = n.proxy.Forward(l, func(ctx context.Context) (net.Conn, error) { return (*n.dial.Load())(ctx, port) })
 		}()
 	}
-}
-
-// PortLines tells what listens for the box, and for what reason; a pasted command
-// has nothing of it.
-func PortLines(p plan.Plan) []string {
-	var out []string
-	for _, l := range p.Listen {
-		out = append(out, fmt.Sprintf("127.0.0.1:%d in the box: %s", l.Port, l.Reason))
-		if l.HostPort == 0 && p.Container == nil && !host.Privileged(p.Bwrap) {
-			out = append(out, fmt.Sprintf("%s in the box: the names of hosts, for programs that ask no proxy", netproxy.Resolver()))
-		}
-	}
-	for _, p := range p.Publish {
-		out = append(out, fmt.Sprintf("127.0.0.1:%d of this computer: port %d of the box, %s", p.HostPort, p.Port, p.Reason))
-	}
-	return out
 }

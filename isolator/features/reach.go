@@ -88,33 +88,6 @@ func reachOf(run *Run) (r Reach, err error) {
 	return r, nil
 }
 
-// Lines say what is behind words of the profile: which hosts come from where, for those that it does not write
-// itself, what is missing, and what else is to be known.
-func (r Reach) Lines() (out []string) {
-	var origins []string
-	named := map[string][]string{}
-	for _, rule := range r.Allow {
-		if rule.Origin == "network_allow" {
-			continue
-		}
-		if named[rule.Origin] == nil {
-			origins = append(origins, rule.Origin)
-		}
-		text := rule.String()
-		if rule.Private {
-			text += " (of your own network)"
-		}
-		named[rule.Origin] = append(named[rule.Origin], text)
-	}
-	for _, origin := range origins {
-		out = append(out, fmt.Sprintf("can reach %s [%s]", strings.Join(named[origin], ", "), origin))
-	}
-	for _, m := range r.Missing {
-		out = append(out, m.String())
-	}
-	return append(out, r.Notes...)
-}
-
 // rules reads a list of the profile; origin is its key, and own are the groups of the user's config.toml.
 // A host of theirs may be in a private network, and takes no public one out of what is denied.
 func rules(list []string, origin string, own map[string][]string) ([]netproxy.Rule, error) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/profile"
@@ -65,13 +64,13 @@ func (h *holder) network() {
 	default:
 		h.say("network", "", "a network namespace of its own, with nothing outside of it")
 	}
-	for _, line := range features.PortLines(h.Plan) {
+	for _, line := range PortLines(h.Plan) {
 		h.say("ports", "", "%s", line)
 	}
 }
 
 func (h *holder) limits() {
-	for _, line := range features.LimitLines(h.Plan) {
+	for _, line := range LimitLines(h.Plan) {
 		h.say("limits", "", "%s", line)
 	}
 	if _, missing := plan.Limits(h.Spec, h.Facts); len(missing) > 0 {

@@ -104,13 +104,13 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 	add("variables", row(Shut, "never gets", b.Spec.Env.Never...))
 	add("settings", row(Shut, "of your git settings it does not have", b.LeftOut...))
 	for _, c := range b.Agents {
-		add("settings", row(Own, c.Name, c.Explain(b.Home)...))
+		add("settings", row(Own, c.Name, explain(c, b.Home)...))
 	}
 	add("settings", servers(b))
 	if len(features.Unsigned(b.Caller, b.Spec)) > 0 {
 		add("settings", remark(features.SignLine))
 	}
-	for _, l := range b.Reach.Lines() {
+	for _, l := range ReachLines(b.Reach) {
 		add("network", remark(l))
 	}
 	for _, h := range Holds(b) {

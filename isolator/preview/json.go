@@ -11,6 +11,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/stage"
@@ -56,7 +57,7 @@ func JSON(b *run.Prepared) (json.RawMessage, error) {
 	}
 	out := object{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
-		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": features.PortLines(p), "limits": features.LimitLines(p),
+		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": picture.PortLines(p), "limits": picture.LimitLines(p),
 		"launch": launched{p, data(b), options(rc)}, "reach": reachJSON(b.Reach), "staged": stagedJSON(b),
 	}
 	if len(p.Caches) > 0 {
@@ -119,7 +120,7 @@ func reachJSON(r features.Reach) object {
 	rule := func(r netproxy.Rule) object {
 		return object{"rule": r.String(), "ports": r.Ports, "origin": r.Origin, "private": r.Private}
 	}
-	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "lines": append([]string{}, r.Lines()...), "warnings": r.Warnings}
+	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "lines": append([]string{}, picture.ReachLines(r)...), "warnings": r.Warnings}
 }
 
 // stagedJSON is what would be made on the host for the run.

@@ -217,17 +217,3 @@ func runs(fi os.FileInfo) bool {
 	off := strings.HasSuffix(fi.Name(), ".sample") || strings.Contains(fi.Name(), Suffix)
 	return !off && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0)
 }
-
-// Bare returns the folder above a path that git may take for a repository without a work tree once there is
-// something at the path, "" where a work tree begins below it, or there is none. Each of them has a HEAD.
-func Bare(path string) string {
-	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-		switch r, err := git.FindAt(dir); {
-		case err == nil && r.Reason == "":
-			return ""
-		case path == dir+"/HEAD" || files.Exists(dir+"/HEAD"):
-			return dir
-		}
-	}
-	return ""
-}

@@ -90,17 +90,6 @@ const MaxRewound = 200
 // Host is what became of the requests of a run to one host and port.
 type Host = netproxy.Host
 
-// RefusedHosts returns the names of the hosts that requests were refused for.
-func RefusedHosts(list []Host) []string {
-	var out []string
-	for _, h := range list {
-		if h.Refused > 0 && h.Host != "" && !slices.Contains(out, h.Host) {
-			out = append(out, h.Host)
-		}
-	}
-	return out
-}
-
 // MaxHosts is how many hosts a record lists.
 const MaxHosts = 500
 

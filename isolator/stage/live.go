@@ -5,10 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/owned"
@@ -77,47 +74,4 @@ func Running(base string) ([]Live, error) {
 		out = append(out, Live{name, readAbout(dir), strings.FieldsFunc(string(granted), func(c rune) bool { return c == 0 })})
 	}
 	return out, err
-}
-
-// Holder finds the process that holds a run by flock, in the form of proc_locks(5), 0 where
-// the kernel does not say:
-//
-//	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
-//
-// The kernel stops all locking to list it, which takes 10 ms and more: no run looks. It lists in pieces, and leaves
-// some out when others go in between.
-func Holder(base, id string) int {
-	var st syscall.Stat_t
-	if syscall.Lstat(filepath.Join(base, id, "lock"), &st) != nil {
-		return 0
-	}
-	form := fmt.Sprintf("%%d: FLOCK ADVISORY WRITE %%d %02x:%02x:%d 0 EOF", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
-	for range 5 {
-		locks, _ := os.ReadFile("/proc/locks") // without it no process is known
-		for line := range strings.Lines(string(locks)) {
-			var number, pid int
-			if _, err := fmt.Sscanf(line, form, &number, &pid); err == nil {
-				return max(pid, 0)
-			}
-		}
-	}
-	return 0
-}
-
-// Signal sends a signal to the process that holds a run, and to no other: it is named by a
-// descriptor, and asked once more whether it still holds the run.
-func Signal(base, id string, sig syscall.Signal) error {
-	pid := Holder(base, id)
-	if pid == 0 {
-		return fmt.Errorf("the process of run %s is unknown", id)
-	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", id, err)
-	}
-	defer unix.Close(fd)
-	if Holder(base, id) != pid {
-		return fmt.Errorf("run %s has ended meanwhile", id)
-	}
-	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/sensitive"
 )
@@ -63,7 +64,7 @@ func (t *Table) judge(a *Answer, e entry, there bool) {
 // home of its own but for what is a copy there, or what the last commit has.
 func (t *Table) own(o plan.Op, e entry, real string) bool {
 	home := t.Box.Facts.OwnHome
-	return o.Kind == plan.OpTmpfs || o.Reason == committed || home != nil && paths.Below(home.Path, o.Source) && e.host != real && t.Box.Original(e.host) != real
+	return o.Kind == plan.OpTmpfs || o.Reason == committed || home != nil && paths.Below(home.Path, o.Source) && e.host != real && original(t.Box.Run, e.host) != real
 }
 
 // point reports whether an entry of the box's own home is there for boxes to mount something on or below, with nothing in
@@ -281,7 +282,7 @@ func (t *Table) sources(o plan.Op) []string {
 func (t *Table) mounted(o plan.Op, rest string) entry {
 	place, home := filepath.Join(o.Source, rest), t.Box.Facts.OwnHome
 	e := disk(place)
-	if of := t.Box.Original(place); e.kind == '-' && of != "" {
+	if of := original(t.Box.Run, place); e.kind == '-' && of != "" {
 		e = disk(of)
 		if kept := home != nil && paths.Below(home.Path, place); kept && (e.kind == 'd' || e.kind == 'f') {
 			e.read, e.write = true, true
@@ -296,4 +297,17 @@ func (t *Table) mounted(o plan.Op, rest string) entry {
 		}
 	}
 	return e
+}
+
+// original is the path of the host whose content a place of a run will have; "" for none.
+func original(run *features.Run, place string) string {
+	for _, m := range run.Mirrors {
+		rest, in := paths.Rest(m.At, place)
+		path := filepath.Join(m.Of, rest)
+		has := func(only string) bool { return paths.Below(only, rest) || paths.Below(rest, only) }
+		if in && (m.Only == nil || rest == "" || slices.ContainsFunc(m.Only, has)) && !slices.ContainsFunc(m.Lacks, func(p string) bool { return paths.Below(p, path) }) {
+			return path
+		}
+	}
+	return ""
 }

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
 
@@ -161,65 +160,6 @@ func (c Capability) Environment(home string, at []string) []profile.KV {
 	}
 	for _, kv := range c.Env {
 		out = append(out, profile.KV{Key: kv.Key, Value: expand(kv.Value, home)})
-	}
-	return out
-}
-
-// Explain says what the capability brings into a box whose user has that home,
-// one line each.
-func (c Capability) Explain(home string) []string {
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	at := make([]string, len(c.Folders))
-	for i, f := range c.Folders {
-		at[i] = f.Place(home)
-		out = append(out, f.explain()...)
-	}
-	if c.Login != nil {
-		out = append(out, c.Login.explain(c.Folders[0].Path)...)
-	}
-	for _, kv := range c.Environment(home, at) {
-		value := kv.Value
-		if rest, ok := paths.Rest(home, value); ok {
-			value = strings.TrimSuffix("~/"+rest, "/")
-		}
-		add("sets %s=%s", kv.Key, value)
-	}
-	if len(c.Hosts) > 0 {
-		add("reaches %s, where the network is by name", strings.Join(c.Hosts, ", "))
-	}
-	if len(c.Endpoints) > 0 {
-		add("reaches the server that %s, or your settings of it, names, where you do", strings.Join(c.Endpoints, " or "))
-	}
-	if len(c.Args) > 0 {
-		add("starts %s with %s", c.Program, strings.Join(c.Args, " "))
-	}
-	for _, kv := range c.Wants {
-		add("creates %s in the project for the run if its folder exists and the file does not", kv.Key)
-	}
-	for _, kv := range c.Own {
-		add("keeps a copy of its own of %s of the project, in a home of the box's own", kv.Key)
-	}
-	return append(out, c.Notes...)
-}
-
-func (f Folder) explain() []string {
-	out := []string{fmt.Sprintf("mounts a clone on %s (rw, 0700, gone after the run unless the box has a home of its own)", f.Path)}
-	for _, file := range f.Files {
-		line := "copies " + strings.TrimPrefix(file.Beside+" as ", " as ") + f.Path + "/" + file.Name
-		switch {
-		case file.Any():
-			line += ", sanitised"
-		case file.Instructions:
-			line += ", and writes below it what the box may do"
-		}
-		out = append(out, line)
-	}
-	for _, t := range f.Trees {
-		out = append(out, "copies "+f.Path+"/"+t+"/")
-	}
-	if len(f.Empty) > 0 {
-		out = append(out, "empty in it: "+strings.Join(f.Empty, "/ ")+"/")
 	}
 	return out
 }

@@ -41,14 +41,6 @@ type Login struct {
 // Words is what is told to people: what is wrong, and what to do.
 type Words struct{ Msg, Hint string }
 
-func (l *Login) explain(folder string) []string {
-	var out []string
-	if len(l.Renew) > 0 {
-		out = append(out, fmt.Sprintf("before the copy, when the login has expired: runs %s on the host; a login that stays expired stops the run", strings.Join(l.Renew, " ")))
-	}
-	return append(out, fmt.Sprintf("a login renewed inside stays there, or is written back to %s/%s with sync_credentials = true", folder, l.File))
-}
-
 // LoginPath is where the login is on this host.
 func (c Capability) LoginPath(o Origin) string {
 	return filepath.Join(c.Folders[0].Source(o), c.Login.File)

@@ -7,14 +7,21 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
 )
 
@@ -72,4 +79,44 @@ func (a *App) Execute(root *cobra.Command, args []string) int {
 		return 0
 	}
 	return a.Failed(cmd, err)
+}
+
+// JSON prints a value as indented JSON.
+func JSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := tell.Raw(w).Write(visible.JSON(b.Bytes()))
+	return err
+}
+
+// Table prints rows in columns, with everything in their cells visible.
+func Table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, row := range rows {
+		cells := slices.Clone(row)
+		for i, cell := range cells {
+			cells[i] = visible.Text(cell)
+		}
+		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	_ = t.Flush() // Err has it
+}
+
+// Colour reports whether w may get colour.
+func Colour(w io.Writer) bool {
+	f, ok := tell.FileOf(w)
+	return ok && caller.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// Paint is a text in a colour, an SGR code (ECMA-48), where w may get colour.
+func Paint(w io.Writer, code, text string) string {
+	if !Colour(w) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
@@ -213,7 +212,7 @@ func Plural(n int, one, many string) string {
 }
 
 // PrintJSON prints a value as JSON.
-func (a *App) PrintJSON(v any) error { return tell.JSON(a.Out, v) }
+func (a *App) PrintJSON(v any) error { return JSON(a.Out, v) }
 
 // WhoFlags say for whom a program runs.
 type WhoFlags struct {

@@ -9,20 +9,14 @@
 package tell
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -70,32 +64,6 @@ func Raw(w io.Writer) io.Writer {
 		return f
 	}
 	return w
-}
-
-// JSON prints a value as indented JSON.
-func JSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := Raw(w).Write(visible.JSON(b.Bytes()))
-	return err
-}
-
-// Table prints rows in columns, with everything in their cells visible.
-func Table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	for _, row := range rows {
-		cells := slices.Clone(row)
-		for i, cell := range cells {
-			cells[i] = visible.Text(cell)
-		}
-		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
-	}
-	_ = t.Flush() // Err has it
 }
 
 // Teller tells a person something, a line for each call. It is a caller.Teller.
@@ -146,18 +114,4 @@ func (t Teller) FailAll(errs []error) {
 	if n > most {
 		t.Say("… and %d more", n-most)
 	}
-}
-
-// Colour reports whether w may get colour.
-func Colour(w io.Writer) bool {
-	f, ok := FileOf(w)
-	return ok && caller.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-// Paint is a text in a colour, an SGR code (ECMA-48), where w may get colour.
-func Paint(w io.Writer, code, text string) string {
-	if !Colour(w) {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
