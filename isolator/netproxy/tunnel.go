@@ -2,6 +2,7 @@ package netproxy
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -105,8 +106,35 @@ func (t *tunnel) pass(w way, from net.Conn) {
 	closeWrite(w.to)
 }
 
-// buffers are for what is on its way. A connection on which nothing moves has none: there may be thousands.
-var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+// buffers are for what is on its way. A connection on which nothing moves has none: there may be thousands. So that a
+// box which reads none of them costs little, no more than these may be large at once.
+var (
+	large   = make(chan struct{}, 256)
+	buffers = [2]sync.Pool{
+		{New: func() any { return bytes.NewBuffer(make([]byte, 4<<10)) }},
+		{New: func() any { return bytes.NewBuffer(make([]byte, largeSize)) }},
+	}
+)
+
+const largeSize = 256 << 10
+
+func takeBuffer() *bytes.Buffer {
+	select {
+	case large <- struct{}{}:
+		return buffers[1].Get().(*bytes.Buffer)
+	default:
+		return buffers[0].Get().(*bytes.Buffer)
+	}
+}
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Len() < largeSize {
+		buffers[0].Put(b)
+		return
+	}
+	buffers[1].Put(b)
+	<-large
+}
 
 // copyTo copies until the end of a connection, which is no error.
 func copyTo(w io.Writer, from net.Conn) error {
@@ -117,24 +145,24 @@ func copyTo(w io.Writer, from net.Conn) error {
 	for {
 		var n int
 		var failed error
-		var b *[32 << 10]byte
+		var b *bytes.Buffer
 		err := raw.Read(func(fd uintptr) bool {
-			b = buffers.Get().(*[32 << 10]byte)
-			for n, failed = syscall.Read(int(fd), b[:]); failed == syscall.EINTR; {
-				n, failed = syscall.Read(int(fd), b[:])
+			b = takeBuffer()
+			for n, failed = syscall.Read(int(fd), b.Bytes()); failed == syscall.EINTR; {
+				n, failed = syscall.Read(int(fd), b.Bytes())
 			}
-			if failed != syscall.EAGAIN {
+			if n > 0 {
 				return true
 			}
-			buffers.Put(b) // it is waited for without one
-			return false
+			putBuffer(b) // what comes next is waited for without one
+			return failed != syscall.EAGAIN
 		})
-		if err = errors.Join(err, failed); err != nil {
+		if err = errors.Join(err, failed); err != nil || n == 0 {
 			return err
 		}
-		_, err = w.Write(b[:n])
-		buffers.Put(b)
-		if n == 0 || err != nil {
+		_, err = w.Write(b.Bytes()[:n])
+		putBuffer(b)
+		if err != nil {
 			return err
 		}
 	}
