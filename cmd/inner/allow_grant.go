@@ -72,7 +72,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	}
 	d := draft{path: f.path, text: file.Data, old: file.Data, judge: f.judge}
 	p := old
-	more := run.More{Profile: f.path, ThisRun: flags.thisRun}
+	more := run.More{Profile: f.path, ThisRun: flags.thisRun, From: file.Digest, Becomes: file.Digest}
 	for _, w := range list {
 		g := run.Grant{Word: w.word}
 		if p, err = a.withGrant(f, p, &d, &g, w, flags.write); err != nil {
@@ -101,6 +101,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	if err := a.recordWider(f, d.text); err != nil {
 		return err
 	}
+	more.Becomes = profile.FileOf(f.path, d.text).Digest
 	_ = a.giveAll(running, more) // the profile has it; what was said of a box is no failure
 	return nil
 }

@@ -136,6 +136,11 @@ func (n *networkOf) grant(before, next *Run, to launch.Running) error {
 	if n.run == nil || next.Spec.Network != n.run.Spec.Network {
 		return NewRun("the sandbox began without a network for that")
 	}
+	for _, rule := range next.Reach.Deny { // of a profile that it extends, or a group
+		if !slices.ContainsFunc(n.run.Reach.Deny, func(old netproxy.Rule) bool { return old.String() == rule.String() }) {
+			return NewRun("its profile refuses more hosts than when it began")
+		}
+	}
 	for _, rule := range next.Reach.Allow {
 		if slices.ContainsFunc(before.Reach.Allow, func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin }) {
 			continue

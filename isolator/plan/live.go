@@ -26,7 +26,7 @@ type Covered struct {
 }
 
 // Added is what a box that runs has to get so that its plan becomes another one: both are made in the same way, of the
-// host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is false: so
+// host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is false (with nothing at all it is true): so
 // whoever judges a mount does it for both, and what has to be made before the start is not left out.
 func Added(old, now Plan) (l Live, ok bool) {
 	known := map[string]int{}
@@ -60,7 +60,10 @@ func Added(old, now Plan) (l Live, ok bool) {
 		covered := paths.Below(l.Dest, o.Dest)
 		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) && !(covered && o.own && o.Reason == inPlace)
 	}
-	if l.Dest == "" || slices.ContainsFunc(old.Ops, lost) ||
+	if l.Dest == "" {
+		return l, len(more) == 0
+	}
+	if slices.ContainsFunc(old.Ops, lost) ||
 		slices.ContainsFunc(l.Pins, func(p string) bool { return !paths.Below(p, l.Dest) }) {
 		return l, false
 	}

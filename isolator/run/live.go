@@ -23,6 +23,8 @@ import (
 type More struct {
 	Profile string // its file
 	ThisRun bool   // the profile itself does not get it
+	From    string // the digests of the file that it was added to, and of what that became: the same for ThisRun
+	Becomes string
 	Grants  []Grant
 }
 
@@ -41,6 +43,7 @@ type live struct {
 	call  Call
 	mu    sync.Mutex // held while it gets something
 	text  []byte     // of the profile's file, with that; nil before the first
+	file  string     // the digest of the file, as far as all that it says is known
 	words []string
 }
 
@@ -56,7 +59,14 @@ func (b *Prepared) Grant(request []byte, to launch.Running) (string, error) {
 // give gives the box a folder that the person allowed when asked, by its real path.
 func (b *Prepared) give(to launch.Running, folder string) error {
 	g := Grant{"folder:" + folder, []profile.Line{{Table: "mounts", Key: folder, Value: "ro"}}, folder}
-	_, err := b.get(More{Profile: b.Spec.Path, ThisRun: true, Grants: []Grant{g}}, to)
+	now := b.Profile.Files[0]
+	if b.Spec.Scope != profile.Remote {
+		var err error
+		if now, err = profile.ReadFile(b.Spec.Path); err != nil {
+			return err
+		}
+	}
+	_, err := b.get(More{b.Spec.Path, true, now.Digest, now.Digest, []Grant{g}}, to)
 	return err
 }
 
@@ -68,6 +78,14 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.text == nil {
+		l.text, l.file = b.Profile.Files[0].Data, b.Profile.Files[0].Digest
+	}
+	// What was taken out of the profile since would not hold for what the box gets.
+	if more.From != l.file {
+		return "", features.NewRun("its profile was changed since it began")
+	}
+	l.file = more.Becomes
 	for _, g := range more.Grants {
 		if words = strings.TrimPrefix(words+", "+g.Word, ", "); slices.Contains(l.words, g.Word) {
 			continue
@@ -90,9 +108,6 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 
 // grant gives the box one thing: what a box of its profile has more with the lines, both as they would be now.
 func (b *Prepared) grant(g Grant, to launch.Running) (err error) {
-	if b.live.text == nil {
-		b.live.text = b.Profile.Files[0].Data
-	}
 	text, mounts := string(b.live.text), false
 	for _, l := range g.Lines {
 		switch {
@@ -111,9 +126,15 @@ func (b *Prepared) grant(g Grant, to launch.Running) (err error) {
 	if err != nil {
 		return err
 	}
+	// What is hidden is what it is now.
+	context, err := s.Context(place, b.live.call.Context.Overrides, b.live.call.Context.ForShim)
+	if err != nil {
+		return err
+	}
 	var looks []*Prepared
 	for _, data := range [][]byte{b.live.text, []byte(text)} {
 		c := b.live.call
+		c.Context = context
 		if c.Profile, err = s.Loader(place).LoadBytes(profile.File{Path: b.Spec.Path, Data: data}, b.Spec.Scope); err != nil {
 			return err
 		}
@@ -147,6 +168,8 @@ func (b *Prepared) mount(before, next *Prepared, folder string, to launch.Runnin
 	f, ok := plan.Added(before.Plan, next.Plan)
 	at := next.Facts.Look(f.Source)
 	switch {
+	case ok && f.Dest == "":
+		return nil // it has it
 	case !ok || at.Kind != host.Dir || at.ID == (host.ID{}):
 		return features.NewRun("it takes more than to mount one folder to be read")
 	case f.Source != folder:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
@@ -107,7 +108,8 @@ func (t *Table) mounting(a *Answer, o plan.Op) {
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok {
 		path = strings.TrimSuffix("~/"+rest, "/")
-		if mode == "ro" && o.Key == "sandbox.home" && rest != "" { // a mount comes after it
+		// A mount comes after it. Of a folder that is mounted, the project's secrets are hidden, too.
+		if mode == "ro" && o.Key == "sandbox.home" && rest != "" && t.Box.Facts.Look(a.Real).Kind != host.Dir {
 			a.propose(listing("home_allow", path))
 			return
 		}
