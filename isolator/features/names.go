@@ -30,7 +30,7 @@ func nameFiles(run *Run) {
 	}
 	add("/etc/resolv.conf", "nameserver "+at+"\noptions timeout:2 attempts:2\n", "names are asked for at "+at+" of the box")
 	own, _ := os.Hostname()
-	add("/etc/hosts", "127.0.0.1 localhost "+own+"\n::1 localhost ip6-localhost ip6-loopback "+own+"\n", "every other name is asked for")
+	add("/etc/hosts", "127.0.0.1 localhost\n127.0.0.1 "+own+"\n::1 localhost ip6-localhost ip6-loopback\n::1 "+own+"\n", "every other name is asked for")
 	const order = "hosts: files dns"
 	text, err := files.Read(files.Real("/etc/nsswitch.conf"), files.NoLinks, 1<<20)
 	switch {

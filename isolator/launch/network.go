@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -23,7 +22,7 @@ import (
 // network (user_namespaces(7)): a port below 1024, an address of the box.
 type Network struct {
 	// Listeners are those of each port of Plan.Listen, in its order: one on
-	// 127.0.0.1 and, where the box has IPv6, one on ::1.
+	// 127.0.0.1 and, where the box has IPv6, one on ::1. Who takes them closes them.
 	Listeners [][]net.Listener
 
 	// Dial connects to a port of the box's loopback, 127.0.0.1 or else ::1. It is
@@ -51,8 +50,6 @@ type network struct {
 
 	mu     sync.Mutex
 	cookie uint64 // of its namespace, once a socket of it is there
-	closed bool
-	opened []io.Closer
 }
 
 // madeSocket is the answer to a question for a socket.
@@ -110,14 +107,14 @@ func (r Running) Loopback(port uint16) ([]net.Listener, error) {
 	return []net.Listener{four, six}, err
 }
 
-// Listen listens on TCP at an address of the box. What listens is closed at the end of the run.
+// Listen listens on TCP at an address of the box. Who asked for it closes it.
 func (r Running) Listen(at netip.AddrPort) (l net.Listener, err error) {
 	err = r.s.bound(at, unix.SOCK_STREAM, unix.IPPROTO_TCP, func(f *os.File) error {
 		if err := unix.Listen(int(f.Fd()), backlog); err != nil {
 			return err
 		}
 		l, err = net.FileListener(f)
-		return r.s.network.closing(l, err)
+		return err
 	})
 	return l, err
 }
@@ -126,7 +123,7 @@ func (r Running) Listen(at netip.AddrPort) (l net.Listener, err error) {
 func (r Running) ListenPacket(at netip.AddrPort) (c net.PacketConn, err error) {
 	err = r.s.bound(at, unix.SOCK_DGRAM, unix.IPPROTO_UDP, func(f *os.File) error {
 		c, err = net.FilePacketConn(f)
-		return r.s.network.closing(c, err)
+		return err
 	})
 	return c, err
 }
@@ -148,31 +145,6 @@ func (s *session) bound(at netip.AddrPort, kind, proto int, do func(*os.File) er
 		return fmt.Errorf("cannot listen on %s in the box: %w", at, err)
 	}
 	return nil
-}
-
-// closing has something closed at the end of the run.
-func (n *network) closing(c io.Closer, err error) error {
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		c.Close()
-		return net.ErrClosed
-	}
-	n.opened = append(n.opened, c)
-	return nil
-}
-
-func (n *network) close() {
-	closeFds(&n.refused.packets)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.closed = true
-	for _, c := range n.opened {
-		_ = c.Close()
-	}
 }
 
 func family(a netip.Addr) int {

@@ -136,7 +136,7 @@ func (s *session) close() {
 	s.leaveContainer()
 	s.console.real.restore()
 	s.limits.group.Close()
-	s.network.close()
+	closeFds(&s.network.refused.packets)
 	s.owned.close()
 	s.closeDoor()
 	s.mounts.covered.close()

@@ -3,9 +3,7 @@ package netproxy
 import (
 	"net"
 	"net/netip"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -184,10 +182,6 @@ func (n *names) handle(c net.Conn) {
 
 // lookUp gives a name its addresses, at which there are listeners then.
 func (n *names) lookUp(host string) ([]netip.Addr, dnsmessage.RCode) {
-	// The box has it in /etc/hosts, in one family, and programs ask for the other one, too.
-	if own, err := os.Hostname(); err == nil && strings.EqualFold(own, host) {
-		return nil, dnsmessage.RCodeNameError
-	}
 	policy := n.p.o.Policy
 	ports, exact := policy.ports(host)
 	closed := n.p.o.Mode == Allowlist
