@@ -52,6 +52,7 @@ func isKeeper(args []string) bool {
 type keeperRequest struct {
 	Home, InnerHome, Exe, Version string
 
+	Inner     string
 	Key       string // of the box, see boxKey
 	Folder    string // of the session
 	Dir       string // what the call is about
@@ -67,7 +68,7 @@ const keeperListens = "ok"
 // startKeeper starts a keeper, and returns when it listens.
 func startKeeper(s *settings.Settings, folder string, c run.Call, key string) error {
 	text, err := json.Marshal(keeperRequest{
-		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Version: s.Version, Key: key, Folder: folder, Dir: c.Context.Cwd,
+		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Inner: s.Inner, Version: s.Version, Key: key, Folder: folder, Dir: c.Context.Cwd,
 		File: c.Profile.Files[0], Scope: c.Profile.Scope, Overrides: c.Context.Overrides, By: c.By,
 	})
 	if err != nil {
@@ -151,7 +152,7 @@ func (k *keeper) run() error {
 // load loads the profile as the call did.
 func (k *keeper) load() (err error) {
 	q := k.q
-	who := &caller.Caller{Home: q.Home, InnerHome: q.InnerHome, Exe: q.Exe, Version: q.Version}
+	who := &caller.Caller{Home: q.Home, InnerHome: q.InnerHome, Exe: q.Exe, Inner: q.Inner, Version: q.Version}
 	who.Environ, who.Teller = os.Environ(), k.notes
 	s := settings.Of(who)
 	k.settings = s

@@ -169,7 +169,16 @@ func (r *resolver) credentials() {
 }
 
 func (g *granter) credentials(rc *RunConfig) {
-	g.list("credential", "credentials", "uses your logins, which it cannot read", eachOf(rc.Credentials, func(c Credential) Item {
+	var programs []string
+	for _, c := range rc.Credentials {
+		for _, from := range c.From {
+			if kind, arg, _ := strings.Cut(from, ":"); kind == "cmd" {
+				programs = append(programs, arg)
+			}
+		}
+	}
+	g.list("credential", "credentials programs", "runs on this computer, outside of the sandbox, for a login", texts(programs))
+	g.list("credential", "credentials", "reaches hosts with logins of yours, which it cannot read", eachOf(rc.Credentials, func(c Credential) Item {
 		text := c.Name + " at " + strings.Join(c.Hosts, ", ")
 		if len(c.Allow) > 0 {
 			text += " for " + strings.Join(c.Allow, ", ")

@@ -139,7 +139,7 @@ func (g *granter) network(rc *RunConfig) {
 			g.list("network", "ranges", "listed hosts may be at private addresses", texts(ranges))
 		case len(rc.Capabilities) > 0:
 			g.say("network", "capabilities", "can use the network where its capabilities need it")
-		case rc.Network == NetAllowlist:
+		case rc.Network == NetAllowlist && len(rc.Credentials) == 0:
 			g.narrow("network", "no host", "no host can be reached")
 		}
 		if rc.Network == NetAsk {

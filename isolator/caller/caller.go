@@ -4,6 +4,7 @@
 package caller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -43,8 +44,8 @@ type Caller struct {
 	// it lets isolator.Main have the first word.
 	Exe string
 
-	// Beside finds a program that lies beside inner; nil where none does.
-	Beside func(program string) (path string, err error)
+	// Inner is the inner binary that the programs beside it are found by; "" when the state of the shims says it.
+	Inner string
 
 	Version  string // of inner, for records
 	AllTools bool   // as if every tool of the table of resources were on this computer
@@ -68,6 +69,12 @@ func (c *Caller) LookupEnv(name string) (string, bool) {
 func (c *Caller) Getenv(name string) string {
 	value, _ := c.LookupEnv(name)
 	return value
+}
+
+// Beside finds a program that lies beside inner.
+func (c *Caller) Beside(program string) (path string, err error) {
+	folder := shims.Folder{Home: c.InnerHome}
+	return shims.FindBeside(cmp.Or(c.Inner, c.Exe, folder.ReadState().Fleet, folder.Binary()), program)
 }
 
 // OnPath returns those of the programs that are on the caller's PATH, as FindReal finds them.

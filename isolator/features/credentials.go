@@ -68,6 +68,7 @@ func (c *credentialsOf) ask(run *Run) error {
 	if len(rc.Credentials) > 0 && rc.Network == profile.NetFull {
 		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
+	given := cmp.Or(c.asFile(run), map[profile.Network]error{profile.NetOff: errors.New("there is no network")}[rc.Network])
 	for _, k := range rc.Credentials {
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error
@@ -78,8 +79,8 @@ func (c *credentialsOf) ask(run *Run) error {
 			}
 		}
 		switch {
-		case rc.Network == profile.NetOff:
-			c.lost[k.Name] = "there is no network"
+		case given != nil:
+			c.lost[k.Name] = given.Error()
 		case len(w.From) == 0:
 			c.lost[k.Name] = err.Error()
 		default:
@@ -88,9 +89,6 @@ func (c *credentialsOf) ask(run *Run) error {
 	}
 	if !run.Mode.Made() || len(c.job.Credentials) == 0 {
 		return nil
-	}
-	if run.Beside == nil {
-		return fault.Refuse(125, "run it by inner", "profile %q: [credentials] need the programs beside inner", rc.Name)
 	}
 	path, err := run.Beside("inner-proxy")
 	if err != nil {
@@ -105,6 +103,17 @@ func (c *credentialsOf) ask(run *Run) error {
 	return nil
 }
 
+// asFile says what is wrong with a profile that is named as a file, which nobody was asked about: a box that wrote it would
+// have values sent where it likes, and programs run outside.
+func (c *credentialsOf) asFile(run *Run) error {
+	for _, file := range run.Spec.Files {
+		if _, err := run.unplanted(file); err != nil && run.Spec.Scope == profile.Direct {
+			return fmt.Errorf("%w: put the profile into %s", err, run.Short(run.ProfilesDir()))
+		}
+	}
+	return nil
+}
+
 // source is where a value is, as inner-proxy is told: a file or a program in which no box had a say. The box does not
 // see it.
 func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
@@ -114,8 +123,15 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 	switch kind {
 	case "env":
 		rc.Env.Never = append(slices.Clip(rc.Env.Never), arg)
-		if run.Getenv(arg) == "" {
+		value := run.Getenv(arg)
+		if value == "" {
 			return nil, fmt.Errorf("the variable %s is not set", arg)
+		}
+		for _, kv := range rc.Env.Set { // as "${NAME}" of [env] set
+			if len(value) > 7 && strings.Contains(kv.Value, value) {
+				rc.Env.Set = slices.DeleteFunc(slices.Clone(rc.Env.Set), func(o profile.KV) bool { return o.Key == kv.Key })
+				run.Warn("%s is not passed: it holds the value of %s, which is a credential", kv.Key, arg)
+			}
 		}
 		return []string{kind, arg}, nil
 	case "file":

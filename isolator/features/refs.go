@@ -93,7 +93,9 @@ func (run *Run) placed(at string) bool {
 
 // unplanted returns where a file is that is read or run outside, unless a box may have made it, or a link on the way.
 func (run *Run) unplanted(path string) (real string, err error) {
-	real, err = run.led(path)
+	if _, err = os.Lstat(path); err == nil {
+		real, err = run.led(path)
+	}
 	if err == nil && !run.placed(real) {
 		err = errors.New("a box may have written it")
 	}

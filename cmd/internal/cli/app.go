@@ -45,7 +45,7 @@ func Find(version string) (*App, error) {
 func Of(home, inner, version string) *App {
 	a := &App{Process: shim.Of(home, inner, version), In: os.Stdin, Out: tell.To(os.Stdout), Err: tell.To(os.Stderr)}
 	a.Inner = a.Self()
-	a.Caller.Beside = a.FindBeside
+	a.Caller.Inner = a.Inner
 	return a
 }
 

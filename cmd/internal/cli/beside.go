@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/shims"
 )
 
 // Beside is a command of inner that a program beside it has.
@@ -102,7 +103,7 @@ func (a *App) GoOn(program string, words ...string) error {
 		a.Program.Write(filepath.Dir(a.Folder().Binary())) // it may make boxes
 	}
 	err = syscall.Exec(path, a.Command(path, words...).Args, a.Environ)
-	return fault.Refuse(125, shim.PackageHint, "%q does not start: %v", path, err)
+	return fault.Refuse(125, shims.PackageHint, "%q does not start: %v", path, err)
 }
 
 // Command is a program beside inner, at a path that was found, with what it is told.
@@ -128,7 +129,7 @@ func (a *App) Programs() (paths []string) {
 }
 
 // FindBeside finds a program beside inner.
-func (a *App) FindBeside(program string) (string, error) { return shim.FindBeside(a.Inner, program) }
+func (a *App) FindBeside(program string) (string, error) { return shims.FindBeside(a.Inner, program) }
 
 // Asked is what inner told a program beside it, which is of this build: the path of inner, and the words. It refuses
 // an inner of another build, which may mean something else by them.

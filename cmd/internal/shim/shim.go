@@ -8,7 +8,6 @@
 package shim
 
 import (
-	"cmp"
 	"io"
 	"os"
 
@@ -37,9 +36,6 @@ func Of(home, inner, version string) *Process {
 	p.Settings = settings.Of(&caller.Caller{
 		Home: home, InnerHome: inner, Environ: os.Environ(), Version: version,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: tell.Teller{To: tell.To(os.Stderr)},
-		Beside: func(program string) (string, error) {
-			return FindBeside(cmp.Or(p.Folder().ReadState().Fleet, p.Folder().Binary()), program)
-		},
 	})
 	return p
 }

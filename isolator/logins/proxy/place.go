@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"io"
@@ -31,8 +32,8 @@ func shape(value string) string {
 	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
 }
 
-func newLogin(c logins.Credential) (*login, error) {
-	v, err := value(c.From)
+func newLogin(ctx context.Context, c logins.Credential) (*login, error) {
+	v, err := value(ctx, c.From)
 	if err != nil {
 		return nil, err
 	}

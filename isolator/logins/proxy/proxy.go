@@ -82,13 +82,20 @@ func Main(args []string, version string) int {
 	if _, err := logins.Receive(p.socket, &job); err != nil {
 		return 1
 	}
+	conns := make(chan *conn)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { // also while a program is asked for a value, which ends with the launcher
+		p.receive(conns)
+		cancel()
+		close(conns)
+	}()
 	var err error
 	if p.authority, err = newAuthority(); err != nil {
 		return 1
 	}
 	ready := logins.Ready{Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{}}
 	for _, c := range job.Credentials {
-		l, err := newLogin(c)
+		l, err := newLogin(ctx, c)
 		if err != nil {
 			ready.Missing[c.Name] = err.Error()
 			continue
@@ -98,17 +105,25 @@ func Main(args []string, version string) int {
 	}
 	p.serve()
 	p.send(logins.Event{Ready: &ready})
+	for c := range conns {
+		go p.accept(c)
+	}
+	return 0
+}
+
+// receive takes connections of the box until the launcher is gone.
+func (p *proxy) receive(conns chan<- *conn) {
 	for {
 		var to logins.Conn
 		came, err := logins.Receive(p.socket, &to)
 		if err != nil {
-			return 0 // the launcher is gone
+			return
 		}
 		for _, f := range came {
 			c, err := net.FileConn(f)
 			f.Close()
 			if err == nil {
-				go p.accept(&conn{Conn: c, to: to})
+				conns <- &conn{Conn: c, to: to}
 			}
 		}
 	}

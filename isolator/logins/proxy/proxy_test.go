@@ -297,7 +297,7 @@ func TestEchoes(t *testing.T) {
 // A value that comes in pieces is taken out, and nothing else is held back.
 func TestFilter(t *testing.T) {
 	t.Setenv("LAB_TOKEN", "abcab-0123456789")
-	l, err := newLogin(logins.Credential{From: [][]string{{"env", "LAB_TOKEN"}}})
+	l, err := newLogin(t.Context(), logins.Credential{From: [][]string{{"env", "LAB_TOKEN"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,9 +451,10 @@ func TestSources(t *testing.T) {
 		"toml":    {[]string{"file", file("a.toml", "[a]\nb = \"four\"\n"), "a.b"}, "four"},
 		"pypirc":  {[]string{"file", file("pypirc", "[pypi]\nusername = __token__\npassword = five\n"), "pypi.password"}, "five"},
 		"npmrc":   {[]string{"file", file("npmrc", "//registry.npmjs.org/:_authToken=six\n"), "//registry.npmjs.org/:_authToken"}, "six"},
+		"endless": {[]string{"cmd", "/usr/bin/yes", "eight"}, "eight"},
 		"command": {[]string{"cmd", "/bin/sh", "-c", "echo seven; echo more"}, "seven"},
 	} {
-		if got, err := value([][]string{{"env", "NOT_SET"}, c.from}); err != nil || got != c.want {
+		if got, err := value(t.Context(), [][]string{{"env", "NOT_SET"}, c.from}); err != nil || got != c.want {
 			t.Errorf("%s: %q %v, want %q", name, got, err, c.want)
 		}
 	}
@@ -461,7 +462,7 @@ func TestSources(t *testing.T) {
 		"empty": {"env", "NOT_SET"}, "no file": {"file", dir + "/x", ""}, "no key": {"file", dir + "/a.json", "a.c"},
 		"fails": {"cmd", "/bin/false"}, "lines": {"file", file("lines", "a\nb"), ""},
 	} {
-		if got, err := value([][]string{from}); err == nil {
+		if got, err := value(t.Context(), [][]string{from}); err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,7 @@ const askTimeout = time.Minute
 
 // value reads the value of a credential from the first of its sources that has one. An error holds nothing of what was
 // read.
-func value(sources [][]string) (text string, err error) {
+func value(ctx context.Context, sources [][]string) (text string, err error) {
 	for _, from := range sources {
 		switch from[0] {
 		case "env":
@@ -32,7 +33,7 @@ func value(sources [][]string) (text string, err error) {
 		case "file":
 			text, err = inFile(from[1], from[2])
 		case "cmd":
-			text, err = said(from[1], from[2:]...)
+			text, err = said(ctx, from[1], from[2:]...)
 		}
 		if text = strings.TrimSpace(text); err == nil && text != "" {
 			break
@@ -50,17 +51,29 @@ func value(sources [][]string) (text string, err error) {
 }
 
 // said is the first line that a program prints: of a password store, what follows says what the entry is.
-func said(program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+func said(ctx context.Context, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	var out bytes.Buffer
+	var out firstLine
 	cmd.Stdout = &out
-	if helper.Run(cmd) != nil {
+	err := helper.Run(cmd)
+	line, _, whole := strings.Cut(string(out), "\n")
+	if err != nil && !whole { // it may have more to say, which nobody reads
 		return "", fmt.Errorf("%s does not say it", filepath.Base(program))
 	}
-	line, _, _ := strings.Cut(out.String(), "\n")
 	return line, nil
+}
+
+// firstLine takes a line, and no more.
+type firstLine []byte
+
+func (l *firstLine) Write(b []byte) (int, error) {
+	*l = append(*l, b...)
+	if bytes.IndexByte(*l, '\n') >= 0 || len(*l) > 64<<10 {
+		return len(b), io.ErrShortWrite
+	}
+	return len(b), nil
 }
 
 // inFile reads a file, or the key of one in JSON, TOML or lines of KEY = VALUE under [SECTION]s. A key in a table is
