@@ -45,6 +45,7 @@ type live struct {
 	text  []byte     // of the profile's file, with that; nil before the first
 	file  string     // the digest of the file, as far as all that it says is known
 	words []string
+	over  bool // the box has ended
 }
 
 // Grant is what the launcher of the box calls when somebody outside gives it more.
@@ -78,6 +79,9 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.over {
+		return "", errors.New("the box has ended")
+	}
 	if l.text == nil {
 		l.text, l.file = b.Profile.Files[0].Data, b.Profile.Files[0].Digest
 	}

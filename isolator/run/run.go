@@ -126,7 +126,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	}
 	out.Backend, out.Begun, out.Clock = box.Backend(), rec.begun, rec.clock
 	box.live.mu.Lock() // nothing is given to a box that has ended
-	out.Granted = box.live.words
+	out.Granted, box.live.over = box.live.words, true
 	box.live.mu.Unlock()
 	box.Finish(&out)
 	rec.end(box, out)
