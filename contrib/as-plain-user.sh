@@ -73,7 +73,7 @@ env+=("HOME=$run_home" "TMPDIR=$run_tmp")
 names=()
 if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
 	hosts=$(mktemp /var/tmp/innertest-hosts.XXXXXX)
-	printf '%s\n' '127.0.0.2 plain.names.test' '127.0.0.3 other.names.test' '127.0.0.4 down.names.test' | cat /etc/hosts - >"$hosts"
+	printf '%s\n' '127.0.0.2 plain.names.test' '127.0.0.3 other.names.test' '127.0.0.4 down.names.test' '127.0.1.1 own.names.test' | cat /etc/hosts - >"$hosts"
 	chmod 0644 "$hosts"
 	# shellcheck disable=SC2016 # the inner shell expands
 	names=(unshare --mount sh -c 'mount --bind "$1" /etc/hosts && shift && exec "$@"' sh "$hosts")

@@ -2,6 +2,7 @@ package features
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -13,6 +14,24 @@ import (
 // be that of a user namespace which is ours.
 func names(run *Run) bool {
 	return run.Spec.Network.ByName() && run.Facts.Engine == nil && run.Mode != Pasted && !host.Privileged(run.Facts.Bwrap)
+}
+
+// loopbackNames are the lines of a box's /etc/hosts, and the names in them: those that lead to the loopback, which is the
+// box's own there, and no others.
+func loopbackNames() (lines string, names []string) {
+	lines = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+	text, _ := files.Read(files.Real("/etc/hosts"), files.NoLinks, 1<<20)
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		if f := strings.Fields(line); len(f) > 1 && slices.Contains([]string{"127.0.0.1", "127.0.1.1", "::1"}, f[0]) {
+			lines += strings.Join(f, " ") + "\n"
+			names = append(names, f[1:]...)
+		}
+	}
+	if own, err := os.Hostname(); err == nil && !slices.Contains(names, own) {
+		lines, names = lines+"127.0.0.1 "+own+"\n", append(names, own)
+	}
+	return lines, names
 }
 
 // nameFiles has the programs of the box ask its resolver, and nobody else, for names: this computer's own lists lead to
@@ -28,9 +47,11 @@ func nameFiles(run *Run) {
 		}
 		run.Assets.Parts = append(run.Assets.Parts, systemFile(path, []byte(text), reason))
 	}
-	add("/etc/resolv.conf", "nameserver "+at+"\noptions timeout:2 attempts:2\n", "names are asked for at "+at+" of the box")
-	own, _ := os.Hostname()
-	add("/etc/hosts", "127.0.0.1 localhost\n127.0.0.1 "+own+"\n::1 localhost ip6-localhost ip6-loopback\n::1 "+own+"\n", "every other name is asked for")
+	// Without a search list glibc would append the domain of the host name (resolv.conf(5)). The resolver is at hand and
+	// waits for that of this computer: it is given time.
+	add("/etc/resolv.conf", "nameserver "+at+"\nsearch .\noptions timeout:6 attempts:2\n", "names are asked for at "+at+" of the box")
+	own, _ := loopbackNames()
+	add("/etc/hosts", own, "every other name is asked for")
 	const order = "hosts: files dns"
 	text, err := files.Read(files.Real("/etc/nsswitch.conf"), files.NoLinks, 1<<20)
 	switch {

@@ -89,6 +89,7 @@ func (n *networkOf) make(run *Run) error {
 	n.run = run
 	n.policy = run.Reach.Policy()
 	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: n.policy, Through: run.throughLogins}
+	_, o.Loopback = loopbackNames()
 	o.Cure = func(r netproxy.Refusal) string { return profile.Outside(n.remedy(r)) }
 	switch {
 	case rc.Network == profile.NetAsk:

@@ -108,6 +108,8 @@ func refusal(k Kind, format string, args ...any) *Refusal {
 type Options struct {
 	// Policy is what is allowed. Nil allows nothing.
 	Policy *Policy
+	// Loopback are names that the box has for its own loopback, in one family or both: Names leads them nowhere else.
+	Loopback []string
 	// Mode is what becomes of what Policy does not name.
 	Mode Mode
 	// Profile is the name of the profile, for the reasons of refusals.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,6 +126,8 @@ func (n *names) look(text string, kind dnsmessage.Type) (addrs []netip.Addr, of 
 		return nil, "", dnsmessage.RCodeNameError
 	case host == "localhost" || strings.HasSuffix(host, ".localhost"): // RFC 6761
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, "", dnsmessage.RCodeSuccess
+	case slices.ContainsFunc(n.p.o.Loopback, func(own string) bool { return strings.EqualFold(own, host) }):
+		return nil, "", dnsmessage.RCodeSuccess
 	case wants:
 		addrs, code = n.lookUp(host)
 		return addrs, "", code
