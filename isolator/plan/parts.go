@@ -46,13 +46,13 @@ func (b *builder) parts() error {
 }
 
 func (b *builder) part(p Part) error {
-	o := p.Op
+	o, fresh := p.Op, false
 	switch l, shown := b.at(o.Dest); {
 	case p.Absent && l.bound() && shown == o.Source, p.System && l.Dest == o.Dest: // a mount says what that is
 		return nil
 	case !p.System || shown == o.Dest:
 	case (l.Dest == "/etc" || l.Dest == "/run") && !l.bound(): // a file is never made in a folder of the host
-		o.Kind, o.Key = OpFile, "sandbox.etc"
+		o.Kind, o.Key, fresh = OpFile, "sandbox.etc", true
 	default:
 		return nil
 	}
@@ -65,7 +65,7 @@ func (b *builder) part(p Part) error {
 	default:
 		return fmt.Errorf("a feature cannot add %q to a plan", o.Reason)
 	}
-	if o.Kind != OpDevice && o.Dest != "" { // whose place is in a /dev of the box's own
+	if o.Kind != OpDevice && o.Dest != "" && !fresh { // whose place is in a /dev of the box's own, as are an /etc and a /run without the host's links
 		o.Dest = b.stagedPlace(o.Dest)
 	}
 	b.key = o.Key
