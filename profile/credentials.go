@@ -35,6 +35,7 @@ func knownCredentials() map[string]Credential {
 			Deny: []string{
 				"POST /user/keys", "POST /user/gpg_keys", "POST /user/ssh_signing_keys", "POST /repos/*/*/keys",
 				"POST /repos/*/*/actions/runners/*", "POST /orgs/*/actions/runners/*", "POST /enterprises/*/actions/runners/*",
+				"POST /repositories/*/keys", "POST /repositories/*/actions/runners/*", "POST /organizations/*/actions/runners/*", "POST /authorizations",
 			},
 		},
 	}

@@ -96,10 +96,34 @@ func (c *credentialsOf) ask(run *Run) error {
 	}
 	cmd := exec.Command(path, "--build="+run.Version)
 	cmd.Env = append(slices.Clip(run.Environ), "PATH="+pathOutside(run))
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"} {
+		if err := c.authorities(run, run.Getenv(name)); err != nil {
+			run.Warn("%s does not count for [credentials]: %v", name, err)
+			cmd.Env = append(cmd.Env, name+"=")
+		}
+	}
 	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
 	}
 	run.Undo(c.proxy.Close)
+	return nil
+}
+
+// authorities says what is wrong with the certificates that a variable names: by one that a box wrote, a value would go to whom
+// that likes.
+func (c *credentialsOf) authorities(run *Run, value string) error {
+	for _, p := range filepath.SplitList(value) {
+		list := []string{p}
+		entries, _ := os.ReadDir(p)
+		for _, e := range entries {
+			list = append(list, filepath.Join(p, e.Name()))
+		}
+		for _, file := range list {
+			if _, err := run.unplanted(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -46,9 +46,11 @@ func newLogin(ctx context.Context, c logins.Credential) (*login, error) {
 	}
 	// Base64 with what is before it ending at each of the three places; the ends, which depend on the neighbours, are cut.
 	for skip, cut := range []int{0, 2, 3} {
-		whole := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", skip) + v))
-		if end := (len(v) + skip) * 8 / 6; end-cut >= 8 {
-			add(whole[cut:end], strings.Repeat("x", end-cut))
+		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+			whole := alphabet.EncodeToString([]byte(strings.Repeat("\x00", skip) + v))
+			if end := (len(v) + skip) * 8 / 6; end-cut >= 8 {
+				add(whole[cut:end], strings.Repeat("x", end-cut))
+			}
 		}
 	}
 	l.echoes = strings.NewReplacer(pairs...)
@@ -126,9 +128,10 @@ func (l *login) query(u *url.URL, name string) bool {
 	return true
 }
 
-// permits reports whether a request may be made with the login, and why not.
+// permits reports whether a request may be made, if it is one with the login, and why not.
 func (l *login) permits(r *http.Request) (why string) {
-	if len(l.Allow)+len(l.Deny) == 0 {
+	denied := func(pattern string) bool { return strings.HasPrefix(pattern, r.Method+" ") }
+	if len(l.Allow) == 0 && !slices.ContainsFunc(l.Deny, denied) || !l.put(r.Clone(r.Context())) {
 		return ""
 	}
 	p := r.URL.Path
@@ -140,14 +143,16 @@ func (l *login) permits(r *http.Request) (why string) {
 			return name + " names another method"
 		}
 	}
-	is := func(pattern string) bool {
-		method, want, _ := strings.Cut(pattern, " ")
-		return (method == "*" || method == r.Method) && matches(want, p)
+	is := func(path string) func(string) bool {
+		return func(pattern string) bool {
+			method, want, _ := strings.Cut(pattern, " ")
+			return (method == "*" || method == r.Method) && matches(want, path)
+		}
 	}
 	switch {
-	case slices.ContainsFunc(l.Deny, is):
+	case slices.ContainsFunc(l.Deny, is(strings.ToLower(p))): // services read names in either case
 		return "it makes another secret"
-	case len(l.Allow) > 0 && !slices.ContainsFunc(l.Allow, is):
+	case len(l.Allow) > 0 && !slices.ContainsFunc(l.Allow, is(p)):
 		return "the profile's allow does not name it"
 	}
 	return ""
@@ -177,9 +182,23 @@ func (l *login) clean(h http.Header) {
 			delete(h, name)
 		}
 		for i, v := range values {
-			values[i] = l.echoes.Replace(v)
+			if values[i] = l.echoes.Replace(v); l.escaped(v) {
+				values[i] = l.placeholder
+			}
 		}
 	}
+}
+
+// escaped reports whether text holds the value in a spelling of URLs other than ours.
+func (l *login) escaped(text string) bool {
+	for range 2 {
+		path, _ := url.PathUnescape(text)
+		if query, _ := url.QueryUnescape(text); strings.Contains(path+"\n"+query, l.value) {
+			return true
+		}
+		text = path
+	}
+	return false
 }
 
 // cleaned takes the values of logins out of all headers of an answer: also of those before it (103), and of trailers,

@@ -220,7 +220,7 @@ func TestPlaces(t *testing.T) {
 
 // Requests that could be read in two ways, or lead elsewhere, are not passed on.
 func TestRefused(t *testing.T) {
-	r := start(t, false, logins.Credential{Allow: []string{"GET /ok/*", "POST /repos/*/pulls"}, Deny: []string{"GET /ok/keys"}})
+	r := start(t, false, logins.Credential{In: []string{"header:X-Token"}, Allow: []string{"GET /ok/*", "POST /repos/*/pulls"}, Deny: []string{"GET /ok/keys"}})
 	for name, q := range map[string]struct {
 		head string
 		code string
@@ -231,6 +231,8 @@ func TestRefused(t *testing.T) {
 		"not allowed":   {"GET /other HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"another way":   {"DELETE /ok/a HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"denied":        {"GET /ok/keys HTTP/1.1\r\nHost: %s\r\n", "403"},
+		"denied, KEYS":  {"GET /ok/KEYS HTTP/1.1\r\nHost: %s\r\n", "403"},
+		"no login":      {"GET /other HTTP/1.1\r\nHost: %s\r\nX-Token: none\r\n", "200"},
 		"dots":          {"GET /ok/../other HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"escapes":       {"GET /ok/%%2e%%2e/other HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"slashes":       {"GET /ok//keys HTTP/1.1\r\nHost: %s\r\n", "403"},
@@ -250,7 +252,7 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			fmt.Fprintf(c, q.head+"Connection: close\r\n\r\n", fmt.Sprintf("%s:%d", host, r.port))
+			fmt.Fprintf(c, q.head+"X-Token: "+r.placeholder()+"\r\nConnection: close\r\n\r\n", fmt.Sprintf("%s:%d", host, r.port))
 			line, err := bufio.NewReader(c).ReadString('\n')
 			if err != nil || !strings.Contains(line, " "+q.code+" ") {
 				t.Errorf("%q %v, want %s", line, err, q.code)
