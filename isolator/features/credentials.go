@@ -95,13 +95,7 @@ func (c *credentialsOf) ask(run *Run) error {
 		return err
 	}
 	cmd := exec.Command(path, "--build="+run.Version)
-	cmd.Env = append(slices.Clip(run.Environ), "PATH="+pathOutside(run))
-	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"} {
-		if err := c.authorities(run, run.Getenv(name)); err != nil {
-			run.Warn("%s does not count for [credentials]: %v", name, err)
-			cmd.Env = append(cmd.Env, name+"=")
-		}
-	}
+	cmd.Env = c.environ(run)
 	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
 	}
@@ -109,9 +103,40 @@ func (c *credentialsOf) ask(run *Run) error {
 	return nil
 }
 
-// authorities says what is wrong with the certificates that a variable names: by one that a box wrote, a value would go to whom
-// that likes.
-func (c *credentialsOf) authorities(run *Run, value string) error {
+// environ is the environment of inner-proxy, and of programs that know a value: what such programs are found and asked by, and
+// no variable by which a file of a box would be code or settings of theirs.
+func (c *credentialsOf) environ(run *Run) []string {
+	names := []string{
+		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+		"GPG_TTY", "SSH_AUTH_SOCK",
+	}
+	for _, k := range c.job.Credentials {
+		for _, from := range k.From {
+			if from[0] == "env" {
+				names = append(names, from[1])
+			}
+		}
+	}
+	for _, name := range []string{
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GNUPGHOME", "PASSWORD_STORE_DIR", "GH_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+	} {
+		if err := c.places(run, run.Getenv(name)); err != nil {
+			run.Warn("%s does not count for [credentials]: %v", name, err)
+		} else {
+			names = append(names, name)
+		}
+	}
+	env := []string{"PATH=" + pathOutside(run)}
+	for _, name := range names {
+		if v, ok := run.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// places says what is wrong with what a variable names: in files of a box, it would decide whom a value is given to, or which.
+func (c *credentialsOf) places(run *Run, value string) error {
 	for _, p := range filepath.SplitList(value) {
 		list := []string{p}
 		entries, _ := os.ReadDir(p)

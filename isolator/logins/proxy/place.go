@@ -32,8 +32,8 @@ func shape(value string) string {
 	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
 }
 
-func newLogin(ctx context.Context, c logins.Credential) (*login, error) {
-	v, err := value(ctx, c.From)
+func (vars variables) login(ctx context.Context, c logins.Credential) (*login, error) {
+	v, err := vars.value(ctx, c.From)
 	if err != nil {
 		return nil, err
 	}

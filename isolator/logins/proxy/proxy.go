@@ -94,8 +94,9 @@ func Main(args []string, version string) int {
 		return 1
 	}
 	ready := logins.Ready{Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{}}
+	vars := takeVariables(job.Credentials)
 	for _, c := range job.Credentials {
-		l, err := newLogin(ctx, c)
+		l, err := vars.login(ctx, c)
 		if err != nil {
 			ready.Missing[c.Name] = err.Error()
 			continue
@@ -193,10 +194,7 @@ func (p *proxy) serve() {
 		return pool
 	})
 	p.way = &httputil.ReverseProxy{
-		Transport: &http.Transport{
-			DialTLSContext: p.dial, ForceAttemptHTTP2: true, DisableCompression: true,
-			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, ExpectContinueTimeout: 3 * time.Second, MaxResponseHeaderBytes: 1 << 20,
-		},
+		Transport:     transports{p.transport("h2", "http/1.1"), p.transport("http/1.1")},
 		FlushInterval: -1, // events pass at once
 		ErrorLog:      log.Default(),
 		Rewrite:       p.rewrite, ModifyResponse: p.answer, ErrorHandler: p.failed,
@@ -225,11 +223,29 @@ func (p *proxy) state(c net.Conn, s http.ConnState) {
 	}
 }
 
+// transports are for any request, and for one that is to become a websocket, which needs HTTP/1.1.
+type transports struct{ any, one *http.Transport }
+
+func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Upgrade") != "" {
+		return t.one.RoundTrip(r)
+	}
+	return t.any.RoundTrip(r)
+}
+
+func (p *proxy) transport(protocols ...string) *http.Transport {
+	return &http.Transport{
+		DialTLSContext:    func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx, protocols) },
+		ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, ExpectContinueTimeout: 3 * time.Second, MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
 // dial connects to a host, at an address that the policy allows, and holds its certificate against the host's name.
-func (p *proxy) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *proxy) dial(ctx context.Context, protocols []string) (net.Conn, error) {
 	to := ctx.Value(connKey{}).(*conn).to
 	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: &tls.Config{
-		RootCAs: p.roots(), ServerName: to.Host, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		RootCAs: p.roots(), ServerName: to.Host, MinVersion: tls.VersionTLS12, NextProtos: protocols,
 	}}
 	err := errors.New("no address")
 	for _, a := range to.Addrs {

@@ -102,12 +102,15 @@ func (r *rig) raw() net.Conn {
 }
 
 func (r *rig) dial(context.Context, string, string) (net.Conn, error) {
+	if r.up.EnableHTTP2 {
+		return r.tls("h2", "http/1.1")
+	}
+	return r.tls("http/1.1")
+}
+
+func (r *rig) tls(protocols ...string) (net.Conn, error) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(r.ready.Authority))
-	protocols := []string{"http/1.1"}
-	if r.up.EnableHTTP2 {
-		protocols = []string{"h2", "http/1.1"}
-	}
 	c := tls.Client(r.raw(), &tls.Config{RootCAs: pool, ServerName: host, NextProtos: protocols})
 	return c, c.Handshake()
 }
@@ -299,7 +302,7 @@ func TestEchoes(t *testing.T) {
 // A value that comes in pieces is taken out, and nothing else is held back.
 func TestFilter(t *testing.T) {
 	t.Setenv("LAB_TOKEN", "abcab-0123456789")
-	l, err := newLogin(t.Context(), logins.Credential{From: [][]string{{"env", "LAB_TOKEN"}}})
+	l, err := takeVariables([]logins.Credential{{From: [][]string{{"env", "LAB_TOKEN"}}}}).login(t.Context(), logins.Credential{From: [][]string{{"env", "LAB_TOKEN"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,8 +348,8 @@ func TestPasses(t *testing.T) {
 		cancel()
 		a.Body.Close()
 	}
-	r := start(t, false, logins.Credential{})
-	c, err := r.dial(t.Context(), "", "")
+	r := start(t, true, logins.Credential{}) // a service that speaks HTTP/2 takes websockets by HTTP/1.1
+	c, err := r.tls("http/1.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +445,7 @@ func TestSources(t *testing.T) {
 		}
 		return p
 	}
-	t.Setenv("LAB_TOKEN", "one")
+	vars := variables{"LAB_TOKEN": "one"}
 	for name, c := range map[string]struct {
 		from []string
 		want string
@@ -456,7 +459,7 @@ func TestSources(t *testing.T) {
 		"endless": {[]string{"cmd", "/usr/bin/yes", "eight"}, "eight"},
 		"command": {[]string{"cmd", "/bin/sh", "-c", "echo seven; echo more"}, "seven"},
 	} {
-		if got, err := value(t.Context(), [][]string{{"env", "NOT_SET"}, c.from}); err != nil || got != c.want {
+		if got, err := vars.value(t.Context(), [][]string{{"env", "NOT_SET"}, c.from}); err != nil || got != c.want {
 			t.Errorf("%s: %q %v, want %q", name, got, err, c.want)
 		}
 	}
@@ -464,7 +467,7 @@ func TestSources(t *testing.T) {
 		"empty": {"env", "NOT_SET"}, "no file": {"file", dir + "/x", ""}, "no key": {"file", dir + "/a.json", "a.c"},
 		"fails": {"cmd", "/bin/false"}, "lines": {"file", file("lines", "a\nb"), ""},
 	} {
-		if got, err := value(t.Context(), [][]string{from}); err == nil {
+		if got, err := vars.value(t.Context(), [][]string{from}); err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
