@@ -24,7 +24,6 @@ import (
 	"embed"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
@@ -48,18 +47,6 @@ type Vars struct {
 
 // Shells lists the shells that have a hook; sh stands for dash, ksh and others like them.
 func Shells() []string { return []string{"bash", "zsh", "fish", "elvish", "nu", "tcsh", "sh"} }
-
-// ShellOf is the shell whose hook a program of that name reads, or "".
-func ShellOf(program string) string {
-	switch program {
-	case "dash", "ash", "busybox", "ksh", "ksh93", "mksh":
-		return "sh"
-	}
-	if slices.Contains(Shells(), program) {
-		return program
-	}
-	return ""
-}
 
 // shell is the file of one shell's text, its way of quoting, and how it puts a value and a list into
 // variables. One without lists has a test of the paths instead.

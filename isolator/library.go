@@ -22,6 +22,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/container"
+	"github.com/enr/inner/isolator/roles"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -109,7 +110,7 @@ type Profile struct {
 	settings *settings.Settings
 	place    settings.Place
 	commands config.Commands // [commands] in force
-	role     settings.Role   // the zero value without one
+	role     roles.Role      // the zero value without one
 	profile  *profile.Profile
 	context  profile.Context
 	spec     profile.RunConfig
@@ -210,7 +211,7 @@ func (p *Profile) choose(o Options) (chosen *profile.Profile, err error) {
 	case o.File != "":
 		name = o.File
 	case o.Role != "" || o.AsRole:
-		if p.role, err = p.settings.RoleOf(o.Role, p.place); err != nil {
+		if p.role, err = roles.Of(p.settings, o.Role, p.place); err != nil {
 			return nil, err
 		}
 		name = p.role.Profile

@@ -78,30 +78,6 @@ func (r *resolver) mount(e strict.Item) (Mount, bool) {
 	return m, true
 }
 
-// ParseMount parses the value of --mount, SRC[:DEST][:MODE]. Source and Dest may
-// still be relative or begin with "~/", and Dest is empty for the place that the source
-// has itself; Resolve makes them absolute.
-func ParseMount(arg string) (Mount, error) {
-	parts := strings.Split(arg, ":")
-	m := Mount{Mode: RO, File: "--mount"}
-	if last := len(parts) - 1; last > 0 && !strings.ContainsAny(parts[last], "/~") {
-		m.Mode, parts = Mode(parts[last]), parts[:last]
-	}
-	if len(parts) > 2 || slices.Contains(parts, "") {
-		return Mount{}, fmt.Errorf("mount %q is not SRC[:DEST][:MODE]", arg)
-	}
-	if m.Source = parts[0]; len(parts) == 2 {
-		m.Dest = parts[1]
-	}
-	switch m.Mode {
-	case RO, RW, SafeRW:
-		return m, nil
-	case Tmpfs:
-		return Mount{}, fmt.Errorf("mount %q: a tmpfs has no source, write it under [mounts] of a profile", arg)
-	}
-	return Mount{}, fmt.Errorf("mount %q: mode %q is not one of ro, rw, safe-rw", arg, m.Mode)
-}
-
 func (r *resolver) flagMount(m Mount) (Mount, bool) {
 	m.Written = strings.TrimSuffix(m.Source+":"+m.Dest, ":")
 	m.Key = "--mount " + strconv.Quote(m.Written)

@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/agentsettings"
+	"github.com/enr/inner/isolator/roles"
 	"github.com/enr/inner/shims"
 )
 
@@ -260,7 +261,7 @@ func (a *app) withRoles(name string) string {
 	if err != nil {
 		return what
 	}
-	if t, err := a.Roles(pl); err == nil && t.Roles != nil {
+	if t, err := roles.In(a.Settings, pl); err == nil && t.Roles != nil {
 		for _, kv := range t.Profiles {
 			if kv.Value == name {
 				what += ", role " + kv.Key

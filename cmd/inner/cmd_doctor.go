@@ -25,6 +25,7 @@ import (
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/roles"
 	"github.com/enr/inner/isolator/seccomp"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -408,12 +409,12 @@ func (a *app) roles() (out rolesAnswer, bad bool, err error) {
 	if err != nil {
 		return out, false, err
 	}
-	t, err := a.Roles(pl)
+	t, err := roles.In(a.Settings, pl)
 	if err != nil {
 		return out, false, a.Unusable(err, "")
 	}
 	if t.Roles == nil {
-		_, err := a.RoleOf("", pl)
+		_, err := roles.Of(a.Settings, "", pl)
 		return out, false, err
 	}
 	out = rolesAnswer{File: t.File}

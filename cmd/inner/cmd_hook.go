@@ -91,7 +91,7 @@ func (a *app) commandPath() string {
 // printHookLine says what to put where, for the user's shell, as make install does.
 func (a *app) printHookLine() {
 	shell := usershell.Login()
-	if hooks.ShellOf(shell) == "" {
+	if usershell.ShellOf(shell) == "" {
 		fmt.Fprintf(a.Out, "there is a hook for %s; the one for bash:\n", strings.Join(hooks.Shells(), ", "))
 		shell = "bash"
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/cli"
-	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
@@ -166,7 +165,7 @@ func (a *app) sayReady(agents []string) {
 // initStartup writes the lines that were asked for; with ask it asks about the hook.
 func (a *app) initStartup(f initFlags, ask bool) error {
 	shell := usershell.TypedIn()
-	if hooks.ShellOf(shell) == "" {
+	if usershell.ShellOf(shell) == "" {
 		shell = "bash"
 	}
 	rc, line := a.startup().HookLine(shell)

@@ -278,7 +278,7 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 	o.Network = set(f.network, f.noNetwork)
 	o.Interactive = set(f.interactive, f.noInteractive)
 	for _, m := range f.mounts {
-		mount, err := profile.ParseMount(m)
+		mount, err := parseMount(m)
 		if err != nil {
 			return o, cli.Misuse(err)
 		}
@@ -388,4 +388,28 @@ func checkApproved(f runFlags, changed func(flag string) bool) error {
 		}
 	}
 	return nil
+}
+
+// parseMount parses the value of --mount, SRC[:DEST][:MODE]. Source and Dest may
+// still be relative or begin with "~/", and Dest is empty for the place that the source
+// has itself; Resolve makes them absolute.
+func parseMount(arg string) (profile.Mount, error) {
+	parts := strings.Split(arg, ":")
+	m := profile.Mount{Mode: profile.RO, File: "--mount"}
+	if last := len(parts) - 1; last > 0 && !strings.ContainsAny(parts[last], "/~") {
+		m.Mode, parts = profile.Mode(parts[last]), parts[:last]
+	}
+	if len(parts) > 2 || slices.Contains(parts, "") {
+		return profile.Mount{}, fmt.Errorf("mount %q is not SRC[:DEST][:MODE]", arg)
+	}
+	if m.Source = parts[0]; len(parts) == 2 {
+		m.Dest = parts[1]
+	}
+	switch m.Mode {
+	case profile.RO, profile.RW, profile.SafeRW:
+		return m, nil
+	case profile.Tmpfs:
+		return profile.Mount{}, fmt.Errorf("mount %q: a tmpfs has no source, write it under [mounts] of a profile", arg)
+	}
+	return profile.Mount{}, fmt.Errorf("mount %q: mode %q is not one of ro, rw, safe-rw", arg, m.Mode)
 }

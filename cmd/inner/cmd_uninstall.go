@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/owned"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -79,7 +80,7 @@ func (a *app) uninstall(yes, all bool) error {
 			_ = os.Remove(a.InnerHome)
 		}
 	}
-	if err := stage.Uninstall(a.StageBase()); err != nil {
+	if err := uninstallStage(a.StageBase()); err != nil {
 		return err
 	}
 	return a.leftToDo()
@@ -158,4 +159,17 @@ func (a *app) leftToDo() error {
 	a.Say("left to you: the .inner folders of your projects")
 	a.Say("shells that are open keep the hook until they end")
 	return nil
+}
+
+// uninstallStage removes base itself when no run has a folder in it.
+func uninstallStage(base string) error {
+	gate, err := owned.Gate(base)
+	if err != nil {
+		return err
+	}
+	defer gate.Close()
+	if living, err := owned.Living(base); err != nil || len(living) > 0 { // a run began meanwhile
+		return err
+	}
+	return copytree.Remove(base)
 }

@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/lazy"
-	"golang.org/x/sys/unix"
 )
 
 // Files are the start-up files of a person's shells, and the line in them that loads the
@@ -36,7 +37,7 @@ func (f Files) HookLine(shell string) (rc, line string) {
 // belongs in first, and the line that loads it.
 func (f Files) start(shell string) (names []string, line string) {
 	dir := f.Folder(shell)
-	switch hooks.ShellOf(shell) {
+	switch ShellOf(shell) {
 	case "zsh":
 		for _, d := range slices.Compact([]string{dir, f.Home}) {
 			names = append(names, d+"/.zshrc", d+"/.zlogin", d+"/.zprofile", d+"/.zshenv")
@@ -195,7 +196,7 @@ type Hook struct {
 
 // FindHook looks for the hook in a shell's start-up files; nil when it is in none.
 func (f Files) FindHook(shell string) *Hook {
-	kind := cmp.Or(hooks.ShellOf(shell), "bash")
+	kind := cmp.Or(ShellOf(shell), "bash")
 	for _, l := range f.Lines(shell) {
 		if !l.LoadsHook(kind) {
 			continue

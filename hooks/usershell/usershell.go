@@ -89,10 +89,22 @@ func TypedIn() string {
 func Starting() string {
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
 		// A script of sh is no shell that a person has.
-		kind := hooks.ShellOf(filepath.Base(exe))
-		if kind != "" && (kind != "sh" || hooks.ShellOf(Login()) == "sh") {
+		kind := ShellOf(filepath.Base(exe))
+		if kind != "" && (kind != "sh" || ShellOf(Login()) == "sh") {
 			return filepath.Base(exe)
 		}
 	}
 	return Login()
+}
+
+// ShellOf is the shell whose hook a program of that name reads, or "".
+func ShellOf(program string) string {
+	switch program {
+	case "dash", "ash", "busybox", "ksh", "ksh93", "mksh":
+		return "sh"
+	}
+	if slices.Contains(hooks.Shells(), program) {
+		return program
+	}
+	return ""
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/roles"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/streams"
 )
 
@@ -102,7 +102,7 @@ func (r *Runner) run(ctx context.Context, q Request, pass Streams, run runs) (a 
 		a.Err = err
 		who.Audit(runlog.Event{ // what is refused later is noted by the run
 			Type: runlog.EventRefused, Profile: cmp.Or(a.Profile, named), Path: p.Path(), Command: "exec", Cwd: r.o.Dir,
-			Code: fault.Code(a.Err), Reason: a.Err.Error(), By: settings.Role{Name: a.Role}.By(actor, o.Session),
+			Code: fault.Code(a.Err), Reason: a.Err.Error(), By: roles.Role{Name: a.Role}.By(actor, o.Session),
 		})
 		return a
 	}

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/owned"
@@ -231,17 +230,4 @@ func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error
 		return !files.Exists(recordOf(dir))
 	})
 	return stuck, errors.Join(err, errRecords)
-}
-
-// Uninstall removes base itself when no run has a folder in it.
-func Uninstall(base string) error {
-	gate, err := owned.Gate(base)
-	if err != nil {
-		return err
-	}
-	defer gate.Close()
-	if living, err := owned.Living(base); err != nil || len(living) > 0 { // a run began meanwhile
-		return err
-	}
-	return copytree.Remove(base)
 }

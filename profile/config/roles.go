@@ -22,21 +22,6 @@ type Roles struct {
 	Profiles []profile.KV // a role, and its profile; AnyRole is one of them
 }
 
-// For returns the role that somebody who says to be name has, and its profile. Names are
-// compared byte for byte: every other one, the empty one too, is AnyRole.
-func (r *Roles) For(name string) (role, profileName string) {
-	rest := ""
-	for _, kv := range r.Profiles {
-		if kv.Key == name {
-			return kv.Key, kv.Value
-		}
-		if kv.Key == AnyRole {
-			rest = kv.Value
-		}
-	}
-	return AnyRole, rest
-}
-
 // order is no role: it is the order of the roles in files of the version before, which is that of the lines now.
 const order = "order"
 

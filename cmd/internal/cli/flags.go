@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/roles"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -257,7 +258,7 @@ func (a *App) RoleFlags(w WhoFlags, pl settings.Place, name *string) (runlog.By,
 	if !w.Asked {
 		return runlog.By{Actor: w.Actor}, nil
 	}
-	role, err := a.RoleOf(w.As, pl)
+	role, err := roles.Of(a.Settings, w.As, pl)
 	if err != nil {
 		return runlog.By{}, err
 	}
@@ -269,7 +270,7 @@ func (a *App) RoleFlags(w WhoFlags, pl settings.Place, name *string) (runlog.By,
 func (a *App) CompleteRoles(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if pl, err := a.Here(); err == nil {
-		if t, err := a.Roles(pl); err == nil && t.Roles != nil {
+		if t, err := roles.In(a.Settings, pl); err == nil && t.Roles != nil {
 			for _, kv := range t.Profiles {
 				names = append(names, kv.Key)
 			}
