@@ -52,10 +52,10 @@ func each(why func(p strict.Item) string) func(*hardener, strict.Key) {
 	}
 }
 
-// dropped drops the values named, or all but an empty text.
+// dropped drops the values named, or all but an empty text; of a table each entry.
 func dropped(why string, bad ...string) func(*hardener, strict.Key) {
 	return each(func(p strict.Item) string {
-		if slices.Contains(bad, p.Text) || len(bad) == 0 && p.Text != "" {
+		if slices.Contains(bad, p.Text) || len(bad) == 0 && (p.Text != "" || p.Parts != nil) {
 			return why
 		}
 		return ""

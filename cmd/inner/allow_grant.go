@@ -85,14 +85,17 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	if p == old {
 		return nil // it has all of them, which was said
 	}
-	running, err := a.runningOf(p.Name, flags.thisRun)
-	if err != nil {
+	if _, err := a.runningOf(p.Name, flags.thisRun); err != nil {
 		return err
 	}
 	if err := a.confirmWider(f, old, p, flags.yes); err != nil {
 		return err
 	}
 	if flags.thisRun {
+		running, err := a.runningOf(p.Name, true) // also what began while the question stood
+		if err != nil {
+			return err
+		}
 		return a.giveAll(running, more)
 	}
 	if err := d.save(d.text); err != nil {
@@ -102,6 +105,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 		return err
 	}
 	more.Becomes = profile.FileOf(f.path, d.text).Digest
+	running, _ := a.runningOf(p.Name, false)
 	_ = a.giveAll(running, more) // the profile has it; what was said of a box is no failure
 	return nil
 }
@@ -224,6 +228,9 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w w
 				return nil, err
 			}
 			g.Lines, g.Folder = append(g.Lines, l), has.Real
+		}
+		if w.kind == "folder" || w.kind == "file" { // not as it is typed here: the record is read elsewhere
+			g.Word = w.kind + ":" + a.Short(has.Real)
 		}
 		if now, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: []byte(text)}, f.scope); err != nil {
 			return none("%v", err)

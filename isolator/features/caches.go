@@ -61,11 +61,9 @@ func cachesOf(run *Run) *plan.Caches {
 	}
 	c := &plan.Caches{GoModules: goModules(run), GoProxy: goSetting(run, "GOPROXY"), Fetched: map[string]string{}}
 	if run.Spec.Home == "own" {
-		c.GoModules, _ = run.led(c.GoModules)
+		c.GoModules = run.unled(c.GoModules)
 		for _, f := range plan.Fetched() {
-			if real, err := run.led(filepath.Join(run.Home, f.Rel)); err == nil {
-				c.Fetched[f.Rel] = real
-			}
+			c.Fetched[f.Rel] = run.unled(filepath.Join(run.Home, f.Rel))
 		}
 	}
 	if run.Spec.KeepsCaches() && run.Mode != Pasted {

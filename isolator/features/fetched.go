@@ -64,8 +64,8 @@ func (h *ownHome) unlink(run *Run) (err error) {
 	return err
 }
 
-// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a link that a box
-// may have made, is fetched again.
+// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a link is fetched
+// again.
 func (h *ownHome) begin(run *Run) error {
 	left, hidden := mostFetched, sync.OnceValue(func() []string { return plan.Hidden(run.Spec, run.Facts, run.Assets) })
 	for _, rel := range run.Plan.Fetched {
@@ -73,8 +73,8 @@ func (h *ownHome) begin(run *Run) error {
 			continue
 		}
 		for _, p := range wanted(HomeOwner(run.Spec).Project, rel) {
-			real, err := run.led(filepath.Join(run.Home, p))
-			if err != nil || paths.Over(hidden(), real) != "" {
+			real := run.unled(filepath.Join(run.Home, p))
+			if real == "" || paths.Over(hidden(), real) != "" {
 				continue
 			}
 			data, err := read(real, largeFetched)

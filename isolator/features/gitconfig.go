@@ -100,9 +100,13 @@ func holding(c *caller.Caller, rc profile.RunConfig, global string) (list []gitc
 			env = append(env, "PWD="+dir) // gitdir: may name this path, too
 		}
 	}
-	out, said, err := helper.Ask(10*time.Second, env, program, "-C", top, "config", "--list", "--includes", "--show-scope", "--show-origin", "-z")
+	words := []string{"config", "--list", "--includes", "--show-scope", "--show-origin", "-z"}
+	out, said, err := helper.Ask(3*time.Second, env, program, append([]string{"-C", top}, words...)...)
+	if err != nil { // of the project's own settings a box may be the author: without these no condition holds that is about it
+		out, said, err = helper.Ask(10*time.Second, env, program, append(words, "--global")...)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(said))
+		return nil, fmt.Errorf("%w: %s", err, strings.Join(strings.Fields(said), " "))
 	}
 	for f := strings.Split(out, "\x00"); len(f) > 3; f = f[3:] { // the scope, the file, and the setting
 		key, value, valued := strings.Cut(f[2], "\n")

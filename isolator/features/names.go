@@ -43,7 +43,9 @@ func nameFiles(run *Run) {
 	at := netproxy.Resolver().Addr().String()
 	add := func(path, text, reason string) {
 		if run.Spec.Etc != "minimal" {
-			path = files.Real(path)
+			if path = files.Real(path); !files.Exists(path) {
+				return // there is no place for it, and programs that look there find names by the proxy alone
+			}
 		}
 		run.Assets.Parts = append(run.Assets.Parts, systemFile(path, []byte(text), reason))
 	}

@@ -63,6 +63,16 @@ func (run *Run) led(path string) (real string, err error) {
 	return real, nil
 }
 
+// unled returns the real path of what the box sees as it is on the host; "" when a link leads there, but above the home. Nobody
+// refers to it by a link of theirs: a box may have made that, and it may have come by inner changes apply.
+func (run *Run) unled(path string) string {
+	real, err := run.led(path)
+	if rest, in := paths.Rest(run.Home, path); err != nil || real != path && (!in || real != filepath.Join(files.Real(run.Home), rest)) {
+		return ""
+	}
+	return real
+}
+
 // follow returns where a path leads, and whether it may be read for a box because the user refers to it: that holds for the
 // links on the way and for the file itself, and it is not hidden.
 func (run *Run) follow(path string) (real string, ok bool) {

@@ -8,7 +8,8 @@
 //     launcher says, and nothing that is said in it changes that.
 //   - No value comes back: headers of answers are searched for it, errors are fixed texts, and what it tells the launcher
 //     are names. A body that says the value again is passed on, unless the credential says filter.
-//   - No process of the user or of the box reads its memory: it is not dumpable before it reads a value.
+//   - It is not dumpable before it reads a value, so no process that comes to it later reads its memory. Who runs as the
+//     user outside and waits for its start can.
 //
 // Who may use a login may misuse it at its service; allow narrows that.
 package proxy
