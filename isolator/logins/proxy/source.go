@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator/logins"
@@ -93,7 +91,7 @@ func (l *firstLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// inFile reads a file, or the key of one in JSON, TOML or lines of KEY = VALUE under [SECTION]s. A key in a table is
+// inFile reads a file, or the key of one in JSON or lines of KEY = VALUE under [SECTION]s, such as TOML has. A key in a table is
 // written behind its tables, with dots.
 func inFile(path, key string) (string, error) {
 	data, err := files.Read(path, files.NoLinks, 1<<20)
@@ -104,7 +102,7 @@ func inFile(path, key string) (string, error) {
 		return string(data), nil
 	}
 	var doc any
-	if json.Unmarshal(data, &doc) != nil && toml.Unmarshal(data, &doc) != nil {
+	if json.Unmarshal(data, &doc) != nil {
 		text, ok := inLines(data, key)
 		if !ok {
 			return "", fmt.Errorf("%s has no line for %q", filepath.Base(path), key)
