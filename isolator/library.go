@@ -297,7 +297,8 @@ func (p *Profile) Classify(host string) (Place, error) {
 	return Place{Box: box, Access: string(a.Access), Key: a.Key, From: a.From}, nil
 }
 
-// Table is what the box has of the host, for Classify and for who asks more. The program of the profile need not be there.
+// Table is what the box has of the host, for Classify and for who asks more. The program of the profile need
+// not be there.
 func (p *Profile) Table() (*why.Table, error) {
 	c := p.context
 	c.Overrides.Entrypoint = "/bin/sh"

@@ -77,8 +77,8 @@ func (in *installed) path(dir string) {
 	}
 }
 
-// behind adds what the link of a program leads to, unless a box has a say in that: its folder, when that is one of programs or
-// outside of the home, or else the file alone.
+// behind adds what the link of a program leads to, unless a box has a say in that: its folder, when that is one
+// of programs or outside of the home, or else the file alone.
 func (in *installed) behind(link string) {
 	real, _, byBox, err := in.r.led(link)
 	fi, errReal := os.Stat(real)

@@ -1,12 +1,14 @@
 //go:build !manual
 
 // Command inner-beside is the commands of inner that only look, export, or serve agents. It lies beside inner under
-// seven names: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and inner-verify, each with its commands, and inner-proxy, which runs put in logins by. inner goes on as one of them when a person types such a command, so inner itself holds nothing of them, and no exploit.
+// seven names: inner-agent, inner-attack, inner-fetch, inner-fleet, inner-learn and inner-verify, each with its
+// commands, and inner-proxy, which runs put in logins by. inner goes on as one of them when a person types such
+// a command, so inner itself holds nothing of them, and no exploit.
 //
 //	inner-verify --build=VERSION --inner=PATH verify [ARG...]
 //
-// inner runs inner-fetch for what is at a URL (cli.FetchWord). inner-shim goes on as inner-fleet for a box that a container engine makes (shim.CallWord). An inner of another
-// build is refused.
+// inner runs inner-fetch for what is at a URL (cli.FetchWord). inner-shim goes on as inner-fleet for a box that
+// a container engine makes (shim.CallWord). An inner of another build is refused.
 package main
 
 import (

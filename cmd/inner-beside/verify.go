@@ -126,7 +126,8 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	return report, err
 }
 
-// mark is the beginning of a line on what was tried: it went wrong, nobody knows, it is as it should be, or none of that.
+// mark is the beginning of a line on what was tried: it went wrong, nobody knows, it is as it should be, or
+// none of that.
 func (a *app) mark(wrong, unknown, right bool) string {
 	switch {
 	case wrong:

@@ -1,5 +1,6 @@
-// Command inner-box is the part of inner that is in a box: the supervisor. It does nothing else, so it starts faster than
-// inner and is small enough to be read whole. inner carries it (isolator/innerbox), and starts it; a person never does.
+// Command inner-box is the part of inner that is in a box: the supervisor. It does nothing else, so it starts
+// faster than inner and is small enough to be read whole. inner carries it (isolator/innerbox), and starts it;
+// a person never does.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command inner-git serves the git directories of a project to its box (isolator/git/share). It is a program of its own because it
-// starts faster than inner, and a fork of it, which each mount takes, is cheaper. inner carries it (isolator/innerbox), and starts it; a
-// person never does.
+// Command inner-git serves the git directories of a project to its box (isolator/git/share). It is a program of
+// its own because it starts faster than inner, and a fork of it, which each mount takes, is cheaper. inner
+// carries it (isolator/innerbox), and starts it; a person never does.
 package main
 
 import (

@@ -1,8 +1,8 @@
 package main
 
 // inner allow host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile. What becomes
-// wider by that is shown, asked about and recorded, as with any other change of it. The boxes of the profile that run get it,
-// too, and with --for-this-run they alone.
+// wider by that is shown, asked about and recorded, as with any other change of it. The boxes of the profile
+// that run get it, too, and with --for-this-run they alone.
 
 import (
 	"bytes"
@@ -127,7 +127,8 @@ func noneRuns(name string) error {
 	return fault.Refuse(1, "without --for-this-run the profile gets it", "no sandbox of profile %q runs", name)
 }
 
-// giveAll has boxes get what a profile got, and says what became of it. An error says that one of them does not have it.
+// giveAll has boxes get what a profile got, and says what became of it. An error says that one of them does not
+// have it.
 func (a *app) giveAll(list []box, more run.More) error {
 	request, err := json.Marshal(more)
 	if err != nil {

@@ -69,7 +69,8 @@ type keptRun struct {
 	inPlace *undo.Run
 }
 
-// kept are these runs, the oldest first. Of those that worked in place and whose end nobody saw the changes are looked at now.
+// kept are these runs, the oldest first. Of those that worked in place and whose end nobody saw the changes are
+// looked at now.
 func (a *app) kept(ctx context.Context) (list []keptRun, err error) {
 	copies, err := review.List(a.InnerHome)
 	for _, k := range copies {

@@ -36,7 +36,8 @@ func (a *app) cmdHome() *cobra.Command {
 }
 
 // homeKey is the key of the home that a command is about, of one that is there. Without --of it is that of the project
-// here: when each agent has a home of its own, the one that a box used last, and when there is none, that of its caches.
+// here: when each agent has a home of its own, the one that a box used last, and when there is none, that of
+// its caches.
 func (a *app) homeKey(c *cobra.Command) (string, error) {
 	of := c.Flag("of").Value.String()
 	if of == "" {
@@ -137,8 +138,8 @@ func (a *app) cmdHomeGet() *cobra.Command {
 	})
 }
 
-// placeFor opens the folder that a copy of something of a home goes to, and says what it is called there: dest is a folder,
-// or a name in one. Links below the current folder are not followed, for a box may have made them.
+// placeFor opens the folder that a copy of something of a home goes to, and says what it is called there: dest
+// is a folder, or a name in one. Links below the current folder are not followed, for a box may have made them.
 func placeFor(dest, rel string) (dir *os.File, name string, err error) {
 	name = filepath.Base(rel)
 	if rel == "." {

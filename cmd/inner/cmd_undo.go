@@ -54,8 +54,8 @@ func (a *app) cmdUndo() *cobra.Command {
 	return c
 }
 
-// undoRun is the run that is meant: the one that is named, or the last of this project that is not taken back. For git it
-// is also one whose refs stand.
+// undoRun is the run that is meant: the one that is named, or the last of this project that is not taken back.
+// For git it is also one whose refs stand.
 func (a *app) undoRun(ctx context.Context, args []string, git bool) (*undo.Run, error) {
 	list, err := a.kept(ctx)
 	if err != nil {
@@ -249,8 +249,8 @@ func (a *app) some(what string, list []string) {
 	}
 }
 
-// rewriting notes, for the case that inner is killed, that it writes in a folder what boxes had made there: a box may have
-// chosen both. What is returned looks at it as at what a run left.
+// rewriting notes, for the case that inner is killed, that it writes in a folder what boxes had made there: a
+// box may have chosen both. What is returned looks at it as at what a run left.
 func rewriting(c *caller.Caller, run *stage.Run, top string) (look func(), err error) {
 	all := []string{top}
 	w := stage.Watched{Since: runlog.Moment(), Roots: all, Obeyed: all, Unlisted: all}

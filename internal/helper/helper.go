@@ -14,7 +14,8 @@
 // In a container where no thread can have a umask of its own, Run fails unless the umask of
 // the whole process is 077.
 //
-// It does not promise that what such a program leaves in another session ends. What is only asked for a word goes by Ask.
+// It does not promise that what such a program leaves in another session ends. What is only asked for a word
+// goes by Ask.
 package helper
 
 import (

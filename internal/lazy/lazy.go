@@ -1,4 +1,5 @@
-// Package lazy has what is made when it is first asked for: what a package makes at its start costs every start of inner.
+// Package lazy has what is made when it is first asked for: what a package makes at its start costs every start
+// of inner.
 package lazy
 
 import (

@@ -55,8 +55,8 @@ func (c Change) Name() string {
 	return c.Path
 }
 
-// Quoted writes a name as git does: one that could be taken for another line, or drive a terminal, is in quotes with its
-// bytes in octal.
+// Quoted writes a name as git does: one that could be taken for another line, or drive a terminal, is in quotes
+// with its bytes in octal.
 func Quoted(name string) string {
 	out := `"`
 	for rest := name; rest != ""; {
@@ -235,7 +235,8 @@ func (c Copy) untouched(base copytree.Entry, now copytree.State) bool {
 	return false
 }
 
-// KindOf returns how what has a mode differs from what had one, which is 0 where nothing is. same says that its content does not.
+// KindOf returns how what has a mode differs from what had one, which is 0 where nothing is. same says that its
+// content does not.
 func KindOf(old, now fs.FileMode, same bool) Kind {
 	switch {
 	case old == 0 && now == 0:

@@ -1,7 +1,7 @@
 package features
 
-// Logins that the box uses and cannot read ([credentials]): inner-proxy puts them into its requests (package logins), the
-// box has placeholders, and takes the certificates of that program.
+// Logins that the box uses and cannot read ([credentials]): inner-proxy puts them into its requests (package
+// logins), the box has placeholders, and takes the certificates of that program.
 
 import (
 	"bytes"
@@ -103,8 +103,8 @@ func (c *credentialsOf) ask(run *Run) error {
 	return nil
 }
 
-// environ is the environment of inner-proxy, and of programs that know a value: what such programs are found and asked by, and
-// no variable by which a file of a box would be code or settings of theirs.
+// environ is the environment of inner-proxy, and of programs that know a value: what such programs are found
+// and asked by, and no variable by which a file of a box would be code or settings of theirs.
 func (c *credentialsOf) environ(run *Run) []string {
 	names := []string{
 		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
@@ -135,7 +135,8 @@ func (c *credentialsOf) environ(run *Run) []string {
 	return env
 }
 
-// places says what is wrong with what a variable names: in files of a box, it would decide whom a value is given to, or which.
+// places says what is wrong with what a variable names: in files of a box, it would decide whom a value is
+// given to, or which.
 func (c *credentialsOf) places(run *Run, value string) error {
 	for _, p := range filepath.SplitList(value) {
 		list := []string{p}
@@ -152,8 +153,8 @@ func (c *credentialsOf) places(run *Run, value string) error {
 	return nil
 }
 
-// asFile says what is wrong with a profile that is named as a file, which nobody was asked about: a box that wrote it would
-// have values sent where it likes, and programs run outside.
+// asFile says what is wrong with a profile that is named as a file, which nobody was asked about: a box that
+// wrote it would have values sent where it likes, and programs run outside.
 func (c *credentialsOf) asFile(run *Run) error {
 	for _, file := range run.Spec.Files {
 		if _, err := run.unplanted(file); err != nil && run.Spec.Scope == profile.Direct {

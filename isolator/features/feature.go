@@ -46,8 +46,8 @@ type Feature struct {
 	Finish  func(*Run, *Outcome) error                       // follows the end of the program, while Assets are still there
 }
 
-// All are the features of one run, with the one that finds what makes the box, in the order in which they are made and finished. What
-// they made is removed in the opposite order.
+// All are the features of one run, with the one that finds what makes the box, in the order in which they are
+// made and finished. What they made is removed in the opposite order.
 //
 // Where order matters:
 //

@@ -27,7 +27,8 @@ func wanted(project, rel string) (out []string) {
 	}
 	switch rel {
 	case plan.FetchedNpm:
-		// npm looks for a package by the hash of its lock file first, and finds it without an index (cacache, content/path.js).
+		// npm looks for a package by the hash of its lock file first, and finds it without an index (cacache,
+		// content/path.js).
 		for _, m := range matches("package-lock.json", `"integrity": ?"(sha1|sha512)-([A-Za-z0-9+/]{27,}=*)"`) {
 			sum, _ := base64.StdEncoding.DecodeString(m[2])
 			if hash := hex.EncodeToString(sum); len(hash) >= 40 {
@@ -64,8 +65,8 @@ func (h *ownHome) unlink(run *Run) (err error) {
 	return err
 }
 
-// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a link is fetched
-// again.
+// begin copies that into a home that has nothing of it yet. What cannot be read, is hidden, or lies behind a
+// link is fetched again.
 func (h *ownHome) begin(run *Run) error {
 	left, hidden := mostFetched, sync.OnceValue(func() []string { return plan.Hidden(run.Spec, run.Facts, run.Assets) })
 	for _, rel := range run.Plan.Fetched {

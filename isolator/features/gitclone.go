@@ -66,7 +66,8 @@ func bringClone(c *caller.Caller, s clone.State, at string, covered ...string) [
 	return rewound(program, moved)
 }
 
-// noteCopied notes what the repositories in a copy of source are at. Of one that is not noted nothing comes but what is named.
+// noteCopied notes what the repositories in a copy of source are at. Of one that is not noted nothing comes but
+// what is named.
 func noteCopied(kept, run, source, tree string, list []copytree.Entry) {
 	for _, e := range list {
 		if top := filepath.Join(source, filepath.Dir(e.Path)); e.Mode.IsDir() && filepath.Base(e.Path) == ".git" {
@@ -77,7 +78,8 @@ func noteCopied(kept, run, source, tree string, list []copytree.Entry) {
 
 func copiedGit(kept, top string) string { return filepath.Join(kept, "git-"+digest(top)) }
 
-// FromCopies reports whether a change to one of git's own records comes as a clone's does: its repository was there before.
+// FromCopies reports whether a change to one of git's own records comes as a clone's does: its repository was
+// there before.
 func FromCopies(k *changes.Kept, c changes.Change) bool {
 	top, _ := c.Repository()
 	fi, err := os.Lstat(filepath.Join(top, ".git"))
@@ -94,7 +96,8 @@ func copiedState(k *changes.Kept, top string) clone.State {
 	return clone.State{Private: dir, Run: k.Record.Run, Top: top}
 }
 
-// BringCopies brings what a box committed in the repositories of such changes, and returns those changes that are done with.
+// BringCopies brings what a box committed in the repositories of such changes, and returns those changes that
+// are done with.
 func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done []changes.Change) {
 	waits := map[string]bool{}
 	for _, change := range list {
@@ -147,8 +150,8 @@ func recoverGit(c *caller.Caller) {
 	}
 }
 
-// settle does what a killed run did not in the folder of its box, unless another has it: its locks go, and what it did in
-// a clone comes. What waits of a run is tried again when that is named.
+// settle does what a killed run did not in the folder of its box, unless another has it: its locks go, and what
+// it did in a clone comes. What waits of a run is tried again when that is named.
 func settle(c *caller.Caller, dir, again string) {
 	s := &sharedGit{dir: dir}
 	if !s.locked() {
@@ -191,8 +194,9 @@ func DropGits(c *caller.Caller, id string) (dropped bool, err error) {
 // maxAsked is how many refs git is asked about at the end of a run; of more nothing is left out.
 const maxAsked = 200
 
-// rewound returns those of the refs that a box moved whose earlier value is no part of the new one: branches that it deleted or
-// forced, tags that name something else. Refs of remotes are left out, which follow another repository.
+// rewound returns those of the refs that a box moved whose earlier value is no part of the new one: branches
+// that it deleted or forced, tags that name something else. Refs of remotes are left out, which follow another
+// repository.
 func rewound(program string, moved []server.Moved) (out []runlog.Ref) {
 	for _, m := range moved {
 		i := slices.IndexFunc(out, func(o runlog.Ref) bool { return o.Repo == m.Repo && o.Ref == m.Ref })

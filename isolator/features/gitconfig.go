@@ -77,8 +77,8 @@ func cleaned(c *caller.Caller, rc profile.RunConfig) (r gitconfig.Result, from [
 	return gitconfig.Clean(list, gitPolicy(rc)), from, nil
 }
 
-// holding returns the user's settings as they hold in the working folder: whether the condition of an include does, git itself says.
-// Without git outside no setting counts.
+// holding returns the user's settings as they hold in the working folder: whether the condition of an include
+// does, git itself says. Without git outside no setting counts.
 func holding(c *caller.Caller, rc profile.RunConfig, global string) (list []gitconfig.Entry, err error) {
 	program, _ := host.FindHelper("git", c.Getenv("PATH"))
 	if program == "" || !filepath.IsAbs(rc.Workdir) {

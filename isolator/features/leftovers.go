@@ -160,8 +160,8 @@ func Sweep(c *caller.Caller) (stuck []error, err error) {
 	return stuck, err
 }
 
-// Hold looks, and says what it did. It returns what was moved aside, and all that was found. Inner's own folders are covered in every box, and
-// what other boxes have there now is theirs.
+// Hold looks, and says what it did. It returns what was moved aside, and all that was found. Inner's own
+// folders are covered in every box, and what other boxes have there now is theirs.
 func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) {
 	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)

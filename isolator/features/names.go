@@ -10,14 +10,14 @@ import (
 	"github.com/enr/inner/isolator/netproxy"
 )
 
-// names reports whether a box reaches hosts by their names, also for programs that know no proxy: the network of the box has to
-// be that of a user namespace which is ours.
+// names reports whether a box reaches hosts by their names, also for programs that know no proxy: the network
+// of the box has to be that of a user namespace which is ours.
 func names(run *Run) bool {
 	return run.Spec.Network.ByName() && run.Facts.Engine == nil && run.Mode != Pasted && !host.Privileged(run.Facts.Bwrap)
 }
 
-// loopbackNames are the lines of a box's /etc/hosts, and the names in them: those that lead to the loopback, which is the
-// box's own there, and no others.
+// loopbackNames are the lines of a box's /etc/hosts, and the names in them: those that lead to the loopback,
+// which is the box's own there, and no others.
 func loopbackNames() (lines string, names []string) {
 	lines = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 	text, _ := files.Read(files.Real("/etc/hosts"), files.NoLinks, 1<<20)

@@ -59,7 +59,6 @@ type networkOf struct {
 	run    *Run
 	proxy  *netproxy.Proxy // for hosts by name, and for ports of either kind
 	policy *netproxy.Policy
-	more   Reach         // with what the box got while it runs
 	asker  *launch.Asker // nil when nobody is asked
 
 	opened []net.Listener                                                  // for Spec.Publish, in its order

@@ -50,8 +50,8 @@ func (run *Run) origin() capability.Origin {
 	return o
 }
 
-// led returns where a path leads, unless a box may have made a link on the way: each belongs to the user or root, and lies
-// in no folder that a box was ever given to write.
+// led returns where a path leads, unless a box may have made a link on the way: each belongs to the user or
+// root, and lies in no folder that a box was ever given to write.
 func (run *Run) led(path string) (real string, err error) {
 	hops, real, err := files.Follow(path)
 	if err == nil && (!filepath.IsAbs(path) || slices.ContainsFunc(hops, func(link files.Hop) bool { return !run.placed(link.Path) })) {
@@ -63,8 +63,9 @@ func (run *Run) led(path string) (real string, err error) {
 	return real, nil
 }
 
-// unled returns the real path of what the box sees as it is on the host; "" when a link leads there, but above the home. Nobody
-// refers to it by a link of theirs: a box may have made that, and it may have come by inner changes apply.
+// unled returns the real path of what the box sees as it is on the host; "" when a link leads there, but above
+// the home. Nobody refers to it by a link of theirs: a box may have made that, and it may have come by inner
+// changes apply.
 func (run *Run) unled(path string) string {
 	real, err := run.led(path)
 	if rest, in := paths.Rest(run.Home, path); err != nil || real != path && (!in || real != filepath.Join(files.Real(run.Home), rest)) {
@@ -73,8 +74,8 @@ func (run *Run) unled(path string) string {
 	return real
 }
 
-// follow returns where a path leads, and whether it may be read for a box because the user refers to it: that holds for the
-// links on the way and for the file itself, and it is not hidden.
+// follow returns where a path leads, and whether it may be read for a box because the user refers to it: that
+// holds for the links on the way and for the file itself, and it is not hidden.
 func (run *Run) follow(path string) (real string, ok bool) {
 	real, err := run.led(path)
 	return real, err == nil && profile.Own(real) == nil && run.placed(real) && !run.hides(real) && !paths.Below(real, files.Real(run.Home))

@@ -148,7 +148,8 @@ func (f Facts) Look(p string) Path {
 	return seen
 }
 
-// Match returns the paths below a folder that match a pattern, once, like Look. With a text only files that hold it count.
+// Match returns the paths below a folder that match a pattern, once, like Look. With a text only files that
+// hold it count.
 func (f Facts) Match(dir, pattern, text string) []string {
 	key := paths.Join(dir, pattern)
 	if f.on != nil { // what is a pattern below one folder can be the name of another
@@ -187,7 +188,8 @@ func Kept[T any](f Facts, key any, make func() T) T {
 	return v
 }
 
-// Names is what a folder holds, in lower case, and whether that is all of it. It is nil for facts that no probe has made.
+// Names is what a folder holds, in lower case, and whether that is all of it. It is nil for facts that no probe
+// has made.
 func (f Facts) Names() func(dir string) (map[string]bool, bool) {
 	if f.on == nil {
 		return nil

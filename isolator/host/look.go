@@ -144,9 +144,6 @@ func (l *looker) folder(dir string) *folder {
 	return in
 }
 
-// list returns what a folder holds, sorted; nothing when it cannot be read.
-func (l *looker) list(dir string) []files.Entry { return l.folder(dir).entries }
-
 // names returns the names in a folder, in lower case since some file systems do not tell case,
 // and whether it is known that there are no others.
 func (l *looker) names(dir string) (names map[string]bool, known bool) {

@@ -219,7 +219,8 @@ func (s *survey) writes(p string) bool {
 	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Below(root, p) })
 }
 
-// isTop reports whether a folder is the top of a work tree, by any case of the name: some file systems do not tell case.
+// isTop reports whether a folder is the top of a work tree, by any case of the name: some file systems do not
+// tell case.
 func (s *survey) isTop(dir string) bool {
 	return slices.ContainsFunc(s.note(dir).entries, func(e files.Entry) bool { return strings.EqualFold(e.Name, ".git") })
 }

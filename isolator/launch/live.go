@@ -71,8 +71,8 @@ func opening(at, dir int, path string) nsenter.Call {
 
 // show shows a folder of the host in the box of this process, read-only, as bwrap would have at the start: what is
 // hidden in it is covered before the box sees any of it. No process of the box's owner may take a mount of the host's
-// namespace, so all is put together in a copy of that: there the places are covered, and of the result a clone is taken,
-// which is looked at before it goes into the box.
+// namespace, so all is put together in a copy of that: there the places are covered, and of the result a clone
+// is taken, which is looked at before it goes into the box.
 func (m *mounts) show(box int, f plan.Live, empty string) error {
 	c := &m.covered
 	if err := c.open(box); err != nil {

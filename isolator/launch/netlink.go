@@ -14,9 +14,10 @@ import (
 // What is set in the box's network from outside. A request that names its destination is judged by who sends it
 // alone (netlink_ns_capable); without one, by who opened the socket, too, and that is the box.
 
-// Local makes every address of these ranges one of the box's own: connections to it stay in the box, and what is bound to
-// it is reached. The second address of each stands on the loopback as well, with a scope that is not of this host:
-// a program that asks for names of families which are configured (AI_ADDRCONFIG) asks for both then.
+// Local makes every address of these ranges one of the box's own: connections to it stay in the box, and what
+// is bound to it is reached. The second address of each stands on the loopback as well, with a scope that is
+// not of this host: a program that asks for names of families which are configured (AI_ADDRCONFIG) asks for
+// both then.
 func (r Running) Local(ranges ...netip.Prefix) []error {
 	fd, err := r.s.askSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
 	if err == nil {

@@ -230,8 +230,9 @@ func (s *session) askSocket(domain, kind, proto int) (fd int, err error) {
 	return got.fd, nil
 }
 
-// has reports whether a descriptor is a socket as it was asked for, of the one network that the box has. What is done with it is done
-// with rights that the box does not have: with one of our own network the routes of this computer would be changed.
+// has reports whether a descriptor is a socket as it was asked for, of the one network that the box has. What
+// is done with it is done with rights that the box does not have: with one of our own network the routes of
+// this computer would be changed.
 func (n *network) has(fd, domain, kind, proto int) bool {
 	for option, want := range map[int]int{unix.SO_DOMAIN: domain, unix.SO_TYPE: kind, unix.SO_PROTOCOL: proto} {
 		if v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, option); err != nil || v != want {

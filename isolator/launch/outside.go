@@ -13,8 +13,8 @@ import (
 )
 
 // Some mounts of a box are made after bwrap's, and from outside: links that are pinned, which bwrap
-// cannot mount on, and what has lost its mount while the box runs. The program does not start before every one of them is
-// there, and has been looked at: the supervisor waits for the launcher's word until then.
+// cannot mount on, and what has lost its mount while the box runs. The program does not start before every one
+// of them is there, and has been looked at: the supervisor waits for the launcher's word until then.
 //
 // They take the rights of the one who made the box's mounts. bwrap has given them up when the
 // supervisor runs, in a user namespace of its own below (bwrap 0.8.0, for its devpts), so nothing in

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Every port of a range can be listened to at once: a rule of the box's network (nf_tables) leads all that is connected to there
-// to one listener, which is told what was meant. It leaves the ports of the range to the box's own servers at 0.0.0.0. Not every kernel
-// has it.
+// Every port of a range can be listened to at once: a rule of the box's network (nf_tables) leads all that is
+// connected to there to one listener, which is told what was meant. It leaves the ports of the range to the
+// box's own servers at 0.0.0.0. Not every kernel has it.
 
 // redirected is the port of such a listener on a loopback: no program of the box can have it.
 const redirected = 1

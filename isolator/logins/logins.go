@@ -1,5 +1,5 @@
-// Package logins starts the program that puts logins into the requests of a box which cannot read them, inner-proxy, and
-// hands it connections. What that program does is in package proxy.
+// Package logins starts the program that puts logins into the requests of a box which cannot read them,
+// inner-proxy, and hands it connections. What that program does is in package proxy.
 //
 // The two speak over one socket pair of packets, which nobody else has: each packet is JSON, and one that hands over a
 // connection carries its descriptor. No value of a login passes over it in either direction.

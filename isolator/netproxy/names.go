@@ -144,8 +144,8 @@ func (n *names) addresses() {
 	}
 }
 
-// listen accepts what is made to a place, at an address of the box. A program of the box may have the port, at all of its
-// addresses: then the place is that program.
+// listen accepts what is made to a place, at an address of the box. A program of the box may have the port, at
+// all of its addresses: then the place is that program.
 func (n *names) listen(to place, at netip.Addr) net.Listener {
 	l, err := n.box.Listen(netip.AddrPortFrom(at, to.port))
 	if err != nil {
@@ -239,14 +239,15 @@ func (a *name) found() ([]netip.Addr, dnsmessage.RCode) {
 	return a.addrs, a.code
 }
 
-// usualPorts are those at which a name is listened for that a person may allow, or that is learned, where not all can be.
+// usualPorts are those at which a name is listened for that a person may allow, or that is learned, where not
+// all can be.
 func usualPorts() []uint16 {
 	return []uint16{22, 80, 443, 1433, 3000, 3306, 5000, 5432, 5672, 6379, 8000, 8080, 8443, 9000, 9092, 9200, 9418, 27017, 50051}
 }
 
 // lookOutside notes at which ports a listed name is there: a name that does not exist outside does not exist
-// in the box, and a server that refuses connections refuses them there. The kernel of the box accepts before it is known
-// what becomes of a connection, so this is found out before. For a port that no entry names it is not.
+// in the box, and a server that refuses connections refuses them there. The kernel of the box accepts before it
+// is known what becomes of a connection, so this is found out before. For a port that no entry names it is not.
 func (n *names) lookOutside(host string, ports []uint16, there map[uint16]bool) dnsmessage.RCode {
 	found, f := n.p.find(host)
 	switch {

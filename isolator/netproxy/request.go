@@ -25,8 +25,8 @@ type request struct {
 }
 
 // handle answers one connection: one to the proxy, or one that was made to a place itself, by its name or
-// its address in the box. Of the latter nothing is read before the place is reached, which may be the first to speak; but
-// port 80 of a name is for HTTP, where each request says a name of its own.
+// its address in the box. Of the latter nothing is read before the place is reached, which may be the first to
+// speak; but port 80 of a name is for HTTP, where each request says a name of its own.
 func (p *Proxy) handle(c net.Conn, at place, n *names) {
 	limit := &io.LimitedReader{R: c, N: maxHead}
 	in := bufio.NewReader(limit)

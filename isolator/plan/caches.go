@@ -31,7 +31,8 @@ type Caches struct {
 	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so; ""
 	// when that is unknown, and then the box's Go is told nothing.
 	GoModules, GoProxy string
-	// Fetched is where those of the function of that name are, by Rel and without links: none behind one that may be a box's.
+	// Fetched is where those of the function of that name are, by Rel and without links: none behind one that may
+	// be a box's.
 	Fetched map[string]string
 }
 
@@ -190,8 +191,8 @@ const (
 	FetchedYarn = ".yarn/berry/cache"
 )
 
-// Fetched is what a home of the box's own has of downloads of the host, below the home: copies, or where a tool knows of
-// a second place the variable that names it, to be read.
+// Fetched is what a home of the box's own has of downloads of the host, below the home: copies, or where a tool
+// knows of a second place the variable that names it, to be read.
 func Fetched() []struct{ Rel, at, variable, value string } {
 	return []struct{ Rel, at, variable, value string }{
 		{Rel: FetchedNpm},

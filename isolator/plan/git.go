@@ -79,7 +79,8 @@ func (b *builder) boxGit() error {
 	return nil
 }
 
-// Covered are the places in a folder that the box may not write, and those of them that it does not see, relative to it.
+// Covered are the places in a folder that the box may not write, and those of them that it does not see,
+// relative to it.
 func (p Plan) Covered(dir string) (covered, hidden []string) {
 	add := func(at string, hides bool) {
 		rest, ok := paths.Rest(dir, at)

@@ -26,8 +26,9 @@ type Covered struct {
 }
 
 // Added is what a box that runs has to get so that its plan becomes another one: both are made in the same way, of the
-// host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is false (with nothing at all it is true): so
-// whoever judges a mount does it for both, and what has to be made before the start is not left out.
+// host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is
+// false (with nothing at all it is true): so whoever judges a mount does it for both, and what has to be made
+// before the start is not left out.
 func Added(old, now Plan) (l Live, ok bool) {
 	known := map[string]int{}
 	word := func(o Op) string {
@@ -55,7 +56,8 @@ func Added(old, now Plan) (l Live, ok bool) {
 			return l, false
 		}
 	}
-	// An empty folder of the box's own home, in which boxes mount something, may be covered, and need not be held any more.
+	// An empty folder of the box's own home, in which boxes mount something, may be covered, and need not be held
+	// any more.
 	lost := func(o Op) bool {
 		covered := paths.Below(l.Dest, o.Dest)
 		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) && !(covered && o.own && o.Reason == inPlace)

@@ -4,8 +4,9 @@
 // those of a container engine.
 //
 // It promises that equal input gives an equal plan: it asks no clock and no environment, and
-// of the disk what the facts look at for it (host.Facts.Look), each path once. What cannot be enforced is refused with a *fault.Refusal that says what to
-// type, and nothing is decided after it. It does not start anything; package launch does.
+// of the disk what the facts look at for it (host.Facts.Look), each path once. What cannot be enforced is
+// refused with a *fault.Refusal that says what to type, and nothing is decided after it. It does not start
+// anything; package launch does.
 //
 //	p, err := plan.Build(spec, facts, staged)
 //	args := p.Words()

@@ -28,8 +28,9 @@ func (w *sweep) inside(p string) bool {
 	})
 }
 
-// below calls do with the root that something is in, or the place for it, and its path there. No link is followed on the way,
-// and none comes there any more: other boxes may still be running in these folders, and exchange a folder for a link.
+// below calls do with the root that something is in, or the place for it, and its path there. No link is
+// followed on the way, and none comes there any more: other boxes may still be running in these folders, and
+// exchange a folder for a link.
 func (w *sweep) below(p string, do func(root int, rest string) error) error {
 	for _, r := range w.roots {
 		if rest, ok := paths.Rest(r.Name(), p); ok && rest != "" {

@@ -19,8 +19,8 @@ import (
 // largest is the size up to which a file is shown as text.
 const largest = 8 << 20
 
-// OfCopy returns the difference between a file, which may be missing, and a copy of it. Below root the paths of both end
-// alike.
+// OfCopy returns the difference between a file, which may be missing, and a copy of it. Below root the paths of
+// both end alike.
 func OfCopy(root, original, copied string) (changes.Change, error) {
 	c := changes.Change{Source: original, Path: strings.TrimPrefix(original, root+"/"), Kind: changes.Modified, Root: root}
 	c.Tree = strings.TrimSuffix(copied, "/"+c.Path)

@@ -17,9 +17,9 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// More is what inner allow says to the launcher of a box that runs: what a profile has more. The launcher adds the lines
-// to the profile that its box has, which may be an older one, and judges the result as at a start: whoever says so outside
-// of the box decides that it is wanted, and not what it means.
+// More is what inner allow says to the launcher of a box that runs: what a profile has more. The launcher adds
+// the lines to the profile that its box has, which may be an older one, and judges the result as at a start:
+// whoever says so outside of the box decides that it is wanted, and not what it means.
 type More struct {
 	Profile string // its file
 	ThisRun bool   // the profile itself does not get it

@@ -20,7 +20,8 @@ func Times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// HostText returns a host and port for people, the name alone of one that was only looked up, or "others" without a host.
+// HostText returns a host and port for people, the name alone of one that was only looked up, or "others"
+// without a host.
 func HostText(host string, port uint16) string {
 	if host == "" {
 		return "others"

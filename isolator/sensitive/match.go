@@ -161,7 +161,8 @@ func Notable(name string, what fs.FileMode) bool {
 	return yes
 }
 
-// Deep reports whether a pattern is one of the table for what lies anywhere in a project: all that it matches is Notable.
+// Deep reports whether a pattern is one of the table for what lies anywhere in a project: all that it matches
+// is Notable.
 func Deep(pattern string) bool {
 	_, deep := known()
 	return deep[pattern]

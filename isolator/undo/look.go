@@ -48,8 +48,8 @@ func rebuilt(name string, beside []files.Entry) bool {
 
 func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 
-// looker looks at a project: it walks through the folders, and then reads what is not known. No link is followed, nothing
-// but folders and regular files is opened.
+// looker looks at a project: it walks through the folders, and then reads what is not known. No link is
+// followed, nothing but folders and regular files is opened.
 type looker struct {
 	top   int
 	store *Store
@@ -161,8 +161,8 @@ func (l *looker) again() {
 	}
 }
 
-// finish walks to the end, and puts the contents that are not known. The result is what was known itself when nothing is
-// different.
+// finish walks to the end, and puts the contents that are not known. The result is what was known itself when
+// nothing is different.
 func (l *looker) finish(ctx context.Context, s *Store, early bool, skip []Path) (tree, error) {
 	defer context.AfterFunc(ctx, func() { l.stop(context.Cause(ctx)) })()
 	l.end()

@@ -103,8 +103,8 @@ func (t tree) leftOut(dir string) bool {
 	return false
 }
 
-// different returns what two trees differ in, by path; apart from that what was left out and is not the same, and what is
-// new and left out.
+// different returns what two trees differ in, by path; apart from that what was left out and is not the same,
+// and what is new and left out.
 func different(before, after tree) (list []Change, missed map[string][2]Entry) {
 	missed = map[string][2]Entry{}
 	folders := maps.Clone(before.folders)

@@ -17,8 +17,9 @@ import (
 // Path is a name of any bytes.
 type Path = changes.Path
 
-// Ref is a ref of the project's repository, or HEAD. Its values are an id, or "ref: NAME" when it leads to another one. That of
-// the stash is its log, a line of id and message for each entry, the newest first. What is empty was not there.
+// Ref is a ref of the project's repository, or HEAD. Its values are an id, or "ref: NAME" when it leads to
+// another one. That of the stash is its log, a line of id and message for each entry, the newest first. What is
+// empty was not there.
 type Ref struct {
 	Name Path   `json:"name"`
 	Old  string `json:"old,omitempty"`

@@ -154,8 +154,8 @@ func (s *Store) copy(id index.ID, data []byte) {
 	s.write(fmt.Sprintf("blob\ndata %d\n", len(data)), append(data, '\n'))
 }
 
-// forget drops from what is known the folders with a file whose content neither the store has nor the index says that the repository
-// does, any more: they are read again while it is there.
+// forget drops from what is known the folders with a file whose content neither the store has nor the index
+// says that the repository does, any more: they are read again while it is there.
 func (s *Store) forget(t tree) error {
 	lost := map[index.ID]bool{}
 	for _, l := range t.folders {

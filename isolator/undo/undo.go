@@ -66,7 +66,8 @@ func (p Project) Dir() string { return ownhome.Folder(p.Home, p.owner()) }
 
 func (p Project) manifest() string { return filepath.Join(p.Dir(), "manifest") }
 
-// lender is a file that says how the packs of the repository were from which contents are borrowed: a git gc changes that.
+// lender is a file that says how the packs of the repository were from which contents are borrowed: a git gc
+// changes that.
 func (p Project) lender() string { return filepath.Join(p.Dir(), "lender") }
 
 func (p Project) packs() string {
@@ -123,7 +124,8 @@ type Snapshot struct {
 	home *ownhome.Home // held while the box lives
 }
 
-// Locked opens the store of a project while no other process has it, until the home is closed. A git gc may have it for long.
+// Locked opens the store of a project while no other process has it, until the home is closed. A git gc may
+// have it for long.
 func (p Project) Locked(ctx context.Context) (s *Store, h *ownhome.Home, err error) {
 	if files.Real(p.Top) != p.Top { // the box of a folder above put a link on the way
 		return nil, nil, fmt.Errorf("%q leads somewhere else now", p.Top)

@@ -1,6 +1,6 @@
 // Package visit is what other processes do with a box that runs. One with a terminal of its own they put into their
-// terminal, let go on without one, start without one, or ask where it is; any they give more. The launcher, at the other end
-// of the socket, is package launch (join.go, letgo.go).
+// terminal, let go on without one, start without one, or ask where it is; any they give more. The launcher, at
+// the other end of the socket, is package launch (join.go, letgo.go).
 package visit
 
 import (
@@ -177,8 +177,8 @@ func Detach(path string, launcher int, words string) error {
 // startsWithin is how long after its socket a box has started.
 const startsWithin = time.Minute
 
-// State is where the terminal of a box is; "" when it has none of its own, or none that is known: an earlier version said
-// that otherwise.
+// State is where the terminal of a box is; "" when it has none of its own, or none that is known: an earlier
+// version said that otherwise.
 func State(path string, launcher int) string {
 	text, err := os.ReadFile(path + launch.WhereSuffix)
 	door, gone := os.Lstat(path)

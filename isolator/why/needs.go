@@ -21,8 +21,8 @@ func lacking(needs []Answer) (need Answer, any bool) {
 	return needs[i], true
 }
 
-// blame is the answer about what the box does not have, or cannot run, because of another thing: what grants that is to be
-// written.
+// blame is the answer about what the box does not have, or cannot run, because of another thing: what grants
+// that is to be written.
 func (a Answer) blame(of Answer, how string) Answer {
 	a.Access, a.How, a.Key, a.From, a.Widen = Outside, how, of.Key, of.From, of.Widen
 	return a
@@ -54,8 +54,9 @@ func (t *Table) serverNeeds(s profile.MCPServer) (all []Answer) {
 	return all
 }
 
-// programNeeds are what a program of the box needs: the interpreter of a script, and the lib that the host has beside its
-// bin. What lies in ~/.local/bin has no part in ~/.local/lib where it is no script, or one of a shell.
+// programNeeds are what a program of the box needs: the interpreter of a script, and the lib that the host has
+// beside its bin. What lies in ~/.local/bin has no part in ~/.local/lib where it is no script, or one of a
+// shell.
 func (t *Table) programNeeds(e entry) (all []Answer) {
 	by := interpreter(e.host)
 	if by != "" && !slices.Contains(t.scripts, e.host) { // a script may be its own interpreter

@@ -67,8 +67,8 @@ func (t *Table) own(o plan.Op, e entry, real string) bool {
 	return o.Kind == plan.OpTmpfs || o.Reason == committed || home != nil && paths.Below(home.Path, o.Source) && e.host != real && original(t.Box.Run, e.host) != real
 }
 
-// point reports whether an entry of the box's own home is there for boxes to mount something on or below, with nothing in
-// it, and not what the host has of that name.
+// point reports whether an entry of the box's own home is there for boxes to mount something on or below, with
+// nothing in it, and not what the host has of that name.
 func (t *Table) point(e entry, real string) bool {
 	home := t.Box.Facts.OwnHome
 	if home == nil || e.host == real || !paths.Inside(home.Path, e.host) {
@@ -125,7 +125,8 @@ func (t *Table) nothing(a *Answer, o plan.Op, there bool) {
 	}
 }
 
-// secret names the row of the table for what is hidden with all dot entries of a home: to show the entry does not show it.
+// secret names the row of the table for what is hidden with all dot entries of a home: to show the entry does
+// not show it.
 func (t *Table) secret(a *Answer) {
 	if key := t.hidden(a.Real); key != "" && a.Key == "sandbox.home" {
 		a.Key, a.From = key, builtIn
@@ -212,8 +213,8 @@ func (t *Table) entry(p string) (e entry) {
 	return e
 }
 
-// made returns what a folder in memory, or of the kernel's, has at a path: what inner makes there, and the folders above
-// what is mounted in it.
+// made returns what a folder in memory, or of the kernel's, has at a path: what inner makes there, and the
+// folders above what is mounted in it.
 func (t *Table) made(at int, p, rest string) entry {
 	o := t.ops[at]
 	own := entry{kind: 'd', read: true, write: t.writable(o), perms: 0o755}
@@ -261,8 +262,8 @@ func (t *Table) elsewhere(asked string) (string, entry, bool) {
 	return "", entry{}, false
 }
 
-// sources returns the paths of the host that a place of the box shows: the real one, that of which it is a copy, and that
-// of a mount as its profile writes it.
+// sources returns the paths of the host that a place of the box shows: the real one, that of which it is a
+// copy, and that of a mount as its profile writes it.
 func (t *Table) sources(o plan.Op) []string {
 	list := []string{o.Source}
 	for _, m := range t.Box.Mirrors {

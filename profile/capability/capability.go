@@ -241,8 +241,8 @@ const (
 	mostBehind = 2000 // files and folders
 )
 
-// branch clones what is at a path as rel: a folder with the regular files in it, read-only; executables stay executable. It
-// is behind so many links, and then each part of it is asked for.
+// branch clones what is at a path as rel: a folder with the regular files in it, read-only; executables stay
+// executable. It is behind so many links, and then each part of it is asked for.
 func (cl *cloner) branch(from, rel string, links int) error {
 	at := cl.o.behind(from)
 	if at != from {

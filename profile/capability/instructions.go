@@ -22,7 +22,8 @@ func Uninstructed(data []byte) []byte {
 	return []byte(before + after)
 }
 
-// around is what stands before that, and behind it. Where the line at its end is missing, it goes to the end of the file.
+// around is what stands before that, and behind it. Where the line at its end is missing, it goes to the end of
+// the file.
 func around(text string) (before, after string) {
 	before, rest, said := strings.Cut(text, saysBegin)
 	if said {
@@ -39,8 +40,8 @@ func instruct(before, says, after string) []byte {
 	return []byte(before + says + after)
 }
 
-// settleInstructions has the user's text before what the box says now, and what the box wrote. Where the box changed the
-// user's text, that stays until the user changes it.
+// settleInstructions has the user's text before what the box says now, and what the box wrote. Where the box
+// changed the user's text, that stays until the user changes it.
 func settleInstructions(base, fresh, kept []byte) []byte {
 	says := fresh[max(0, strings.Index(string(fresh), saysBegin)):]
 	before, after := around(string(kept))

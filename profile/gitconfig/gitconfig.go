@@ -10,8 +10,8 @@
 //	r := gitconfig.Clean(list, gitconfig.Policy{Strip: []string{"url"}})
 //	text := gitconfig.File("Written by inner.", r.File)
 //
-// All includes are followed. Which of those with a condition hold, git says, for one folder: a box that works in several
-// repositories has the settings of the one it was started in.
+// All includes are followed. Which of those with a condition hold, git says, for one folder: a box that works
+// in several repositories has the settings of the one it was started in.
 package gitconfig
 
 import (

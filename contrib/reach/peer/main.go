@@ -1,5 +1,5 @@
-// Command peer is both ends of the checks of `make reach` that need one: a server behind TLS and without, and a client that
-// is linked statically and resolves names by itself.
+// Command peer is both ends of the checks of `make reach` that need one: a server behind TLS and without, and a
+// client that is linked statically and resolves names by itself.
 //
 //	peer serve WWW REPOSITORIES CERT KEY SCHEME://ADDR...   files of WWW/NAME, repositories of git; talk and big
 //	peer get URL              the body

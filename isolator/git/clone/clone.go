@@ -159,7 +159,8 @@ func (s side) tip() string {
 
 func (s side) at() string { return s["HEAD"] + " " + s.tip() }
 
-// read reads HEAD, the refs and the stashes of a git directory, beneath it and through no link. What cannot be read has a value that is not git's.
+// read reads HEAD, the refs and the stashes of a git directory, beneath it and through no link. What cannot be
+// read has a value that is not git's.
 func read(dir, tree string) (side, error) {
 	root, err := os.Open(dir)
 	if err != nil {

@@ -142,7 +142,8 @@ func (g *Gate) Served(name string, data []byte) ([]byte, error) {
 	return x.Served(g.Covers)
 }
 
-// ServeIn makes the index in a copy of the git directory what the box sees of it. It keeps its time: git believes times that are older.
+// ServeIn makes the index in a copy of the git directory what the box sees of it. It keeps its time: git
+// believes times that are older.
 func (g *Gate) ServeIn(dir string) error {
 	file := filepath.Join(dir, g.Index())
 	info, err := os.Stat(file)

@@ -16,8 +16,8 @@ type Rules struct {
 	Written int64
 	// Protected reports whether the box may not write or see the file at a path.
 	Protected func(path string) bool
-	// Gitlink reports whether the host, not a box, has a submodule at a path that is not in its index now, as a branch that
-	// it made has, and no box can have made a repository there.
+	// Gitlink reports whether the host, not a box, has a submodule at a path that is not in its index now, as a
+	// branch that it made has, and no box can have made a repository there.
 	Gitlink func(path string) bool
 	// True reports whether the file of an entry has its times and its content, as TimesTrue does.
 	True func(e *Entry) bool

@@ -49,7 +49,8 @@ type Repository struct {
 
 	// Covered are the places in the work tree that the box may not write, or does not see, relative to it.
 	Covered []string
-	// Nested are the places in it of repositories that are there, or have no room, since the box began, so that it can make none.
+	// Nested are the places in it of repositories that are there, or have no room, since the box began, so that it
+	// can make none.
 	Nested []string
 	Sparse bool // only some files of the repository are in the work tree
 }
@@ -73,7 +74,8 @@ func (r *Repository) Covers(path string) bool {
 // Gate brings objects from one store to one repository. Its methods may be called concurrently.
 type Gate struct {
 	Repository
-	// AllowedLinks returns the paths of the gitlinks that the host's index has. It is called when one is met; it may be nil.
+	// AllowedLinks returns the paths of the gitlinks that the host's index has. It is called when one is met; it
+	// may be nil.
 	AllowedLinks func() (map[string]bool, error)
 
 	mutex sync.Mutex

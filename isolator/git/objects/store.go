@@ -91,7 +91,8 @@ type object struct {
 	text []byte
 }
 
-// copy copies an object that has a file of its own in the box's store into the quarantine. It returns nil if there is none.
+// copy copies an object that has a file of its own in the box's store into the quarantine. It returns nil if
+// there is none.
 func (g *Gate) copy(name string, most int64) (*object, error) {
 	file := g.openPlain(fileOf(name))
 	if file == nil {

@@ -40,8 +40,9 @@ func Left(at string) (map[string]string, error) {
 	return left, nil
 }
 
-// Sweep removes what servers that are gone have left: lock files that are still theirs, but for the log of a branch that was being
-// renamed, and what they were about to rename. Another server may not have the private folder.
+// Sweep removes what servers that are gone have left: lock files that are still theirs, but for the log of a
+// branch that was being renamed, and what they were about to rename. Another server may not have the private
+// folder.
 func Sweep(dir, private string) error {
 	notes := filepath.Join(private, "locks")
 	left, err := Left(notes)

@@ -13,8 +13,8 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Leave has git leave the files that the box may not write, where a commit that a ref leads to has such files: it takes them for those
-// outside of a sparse checkout. It takes a git, and a moment.
+// Leave has git leave the files that the box may not write, where a commit that a ref leads to has such files:
+// it takes them for those outside of a sparse checkout. It takes a git, and a moment.
 func (r *Repository) Leave() {
 	if r.leaves = r.inRefs(); len(r.leaves) > 0 {
 		r.Ours = append(r.Ours, gitconfig.Entry{Key: "core.sparsecheckout", Value: "true"}, gitconfig.Entry{Key: "core.sparsecheckoutcone", Value: "false"},
@@ -22,7 +22,8 @@ func (r *Repository) Leave() {
 	}
 }
 
-// Fill makes files of the box's own in its git directory: what git there ignores, and which files it leaves as they are.
+// Fill makes files of the box's own in its git directory: what git there ignores, and which files it leaves as
+// they are.
 func (r *Repository) Fill(dir string) error {
 	info, tree := filepath.Join(dir, "info"), filepath.Join(dir, r.Place(), "info")
 	err := errors.Join(os.MkdirAll(info, 0o700), os.MkdirAll(tree, 0o700))
@@ -90,7 +91,8 @@ func pattern(path string) string {
 // maxTips is how many refs are looked at, the latest first.
 const maxTips = "200"
 
-// inRefs returns which of those places a commit has that a ref leads to, or as a file the index. When in doubt it is all.
+// inRefs returns which of those places a commit has that a ref leads to, or as a file the index. When in doubt
+// it is all.
 func (r *Repository) inRefs() (known []string) {
 	places := slices.DeleteFunc(slices.Clone(r.Covered), func(p string) bool { return strings.Contains(p, "\n") })
 	if len(places) == 0 {

@@ -64,8 +64,8 @@ type Message struct {
 // Say is a message with a line for the person.
 func Say(format string, args ...any) Message { return Message{Line: fmt.Sprintf(format, args...)} }
 
-// Moved is a ref whose value a box replaced or, with New "", removed, and has not made itself. The values are ids in hex, or "ref: "
-// and a name.
+// Moved is a ref whose value a box replaced or, with New "", removed, and has not made itself. The values are
+// ids in hex, or "ref: " and a name.
 type Moved struct{ Repo, Ref, Old, New string }
 
 // Server is a process that serves.
@@ -91,8 +91,8 @@ const (
 // threads is how many threads of a server run Go code until all that it serves is open: with one that is faster.
 const threads = "GOMAXPROCS=1"
 
-// slack is how late the timers of a server may be. Go's runtime looks at its threads every 20 us after each pause, which
-// costs more than the requests do.
+// slack is how late the timers of a server may be. Go's runtime looks at its threads every 20 us after each
+// pause, which costs more than the requests do.
 const slack = 10 * time.Millisecond
 
 // maxLines is how many lines of one box are kept, and moved refs: it can make as many as it likes.

@@ -100,7 +100,8 @@ func Named(e gitconfig.Entry) string {
 	return section + "." + cmp.Or(sub, name)
 }
 
-// Passes reports whether a setting is one of a branch and means nothing else: a remote of the host's, a ref, a way to rebase, text.
+// Passes reports whether a setting is one of a branch and means nothing else: a remote of the host's, a ref, a
+// way to rebase, text.
 func Passes(e gitconfig.Entry, base []gitconfig.Entry) bool {
 	_, _, name := e.Parts()
 	if !OfBranch(e.Key) {

@@ -77,8 +77,8 @@ func place(above, dir int, name string, mode uint32, flags uint, fill func(*os.F
 	return err
 }
 
-// writeFor writes what takes the place of a box's file, with its time, which the kernel gave it: an index that looks younger than it is
-// would hide what was changed in that moment.
+// writeFor writes what takes the place of a box's file, with its time, which the kernel gave it: an index that
+// looks younger than it is would hide what was changed in that moment.
 func writeFor(f *os.File, data []byte, st *unix.Stat_t) error {
 	if _, err := f.Write(data); err != nil {
 		return err

@@ -131,8 +131,8 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	return h, h.how(flags), 0
 }
 
-// how says what the kernel does with an open file. A line of a log comes in one piece: through its pages it would come in
-// two where a page ends.
+// how says what the kernel does with an open file. A line of a log comes in one piece: through its pages it
+// would come in two where a page ends.
 func (h *handle) how(flags uint32) uint32 {
 	switch {
 	case isLog(h.name) && writes(flags):

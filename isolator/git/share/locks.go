@@ -10,8 +10,8 @@ import (
 	"github.com/enr/inner/isolator/git/server"
 )
 
-// locks are the passing files that this box has made, with what tells each from another file of its name. They are noted
-// in a file, so that the next server removes what one that was killed has left, and nobody else's.
+// locks are the passing files that this box has made, with what tells each from another file of its name. They
+// are noted in a file, so that the next server removes what one that was killed has left, and nobody else's.
 type locks struct {
 	mu    sync.Mutex
 	notes *os.File
@@ -44,7 +44,8 @@ func (l *locks) made(name string, dir int, last string) {
 	l.note(l.ours[name], name)
 }
 
-// end removes a file, or gives it another name. Until it is noted, nobody who has made another of that name is taken for the box.
+// end removes a file, or gives it another name. Until it is noted, nobody who has made another of that name is
+// taken for the box.
 func (l *locks) end(name string, remove func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

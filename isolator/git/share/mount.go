@@ -23,8 +23,8 @@ type Mounting struct {
 	pid          int
 }
 
-// Prepare prepares the mounts of servers. They are made when there is something to read from a pipe, of which we do not have
-// the other end, and never once that has ended.
+// Prepare prepares the mounts of servers. They are made when there is something to read from a pipe, of which
+// we do not have the other end, and never once that has ended.
 func Prepare(word int, servers ...*Server) (*Mounting, error) {
 	m := &Mounting{servers: servers}
 	err := unix.Pipe2(m.told[:], unix.O_CLOEXEC)
@@ -36,8 +36,8 @@ func Prepare(word int, servers ...*Server) (*Mounting, error) {
 	}
 	m.user, m.mounts = number(), number()
 	begin := []nsenter.Call{transfer(unix.SYS_READ, word), nsenter.Owner(m.user), nsenter.Bound()}
-	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is gone, whose
-	// mount ends with the last of its descriptors.
+	// It gives up what it has of a mount before it walks through that: it would wait for ever for a server that is
+	// gone, whose mount ends with the last of its descriptors.
 	calls := []nsenter.Call{nsenter.New(unix.SYS_UNSHARE, unix.CLONE_FILES), nsenter.Setns(m.mounts, unix.CLONE_NEWNS)}
 	for _, s := range servers {
 		fd, dir := number(), s.Dir
@@ -65,8 +65,8 @@ func transfer(number uintptr, fd int) nsenter.Call {
 	return c
 }
 
-// Enter says which box it is whose program does not run yet, before the word is given. user owns the mounts of the box, and may be our
-// own user namespace; mounts are these. Both are descriptors.
+// Enter says which box it is whose program does not run yet, before the word is given. user owns the mounts of
+// the box, and may be our own user namespace; mounts are these. Both are descriptors.
 func (m *Mounting) Enter(user, mounts int) error {
 	err := unix.Dup3(mounts, m.mounts, unix.O_CLOEXEC)
 	if err == nil {

@@ -59,8 +59,8 @@ func number(name string, file uint64) uint64 {
 // lasting is how long the kernel keeps what the watch takes back.
 const lasting = time.Hour
 
-// brief is how long it keeps that a ref, or its log, is a file: the person may have made a folder of it, and below a file the kernel asks
-// for nothing.
+// brief is how long it keeps that a ref, or its log, is a file: the person may have made a folder of it, and
+// below a file the kernel asks for nothing.
 var brief = 20 * time.Second
 
 // tell makes the node of a name, and tells the kernel of it. generation is that of the watch before
@@ -134,7 +134,8 @@ func (n *node) Getattr(ctx context.Context, f fs.FileHandle, out *fuse.AttrOut) 
 	return 0
 }
 
-// Setattr sets size and permissions. Times are those of the kernel: git sets none here, and one that a box chose would hide a change.
+// Setattr sets size and permissions. Times are those of the kernel: git sets none here, and one that a box
+// chose would hide a change.
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	name := n.name()
 	size, cut := in.GetSize()

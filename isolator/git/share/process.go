@@ -15,10 +15,12 @@ import (
 	"github.com/enr/inner/isolator/git/server"
 )
 
-// maxMemory bounds the server: a box can have it remember, and hold, as much as it likes. It ends there, and with it git in the box.
+// maxMemory bounds the server: a box can have it remember, and hold, as much as it likes. It ends there, and
+// with it git in the box.
 const maxMemory = 4 << 30
 
-// Run is the life of a process that server.Is: it returns its exit code when the launcher is gone, or with what it could not do.
+// Run is the life of a process that server.Is: it returns its exit code when the launcher is gone, or with what
+// it could not do.
 func Run() int {
 	unix.CloseOnExec(server.SocketFD)
 	unix.CloseOnExec(server.WordsFD)

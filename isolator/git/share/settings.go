@@ -81,8 +81,9 @@ func (r *Server) boxSettings() ([]gitconfig.Entry, error) {
 	return gitconfig.Parse(data)
 }
 
-// startsSparse reports whether a file of settings that a box is about to have begins a sparse checkout. The index outside
-// takes no such bits: each file that git then takes from the work tree would look deleted, in the box as well.
+// startsSparse reports whether a file of settings that a box is about to have begins a sparse checkout. The
+// index outside takes no such bits: each file that git then takes from the work tree would look deleted, in the
+// box as well.
 func (r *Server) startsSparse(to string, dir int, last string) bool {
 	_, rest := inTree(to)
 	if rest != "config" && rest != "config.worktree" {

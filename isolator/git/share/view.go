@@ -12,8 +12,8 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 )
 
-// A view is an index as the box reads it: what the box wrote, as long as the host's is what was made of that, else what is made of
-// the host's. Who has one open keeps it.
+// A view is an index as the box reads it: what the box wrote, as long as the host's is what was made of that,
+// else what is made of the host's. Who has one open keeps it.
 type view struct {
 	of   stamp
 	data []byte
@@ -77,8 +77,8 @@ func (r *Server) addView(name string, data []byte, st unix.Stat_t) *view {
 	return v
 }
 
-// replaceIndex gives the host what was made of an index of the box, which the box goes on reading: of what it has checked out with
-// a filter, or line ends, it knows that the file is true, and git outside has yet to look.
+// replaceIndex gives the host what was made of an index of the box, which the box goes on reading: of what it
+// has checked out with a filter, or line ends, it knows that the file is true, and git outside has yet to look.
 func (r *Server) replaceIndex(m move, entered, written []byte) error {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()

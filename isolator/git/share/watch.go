@@ -102,8 +102,8 @@ func (w *watch) addAll(name string) {
 	})
 }
 
-// covers reports whether the kernel may keep what it is told of a name. What is the box's own it changes itself, but for its
-// settings.
+// covers reports whether the kernel may keep what it is told of a name. What is the box's own it changes
+// itself, but for its settings.
 func (r *Server) covers(name string) bool {
 	return !passing(name) && !r.isSink(name) && (r.isOwn(name) && name != server.OwnSettings || r.watch.covers(name))
 }

@@ -26,29 +26,30 @@ type login struct {
 // prefixes are what services let their values begin with: people, and scanners for secrets, know them by it.
 var prefixes = regexp.MustCompile(`^(sk-ant-[a-z]+[0-9]*-|sk-proj-|sk-|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|ya29\.|AIza|xox[a-z]-)`)
 
-// shape makes a placeholder that looks like a value: the same beginning and length, but long enough not to be met by chance.
+// shape makes a placeholder that looks like a value: the same beginning and length, but long enough not to be
+// met by chance.
 func shape(value string) string {
 	begin := prefixes.FindString(value)
 	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
 }
 
-func (vars variables) login(ctx context.Context, c logins.Credential) (*login, error) {
-	v, err := vars.value(ctx, c.From)
+func (v variables) login(ctx context.Context, c logins.Credential) (*login, error) {
+	text, err := v.value(ctx, c.From)
 	if err != nil {
 		return nil, err
 	}
-	l := &login{Credential: c, value: v, placeholder: shape(v)}
+	l := &login{Credential: c, value: text, placeholder: shape(text)}
 	var pairs []string
 	add := func(from, to string) { l.forms, pairs = append(l.forms, from), append(pairs, from, to) }
-	add(v, l.placeholder)
-	if q := url.QueryEscape(v); q != v {
+	add(text, l.placeholder)
+	if q := url.QueryEscape(text); q != text {
 		add(q, l.placeholder)
 	}
 	// Base64 with what is before it ending at each of the three places; the ends, which depend on the neighbours, are cut.
 	for skip, cut := range []int{0, 2, 3} {
 		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-			whole := alphabet.EncodeToString([]byte(strings.Repeat("\x00", skip) + v))
-			if end := (len(v) + skip) * 8 / 6; end-cut >= 8 {
+			whole := alphabet.EncodeToString([]byte(strings.Repeat("\x00", skip) + text))
+			if end := (len(text) + skip) * 8 / 6; end-cut >= 8 {
 				add(whole[cut:end], strings.Repeat("x", end-cut))
 			}
 		}

@@ -91,8 +91,8 @@ func (l *firstLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// inFile reads a file, or the key of one in JSON or lines of KEY = VALUE under [SECTION]s, such as TOML has. A key in a table is
-// written behind its tables, with dots.
+// inFile reads a file, or the key of one in JSON or lines of KEY = VALUE under [SECTION]s, such as TOML has. A
+// key in a table is written behind its tables, with dots.
 func inFile(path, key string) (string, error) {
 	data, err := files.Read(path, files.NoLinks, 1<<20)
 	if err != nil {

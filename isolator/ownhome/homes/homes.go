@@ -1,5 +1,6 @@
 // Package homes is what a person does with the homes that boxes have of their own: it lists them, looks into
-// one, copies something out of it, takes it along with its project, and removes it. Package ownhome, which makes them, knows nothing of that.
+// one, copies something out of it, takes it along with its project, and removes it. Package ownhome, which
+// makes them, knows nothing of that.
 package homes
 
 import (

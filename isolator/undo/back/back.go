@@ -39,8 +39,8 @@ func Tops(innerHome string) (list []string) {
 	return list
 }
 
-// Runs returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read as errors.
-// What runs whose end nobody saw have changed is looked at now.
+// Runs returns the runs of a project, the oldest first, but for those that go on, and those that cannot be read
+// as errors. What runs whose end nobody saw have changed is looked at now.
 func Runs(ctx context.Context, p undo.Project) (list []*undo.Run, err error) {
 	if files.Exists(p.Top) {
 		err = p.Settle(ctx)
@@ -207,8 +207,8 @@ func (b *Undo) place(top int) {
 	})
 }
 
-// completes reports whether a folder that is there may be a repository of git with what comes to a path. Its settings may
-// be a box's, from when they were none's.
+// completes reports whether a folder that is there may be a repository of git with what comes to a path. Its
+// settings may be a box's, from when they were none's.
 func completes(top int, rel string, comes map[string]bool) bool {
 	dir, name := path.Split(rel)
 	marks, others := []string{"HEAD", "objects", "refs", "commondir"}, 0
@@ -351,7 +351,8 @@ func Standing(r *undo.Run) (list []undo.Ref, stays []string) {
 	return list, stays
 }
 
-// follows reports whether the index has just what HEAD has, and so may get what HEAD has then: what somebody has added stays there.
+// follows reports whether the index has just what HEAD has, and so may get what HEAD has then: what somebody
+// has added stays there.
 func follows(p undo.Project) bool {
 	_, err := p.InGit(undo.Soon, "", "diff-index", "--cached", "--quiet", "HEAD", "--")
 	return err == nil
@@ -361,7 +362,8 @@ func movesHead(r undo.Ref) bool {
 	return r.Name == "HEAD" || strings.HasPrefix(string(r.Name), "refs/heads/")
 }
 
-// alone reports whether a ref goes into no transaction: one that leads, or led, to another, and the stash, which is its log.
+// alone reports whether a ref goes into no transaction: one that leads, or led, to another, and the stash,
+// which is its log.
 func alone(r undo.Ref) bool {
 	return r.Name == "HEAD" || r.Name == "refs/stash" || strings.HasPrefix(r.Old, "ref: ") || strings.HasPrefix(r.New, "ref: ")
 }
