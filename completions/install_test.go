@@ -36,7 +36,7 @@ func TestInstall(t *testing.T) {
 	}{
 		{"install", []string{
 			"opt/bin/inner", "opt/libexec/inner/inner-agent", "opt/libexec/inner/inner-attack", "opt/libexec/inner/inner-beside",
-			"opt/libexec/inner/inner-fetch", "opt/libexec/inner/inner-fleet", "opt/libexec/inner/inner-learn", "opt/libexec/inner/inner-verify", "opt/share/bash-completion/completions/inner",
+			"opt/libexec/inner/inner-fetch", "opt/libexec/inner/inner-fleet", "opt/libexec/inner/inner-learn", "opt/libexec/inner/inner-proxy", "opt/libexec/inner/inner-verify", "opt/share/bash-completion/completions/inner",
 			"opt/share/fish/vendor_completions.d/inner.fish", "opt/share/zsh/site-functions/_inner",
 		}},
 		{"uninstall", nil},
