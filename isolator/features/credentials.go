@@ -4,7 +4,6 @@ package features
 // logins), the box has placeholders, and takes the certificates of that program.
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -139,6 +138,9 @@ func (c *credentialsOf) environ(run *Run) []string {
 // given to, or which.
 func (c *credentialsOf) places(run *Run, value string) error {
 	for _, p := range filepath.SplitList(value) {
+		if run.ofSystem(p) { // root's
+			continue
+		}
 		list := []string{p}
 		entries, _ := os.ReadDir(p)
 		for _, e := range entries {
@@ -312,15 +314,20 @@ func trustRun(run *Run, variables []string) {
 		}
 	}
 	own := run.authority
+	var read []string // many variables name one file
 	for _, name := range variables {
 		for _, p := range filepath.SplitList(run.Getenv(name)) {
+			if run.Spec.Env.Kept(name) || run.ofSystem(p) || slices.Contains(read, p) {
+				continue
+			}
+			read = append(read, p)
 			entries, _ := os.ReadDir(p)
 			list := []string{p}
 			for _, e := range entries {
 				list = append(list, filepath.Join(p, e.Name()))
 			}
 			for _, file := range list {
-				if data, err := run.certificate(file); err == nil && !run.Spec.Env.Kept(name) && !run.ofSystem(p) && !bytes.Contains(own, data) {
+				if data, err := run.certificate(file); err == nil {
 					own = append(own, data...)
 				}
 			}
