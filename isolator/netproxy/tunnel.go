@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,6 +18,7 @@ type tunnel struct {
 	p              *Proxy
 	client, server net.Conn
 	to             place
+	one            bool // request of HTTP is all that it is for
 	rec            *record
 	quiet          time.Duration
 	idle           *time.Timer // aborts it when nothing moves for so long
@@ -27,6 +29,7 @@ type tunnel struct {
 func (p *Proxy) tunnel(c, s net.Conn, in *bufio.Reader, r request, g grant) {
 	t := &tunnel{p: p, client: c, server: s, to: r.to, rec: p.record(r.to.target())}
 	t.rec.note(func(h *Host) { h.Allowed++ })
+	t.one = r.begin != nil
 	t.join(p.times.idle, func(up way) error {
 		_, err := up.Write(r.begin)
 		if err == nil && r.to.name != "" && !r.to.open {
@@ -48,11 +51,16 @@ func (t *tunnel) join(idle time.Duration, begin func(way) error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t.pass(way{t, t.client, &t.rec.down}, t.server)
+		down := way{t, t.client, &t.rec.down}
+		if t.one {
+			t.pass(t.client, &closing{way: down}, t.server)
+		} else {
+			t.pass(t.client, down, t.server)
+		}
 	}()
 	up := way{t, t.server, &t.rec.up}
 	if begin(up) == nil {
-		t.pass(up, t.client)
+		t.pass(t.server, up, t.client)
 	} else {
 		t.abort()
 	}
@@ -98,12 +106,12 @@ func (t *tunnel) check(up io.Writer, in *bufio.Reader, g grant) error {
 }
 
 // pass copies one direction to its end. One that ends badly ends the other, too.
-func (t *tunnel) pass(w way, from net.Conn) {
+func (t *tunnel) pass(to net.Conn, w io.Writer, from net.Conn) {
 	if err := copyTo(w, from); err != nil {
 		t.abort()
 		return
 	}
-	closeWrite(w.to)
+	closeWrite(to)
 }
 
 // buffers are for what is on its way. A connection on which nothing moves has none: there may be thousands. So that a
@@ -211,4 +219,50 @@ func part(c net.Conn) {
 	closeWrite(c)
 	_ = c.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, c)
+}
+
+// closing tells a program in the head of the answer that its connection ends with that. A server that is asked for it
+// should say so, and some do not (RFC 9112 section 9.6): a program that keeps connections would send its next request
+// into one that is closed.
+type closing struct {
+	way
+	line    []byte // how the one begins that is written
+	interim bool   // it is in the head of a 1xx, which another follows
+	told    bool   // or is not to be
+}
+
+const lineStart = len("HTTP/1.1 100 ")
+
+func (c *closing) Write(b []byte) (n int, err error) {
+	for !c.told && n < len(b) && err == nil {
+		end := n + bytes.IndexByte(b[n:], '\n') + 1
+		whole := end > n
+		if !whole {
+			end = len(b)
+		}
+		c.line = append(c.line, b[n:min(end, n+lineStart-len(c.line))]...)
+		var m int
+		m, err = c.way.Write(b[n:end])
+		if n += m; !whole || err != nil {
+			break
+		}
+		switch status := string(c.line); {
+		case c.interim:
+			c.interim = strings.TrimRight(status, "\r\n") != ""
+		case !strings.HasPrefix(status, "HTTP/1.") || strings.HasPrefix(status, "HTTP/1.1 101"):
+			c.told = true
+		case strings.HasPrefix(status, "HTTP/1.1 1"):
+			c.interim = true
+		default:
+			c.told = true
+			_, err = io.WriteString(c.way, "Connection: close\r\n")
+		}
+		c.line = c.line[:0]
+	}
+	if c.told && n < len(b) && err == nil {
+		var m int
+		m, err = c.way.Write(b[n:])
+		n += m
+	}
+	return n, err
 }
