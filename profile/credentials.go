@@ -38,6 +38,11 @@ func knownCredentials() map[string]Credential {
 				"POST /repositories/*/keys", "POST /repositories/*/actions/runners/*", "POST /organizations/*/actions/runners/*", "POST /authorizations",
 			},
 		},
+		"npm": { // no PUT: what is published has names with %2f, and a user is made with a password alone
+			From: []string{"env:NPM_TOKEN", "file:~/.npmrc#//registry.npmjs.org/:_authToken"}, Env: "NPM_TOKEN",
+			Hosts: []string{"registry.npmjs.org"}, In: []string{"authorization"},
+			Deny: []string{"POST /-/npm/v1/tokens", "POST /-/npm/v1/tokens/*", "POST /-/npm/v1/user", "POST /-/package/*/trust"},
+		},
 	}
 }
 

@@ -47,7 +47,7 @@ cat >>"$HOME/.inner/profiles/logins.toml" <<END
 lab = { hosts = ["www.reach.test"], from = "env:LAB_TOKEN" }
 header = { hosts = ["other.reach.test"], header = "Private-Token", from = "env:LAB_TOKEN", env = "HEADER_TOKEN" }
 basic = { hosts = ["deb.reach.test"], basic = "me", from = "file:~/token", env = "BASIC_TOKEN", allow = ["GET /login"] }
-npm = { hosts = ["npm.reach.test"], from = "file:~/npmrc#//npm.reach.test/:_authToken", env = "NPM_TOKEN" }
+npm = true
 pypi = { hosts = ["pypi.reach.test"], basic = "__token__", from = "file:~/pypirc#pypi.password", env = "TWINE_PASSWORD" }
 github = true
 hub = { hosts = ["git.reach.test"], basic = "me", from = "cmd:cat $HOME/token", env = "HUB_TOKEN" }
@@ -107,7 +107,7 @@ for each; do
 		printf '\n# logins that the box cannot read\n'
 		export LAB_TOKEN=$INNER_TEST_REACH_TOKEN GH_TOKEN=$INNER_TEST_REACH_TOKEN
 		printf '%s\n' "$LAB_TOKEN" >"$HOME/token"
-		printf '//npm.reach.test/:_authToken=%s\n' "$LAB_TOKEN" >"$HOME/npmrc"
+		printf '//registry.npmjs.org/:_authToken=%s\n' "$LAB_TOKEN" >"$HOME/.npmrc"
 		printf '[pypi]\nusername = __token__\npassword = %s\n' "$LAB_TOKEN" >"$HOME/pypirc"
 		box logins logins.sh
 		also 'a refused request is told' '^inner: credential basic, deb.reach.test: the profile'

@@ -234,6 +234,9 @@ func (c *credentialsOf) make(run *Run) error {
 		if text != "" && k.Env != "" {
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: k.Env, Value: text})
 			run.gitLogins = append(run.gitLogins, helpers(k)...)
+			if k.Name == "npm" {
+				npmFile(run, "//"+k.Hosts[0]+"/:_authToken=${"+k.Env+"}", "npm has a placeholder ([credentials])")
+			}
 		}
 	}
 	run.authority, run.throughLogins = []byte(ready.Authority), c.through

@@ -59,20 +59,32 @@ func installed() Feature {
 					run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "CARGO_TARGET_DIR", Value: filepath.Join(run.Home, ".cache/cargo-target")})
 				}
 			}
-			boxFile(run, paths.BoxNpm, npmSettings(run, at), "npm installs in the home of the box", profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
+			npmFile(run, "prefix="+at, "npm installs in the home of the box")
 			return nil
 		},
 	}
 }
 
-// npmSettings are those for all users, as far as they say where packages come from, with the folder to install into. They are
-// a file because nvm refuses to work where a variable or ~/.npmrc names that folder.
-func npmSettings(run *Run, at string) []byte {
+// npmFile adds a line to npm's settings for all users, which the box has as far as they say where packages come from. They are
+// a file because nvm refuses to work where a variable or ~/.npmrc names the folder to install into, and some shells lose
+// variables whose names are those of logins.
+func npmFile(run *Run, line, reason string) {
+	parts := run.Assets.Parts
+	i := slices.IndexFunc(parts, func(p plan.Part) bool { return p.Op.Dest == paths.BoxNpm })
+	if i < 0 {
+		i = len(parts)
+		boxFile(run, paths.BoxNpm, npmSettings(run), reason, profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
+	}
+	part := &run.Assets.Parts[i]
+	part.Data = append(part.Data, line+"\n"...)
+}
+
+func npmSettings(run *Run) []byte {
 	data, err := files.Read("/etc/npmrc", files.NoLinks, 64<<10)
 	if node, nerr := run.FindReal("node", run.Getenv("PATH")); err != nil && nerr == nil {
 		data, _ = files.Read(filepath.Join(filepath.Dir(filepath.Dir(files.Real(node))), "etc/npmrc"), files.NoLinks, 64<<10)
 	}
-	text := "prefix=" + at + "\n"
+	text := ""
 	for line := range strings.Lines(string(data)) {
 		key, value, _ := strings.Cut(line, "=")
 		key = strings.TrimSpace(key)

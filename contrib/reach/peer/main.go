@@ -89,7 +89,7 @@ func serve(args []string) error {
 		}
 	}
 	http.HandleFunc("/private/", login(&private))
-	for _, path := range []string{"/login", "/upload", "/user", "/world"} { // as those of registries and GitHub
+	for _, path := range []string{"/login", "/upload", "/user", "/world", "/@me%2Fworld"} { // as those of registries and GitHub
 		http.HandleFunc(path, login(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n, _ := io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "application/json")

@@ -127,7 +127,8 @@ func inLines(data []byte, key string) (text string, ok bool) {
 		if name, ok := strings.CutPrefix(line, "["); ok {
 			section = strings.TrimSuffix(name, "]") + "."
 		} else if k, v, ok := strings.Cut(line, "="); ok && section+strings.TrimSpace(k) == key {
-			return strings.Trim(strings.TrimSpace(v), `"'`), true
+			text = strings.Trim(strings.TrimSpace(v), `"'`)
+			return text, !strings.HasPrefix(text, "${") // as npm names a variable
 		}
 	}
 	return "", false
