@@ -4,6 +4,7 @@ package features
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -76,15 +78,26 @@ func (h *ownHome) places(run *Run) error {
 	if h.Home == nil {
 		return nil
 	}
-	var points []host.HomePoint
-	for _, p := range run.Plan.HomePoints {
-		if p.Source != "" {
-			fi, err := os.Stat(p.Source)
-			p.File = err != nil || !fi.IsDir()
+	points := func() (list []host.HomePoint) {
+		for _, p := range run.Plan.HomePoints {
+			if p.Source != "" {
+				fi, err := os.Stat(p.Source)
+				p.File = err != nil || !fi.IsDir()
+			}
+			list = append(list, host.HomePoint{Path: p.Path, File: p.File})
 		}
-		points = append(points, host.HomePoint{Path: p.Path, File: p.File})
+		return list
 	}
-	if err := h.Ready(points); err != nil {
+	err := h.Ready(points())
+	if busy, ok := errors.AsType[*ownhome.Busy](err); ok && plan.Follows(run.Spec, run.Facts) && run.Facts.Engine == nil {
+		// What can be mounted from outside, as in a box that runs, needs no place that nobody exchanges.
+		spec := run.Spec
+		for _, p := range busy.Places {
+			run.Plan, spec = plan.Later(run.Plan, spec, run.Facts, run.Assets, p.Path)
+		}
+		err = h.Ready(points())
+	}
+	if err != nil {
 		return err
 	}
 	for _, l := range run.Plan.HomeLinks {

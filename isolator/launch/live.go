@@ -42,14 +42,14 @@ func (s *session) grant(client, file int) {
 }
 
 // Mount shows a folder of the host in the box.
-func (r Running) Mount(f plan.Live, empty string) error {
+func (r Running) Mount(f plan.Live) error {
 	done := make(chan error, 1)
 	r.s.inbox.do(func() {
 		if r.s.over() {
 			done <- errNoBox
 			return
 		}
-		err := r.s.mounts.show(r.s.first, f, empty)
+		err := r.s.mounts.show(r.s.first, f)
 		if r.s.mounts.covered.table >= 0 {
 			r.s.coverAgain()
 		}
@@ -73,7 +73,7 @@ func opening(at, dir int, path string) nsenter.Call {
 // hidden in it is covered before the box sees any of it. No process of the box's owner may take a mount of the host's
 // namespace, so all is put together in a copy of that: there the places are covered, and of the result a clone
 // is taken, which is looked at before it goes into the box.
-func (m *mounts) show(box int, f plan.Live, empty string) error {
+func (m *mounts) show(box int, f plan.Live) error {
 	c := &m.covered
 	if err := c.open(box); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (m *mounts) show(box int, f plan.Live, empty string) error {
 		}
 	}
 	if err == nil {
-		err = g.take(f, empty)
+		err = g.take(f, m.empty)
 	}
 	if err != nil {
 		return fmt.Errorf("%q cannot be mounted from outside: %w", f.Source, err)
@@ -96,10 +96,8 @@ func (m *mounts) show(box int, f plan.Live, empty string) error {
 		return fmt.Errorf("%q was replaced meanwhile", f.Source)
 	}
 	before := c.hidden
-	if c.hidden = slices.Concat(before, f.Masked); c.table < 0 {
-		err = c.follow(box)
-	}
-	if err == nil {
+	c.hidden = slices.Concat(before, f.Masked)
+	if err = c.follow(box); err == nil {
 		err = g.place(f)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/enr/inner/isolator/launch/nsenter"
 	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // Some mounts of a box are made after bwrap's, and from outside: links that are pinned, which bwrap
@@ -28,6 +29,8 @@ const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
 // mounts are those that are made in the box from outside.
 type mounts struct {
 	pins    []wire.Pin
+	late    []plan.Live
+	empty   string  // see plan.Plan
 	covered covered // made again when the host replaces what is under them, see recover.go
 	others  func(Inside) error
 	ns      uint64 // the number of the box's namespace of mounts
@@ -154,6 +157,11 @@ func (m *mounts) complete(box int) (err error) {
 			err = m.others(in)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, f := range m.late {
+		if err := m.show(box, f); err != nil {
 			return err
 		}
 	}

@@ -54,9 +54,9 @@ func (p *places) add(more places) {
 	p.hide, p.protect = append(p.hide, more.hide...), append(p.protect, more.protect...)
 }
 
-// follow begins to follow the table of a box that is made, and whose program does not run yet.
+// follow begins to follow the table of a box that is made, unless it does.
 func (c *covered) follow(pid int) error {
-	if len(c.hidden)+len(c.protected) == 0 {
+	if c.table >= 0 || len(c.hidden)+len(c.protected) == 0 {
 		return nil
 	}
 	table, err := unix.Open(fmt.Sprintf("/proc/%d/mountinfo", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -210,6 +210,15 @@ func (h *Home) Close() {
 // mostPoints is how many places are kept for runs to come: each costs every start a mount.
 const mostPoints = 64
 
+// Busy is why Ready makes nothing: another box works in the home, and could exchange these places while bwrap mounts
+// there.
+type Busy struct {
+	error
+	Places []Point
+}
+
+func (b *Busy) Unwrap() error { return b.error }
+
 // Ready makes the places where this run mounts something, and lets other runs begin. Until
 // it has returned nil no box may start. It may be called again with other places.
 func (h *Home) Ready(want []Point) error {
@@ -219,14 +228,14 @@ func (h *Home) Ready(want []Point) error {
 	h.running.Close() // it may be of an earlier Ready
 	fresh := slices.DeleteFunc(slices.Clone(want), func(p Point) bool { return slices.Contains(h.rec.Points, p) })
 	all := slices.Concat(h.rec.Points, fresh)
-	wrong := slices.DeleteFunc(slices.Clone(all), h.has)
-	if len(fresh)+len(wrong) > 0 {
+	undone := slices.DeleteFunc(slices.Clone(all), func(p Point) bool { return h.has(p) && slices.Contains(h.rec.Points, p) })
+	if len(undone) > 0 {
 		if InUse(h.folder) {
-			return &fault.Refusal{
+			return &Busy{&fault.Refusal{
 				Code: 125,
-				Msg:  fmt.Sprintf("another box works in %s, and this one would be the first to have ~/%s there: that place can be made only while no box runs", h.Owner, append(wrong, fresh...)[0].Path),
+				Msg:  fmt.Sprintf("another box works in %s, and this one would be the first to have ~/%s there: that place can be made only while no box runs", h.Owner, undone[0].Path),
 				Hint: "end the other run and start this one: both can run at once from then on",
-			}
+			}, undone}
 		}
 		if len(all) > mostPoints {
 			all = want

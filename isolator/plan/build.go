@@ -76,7 +76,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if err := b.possible(); err != nil {
 		return Plan{}, err
 	}
-	b.plan.Bwrap = f.Bwrap
+	b.plan.Bwrap, b.plan.Empty = f.Bwrap, s.Empty
 	b.home = b.canon(f.Home)
 	for _, step := range b.order() {
 		b.key = ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // Live is a folder of the host that a box that runs gets, read-only.
@@ -25,11 +26,31 @@ type Covered struct {
 	Folder bool
 }
 
+// Later takes a folder that is to be read out of a plan of a box with a home of its own, where it is at that place: the
+// launcher mounts it, see Plan.Late. The RunConfig becomes one without it. Where that is not all that differs, both
+// stay as they are.
+func Later(p Plan, rc profile.RunConfig, f host.Facts, s Staged, place string) (Plan, profile.RunConfig) {
+	there := func(at string) bool {
+		rest, in := paths.Rest(f.Home, at)
+		return in && rest == place
+	}
+	without := rc
+	without.Mounts = slices.DeleteFunc(slices.Clone(rc.Mounts), func(m profile.Mount) bool { return there(m.Dest) })
+	without.HomeAllow = slices.DeleteFunc(slices.Clone(rc.HomeAllow), there)
+	less, err := Build(without, f, s)
+	l, ok := Added(less, p, f)
+	if err != nil || !ok || l.Dest == "" {
+		return p, rc
+	}
+	less.Late = append(p.Late, l)
+	return less, without
+}
+
 // Added is what a box that runs has to get so that its plan becomes another one: both are made in the same way, of the
 // host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is
 // false (with nothing at all it is true): so whoever judges a mount does it for both, and what has to be made
 // before the start is not left out.
-func Added(old, now Plan) (l Live, ok bool) {
+func Added(old, now Plan, f host.Facts) (l Live, ok bool) {
 	known := map[string]int{}
 	word := func(o Op) string {
 		return fmt.Sprintf("%d %q %q %o %d %v %v %v", o.Kind, o.Source, o.Dest, o.Perms, o.Data, o.own, o.empty, o.Flags)
@@ -47,7 +68,10 @@ func Added(old, now Plan) (l Live, ok bool) {
 		below, in := paths.Rest(l.Dest, o.Dest)
 		switch in = in && l.Dest != ""; {
 		case o.Kind == OpReadOnly && o.bound() && l.Dest == "":
-			l.Source, l.Dest, l.ID = o.Source, o.Dest, o.Probed
+			at := f.Look(o.Source)
+			if l.Source, l.Dest, l.ID = o.Source, o.Dest, at.ID; at.Kind != host.Dir || at.ID == (host.ID{}) {
+				return l, false
+			}
 		case o.own && o.Reason == inPlace && l.Dest == "":
 			l.Pins = append(l.Pins, o.Dest)
 		case in && below != "" && (o.Kind == OpMask || o.Kind == OpData || o.Kind == OpTmpfs && (o.empty || !o.Writable())):

@@ -50,6 +50,12 @@ type Plan struct {
 	// Fetched is what of the host's tools have fetched, below the home, the box may have copies of.
 	Fetched []string `json:"-"`
 
+	// Late are folders that the launcher mounts before the program starts, as in a box that runs: below a
+	// home that another box works in, which could lead bwrap astray. See Later.
+	Late []Live `json:"-"`
+	// Empty is an empty file of the host, which covers the files that are hidden in what the launcher mounts.
+	Empty string `json:"-"`
+
 	// Pins are links that are bound onto themselves before the program starts.
 	Pins []Pin `json:"pins"`
 

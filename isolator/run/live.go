@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
@@ -169,16 +168,14 @@ func (b *Prepared) mount(before, next *Prepared, folder string, to launch.Runnin
 	if b.Plan.Container != nil || !plan.Follows(b.Spec, b.Facts) {
 		return features.NewRun("nothing can be mounted in this sandbox from outside")
 	}
-	f, ok := plan.Added(before.Plan, next.Plan)
-	at := next.Facts.Look(f.Source)
+	f, ok := plan.Added(before.Plan, next.Plan, next.Facts)
 	switch {
 	case ok && f.Dest == "":
 		return nil // it has it
-	case !ok || at.Kind != host.Dir || at.ID == (host.ID{}):
+	case !ok:
 		return features.NewRun("it takes more than to mount one folder to be read")
 	case f.Source != folder:
 		return fmt.Errorf("it leads to %q, and not to %q", f.Source, folder)
 	}
-	f.ID = at.ID
-	return to.Mount(f, b.Assets.Empty)
+	return to.Mount(f)
 }
