@@ -99,7 +99,7 @@ func corpusOf(t *testing.T, path string) (said string, faults int) {
 			continue
 		}
 		hard, dropped := p.Harden()
-		fmt.Fprintf(&b, "%s\n%+v\n%q\n%+v\n", p.Resolved(c), asWritten(p), dropped, hard.Origins())
+		fmt.Fprintf(&b, "%s\n%+v\n%q\n%+v\n", resolved(p, c), asWritten(p), dropped, hard.Origins())
 	}
 	return b.String(), faults
 }

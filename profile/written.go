@@ -11,24 +11,20 @@ func (p *Profile) Written() []strict.Key {
 	return keep(p.src.Keys(), func(k strict.Key) bool { return k.Parts() != nil })
 }
 
-// Portable returns the profile merged with everything it extends, as the text of one
-// profile that extends nothing, without the keys named and with no word of the files it
-// was read from. inherit are variables that it is given besides. The text depends on the
-// profile alone.
-//
-// proc, unless it is "", is what /proc is where the profile leaves it to what works.
-func (p *Profile) Portable(without, inherit []string, proc string) string {
-	e := &encoder{bare: true}
-	src := p.src.Clone()
-	if v := src.Value("sandbox.proc"); proc != "" && (!v.Set || v.V == "auto") {
-		v.V, v.Set = proc, true
-	}
-	list := src.Value("env.inherit")
-	list.Items = slices.Clone(list.Items)
-	for _, name := range inherit {
-		if !slices.Contains(list.Texts(), name) {
-			list.Items, list.Set = append(list.Items, strict.Item{Text: name}), true
-		}
-	}
-	return e.file(&src, append(without, "extends"))
+// Source returns what the profile and everything it extends say.
+func (p *Profile) Source() strict.Doc { return p.src.Clone() }
+
+// Merged is Source without mounts whose place a later file gives to another.
+func (p *Profile) Merged(c Context) strict.Doc {
+	r := &resolver{c: c, s: &p.src, x: expander{home: c.Home, uid: c.UID, lookup: c.Lookup}}
+	r.workspaces()
+	r.baseFolder(p.Scope)
+	r.mounts()
+	doc := p.Source()
+	mounts := doc.Value("mounts")
+	mounts.Items = keep(mounts.Items, func(e strict.Item) bool {
+		_, ok := r.mount(e) // or else its place cannot be told
+		return !ok || slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Written == e.Key })
+	})
+	return doc
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/listing"
 )
 
 func (a *app) cmdProfileShow() *cobra.Command {
@@ -57,7 +58,7 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	}
 	rc, c, err := a.resolveHere(f, p)
 	if resolved && !asJSON {
-		a.printText(header + p.Resolved(c)) // what is missing on this host does not matter
+		a.printText(header + resolvedText(p, c)) // what is missing on this host does not matter
 		return nil
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	if asJSON {
 		return a.PrintJSON(map[string]any{
 			"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "extends": p.Extends(), "toml": string(file.Data),
-			"resolved": p.Resolved(c), "grants": p.Grants(rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
+			"resolved": resolvedText(p, c), "grants": p.Grants(rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
 		})
 	}
 	a.printText(header + string(file.Data))
@@ -79,6 +80,11 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 		fmt.Fprint(a.Out, "# ", line)
 	}
 	return nil
+}
+
+// resolvedText is a profile as one file, merged with what it extends.
+func resolvedText(p *profile.Profile, c profile.Context) string {
+	return listing.Resolved(p.Name, append([]string{p.Path}, p.Extends()...), p.Merged(c), c.Home)
 }
 
 // printText prints a file, wherever it goes, so that everything in it is seen.

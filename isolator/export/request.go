@@ -30,6 +30,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/listing"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -238,11 +239,18 @@ func (r *Request) claim(p string) string {
 // text returns the profile as it travels.
 func (r *Request) text() string {
 	without := []string{"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu", "shim.commands", "shim.when", "verify.custom.checks"}
-	var names []string
-	for _, v := range r.variables() {
-		names = append(names, v.Var)
+	doc := r.Profile.Source()
+	if proc := doc.Value("sandbox.proc"); !proc.Set || proc.V == "auto" {
+		proc.V, proc.Set = podProc, true
 	}
-	return r.Profile.Portable(without, names, podProc)
+	list := doc.Value("env.inherit")
+	list.Items = slices.Clone(list.Items)
+	for _, v := range r.variables() {
+		if !slices.Contains(list.Texts(), v.Var) {
+			list.Items, list.Set = append(list.Items, strict.Item{Text: v.Var}), true
+		}
+	}
+	return listing.Plain(doc, append(without, "extends")...)
 }
 
 // podProc is what /proc is in the box of a pod. Engines cover parts of a container's, and the

@@ -1,4 +1,9 @@
-package profile
+// Package listing writes what a profile says as the text of one file that extends nothing: its keys in the order of the
+// language, table by table. Only commands that show a profile or write it elsewhere link it.
+//
+//	text := listing.Resolved(name, files, p.Merged(context), home)   // with the place that each value comes from
+//	text := listing.Plain(p.Source(), "extends")
+package listing
 
 import (
 	"fmt"
@@ -13,31 +18,21 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// Resolved returns the profile merged with everything it extends, as the text
-// of one profile that extends nothing. Loaded again it resolves to the same
-// RunConfig. Keys are in the order of the schema; a comment tells the file and
-// line each value comes from.
-func (p *Profile) Resolved(c Context) string {
-	e := &encoder{home: c.Home}
-	fmt.Fprintf(&e.b, "# Profile %s, merged with everything it extends. It is made of:\n", comment(p.Name))
-	for _, f := range p.Files {
-		fmt.Fprintf(&e.b, "#   %s\n", e.path(f.Path))
+// Resolved returns the text of a profile of that name, merged with everything it extends. Loaded again it resolves to the
+// same RunConfig. A comment tells the file and line each value comes from.
+func Resolved(name string, files []string, doc strict.Doc, home string) string {
+	e := &encoder{home: home}
+	fmt.Fprintf(&e.b, "# Profile %s, merged with everything it extends. It is made of:\n", comment(name))
+	for _, f := range files {
+		fmt.Fprintf(&e.b, "#   %s\n", e.path(f))
 	}
-	src := p.src.Clone()
-	src.Value("mounts").Items = p.lastMounts(c)
-	return e.file(&src, []string{"extends"})
+	return e.file(doc, []string{"extends"})
 }
 
-// lastMounts leaves out mounts whose place a later file gives to another.
-func (p *Profile) lastMounts(c Context) []strict.Item {
-	r := &resolver{c: c, s: &p.src, x: expander{home: c.Home, uid: c.UID, lookup: c.Lookup}}
-	r.workspaces()
-	r.baseFolder(p.Scope)
-	r.mounts()
-	return keep(p.src.Value("mounts").Items, func(e strict.Item) bool {
-		_, ok := r.mount(e) // or else its place cannot be told
-		return !ok || slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Written == e.Key })
-	})
+// Plain returns the text of a document without the keys named, and with no word of the files it was read from.
+func Plain(doc strict.Doc, without ...string) string {
+	e := &encoder{bare: true}
+	return e.file(doc, without)
 }
 
 type encoder struct {
@@ -46,20 +41,20 @@ type encoder struct {
 	bare bool // no comments that tell where values come from
 }
 
-// file writes the keys of a source table by table, without those named: first what is in none,
+// file writes the keys of a document table by table, without those named: first what is in none,
 // then each with its [header].
-func (e *encoder) file(src *strict.Doc, without []string) string {
+func (e *encoder) file(doc strict.Doc, without []string) string {
 	tableOf := func(k strict.Key) string {
 		if k.Kind >= strict.ATable {
 			return k.Name
 		}
 		return k.Name[:max(0, strings.LastIndexByte(k.Name, '.'))]
 	}
-	keys := keep(src.Keys(), func(k strict.Key) bool { return !slices.Contains(without, k.Name) })
+	keys := slices.DeleteFunc(doc.Keys(), func(k strict.Key) bool { return slices.Contains(without, k.Name) })
 	done := map[string]bool{}
 	for _, k := range keys {
 		if table := tableOf(k); !done[table] {
-			e.table(table, keep(keys, func(of strict.Key) bool { return tableOf(of) == table }))
+			e.table(table, slices.DeleteFunc(slices.Clone(keys), func(of strict.Key) bool { return tableOf(of) != table }))
 			done[table] = true
 		}
 	}

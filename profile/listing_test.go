@@ -10,13 +10,19 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/enr/inner/profile/builtin"
+	"github.com/enr/inner/profile/listing"
 )
+
+// resolved is the text of a profile that extends nothing.
+func resolved(p *Profile, c Context) string {
+	return listing.Resolved(p.Name, append([]string{p.Path}, p.Extends()...), p.Merged(c), c.Home)
+}
 
 // loadsBack wants a profile and its resolved text to be one RunConfig, but for
 // where things were written.
 func loadsBack(t *testing.T, p *Profile, c Context) {
 	t.Helper()
-	text := p.Resolved(c)
+	text := resolved(p, c)
 	l := Loader{Home: c.Home}
 	again, err := l.LoadBytes(File{Path: p.Path, Data: []byte(text)}, p.Scope)
 	if err != nil {
@@ -105,7 +111,7 @@ func TestResolvedLoadsBack(t *testing.T) {
 	}
 	p, err := w.load("top")
 	must(t, err)
-	text := p.Resolved(w.context())
+	text := resolved(p, w.context())
 	for _, want := range []string{
 		"network = false # ~/src/app/.inner/profiles/top.toml:4\n",
 		"  \"netrc\", # ~/.inner/profiles/sink.toml:6\n  \"ssh-keys\", # ~/.inner/profiles/mid.toml:4\n]\n",
