@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -34,12 +33,14 @@ type Container struct {
 
 // box is the state of the process.
 type box struct {
-	in      *Container // nil in a box of bwrap's
-	sock    int
-	spec    wire.Box
-	nursery nursery
-	born    chan struct{} // a job was forked
-	marks   uint64        // see mark; 0 before the first
+	in    *Container // nil in a box of bwrap's
+	sock  int
+	spec  wire.Box
+	born  chan struct{} // a job was forked
+	marks uint64        // see mark; 0 before the first
+
+	confined bool  // the thread that forks jobs is, or was refused that
+	refused  error // why
 
 	terminals []int // of the first job; the first of them may be the controlling one of our session
 
@@ -81,17 +82,20 @@ func run(in *Container) int {
 		b.failed(0, wire.NoSandbox, err)
 		return wire.NoSandbox
 	}
-	// Caught, not ignored, and to no effect: jobs may signal us, and the kernel does when a terminal is gone.
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	// Jobs may signal us, and the kernel does when a terminal is gone.
+	shrugOff(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	if err := b.openTerminals(); err != nil {
 		b.failed(0, wire.NoSandbox, err)
 		return wire.NoSandbox
 	}
 	go b.reap()
-	b.obey()
-	b.hangUp()
-	return 128 + int(syscall.SIGKILL)
+	apart(func() {
+		unblockSignals()
+		b.obey()
+		b.hangUp()
+		os.Exit(128 + int(syscall.SIGKILL))
+	})
+	return 0 // never
 }
 
 // begin finds the launcher at the other end of a socket, and tells whoever has typed the word that it is

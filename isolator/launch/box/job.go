@@ -77,17 +77,14 @@ func (b *box) fork(j *job, fds []int) (code int, err error) {
 			signal.Ignore(n)
 		}
 	}
-	if err := b.confined(files); err != nil {
+	if err := b.confine(files); err != nil {
 		return wire.NoSandbox, err
 	}
 	if err := b.say(wire.Msg{Kind: wire.Started, Job: j.id}); err != nil {
 		return wire.NoSandbox, err
 	}
 	sys.Ptrace = s.Trial // stopped before its first instruction (ptrace(2), PTRACE_TRACEME)
-	err = b.nursery.do(func() (err error) {
-		j.pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: files[:], Sys: sys})
-		return err
-	})
+	j.pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: files[:], Sys: sys})
 	switch {
 	case s.Trial && err == nil:
 		_ = unix.Kill(j.pid, unix.SIGKILL)
@@ -100,35 +97,20 @@ func (b *box) fork(j *job, fds []int) (code int, err error) {
 	return 0, nil
 }
 
-// nursery is the thread that forks all jobs: what confines them does not confine us, and they cannot
-// signal us. All are of one domain of Landlock: with one for each, no call could end the server that a
-// call before has started.
-type nursery struct {
-	work    chan func() error
-	done    chan error
-	refused error // why it could not be confined
-}
-
-// confined starts it before the first job, whose streams are files.
-func (b *box) confined(files [3]uintptr) error {
-	n := &b.nursery
-	if n.work == nil {
-		n.work, n.done = make(chan func() error), make(chan error)
-		go apart(func() {
-			unblockSignals()
-			n.done <- inOrder(dropBounding, func() error { return confine(b.spec.Landlock, files) }, b.filter, b.observe)
-			for f := range n.work {
-				n.done <- f()
-			}
-		})
-		n.refused = <-n.done
+// confine confines the calling thread, and with it what it forks, before the first job, whose streams are files. All
+// jobs are of one domain of Landlock: with one for each, no call could end the server that a call before has started.
+func (b *box) confine(files [3]uintptr) error {
+	if !b.confined {
+		b.confined = true
+		b.refused = inOrder(dropBounding, func() error { return confine(b.spec.Landlock, files) }, b.filter, b.observe)
 		dropOwn()
 	}
-	return n.refused
+	return b.refused
 }
 
-// apart runs f on a thread of its own, which is not the first of the process: the domain of that one is the
-// one that the kernel asks about when somebody signals the process (hook_task_kill of security/landlock/task.c).
+// apart runs f on a thread of its own: what confines the jobs that it forks does not confine all of us, and they
+// cannot signal us. The domain of the first thread of a process is the one that the kernel asks about when somebody
+// signals it (hook_task_kill of security/landlock/task.c). f does not return.
 func apart(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -136,12 +118,6 @@ func apart(f func()) {
 		select {} // keeps the thread
 	}
 	f()
-}
-
-// do does something on that thread.
-func (n *nursery) do(f func() error) error {
-	n.work <- f
-	return <-n.done
 }
 
 // chdir goes to where the job starts.
