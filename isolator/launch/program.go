@@ -201,6 +201,7 @@ func (s *session) end(j *task, r Result) {
 	s.dropQuestions()
 	s.output.end(s.child.reaped)
 	s.killBox()
+	s.mounts.covered.last() // while bwrap ends
 }
 
 // tell says something of a job to the first process.

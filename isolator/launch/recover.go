@@ -80,7 +80,13 @@ func (c *covered) open(box int) error {
 	return nil
 }
 
-func (c *covered) close() { closeFds(&c.table, (*int)(&c.root)) }
+// close lets go of the mounts of the box. Who is the last takes them all apart: that may be done while the run ends.
+func (c *covered) close() {
+	table, root := c.table, int(c.root)
+	if c.table, c.root = -1, -1; table >= 0 || root >= 0 {
+		go closeFds(&table, &root)
+	}
+}
 
 // exists reports whether something is at a place of the box.
 func (c *covered) exists(p string) bool {
@@ -214,14 +220,20 @@ func (c *covered) note(lost places) {
 	c.again.add(lost)
 }
 
-// tell says in the result of the run what became of the places, each once. The table that is
-// open shows those of a box that has ended, too.
-func (c *covered) tell(r *Result) {
+// last looks at the places for the last time, once nothing in the box runs any more. The table that is open shows those
+// of a box that has ended, too.
+func (c *covered) last() {
 	if c.table >= 0 {
 		lost, _, _ := c.lost()
 		c.note(c.pending)
 		c.note(lost)
 	}
+	c.close()
+}
+
+// tell says in the result of the run what became of the places, each once.
+func (c *covered) tell(r *Result) {
+	c.last()
 	once := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 	r.Replaced, r.Recovered = once(c.again.protect), once(c.again.hide)
 	if c.failure != nil {

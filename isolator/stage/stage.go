@@ -101,12 +101,15 @@ func (r *Run) Close() error {
 	if r == nil || r.staged == nil {
 		return nil
 	}
+	staged := make(chan error, 1) // meanwhile: to remove a folder can be to wait for the disk
+	go func() {
+		group := dropGroup(r.Path)
+		staged <- errors.Join(group, end(r.staged, group == nil))
+	}()
 	left, errs, err := takeBack(r.home, r.record.Path, r.noted.places, r.dirs)
 	errs = append(errs, err, record{places: left}.write(r.record.Path))
 	r.dirs.close()
-	errs = append(errs, end(r.record, !files.Exists(recordOf(r.record.Path))))
-	group := dropGroup(r.Path)
-	errs = append(errs, group, end(r.staged, group == nil), r.disk.Close())
+	errs = append(errs, end(r.record, !files.Exists(recordOf(r.record.Path))), <-staged, r.disk.Close())
 	r.kept.Leave()
 	if r.workspaces != nil {
 		r.workspaces.Close()
