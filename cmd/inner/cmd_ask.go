@@ -48,7 +48,7 @@ func (a *app) askPerson(path string) error {
 	answer, _ := io.ReadAll(io.LimitReader(c, 4096))
 	head, text, _ := strings.Cut(string(answer), "\r\n\r\n")
 	if strings.HasPrefix(head, "HTTP/1.1 200 ") {
-		a.Say("%s can be read", path)
+		a.Say("%s", cli.Printable(text))
 		return nil
 	}
 	fmt.Fprint(a.Err, cli.Printable(strings.TrimSpace(text))+"\n")

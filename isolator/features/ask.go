@@ -74,16 +74,20 @@ func (n *networkOf) tired() bool {
 const longestAsked = 300
 
 // askFolder asks about a folder that a program wants to read. Whatever the host has there, the person is asked first,
-// and the program is told no more than that the folder is not given: it cannot find out what there is.
-func (n *networkOf) askFolder(ctx context.Context, path string) error {
-	if n.asker == nil || n.run.Give == nil {
-		return fmt.Errorf("nobody can be asked without a terminal; %s --for-this-run", profile.Outside(n.run.Profile.Wider("folder:"+path)))
-	}
-	if n.tired() || len(path) > longestAsked || !filepath.IsAbs(path) {
-		return errors.New("it is not asked for: there were too many questions, or the path is too long")
-	}
+// and the program is told no more than that the folder is not given: it cannot find out what there is. What it has
+// is not asked about.
+func (n *networkOf) askFolder(ctx context.Context, path string) (words string, err error) {
 	path = filepath.Clean(path)
 	real, which := files.Real(path), ""
+	if n.run.Has != nil && n.run.Has(real) && files.Exists(real) {
+		return path + " is already there", nil
+	}
+	if n.asker == nil || n.run.Give == nil {
+		return "", fmt.Errorf("nobody can be asked without a terminal; %s --for-this-run", profile.Outside(n.run.Profile.Wider("folder:"+path)))
+	}
+	if n.tired() || len(path) > longestAsked || !filepath.IsAbs(path) {
+		return "", errors.New("it is not asked for: there were too many questions, or the path is too long")
+	}
 	if real != path {
 		which = fmt.Sprintf(" (which is %q)", real)
 	}
@@ -92,15 +96,15 @@ func (n *networkOf) askFolder(ctx context.Context, path string) error {
 		Choices: "for this [r]un, [n]o", Keys: "rn", Timeout: askTime,
 	})
 	if key != 'r' {
-		return errors.New("it was not allowed when asked")
+		return "", errors.New("it was not allowed when asked")
 	}
 	if err := n.run.Give(n.box, real); err != nil {
 		n.mu.Lock()
 		n.ungiven = append(n.ungiven, err)
 		n.mu.Unlock()
-		return errors.New("it was allowed, and this sandbox cannot have it while it runs")
+		return "", errors.New("it was allowed, and this sandbox cannot have it while it runs")
 	}
-	return nil
+	return path + " can be read", nil
 }
 
 // keep puts what is always allowed into network_allow of the profile's own file, at the end: while the box runs, what

@@ -90,6 +90,7 @@ type Run struct {
 	Unserved bool                    // git directories: what is served could not be mounted in the box, and Refresh takes clones
 	Plan     plan.Plan
 
+	Has  func(folder string) bool                     // whether the box has a folder of the host
 	Give func(to launch.Running, folder string) error // gives the box that runs a folder of the host to be read; nil when nobody may
 
 	Result launch.Result // of the last try to start

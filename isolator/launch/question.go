@@ -66,7 +66,8 @@ func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
 	select {
 	case key = <-p.answer:
 	case <-over:
-	case <-ctx.Done(): // the loop finds out by itself
+	case <-ctx.Done():
+		s.inbox.do(s.ask)
 	}
 	return key, key != 0
 }
@@ -110,6 +111,9 @@ type asked struct {
 // ask takes up the next question, when there is none and it can be seen.
 func (s *session) ask() {
 	s.questions = slices.DeleteFunc(s.questions, func(p *pending) bool { return p.ctx.Err() != nil })
+	if s.asked != nil && s.asked.ctx.Err() != nil {
+		s.endQuestion(0)
+	}
 	if s.asked != nil || len(s.questions) == 0 || !s.wantKeys() {
 		return
 	}

@@ -11,8 +11,9 @@ const (
 
 // answer is what the person said about a target, or is being asked.
 type answer struct {
-	done chan struct{}
-	yes  bool // valid when done is closed
+	done   chan struct{}
+	yes    bool   // valid when done is closed
+	settle func() // takes the question back
 }
 
 // ask returns what the person says about a target. Requests for one target share
@@ -28,11 +29,13 @@ func (p *Proxy) ask(ctx context.Context, to Target) (yes bool, reason string) {
 			p.asking.Unlock()
 			return false, "and there are too many questions"
 		}
-		a = &answer{done: make(chan struct{})}
+		asked, settle := context.WithCancel(p.ctx)
+		a = &answer{done: make(chan struct{}), settle: settle}
 		p.answers[to] = a
 		p.questions++
 		go func() { // not waited for by Close: a person may take long
-			said := p.o.Ask(p.ctx, to)
+			said := p.o.Ask(asked, to)
+			settle()
 			p.asking.Lock()
 			a.yes = said != No
 			if said == Once {

@@ -96,6 +96,9 @@ func (p *Proxy) decide(to place) (grant, *Refusal) {
 		return grant{rule: &Rule{Origin: OriginLearn}}, nil
 	}
 	if yes, why := p.ask(p.ctx, t); !yes {
+		if _, ok = p.o.Policy.allowed(to.name, to.addr, to.port); ok { // meanwhile
+			return p.decide(to)
+		}
 		return g, refusal(Unlisted, "%s, %s", unlisted, why)
 	}
 	return grant{rule: &Rule{Origin: OriginAsk}}, nil

@@ -113,8 +113,17 @@ func (p *Proxy) Names(box Box) error {
 	return nil
 }
 
-// Allowed follows what the policy has come to allow since Names.
+// Allowed follows what the policy has come to allow since Names. What a person is just being asked about needs no answer
+// then.
 func (p *Proxy) Allowed() {
+	p.asking.Lock()
+	for to, a := range p.answers {
+		addr, _ := netip.ParseAddr(to.Host)
+		if _, ok := p.o.Policy.allowed(to.Host, addr, to.Port); ok {
+			a.settle()
+		}
+	}
+	p.asking.Unlock()
 	p.mu.Lock()
 	list := slices.Clone(p.names)
 	p.mu.Unlock()

@@ -284,6 +284,48 @@ func TestNamesAsked(t *testing.T) {
 	}
 }
 
+// What the list has meanwhile needs no answer: the question is taken back, and the connection leads on.
+func TestAskedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.names["name.example"] = []string{"93.184.216.34"}
+	w.serve("93.184.216.34:22", echo("there"))
+	policy, asked := NewPolicy(nil, nil), make(chan Target, 2)
+	p, proxy := w.proxy(Options{Mode: Ask, Policy: policy, Ask: func(ctx context.Context, to Target) Answer {
+		asked <- to
+		<-ctx.Done()
+		return No
+	}})
+	go func() {
+		<-asked
+		policy.Allow(rules(t, "other.example:22")...)
+		p.Allowed()
+		policy.Allow(rules(t, "name.example:22")...)
+		p.Allowed()
+	}()
+	if _, status, text := connectTo(t, proxy, "name.example:22"); status != 200 {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// A question about a folder ends with the program that asked.
+func TestFolderAskedFor(t *testing.T) {
+	w := newWorld(t)
+	asked, over := make(chan string, 1), make(chan struct{})
+	_, proxy := w.proxy(Options{Mode: Ask, Folder: func(ctx context.Context, path string) (string, error) {
+		asked <- path
+		<-ctx.Done()
+		close(over)
+		return "", ctx.Err()
+	}})
+	c := open(t, proxy)
+	fmt.Fprint(c, "ASK %2Fa%20b HTTP/1.1\r\n\r\n")
+	if path := <-asked; path != "/a b" {
+		t.Error(path)
+	}
+	c.Close()
+	<-over
+}
+
 // Whatever is sent to the resolver, it answers or does not.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte("\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07example\x00\x00\x01\x00\x01"))

@@ -118,9 +118,9 @@ type Options struct {
 	// from a goroutine of its own, for several targets at once; the answer holds as
 	// long as the proxy, but for Once. The context ends with the proxy.
 	Ask func(context.Context, Target) Answer
-	// Folder asks a person to let the box read a folder of the host, for a program that asks for that. An error is
-	// why it cannot, as the program is told. Nil says that nobody is asked.
-	Folder func(ctx context.Context, path string) error
+	// Folder asks a person to let the box read a folder of the host, for a program that asks for that. It returns what
+	// that is told, or why it cannot. The context ends with the program's connection. Nil says that nobody is asked.
+	Folder func(ctx context.Context, path string) (string, error)
 	// Refused is told of a refusal, once for each target and kind, before the
 	// program is. It is called from many goroutines.
 	Refused func(Refusal)
@@ -204,7 +204,9 @@ func New(o Options) *Proxy {
 		o.Policy = NewPolicy(nil, nil)
 	}
 	if o.Folder == nil {
-		o.Folder = func(context.Context, string) error { return errors.New("nobody is asked for folders here") }
+		o.Folder = func(context.Context, string) (string, error) {
+			return "", errors.New("nobody is asked for folders here")
+		}
 	}
 	p := &Proxy{
 		o: o, times: defaultTimes, own: ownAddrs, resolve: resolve, dial: dial,

@@ -2,6 +2,7 @@ package netproxy
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,9 +47,15 @@ func (p *Proxy) handle(c net.Conn, at place, n *names) {
 	var g grant
 	var f *Refusal
 	if err == nil && r.folder != "" {
-		err = p.o.Folder(p.ctx, r.folder)
+		ctx, cancel := context.WithCancel(p.ctx)
+		_ = c.SetReadDeadline(time.Time{})
+		go func() { // whoever asked may be gone before there is an answer
+			_, _ = io.Copy(io.Discard, in)
+			cancel()
+		}()
+		words, err := p.o.Folder(ctx, r.folder)
 		if f = refusal("", "%v", err); err == nil {
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\n\r\n%s", words)
 			return
 		}
 	} else if err == nil {

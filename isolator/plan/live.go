@@ -46,6 +46,19 @@ func Later(p Plan, rc profile.RunConfig, f host.Facts, s Staged, place string) (
 	return less, without
 }
 
+// Shows reports whether the box has a folder of the host at its own path, or a copy of it there.
+func (p Plan) Shows(folder string) bool {
+	if slices.ContainsFunc(p.Late, func(l Live) bool { return l.Source == l.Dest && paths.Below(l.Dest, folder) }) {
+		return true
+	}
+	for _, o := range slices.Backward(p.Ops) {
+		if o.Mounts() && paths.Below(o.Dest, folder) {
+			return o.bound() && o.hostPlace(folder) == folder
+		}
+	}
+	return false
+}
+
 // Added is what a box that runs has to get so that its plan becomes another one: both are made in the same way, of the
 // host as it is now. Where that is more, or less, than one folder to be read, with what is hidden in it, ok is
 // false (with nothing at all it is true): so whoever judges a mount does it for both, and what has to be made

@@ -70,6 +70,13 @@ func (b *Prepared) give(to launch.Running, folder string) error {
 	return err
 }
 
+// has reports whether the box has a folder of the host.
+func (b *Prepared) has(folder string) bool {
+	b.live.mu.Lock()
+	defer b.live.mu.Unlock()
+	return b.Plan.Shows(folder)
+}
+
 // get gives the box more, and notes that for the record, the audit log and inner ps.
 func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 	l := &b.live
@@ -177,5 +184,9 @@ func (b *Prepared) mount(before, next *Prepared, folder string, to launch.Runnin
 	case f.Source != folder:
 		return fmt.Errorf("it leads to %q, and not to %q", f.Source, folder)
 	}
-	return to.Mount(f)
+	if err := to.Mount(f); err != nil {
+		return err
+	}
+	b.Plan.Late = append(b.Plan.Late, f)
+	return nil
 }

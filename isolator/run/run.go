@@ -139,7 +139,7 @@ func (c Call) options(box *Prepared) launch.Options {
 	o := box.Options()
 	o.Done = c.Done
 	o.Join, o.Grant = stage.Door(box.StageBase(), box.ID()), box.Grant
-	box.Give = box.give
+	box.Has, box.Give = box.has, box.give
 	if c.Detached != nil {
 		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
 	}
