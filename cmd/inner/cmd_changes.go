@@ -21,6 +21,7 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/features/waiting"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
@@ -108,7 +109,7 @@ type keptRow struct {
 // printKept lists the kept copies, the git directories that are kept, and the files that
 // boxes have copies of.
 func (a *app) printKept(rows []keptRow, list []keptRun, own []ownhome.Changed) {
-	gits := features.KeptGits(a.InnerHome)
+	gits := waiting.Gits(a.InnerHome)
 	if len(rows) > 0 {
 		table := [][]string{{"RUN", "WHEN", "PROFILE", "CHANGES", "OF"}}
 		for i, r := range rows {
@@ -145,7 +146,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 				return cmp.Or(err, a.printDiff(own))
 			}
 			if pl, err := a.Here(); err == nil && !asJSON {
-				features.SayGitSettings(a.Caller, pl.Cwd)
+				waiting.SaySettings(a.Caller, pl.Cwd)
 			}
 			k, list, err := a.keptChanges(c.Context(), args)
 			if err != nil {
@@ -223,7 +224,7 @@ func (a *app) toDiscard(ctx context.Context, names []string, all bool) (drop []k
 		return slices.DeleteFunc(list, func(k keptRun) bool { return stillRunning(k) != nil }), nil
 	}
 	for _, name := range names {
-		dropped, err := features.DropGits(a.Caller, name)
+		dropped, err := waiting.Drop(a.Caller, name)
 		if err != nil {
 			return nil, err
 		}

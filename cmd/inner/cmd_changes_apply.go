@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/features/waiting"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/stage"
@@ -31,7 +32,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
+			if len(args) == 1 && waiting.Apply(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
 				return nil
 			}
 			k, list, err := a.keptChanges(c.Context(), args)
@@ -93,7 +94,7 @@ func (a *app) apply(run keptRun, list []changes.Change, f applyFlags) error {
 		return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest", "%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
 	}
 	a.Say("wrote %s", cli.Counted(len(done), "change", "changes"))
-	if err := review.Applied(k, features.BringCopies(a.Caller, k, git)); err != nil {
+	if err := review.Applied(k, waiting.BringCopies(a.Caller, k, git)); err != nil {
 		return err
 	}
 	rest, err := k.Compare()
@@ -143,7 +144,7 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 	}
 	for _, c := range list {
 		switch {
-		case features.FromCopies(k, c):
+		case waiting.FromCopies(k, c):
 			git = append(git, c)
 		case !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() }):
 			kept = append(kept, c)

@@ -89,7 +89,7 @@ func (b *boxGits) last() Feature {
 			covered, _ := run.Plan.Covered(s.repo.Top)
 			for _, state := range clone.States(s.dir) {
 				if state.Run == run.ID() {
-					o.Rewound = append(o.Rewound, bringClone(run.Caller, state, "", covered...)...)
+					o.Rewound = append(o.Rewound, BringClone(run.Caller, state, "", covered...)...)
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package features
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,10 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/git/clone"
@@ -41,12 +38,12 @@ func (b *boxGits) unserved(run *Run) string {
 	return ""
 }
 
-// gitTop is a file in the folder of a box: the work tree it belongs to.
-const gitTop = "top"
+// GitTop is a file in the folder of a box: the work tree it belongs to.
+const GitTop = "top"
 
-// bringClone brings what a box did in a clone, or at a place in a copy of the work tree. The caller has the lock of its
+// BringClone brings what a box did in a clone, or at a place in a copy of the work tree. The caller has the lock of its
 // folder.
-func bringClone(c *caller.Caller, s clone.State, at string, covered ...string) []runlog.Ref {
+func BringClone(c *caller.Caller, s clone.State, at string, covered ...string) []runlog.Ref {
 	program, _ := host.FindHelper("git", c.Getenv("PATH"))
 	r, err := git.FindAt(s.Top)
 	if err != nil || r.Reason != "" || at == "" && repositoryFolder(c, r.Common) != filepath.Dir(s.Private) {
@@ -71,67 +68,16 @@ func bringClone(c *caller.Caller, s clone.State, at string, covered ...string) [
 func noteCopied(kept, run, source, tree string, list []copytree.Entry) {
 	for _, e := range list {
 		if top := filepath.Join(source, filepath.Dir(e.Path)); e.Mode.IsDir() && filepath.Base(e.Path) == ".git" {
-			_ = clone.Begin(copiedGit(kept, top), run, top, filepath.Join(tree, e.Path))
+			_ = clone.Begin(CopiedGit(kept, top), run, top, filepath.Join(tree, e.Path))
 		}
 	}
 }
 
-func copiedGit(kept, top string) string { return filepath.Join(kept, "git-"+digest(top)) }
+// CopiedGit is where that is noted.
+func CopiedGit(kept, top string) string { return filepath.Join(kept, "git-"+digest(top)) }
 
-// FromCopies reports whether a change to one of git's own records comes as a clone's does: its repository was
-// there before.
-func FromCopies(k *changes.Kept, c changes.Change) bool {
-	top, _ := c.Repository()
-	fi, err := os.Lstat(filepath.Join(top, ".git"))
-	return c.GitRecord() && (files.Exists(copiedGit(k.Dir, top)) || err == nil && fi.IsDir())
-}
-
-// copiedState is what is noted of the repository in a copy. Without that all that the box has comes aside.
-func copiedState(k *changes.Kept, top string) clone.State {
-	dir := copiedGit(k.Dir, top)
-	if list := clone.States(dir); len(list) > 0 {
-		return list[0]
-	}
-	_ = os.MkdirAll(dir, 0o700)
-	return clone.State{Private: dir, Run: k.Record.Run, Top: top}
-}
-
-// BringCopies brings what a box committed in the repositories of such changes, and returns those changes that
-// are done with.
-func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done []changes.Change) {
-	waits := map[string]bool{}
-	for _, change := range list {
-		top, at := change.Repository()
-		if _, known := waits[top]; !known {
-			waits[top] = true
-			if files.Real(at) != files.Real(k.Dir)+at[len(k.Dir):] {
-				c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
-				continue
-			}
-			for _, ref := range bringClone(c, copiedState(k, top), at) {
-				text, command := ref.Words()
-				c.Say("git: %s", text)
-				c.Hint("%s", command)
-			}
-			waits[top] = len(clone.States(copiedGit(k.Dir, top))) > 0
-		}
-		if !waits[top] {
-			done = append(done, change)
-		}
-	}
-	return done
-}
-
-// KeptGits are the clones below an INNER_HOME of which something waits.
-func KeptGits(innerHome string) []clone.State {
-	return slices.DeleteFunc(clone.States(boxFolders(innerHome)), func(s clone.State) bool { return s.Lines == nil })
-}
-
-func keptOf(c *caller.Caller, id string) []clone.State {
-	return slices.DeleteFunc(KeptGits(c.InnerHome), func(s clone.State) bool { return s.Run != id })
-}
-
-func boxFolders(innerHome string) string { return filepath.Join(innerHome, "repositories", "*", "*") }
+// BoxFolders is the pattern of the folders of what boxes have of their own of repositories.
+func BoxFolders(innerHome string) string { return filepath.Join(innerHome, "repositories", "*", "*") }
 
 // recoverGit brings what killed runs left.
 func recoverGit(c *caller.Caller) {
@@ -142,53 +88,32 @@ func recoverGit(c *caller.Caller) {
 			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had, settings of git too, is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
 		}
 	}
-	list, _ := filepath.Glob(boxFolders(c.InnerHome))
+	list, _ := filepath.Glob(BoxFolders(c.InnerHome))
 	for _, dir := range list {
 		if server.Locks(dir) || len(clone.States(dir)) > 0 {
-			settle(c, dir, "")
+			Settle(c, dir, "")
 		}
 	}
 }
 
-// settle does what a killed run did not in the folder of its box, unless another has it: its locks go, and what
+// Settle does what a killed run did not in the folder of its box, unless another has it: its locks go, and what
 // it did in a clone comes. What waits of a run is tried again when that is named.
-func settle(c *caller.Caller, dir, again string) {
+func Settle(c *caller.Caller, dir, again string) {
 	s := &sharedGit{dir: dir}
 	if !s.locked() {
 		return
 	}
 	defer s.lock.Close()
-	top, _ := os.ReadFile(filepath.Join(dir, gitTop))
+	top, _ := os.ReadFile(filepath.Join(dir, GitTop))
 	if r, err := git.FindAt(strings.TrimSpace(string(top))); err == nil && repositoryFolder(c, r.Common) == filepath.Dir(dir) {
 		_ = server.Sweep(r.Common, dir) // else the next run there does
 	}
 	for _, state := range clone.States(dir) {
 		if state.Lines == nil || state.Run == again {
-			bringClone(c, state, "")
+			BringClone(c, state, "")
 		}
 	}
 	s.tidy()
-}
-
-// ApplyGits tries again to bring what is kept of a run, and reports whether there was anything.
-func ApplyGits(c *caller.Caller, id string) bool {
-	kept := keptOf(c, id)
-	for _, s := range kept {
-		settle(c, s.Private, id)
-	}
-	if len(kept) > 0 && len(keptOf(c, id)) == 0 {
-		c.Say("git: what run %s had left has come", id)
-	}
-	return len(kept) > 0
-}
-
-// DropGits drops what is kept of a run in git, and reports whether there was anything.
-func DropGits(c *caller.Caller, id string) (dropped bool, err error) {
-	for _, s := range keptOf(c, id) {
-		c.Say("dropped the git directory of run %s", id)
-		dropped, err = true, errors.Join(err, s.Drop())
-	}
-	return dropped, err
 }
 
 // maxAsked is how many refs git is asked about at the end of a run; of more nothing is left out.

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
@@ -47,7 +46,7 @@ func (s *sharedGit) open(run *Run) error {
 			return err
 		}
 		if s.locked() {
-			note, top := filepath.Join(s.dir, gitTop), s.repo.Top+"\n"
+			note, top := filepath.Join(s.dir, GitTop), s.repo.Top+"\n"
 			if noted, err := os.ReadFile(note); err == nil && string(noted) == top {
 				return nil // to write it again would wait for the disk
 			}
@@ -131,21 +130,5 @@ func (s *sharedGit) close(run *Run) {
 func (s *sharedGit) tidy() {
 	if server.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
 		_ = copytree.Remove(s.store())
-	}
-}
-
-// SayGitSettings names the settings of git that boxes have changed for themselves in the repository
-// that a folder is in.
-func SayGitSettings(c *caller.Caller, folder string) {
-	list, _ := filepath.Glob(boxFolders(c.InnerHome))
-	for _, dir := range list {
-		text, _ := os.ReadFile(filepath.Join(dir, gitTop))
-		top := strings.TrimSpace(string(text))
-		if _, in := paths.Rest(top, folder); top == "" || !in {
-			continue
-		}
-		for _, name := range server.Stay(dir) {
-			c.Say("git: a setting that a sandbox changed in %s stays with it: %s", c.Short(top), name)
-		}
 	}
 }

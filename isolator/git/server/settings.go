@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
@@ -66,23 +65,6 @@ const (
 func OfBranch(key string) bool { return branchKey().MatchString(key) }
 
 var branchKey = lazy.Regexp(`^branch\.(.+)\.(remote|merge|rebase|description)$`)
-
-// Stay names the settings in the private folder of a box that it changed and that stay with it.
-func Stay(private string) (names []string) {
-	read := func(name string) (list []gitconfig.Entry) {
-		if data, err := files.Read(filepath.Join(private, name), files.NoLinks, 1<<20); err == nil {
-			list, _ = gitconfig.Parse(data)
-		}
-		return list
-	}
-	base := read(BaseSettings)
-	for _, e := range Less(read(filepath.Join("own", OwnSettings)), base) {
-		if !Passes(e, base) {
-			names = append(names, Named(e))
-		}
-	}
-	return names
-}
 
 // Less returns the entries of a list that another has not.
 func Less(list, other []gitconfig.Entry) (out []gitconfig.Entry) {
