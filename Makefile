@@ -77,7 +77,7 @@ online: ## fetch from the registries of npm and go, in the sandbox of a built-in
 	@$(MAKE) --no-print-directory build
 	@INNER_TEST_ONLINE=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestOnline' $(ARGS)
 
-reach: ## real programs in boxes, and real servers at names (as root; 400 MB once; PARTS="names full figures" for some)
+reach: ## real programs in boxes, and real servers at names (as root; 1.2 GB once; PARTS="names full agents figures" for some)
 	@contrib/setup.sh reach
 	@$(MAKE) --no-print-directory build
 	@OLD='$(OLD)' contrib/reach.sh $(PARTS)

@@ -119,6 +119,7 @@ for goal; do
 		want redis-server redis-server
 		want gh gh
 		want twine twine
+		want tmux tmux
 		# The cores are the programs alone, without a service.
 		want mariadb mariadb-client-core
 		want mariadbd mariadb-server-core
@@ -248,7 +249,7 @@ for goal; do
 		agents "$goal" install || exit 1
 		contrib/agents.sh install nu || exit 1
 		;;
-	reach) contrib/agents.sh install node18 node22 node || exit 1 ;;
+	reach) contrib/agents.sh install node18 node22 node claude codex gemini || exit 1 ;;
 	esac
 done
 

@@ -11,7 +11,7 @@ sum() { "$1sum" "$2" | cut -d' ' -f1; }
 # An authority for these checks alone, and one certificate for all names.
 quiet openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=make reach' -keyout ca.key -out ca.crt
 quiet openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=reach.test -keyout key -out csr
-printf 'subjectAltName=DNS:*.reach.test,DNS:*.wild.reach.test,DNS:api.github.com,DNS:registry.npmjs.org,IP:192.175.48.7\n' >extensions
+printf 'subjectAltName=DNS:*.reach.test,DNS:*.wild.reach.test,%sIP:192.175.48.7\n' "$(sed 's/.*/DNS:&,/' reach/services | tr -d '\n')" >extensions
 quiet openssl x509 -req -in csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile extensions -out cert
 
 site() { mkdir -p "www/$1.reach.test/files"; }

@@ -44,7 +44,8 @@ both='www other git npm pypi goproxy crates deb db cache sql raw big grpc down a
 {
 	printf '127.0.0.1 localhost\n::1 localhost\n'
 	for name in $both; do printf '192.175.48.1 %s.reach.test\n2620:4f:8000::1 %s.reach.test\n' "$name" "$name"; done
-	printf '192.175.48.1 api.github.com registry.npmjs.org\n2620:4f:8000::1 v6.reach.test\n10.1.2.3 private.reach.test\n127.0.0.1 loopback.reach.test\n'
+	for name in $(cat services); do printf '192.175.48.1 %s\n' "$name"; done
+	printf '2620:4f:8000::1 v6.reach.test\n10.1.2.3 private.reach.test\n127.0.0.1 loopback.reach.test\n'
 } >"$S/hosts"
 printf 'hosts: files dns\npasswd: files\ngroup: files\n' >"$S/nsswitch.conf"
 printf 'nameserver 192.175.48.1\noptions timeout:2 attempts:1\n' >"$S/resolv.conf"
@@ -85,4 +86,7 @@ printf 'git.reach.test %s\n' "$(cat "$S/hostkey.pub")" >"$S/known_hosts"
 for program in peer lookup-glibc lookup-musl; do cp "$S/bin/$program" "$S/box"; done
 (cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/logins.sh reach/figures.sh reach/client.* reach/Client.java box)
 chown innertest "$S/box/login"
+# What the processes of boxes have in their memory, root sees: search.py answers who asks through these.
+mkfifo "$S/search" "$S/found" && chown innertest "$S/search" "$S/found"
+python3 search.py "$S/search" "$S/found" 2>"$S/logs/search" &
 exec env "INNER_TEST_REACH=$S" "INNER_TEST_REACH_TOKEN=$LAB_TOKEN" ../as-plain-user.sh bash "$PWD/user.sh" "$@"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# user.sh [names|full|logins|figures] ...: as a plain user, the boxes of `make reach`. Called by inside.sh.
+# user.sh [names|full|logins|agents|figures] ...: as a plain user, the boxes of `make reach`. Called by inside.sh.
 set -u
 S=${INNER_TEST_REACH:?set by inside.sh}
 export PATH=$S/bin:$PATH
@@ -101,6 +101,11 @@ figures() {
 for each; do
 	if [ "$each" = figures ]; then
 		figures
+		continue
+	fi
+	if [ "$each" = agents ]; then
+		# shellcheck source=contrib/reach/agents.sh
+		. "$S/reach/agents.sh"
 		continue
 	fi
 	if [ "$each" = logins ]; then

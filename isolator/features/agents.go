@@ -215,6 +215,11 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 		}
 		return run.Spec.GrantsMCP(name)
 	}
+	for _, kv := range run.Assets.Env { // of [credentials]
+		if slices.Contains(c.Keys, kv.Key) {
+			from.Keys = append(from.Keys, kv.Value)
+		}
+	}
 	if a.home.Home != nil {
 		err = a.home.Stage("capability "+c.Name, func(put func(ownhome.Item) error) (err error) {
 			skipped, err = c.Clone(from, func(p capability.Piece) error { return put(item(p)) })

@@ -90,10 +90,15 @@ type Edit struct {
 	Known map[string]any
 	// MCP are the tables of MCP servers by their names, by dotted paths: of them stay those that are granted.
 	MCP []string
+	// Keys is the list, by its dotted path, of the ends of keys that the agent may use unasked: those of the box are in it.
+	Keys string
 }
 
+// keyEnd is how much of a key Claude Code writes there.
+const keyEnd = 20
+
 // Any reports whether anything is changed.
-func (e Edit) Any() bool { return len(e.Strip)+len(e.Set)+len(e.MCP) > 0 || e.Here != "" }
+func (e Edit) Any() bool { return len(e.Strip)+len(e.Set)+len(e.MCP) > 0 || e.Here+e.Keys != "" }
 
 func (e Edit) apply(doc map[string]any, workdir string, mcp func(name string, entry any) bool) {
 	for _, path := range e.Strip {
@@ -113,6 +118,17 @@ func (e Edit) apply(doc map[string]any, workdir string, mcp func(name string, en
 		}
 	}
 	e.keepMCP(doc, mcp)
+}
+
+// taken puts the ends of keys into the list of those that are used unasked.
+func (e Edit) taken(doc map[string]any, keys []string) {
+	at, name, _ := strings.Cut(e.Keys, ".")
+	for _, key := range keys {
+		if e.Keys != "" {
+			list, _ := table(doc, at)[name].([]any)
+			doc[at].(map[string]any)[name] = append(list, key[max(0, len(key)-keyEnd):])
+		}
+	}
 }
 
 // put merges values into a document.

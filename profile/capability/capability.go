@@ -103,6 +103,8 @@ type Origin struct {
 	Says string
 	// MCP reports whether the box has the MCP servers of a name; nil for none.
 	MCP func(name string) bool
+	// Keys are what stands for keys of the agent in the box, which cannot read those.
+	Keys []string
 }
 
 // behind returns where a link of the user's leads, and any other path as it is.
@@ -318,6 +320,7 @@ func (cl *cloner) read(src string, file File) ([]byte, error) {
 	}
 	return rewrite(src, data, func(doc map[string]any) {
 		file.apply(doc, cl.o.Workdir, func(name string, _ any) bool { return cl.o.MCP != nil && cl.o.MCP(name) })
+		file.taken(doc, cl.o.Keys)
 		if s := cl.f.Scripts; s != nil && s.File == file.Name {
 			s.keep(doc, cl)
 		}

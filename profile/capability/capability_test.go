@@ -229,6 +229,19 @@ drwx------ .local/state/opencode
 
 // TestCloneOfNothing: somebody who never used the agent gets its folders, and
 // of files only those that inner itself writes.
+// What stands for a key in the box is used unasked there, besides the keys that the user took.
+func TestKeys(t *testing.T) {
+	h := t.TempDir()
+	write(t, filepath.Join(h, ".claude.json"), `{"customApiKeyResponses":{"approved":["mine"],"rejected":[]}}`)
+	_, err := find(t, "claude").Clone(Origin{Home: h, Keys: []string{"sk-ant-api03-0123456789abcdefghij"}}, func(p Piece) error {
+		if text := compact(p.Data); filepath.Base(p.Path) == ".claude.json" && !strings.Contains(text, `"approved":["mine","0123456789abcdefghij"],"rejected":[]`) {
+			t.Error(text)
+		}
+		return nil
+	})
+	must(t, err)
+}
+
 func TestCloneOfNothing(t *testing.T) {
 	var files []string
 	for _, c := range all(t) {

@@ -96,6 +96,7 @@ func serve(args []string) error {
 			fmt.Fprintf(w, "{\"login\": \"logged in at %s\", \"bytes\": %d}\n", r.Host, n)
 		})))
 	}
+	serveAgents()
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
 		http.FileServer(http.Dir(filepath.Join(www, host))).ServeHTTP(w, r)

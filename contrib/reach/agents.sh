@@ -1,0 +1,104 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# agents.sh: real Claude Code, Codex and Gemini CLI in boxes, with logins that they cannot read, before services at their
+# own names that hold each request against what was given out (peer/agents.go). Sourced by user.sh.
+export LAB_TOKEN=$INNER_TEST_REACH_TOKEN
+service() { curl -sS --fail "http://192.175.48.1/agents/$1/$2"; }
+# asked AGENT VERDICT [HOST]: what it asked since the last call of since, with a login of this kind.
+since() { before=$(wc -l <"$S/logs/peer"); }
+asked() { tail -n "+$((before + 1))" "$S/logs/peer" | grep -E "^$1 $2 [A-Z]+ ${3-}"; }
+# check NAME COMMAND...: the command succeeds.
+check() {
+	local out
+	if out=$("${@:2}" 2>&1); then printf 'ok      %s\n' "$1"; else
+		printf 'FAILED  %s\n' "$1"
+		tail -n 12 <<<"$out" | sed 's/^/            /'
+		failures=1
+	fi
+}
+not() { ! "$@"; }
+# screen COMMAND...: it runs in a terminal. want PATTERN: which is seen there within a minute. enter TEXT: it is typed.
+screen() { tmux -L reach -f /dev/null new-session -d -x 120 -y 50 "$(printf '%q ' "$@"); echo ended \$?; exec sleep 600"; }
+want() {
+	local end=$((SECONDS + 60))
+	until tmux -L reach capture-pane -p | grep -qE -e "$1"; do
+		if [ $SECONDS -ge $end ]; then
+			printf 'wanted "%s", seen:\n' "$1"
+			tmux -L reach capture-pane -p | grep -v '^ *$'
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+enter() {
+	tmux -L reach send-keys -l "$1"
+	want "$(cut -c1-20 <<<"$1")"
+	tmux -L reach send-keys Enter
+}
+ended() { tmux -L reach kill-server; }
+# anywhere TEXT: where boxes have it, their memory and files included.
+anywhere() {
+	printf '%s\n' "$1" >"$S/search"
+	cat "$S/found"
+}
+
+# An agent of each kind, as its owner has it.
+git init -q
+mkdir "$HOME/.codex" "$HOME/.gemini"
+printf '{"hasCompletedOnboarding": true, "theme": "dark", "numStartups": 3}\n' >"$HOME/.claude.json"
+# With gpt-5.5 this version has a shell that is called exec_command. It takes a key from a variable only where a provider says so.
+printf 'model = "gpt-5.5"\n[model_providers.key]\nname = "key"\nbase_url = "https://api.openai.com/v1"\nenv_key = "CODEX_API_KEY"\nwire_api = "responses"\n[notice.model_migrations]\n"gpt-5.5" = "gpt-6-sol"\n' >"$HOME/.codex/config.toml"
+printf '{"security": {"auth": {"selectedType": "gemini-api-key"}}}\n' >"$HOME/.gemini/settings.json"
+declare -A pipe=(
+	[claude]='args = ["-p", "--dangerously-skip-permissions"]'
+	[codex]='args = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]'
+	[gemini]='args = ["--yolo", "-m", "gemini-2.5-pro", "-p"]'
+) term=(
+	[claude]='args = ["--dangerously-skip-permissions"]'
+	[codex]='args = ["-c", "model_provider=key", "--dangerously-bypass-approvals-and-sandbox"]'
+	[gemini]='args = ["--yolo", "-m", "gemini-2.5-pro"]'
+) keys=(
+	[claude]='key = { hosts = ["api.anthropic.com"], header = "x-api-key", from = "env:ANTHROPIC_API_KEY", env = "ANTHROPIC_API_KEY" }'
+	[codex]='key = { hosts = ["api.openai.com"], from = "env:OPENAI_API_KEY", env = "CODEX_API_KEY" }'
+	[gemini]='key = { hosts = ["generativelanguage.googleapis.com"], header = "x-goog-api-key", from = "env:GEMINI_API_KEY", env = "GEMINI_API_KEY" }'
+)
+for agent in claude codex gemini; do
+	for kind in pipe term; do
+		declare -n args=$kind
+		cat >"$HOME/.inner/profiles/$agent-$kind-key.toml" <<-END
+			schema_version = "1"
+			extends = "$agent-interactive"
+			[credentials]
+			${keys[$agent]}
+			[entrypoint]
+			interactive = $([ $kind = term ] && echo true || echo false)
+			${args[$agent]}
+		END
+	done
+done
+ANTHROPIC_API_KEY=$(service claude key) OPENAI_API_KEY=$(service codex key) GEMINI_API_KEY=$(service gemini key)
+export ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY
+
+for agent in claude codex gemini; do
+	printf '\n# %s with a key that it cannot read\n' "$agent"
+	since
+	seen=$(inner run -p "$agent-pipe-key" -- "please do ~~touch made-by-$agent~~" 2>&1 </dev/null) || failures=1
+	also "$agent, in a pipe" '^turn 1 is done'
+	check 'it used its shell in the box' test -e "made-by-$agent"
+	check 'the service got the key' asked "$agent" key
+	screen inner run -p "$agent-term-key"
+	case $agent in
+	claude) check 'it starts in a terminal, and asks nothing' want 'API Usage Billing' ;;
+	codex) check 'it starts in a terminal, and asks nothing' want 'Ask Codex to do' ;;
+	gemini) check 'it starts in a terminal, and asks nothing' want 'Type your message' ;;
+	esac
+	check 'a prompt is typed' enter "please do ~~touch typed-by-$agent~~"
+	check 'it is answered' want 'turn 1 is done'
+	check 'it used its shell in the box' test -e "typed-by-$agent"
+	seen=$(anywhere "$LAB_TOKEN")
+	also 'the value is nowhere in the box, in no memory either' '^[1-9][0-9]* processes: $'
+	seen=$(anywhere "$(service $agent key | cut -c1-4)")
+	also 'its placeholder is' 'environ of'
+	ended
+	# Codex shows its key to ChatGPT, too, which is none of its hosts here.
+	check 'no service got a placeholder' not asked "$agent" STRANGE '[^c]'
+done
