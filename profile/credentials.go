@@ -5,7 +5,6 @@ package profile
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +45,17 @@ func knownCredentials() map[string]Credential {
 	}
 }
 
+// KnowsCredential reports whether NAME = true is a login.
+func KnowsCredential(name string) bool {
+	_, known := knownCredentials()[name]
+	return known
+}
+
+// CredentialLine is how any other login is written.
+func CredentialLine(name string) string {
+	return strict.Join(name) + ` = { hosts = ["HOST"], from = "env:NAME" }`
+}
+
 func credentialRules() []keyRule {
 	return []keyRule{{
 		key:    "credentials",
@@ -78,14 +88,13 @@ func (v *validator) credential(key string, p strict.Item) {
 		v.Add(cmp.Or(it.At, p.At), key+"."+name, msg, hint)
 	}
 	if _, known := p.Get("known"); known {
-		names := slices.Sorted(maps.Keys(knownCredentials()))
 		switch {
 		case len(p.Parts) > 1:
 			v.Add(p.At, key, "is one that inner knows, with keys of its own", "take known out, and say hosts and from")
 		case p.Text != "true":
 			v.Add(p.At, key, fmt.Sprintf("is %q, not true or a table", p.Text), "")
-		case !slices.Contains(names, p.Key):
-			v.Add(p.At, key, "is no login that inner knows", strict.Join(p.Key)+` = { hosts = ["HOST"], from = "env:NAME" }`)
+		case !KnowsCredential(p.Key):
+			v.Add(p.At, key, "is no login that inner knows", CredentialLine(p.Key))
 		}
 		return
 	}

@@ -21,7 +21,7 @@ func (l Line) String() string {
 	case l.Listed:
 		return text + " = [" + strconv.Quote(l.Value) + "]"
 	}
-	text += " = " + strconv.Quote(l.Value)
+	text += " = " + l.literal()
 	if l.Table != "sandbox" {
 		text += " under [" + l.Table + "]"
 	}
@@ -39,5 +39,12 @@ func (l Line) Add(text string) (string, error) {
 			text = without
 		}
 	}
-	return strict.Edit(text, at, strict.Quote(l.Value))
+	return strict.Edit(text, at, l.literal())
+}
+
+func (l Line) literal() string {
+	if l.Table == "credentials" { // NAME = true
+		return l.Value
+	}
+	return strict.Quote(l.Value)
 }

@@ -276,6 +276,7 @@ func (r *resolver) hide() {
 	r.hidePatterns(root, eachOf(r.c.ProjectHide, item), tilde|pattern)
 	r.rc.AskedHide = len(r.rc.Hide)
 	r.hidePatterns(root, more, tilde|pattern) // what no profile takes out
+	r.rc.WrittenHide = len(r.rc.Hide)
 }
 
 func (r *resolver) hidePatterns(root string, items []strict.Item, what expands) {

@@ -112,6 +112,7 @@ type RunConfig struct {
 	System       []string          // folders of the system that System stands for; nil without it
 	Programs     []string          // real paths of what System stands for of the caller's PATH
 	AskedHide    int               // how many of Hide the profile and its project ask for; the rest is the user's own
+	WrittenHide  int               // how many of Hide are written; a run adds more
 	Organisation []Origin          // lines of OrganisationFile that hold here, by the keys they decide about
 	AskedLimits  Limits            // those of Limits that they and the flags ask for, as they do
 	AskedTimeout time.Duration     // the same of Output.Timeout

@@ -21,7 +21,9 @@ func Outside(command string) string {
 }
 
 // Asked are the grants that `inner allow` adds one of, as they are typed.
-func Asked() []string { return []string{"host:NAME", "port:N", "file:PATH", "folder:PATH", "mcp:NAME"} }
+func Asked() []string {
+	return []string{"host:NAME", "port:N", "file:PATH", "folder:PATH", "mcp:NAME", "credential:NAME"}
+}
 
 // Question is what a person types to be told about one thing of the box of the profile, a path or
 // host:NAME; "" for a profile that was downloaded for one run, which nobody can ask about.

@@ -1,7 +1,7 @@
 package main
 
-// inner allow host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile. What becomes
-// wider by that is shown, asked about and recorded, as with any other change of it. The boxes of the profile
+// inner allow host:NAME, port:N, file:PATH, folder:PATH, mcp:NAME and credential:NAME add one grant each to a profile. What
+// becomes wider by that is shown, asked about and recorded, as with any other change of it. The boxes of the profile
 // that run get it, too, and with --for-this-run they alone.
 
 import (
@@ -216,11 +216,13 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w w
 		case has.Granted(write) && !has.Own && now == p:
 			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
 			return p, nil
-		case has.Granted(write) && !has.Own, (w.kind == "host" || w.kind == "mcp") && now != p: // whose addresses may change; whose program is another grant
+		case has.Granted(write) && !has.Own, (w.kind == "host" || w.kind == "mcp" || w.kind == "credential") && now != p: // whose addresses may change; whose program is another grant; whose value may be missing
 			d.text = []byte(text)
 			return now, nil
 		case has.Refused:
 			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "profile %q refuses %s: %s", p.Name, w.word, has.From)
+		case w.kind == "credential" && len(has.Lines) == 0 && has.Widen != "":
+			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "%s: %s: write %s", w.word, has.How, has.Widen)
 		case len(has.Lines) == 0 || tries == 3:
 			return none("%s (%s)", has.How, has.From)
 		}

@@ -25,10 +25,10 @@ func (a *app) cmdAllow() *cobra.Command {
 	var never, forget bool
 	var flags grantFlags
 	c := &cobra.Command{
-		Use: "allow [PATH|NAME... | host:NAME | port:N | file:PATH | folder:PATH | mcp:NAME]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
+		Use: "allow [PATH|NAME... | host:NAME | port:N | file:PATH | folder:PATH | mcp:NAME | credential:NAME]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
 		Long: "Show in words what the profiles of a project grant, and what changed since you last allowed\nthem; then ask, and remember the answer. PATH is a project or one profile file, NAME a profile\nof this project. When more than ten need a decision, name those that you want.\n\n" +
 			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.\n\n" +
-			"host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME add one grant each to a profile: a host, a port of\nthis computer, a file or folder to be read, with --write to be written, too, and an MCP server of\nyour settings of its agent. The sandboxes of the profile that\nrun get hosts, ports and folders to be read at once; with --for-this-run they alone, until they end.",
+			"host:NAME, port:N, file:PATH, folder:PATH, mcp:NAME and credential:NAME add one grant each to a profile:\na host, a port of this computer, a file or folder to be read, with --write to be written, too, an MCP\nserver of your settings of its agent, and a login that it uses and cannot read. The sandboxes of the\nprofile that run get hosts, ports, folders to be read and, where they have some, logins at once; with\n--for-this-run they alone, until they end.",
 		Example: "  inner allow                              # asks about the profiles of this project\n  inner allow host:example.com -p claude   # one more host\n  inner allow --never                      # they never run here",
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
 			list, err := wantedOf(args)
@@ -42,7 +42,7 @@ func (a *app) cmdAllow() *cobra.Command {
 			case len(list) > 0:
 				return a.addGrants(list, flags)
 			case flags.write || flags.thisRun || flags.profile != "":
-				return cli.Usagef("--profile, --write and --for-this-run go with host:NAME, port:N, file:PATH, folder:PATH and mcp:NAME")
+				return cli.Usagef("--profile, --write and --for-this-run go with host:NAME, port:N, file:PATH, folder:PATH, mcp:NAME and credential:NAME")
 			}
 			return a.allow(args, flags.yes)
 		}),

@@ -25,14 +25,14 @@ func (a *app) cmdWhy() *cobra.Command {
 	var who cli.WhoFlags
 	var write bool
 	c := a.AnswersOnHost(&cobra.Command{
-		Use: "why PATH|host:NAME|port:N|env:NAME|cmd:NAME|mcp:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
+		Use: "why PATH|host:NAME|port:N|env:NAME|cmd:NAME|mcp:NAME|credential:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
 		Args: cobra.ExactArgs(1),
 		Long: "Say whether the sandbox of a profile has a path, a host, a port of this computer, a variable, a\n" +
-			"command or one of your MCP servers here, how it looks there, which line of which file says so, and\n" +
+			"command, one of your MCP servers or a login here, how it looks there, which line of which file says so, and\n" +
 			"what would widen it. Nothing is run. Without -p it answers for the profile of this project, else for\n" +
 			"the default one.\n\n" +
-			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, port:, env:, cmd: or\n" +
-			"mcp: as ./host:….",
+			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, port:, env:, cmd:,\n" +
+			"mcp: or credential: as ./host:….",
 	}, func(cmd *cobra.Command, args []string) (cli.Answer, error) {
 		if err := cmp.Or(cli.Filled(cmd, "profile"), who.Check(cmd)); err != nil {
 			return cli.Answer{}, err
@@ -141,7 +141,8 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 			}
 			return answer, err
 		},
-		"mcp": func(name string) (why.Answer, error) { return t.MCP(name), nil },
+		"mcp":        func(name string) (why.Answer, error) { return t.MCP(name), nil },
+		"credential": func(name string) (why.Answer, error) { return t.Credential(name), nil },
 		"env": func(name string) (why.Answer, error) {
 			if strings.ContainsAny(name, "=\x00") {
 				return why.Answer{}, cli.Usagef("%q is not the name of a variable", name)
@@ -220,7 +221,7 @@ func widenWith(w why.Answer, name string, write bool) string {
 		return "inner config edit --local"
 	case len(w.Lines) == 0: // it takes more than to add lines
 		return "inner profile edit " + name
-	case kind == "host", kind == "port", kind == "mcp":
+	case kind == "host", kind == "port", kind == "mcp", kind == "credential":
 		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
 	case write, w.Access == why.ReadOnly && !w.Own:
 		return "inner allow --write " + cli.Quoted("file:"+w.Asked) + " -p " + name
@@ -241,6 +242,8 @@ func accessWords(w why.Answer) string {
 		granted, refused = "can be run", "cannot be run"
 	case "mcp":
 		granted, refused = "starts in the box", "does not start in the box"
+	case "credential":
+		granted, refused = "is put into requests", "is not put into requests"
 	}
 	switch {
 	case granted != "" && (w.Access == why.ReadWrite || w.Access == why.ReadOnly):

@@ -52,7 +52,9 @@ pypi = { hosts = ["pypi.reach.test"], basic = "__token__", from = "file:~/pypirc
 github = true
 hub = { hosts = ["git.reach.test"], basic = "me", from = "cmd:cat $HOME/token", env = "HUB_TOKEN" }
 END
-sed -i 's/NODE_EXTRA_CA_CERTS = [^,]*, npm_config_cafile = [^,]*, PIP_CERT = [^,]*, //' "$HOME/.inner/profiles/logins.toml"
+profile later 'network_mode = "allowlist"'
+printf '[credentials]\nlab = { hosts = ["www.reach.test"], from = "env:LAB_TOKEN" }\n' >>"$HOME/.inner/profiles/later.toml"
+sed -i 's/NODE_EXTRA_CA_CERTS = [^,]*, npm_config_cafile = [^,]*, PIP_CERT = [^,]*, //' "$HOME/.inner/profiles/l"{ogins,ater}.toml
 
 # box PROFILE SCRIPT [ARG...]: what it prints is in $seen, and is shown.
 box() {
@@ -124,6 +126,15 @@ for each; do
 		else
 			printf 'ok      the value is not in the box: its files, environments and command lines\n'
 		fi
+		# shellcheck disable=SC2016 # the box expands
+		inner run -p later --timeout 60 -- -c 'until [ -s given ]; do sleep 0.2; done; curl -sS -H "Authorization: Bearer $(cat given)" https://registry.npmjs.org/login' >"$HOME/later" 2>&1 &
+		until inner ps | grep -q later; do sleep 0.1; done
+		seen=$(inner allow --yes credential:npm --for-this-run -p later 2>&1)
+		also 'a box that runs gets a login' 'has it now: credential:npm'
+		sed -n 's/.*others set it to //p' <<<"$seen" >given
+		wait $!
+		seen=$(cat "$HOME/later")
+		also 'it is put in there' 'logged in at registry.npmjs.org'
 		continue
 	fi
 	printf '\n# %s: clients that know no proxy\n' "$each"

@@ -39,25 +39,25 @@ const readyTimeout = 2 * time.Minute
 type credentialsOf struct {
 	job   logins.Job
 	proxy *logins.Proxy
-	lost  map[string]string // why a credential has no value
 
 	mu   sync.Mutex
 	seen []logins.Event
-	told int // of these
+	told int                 // of these
+	more []logins.Credential // that the box got while it runs
 }
 
 // credentials starts inner-proxy for a profile that has some.
 func credentials() Feature {
-	c := &credentialsOf{lost: map[string]string{}}
+	c := new(credentialsOf)
 	return Feature{
 		Name: "credentials", Keys: []string{"credentials"}, Ask: c.ask, Make: c.make,
 		Start: func(run *Run, _ *launch.Options) {
-			for _, name := range slices.Sorted(maps.Keys(c.lost)) {
-				run.Warn("credential %s: %s: the box makes its requests without it", name, c.lost[name])
+			for _, name := range slices.Sorted(maps.Keys(run.LostLogins)) {
+				run.Warn("credential %s: %s: the box makes its requests without it", name, run.LostLogins[name])
 			}
-			clear(c.lost)
+			clear(run.LostLogins)
 		},
-		Between: c.tell, Finish: c.tell,
+		Grant: c.grant, Between: c.tell, Finish: c.tell,
 	}
 }
 
@@ -67,25 +67,7 @@ func (c *credentialsOf) ask(run *Run) error {
 	if len(rc.Credentials) > 0 && rc.Network == profile.NetFull {
 		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
-	given := cmp.Or(c.asFile(run), map[profile.Network]error{profile.NetOff: errors.New("there is no network")}[rc.Network])
-	for _, k := range rc.Credentials {
-		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
-		var err error
-		for _, from := range k.From {
-			var source []string
-			if source, err = c.source(run, from); err == nil {
-				w.From = append(w.From, source)
-			}
-		}
-		switch {
-		case given != nil:
-			c.lost[k.Name] = given.Error()
-		case len(w.From) == 0:
-			c.lost[k.Name] = err.Error()
-		default:
-			c.job.Credentials = append(c.job.Credentials, w)
-		}
-	}
+	c.job, run.LostLogins = c.wanted(run, rc.Credentials)
 	if !run.Mode.Made() || len(c.job.Credentials) == 0 {
 		return nil
 	}
@@ -102,19 +84,76 @@ func (c *credentialsOf) ask(run *Run) error {
 	return nil
 }
 
+// wanted is what inner-proxy is told of credentials, and why others have no value.
+func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job, map[string]string) {
+	job, lost := logins.Job{Values: map[string]string{}}, map[string]string{}
+	given := cmp.Or(c.asFile(run), map[profile.Network]error{profile.NetOff: errors.New("there is no network")}[run.Spec.Network])
+	for _, k := range list {
+		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
+		var err error
+		for _, from := range k.From {
+			var source []string
+			if source, err = c.source(run, from); err != nil {
+				continue
+			}
+			w.From = append(w.From, source)
+			if source[0] == "env" {
+				job.Values[source[1]] = run.Getenv(source[1])
+			}
+		}
+		switch {
+		case given != nil:
+			lost[k.Name] = given.Error()
+		case len(w.From) == 0:
+			lost[k.Name] = err.Error()
+		default:
+			job.Credentials = append(job.Credentials, w)
+		}
+	}
+	return job, lost
+}
+
+// grant hands inner-proxy what the profile of a box that runs has more. The programs of the box keep the variables of their
+// start, so the person is told the placeholder.
+func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string, err error) {
+	more := slices.DeleteFunc(slices.Clone(next.Spec.Credentials), func(k profile.Credential) bool {
+		return slices.ContainsFunc(before.Spec.Credentials, func(o profile.Credential) bool { return o.Name == k.Name })
+	})
+	if len(more) == 0 {
+		return "", nil
+	}
+	if c.proxy == nil {
+		return "", NewRun("the sandbox began without [credentials], and takes no certificates of inner-proxy")
+	}
+	job, lost := c.wanted(next, more)
+	if len(lost) == 0 {
+		var ready logins.Ready
+		if err = c.proxy.Add(job); err == nil {
+			ready, err = c.proxy.Wait(readyTimeout)
+		}
+		if err != nil {
+			return "", fmt.Errorf("inner-proxy: %w", err)
+		}
+		for _, k := range more {
+			words += fmt.Sprintf("; of its programs those of a new run have %s, others set it to %s", k.Env, ready.Placeholders[k.Name])
+		}
+		lost = ready.Missing
+	}
+	for _, why := range lost {
+		return "", errors.New(why)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.more = append(c.more, job.Credentials...)
+	return words, nil
+}
+
 // environ is the environment of inner-proxy, and of programs that know a value: what such programs are found
 // and asked by, and no variable by which a file of a box would be code or settings of theirs.
 func (c *credentialsOf) environ(run *Run) []string {
 	names := []string{
 		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
 		"GPG_TTY", "SSH_AUTH_SOCK",
-	}
-	for _, k := range c.job.Credentials {
-		for _, from := range k.From {
-			if from[0] == "env" {
-				names = append(names, from[1])
-			}
-		}
 	}
 	for _, name := range []string{
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GNUPGHOME", "PASSWORD_STORE_DIR", "GH_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -229,7 +268,7 @@ func (c *credentialsOf) make(run *Run) error {
 	for _, k := range run.Spec.Credentials {
 		text := ready.Placeholders[k.Name]
 		if why := ready.Missing[k.Name]; why != "" {
-			c.lost[k.Name] = why
+			run.LostLogins[k.Name] = why
 		}
 		if text != "" && k.Env != "" {
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: k.Env, Value: text})
@@ -262,7 +301,9 @@ func helpers(k profile.Credential) (list []gitconfig.Entry) {
 
 // through makes the connections to a host of a credential, by inner-proxy; nil for any other.
 func (c *credentialsOf) through(to netproxy.Target) func([]netip.Addr) (net.Conn, error) {
-	if !slices.ContainsFunc(c.job.Credentials, func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) }) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.ContainsFunc(slices.Concat(c.job.Credentials, c.more), func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) }) {
 		return nil
 	}
 	return func(addrs []netip.Addr) (net.Conn, error) {

@@ -36,14 +36,14 @@ type Feature struct {
 	Name string
 	Keys []string // of the profile language, that it reads; none for what inner does by itself
 
-	Ask     func(*Run) error                                 // completes Spec and Agents, refuses, and makes what must be there before the host is looked at
-	Learn   func(*Run) error                                 // completes Facts and Reach with what a probe cannot tell; each time they are new
-	Make    func(*Run) error                                 // makes what the run needs, and puts it into Assets; in a preview the stage is dry
-	Planned func(*Run) error                                 // follows each plan: says it in other words, and makes on the host what it needs there
-	Start   func(*Run, *launch.Options)                      // says what the launcher is to call; before each try to start
-	Grant   func(before, next *Run, to launch.Running) error // gives a box that runs what the preview next has more
-	Between func(*Run, *Outcome) error                       // follows the end of a call while the box goes on, for others; one at a time
-	Finish  func(*Run, *Outcome) error                       // follows the end of the program, while Assets are still there
+	Ask     func(*Run) error                                                     // completes Spec and Agents, refuses, and makes what must be there before the host is looked at
+	Learn   func(*Run) error                                                     // completes Facts and Reach with what a probe cannot tell; each time they are new
+	Make    func(*Run) error                                                     // makes what the run needs, and puts it into Assets; in a preview the stage is dry
+	Planned func(*Run) error                                                     // follows each plan: says it in other words, and makes on the host what it needs there
+	Start   func(*Run, *launch.Options)                                          // says what the launcher is to call; before each try to start
+	Grant   func(before, next *Run, to launch.Running) (words string, err error) // gives a box that runs what the preview next has more, and says what is to be known of it
+	Between func(*Run, *Outcome) error                                           // follows the end of a call while the box goes on, for others; one at a time
+	Finish  func(*Run, *Outcome) error                                           // follows the end of the program, while Assets are still there
 }
 
 // All are the features of one run, with the one that finds what makes the box, in the order in which they are
@@ -94,6 +94,8 @@ type Run struct {
 	Give func(to launch.Running, folder string) error // gives the box that runs a folder of the host to be read; nil when nobody may
 
 	Result launch.Result // of the last try to start
+
+	LostLogins map[string]string // credentials: why one has no value
 
 	authority     []byte            // credentials: the certificate that the box takes of inner-proxy; nil without that
 	gitLogins     []gitconfig.Entry // credentials: with which git has the placeholders

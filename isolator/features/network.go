@@ -132,13 +132,13 @@ func (n *networkOf) connect(box launch.Network) error {
 }
 
 // grant gives a box that runs the hosts and ports that its profile has more. One at a time.
-func (n *networkOf) grant(before, next *Run, to launch.Running) error {
+func (n *networkOf) grant(before, next *Run, to launch.Running) (words string, err error) {
 	if n.run == nil || next.Spec.Network != n.run.Spec.Network {
-		return NewRun("the sandbox began without a network for that")
+		return "", NewRun("the sandbox began without a network for that")
 	}
 	for _, rule := range next.Reach.Deny { // of a profile that it extends, or a group
 		if !slices.ContainsFunc(n.run.Reach.Deny, func(old netproxy.Rule) bool { return old.String() == rule.String() }) {
-			return NewRun("its profile refuses more hosts than when it began")
+			return "", NewRun("its profile refuses more hosts than when it began")
 		}
 	}
 	for _, rule := range next.Reach.Allow {
@@ -147,7 +147,7 @@ func (n *networkOf) grant(before, next *Run, to launch.Running) error {
 		}
 		denied := func(port uint16) bool { _, no := n.policy.Listed(rule.Host, rule.Addr, port); return no != nil }
 		if !slices.ContainsFunc(rule.Ports, func(port uint16) bool { return !denied(port) }) && len(rule.Ports) > 0 {
-			return errors.New("network_allow of its profile refuses it")
+			return "", errors.New("network_allow of its profile refuses it")
 		}
 		n.policy.Allow(rule)
 	}
@@ -158,13 +158,13 @@ func (n *networkOf) grant(before, next *Run, to launch.Running) error {
 		}
 		list, err := to.Loopback(port.Box)
 		if err != nil {
-			return fmt.Errorf("port %d of the sandbox: %w", port.Box, err)
+			return "", fmt.Errorf("port %d of the sandbox: %w", port.Box, err)
 		}
 		for _, l := range list {
 			go func() { _ = n.proxy.Forward(l, n.toHost(port.Host)) }()
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // NewRun says that a box that runs cannot be given something.

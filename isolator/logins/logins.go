@@ -2,7 +2,8 @@
 // inner-proxy, and hands it connections. What that program does is in package proxy.
 //
 // The two speak over one socket pair of packets, which nobody else has: each packet is JSON, and one that hands over a
-// connection carries its descriptor. No value of a login passes over it in either direction.
+// connection carries its descriptor. To the program it carries the values of variables, which its environment does not
+// have; no value comes back.
 package logins
 
 import (
@@ -39,10 +40,19 @@ type Credential struct {
 	Filter bool     // the value is taken out of bodies of answers, too
 }
 
-// Job is the first packet to the program.
-type Job struct{ Credentials []Credential }
+// Order is a packet to the program: credentials, at first and when a box that runs gets more, or a connection.
+type Order struct {
+	Job  *Job  `json:",omitempty"`
+	Conn *Conn `json:",omitempty"`
+}
 
-// Ready is its answer.
+// Job are credentials, and the values of the variables that they are from.
+type Job struct {
+	Credentials []Credential
+	Values      map[string]string
+}
+
+// Ready is the answer to a Job.
 type Ready struct {
 	Authority    string            // the certificate of the run's own, PEM
 	Placeholders map[string]string // of each credential
@@ -96,7 +106,7 @@ func Start(cmd *exec.Cmd, job Job, tell func(Event)) (*Proxy, error) {
 		p.socket.Close()
 		return nil, err
 	}
-	if err := p.send(job, nil); err != nil {
+	if err := p.Add(job); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -104,7 +114,10 @@ func Start(cmd *exec.Cmd, job Job, tell func(Event)) (*Proxy, error) {
 	return p, nil
 }
 
-// Wait returns what the program answers.
+// Add hands credentials to the program. One at a time: Wait returns what it answers.
+func (p *Proxy) Add(job Job) error { return p.send(Order{Job: &job}, nil) }
+
+// Wait returns what the program answers to a Job.
 func (p *Proxy) Wait(within time.Duration) (Ready, error) {
 	select {
 	case r, ok := <-p.ready:
@@ -148,7 +161,7 @@ func (p *Proxy) Dial(to Conn) (net.Conn, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), ""), os.NewFile(uintptr(pair[1]), "")
 	defer ours.Close()
 	defer theirs.Close()
-	if err := p.send(to, theirs); err != nil {
+	if err := p.send(Order{Conn: &to}, theirs); err != nil {
 		return nil, err
 	}
 	return net.FileConn(ours)

@@ -100,9 +100,11 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 		if words = strings.TrimPrefix(words+", "+g.Word, ", "); slices.Contains(l.words, g.Word) {
 			continue
 		}
-		if err := b.grant(g, to); err != nil {
+		known, err := b.grant(g, to)
+		if err != nil {
 			return "", fmt.Errorf("%s: %w", g.Word, err)
 		}
+		words += known
 		l.words = append(l.words, g.Word)
 		e := runlog.Event{Type: runlog.EventGranted, Run: b.ID(), Profile: b.Spec.Name, Path: b.Spec.Path, Allow: []string{g.Word}, By: l.call.By}
 		if more.ThisRun {
@@ -117,57 +119,65 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 }
 
 // grant gives the box one thing: what a box of its profile has more with the lines, both as they would be now.
-func (b *Prepared) grant(g Grant, to launch.Running) (err error) {
-	text, mounts := string(b.live.text), false
+func (b *Prepared) grant(g Grant, to launch.Running) (words string, err error) {
+	text, mounts, login := string(b.live.text), false, false
 	for _, l := range g.Lines {
 		switch {
 		case l.Table == "mounts" && l.Value == "ro", l.Key == "home_allow" && l.Listed:
 			mounts = true
+		case l.Table == "credentials":
+			login = true
 		case l.Key == "network_allow" && l.Listed, l.Key == "host_ports" && l.Listed:
 		default:
-			return features.NewRun("a sandbox that runs cannot get " + l.String())
+			return "", features.NewRun("a sandbox that runs cannot get " + l.String())
 		}
 		if text, err = l.Add(text); err != nil {
-			return err
+			return "", err
 		}
 	}
 	s := settings.Of(b.Caller) // as set now, and this goroutine's own
 	place, err := s.At(b.live.call.Context.Cwd)
 	if err != nil {
-		return err
+		return "", err
 	}
 	// What is hidden is what it is now.
 	context, err := s.Context(place, b.live.call.Context.Overrides, b.live.call.Context.ForShim)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var looks []*Prepared
 	for _, data := range [][]byte{b.live.text, []byte(text)} {
 		c := b.live.call
 		c.Context = context
 		if c.Profile, err = s.Loader(place).LoadBytes(profile.File{Path: b.Spec.Path, Data: data}, b.Spec.Scope); err != nil {
-			return err
+			return "", err
 		}
 		look, err := Show(s, c, false)
 		if err != nil {
-			return err
+			return "", err
 		}
 		defer look.Close()
 		looks = append(looks, look)
 	}
-	if mounts {
+	more, only := plan.Added(looks[0].Plan, looks[1].Plan, looks[1].Facts)
+	switch {
+	case mounts:
 		err = b.mount(looks[0], looks[1], g.Folder, to)
-	} else {
+	case login && (!only || more.Dest != "" || !slices.Equal(looks[0].Plan.Env, looks[1].Plan.Env)):
+		return "", features.NewRun("the sandbox shows where its value is")
+	default:
 		for _, f := range b.features {
 			if f.Grant != nil && err == nil {
-				err = f.Grant(looks[0].Run, looks[1].Run, to)
+				var known string
+				known, err = f.Grant(looks[0].Run, looks[1].Run, to)
+				words += known
 			}
 		}
 	}
 	if err == nil {
 		b.live.text = []byte(text)
 	}
-	return err
+	return words, err
 }
 
 // mount gives the box the folder that its plan has more.

@@ -101,7 +101,7 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 		}
 		a.Refused = true
 	case allow != nil:
-		a.Access, a.Box, a.How = ReadWrite, asked, allow.String()+" is allowed, by name"
+		a.Access, a.Box, a.How = ReadWrite, asked, allow.String()+" is allowed, by name"+t.putIn(name, port)
 		a.From = t.listed(*allow)
 		if name != "" {
 			t.resolved(a, name, port)
@@ -142,6 +142,7 @@ func (t *Table) Env(name string) Answer {
 	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, How: "it does not pass", Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
 	value, there := t.variable(name)
 	switch {
+	case t.placeholder(&a):
 	case there:
 		a.Access, a.Box, a.Widen = ReadOnly, name, ""
 		a.How, a.Key, a.From = t.setBy(name, value)

@@ -65,6 +65,10 @@ func is(value string) func(string) bool { return func(v string) bool { return v 
 // listed returns where the item of network_allow that an entry comes from was written, or the
 // capability that brings it.
 func (t *Table) listed(r netproxy.Rule) string {
+	if name, is := strings.CutPrefix(r.Origin, "credential "); is {
+		_, at := t.credential(name)
+		return at
+	}
 	name, brought := strings.CutPrefix(r.Origin, "capability ")
 	at := t.written("sandbox.network_allow", func(item string) bool {
 		e, err := hosts.ParseAllow(item)
@@ -79,7 +83,7 @@ func (t *Table) listed(r netproxy.Rule) string {
 // pattern returns where the last pattern of hide that matches a path was written, and what it
 // says there.
 func (t *Table) pattern(hostPath string) (from, text string) {
-	hide := t.Box.Spec.Hide // the profile's own first, the organisation's last
+	hide, written := t.Box.Spec.Hide, t.Box.Spec.WrittenHide // the profile's own first, the organisation's last, and then a run's
 	own, ruled := originsOf(t.origins, "sandbox.hide"), originsOf(t.Box.Spec.Organisation, "sandbox.hide")
 	from = users
 	for i, p := range hide {
@@ -90,7 +94,7 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 		if from, text = users, p; i < t.Box.Spec.AskedHide {
 			from = projects
 		}
-		if j := i - len(hide) + len(ruled); j >= 0 {
+		if j := i - written + len(ruled); j >= 0 && j < len(ruled) {
 			from = ruled[j].Place()
 		}
 		if i < len(own) {

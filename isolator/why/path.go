@@ -31,6 +31,9 @@ func (t *Table) Path(asked string) Answer {
 		a.Real = e.host
 	}
 	t.judge(&a, e, there)
+	if !a.Granted(false) {
+		t.source(&a)
+	}
 	return a
 }
 

@@ -33,8 +33,8 @@ func shape(value string) string {
 	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
 }
 
-func (v variables) login(ctx context.Context, c logins.Credential) (*login, error) {
-	text, err := v.value(ctx, c.From)
+func newLogin(ctx context.Context, c logins.Credential, variables map[string]string) (*login, error) {
+	text, err := value(ctx, c.From, variables)
 	if err != nil {
 		return nil, err
 	}

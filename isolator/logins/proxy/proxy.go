@@ -46,12 +46,12 @@ const (
 // proxy is the running program.
 type proxy struct {
 	authority *authority
-	logins    []*login
 	conns     chan net.Conn
 	way       *httputil.ReverseProxy
 	roots     func() *x509.CertPool
 
 	mu     sync.Mutex
+	logins []*login
 	told   map[logins.Event]bool // each is told once, without its path
 	worked map[string]bool       // hosts with which a program of the box takes the authority
 	socket *os.File
@@ -79,56 +79,56 @@ func Main(args []string, version string) int {
 	debug.SetTraceback("none")
 	log.SetOutput(io.Discard)
 	p := &proxy{socket: os.NewFile(logins.FD, ""), conns: make(chan net.Conn), told: map[logins.Event]bool{}, worked: map[string]bool{}}
-	var job logins.Job
-	if _, err := logins.Receive(p.socket, &job); err != nil {
-		return 1
-	}
-	conns := make(chan *conn)
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { // also while a program is asked for a value, which ends with the launcher
-		p.receive(conns)
-		cancel()
-		close(conns)
-	}()
 	var err error
 	if p.authority, err = newAuthority(); err != nil {
 		return 1
 	}
-	ready := logins.Ready{Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{}}
-	vars := takeVariables(job.Credentials)
-	for _, c := range job.Credentials {
-		l, err := vars.login(ctx, c)
-		if err != nil {
-			ready.Missing[c.Name] = err.Error()
-			continue
-		}
-		p.logins = append(p.logins, l)
-		ready.Placeholders[c.Name] = l.placeholder
-	}
 	p.serve()
-	p.send(logins.Event{Ready: &ready})
-	for c := range conns {
-		go p.accept(c)
-	}
+	p.receive()
 	return 0
 }
 
-// receive takes connections of the box until the launcher is gone.
-func (p *proxy) receive(conns chan<- *conn) {
+// receive takes credentials and connections of the box until the launcher is gone, and with it the programs that are asked
+// for values.
+func (p *proxy) receive() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	defer cancel()
 	for {
-		var to logins.Conn
-		came, err := logins.Receive(p.socket, &to)
+		var order logins.Order
+		came, err := logins.Receive(p.socket, &order)
 		if err != nil {
 			return
+		}
+		if order.Job != nil {
+			asked.Go(func() { p.learn(ctx, *order.Job) })
 		}
 		for _, f := range came {
 			c, err := net.FileConn(f)
 			f.Close()
-			if err == nil {
-				conns <- &conn{Conn: c, to: to}
+			if err == nil && order.Conn != nil {
+				go p.accept(&conn{Conn: c, to: *order.Conn})
 			}
 		}
 	}
+}
+
+// learn reads the values of credentials, and says so.
+func (p *proxy) learn(ctx context.Context, job logins.Job) {
+	ready := logins.Ready{Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{}}
+	for _, c := range job.Credentials {
+		l, err := newLogin(ctx, c, job.Values)
+		if err != nil {
+			ready.Missing[c.Name] = err.Error()
+			continue
+		}
+		p.mu.Lock()
+		p.logins = append(p.logins, l)
+		p.mu.Unlock()
+		ready.Placeholders[c.Name] = l.placeholder
+	}
+	p.send(logins.Event{Ready: &ready})
 }
 
 // tell tells the launcher something once.
@@ -304,6 +304,8 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 
 // of are the logins for a host.
 func (p *proxy) of(to logins.Conn) []*login {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(p.logins), func(l *login) bool { return !l.Takes(to.Host, to.Port) })
 }
 

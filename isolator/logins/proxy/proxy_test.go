@@ -72,10 +72,10 @@ func start(t *testing.T, h2 bool, c logins.Credential, env ...string) *rig {
 		c.In = []string{"authorization"}
 	}
 	cmd := exec.Command(os.Args[0], "--build=test")
-	cmd.Env = append(os.Environ(), "LAB_TOKEN="+secret, "SSL_CERT_FILE="+roots)
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+roots)
 	cmd.Env = append(cmd.Env, env...)
 	var err error
-	if r.proxy, err = logins.Start(cmd, logins.Job{Credentials: []logins.Credential{c}}, func(e logins.Event) {
+	if r.proxy, err = logins.Start(cmd, logins.Job{Credentials: []logins.Credential{c}, Values: map[string]string{"LAB_TOKEN": secret}}, func(e logins.Event) {
 		r.mu.Lock()
 		r.events = append(r.events, e)
 		r.mu.Unlock()
@@ -301,8 +301,7 @@ func TestEchoes(t *testing.T) {
 
 // A value that comes in pieces is taken out, and nothing else is held back.
 func TestFilter(t *testing.T) {
-	t.Setenv("LAB_TOKEN", "abcab-0123456789")
-	l, err := takeVariables([]logins.Credential{{From: [][]string{{"env", "LAB_TOKEN"}}}}).login(t.Context(), logins.Credential{From: [][]string{{"env", "LAB_TOKEN"}}})
+	l, err := newLogin(t.Context(), logins.Credential{From: [][]string{{"env", "LAB_TOKEN"}}}, map[string]string{"LAB_TOKEN": "abcab-0123456789"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +444,7 @@ func TestSources(t *testing.T) {
 		}
 		return p
 	}
-	vars := variables{"LAB_TOKEN": "one"}
+	vars := map[string]string{"LAB_TOKEN": "one"}
 	for name, c := range map[string]struct {
 		from []string
 		want string
@@ -459,15 +458,16 @@ func TestSources(t *testing.T) {
 		"endless": {[]string{"cmd", "/usr/bin/yes", "eight"}, "eight"},
 		"command": {[]string{"cmd", "/bin/sh", "-c", "echo seven; echo more"}, "seven"},
 	} {
-		if got, err := vars.value(t.Context(), [][]string{{"env", "NOT_SET"}, c.from}); err != nil || got != c.want {
+		if got, err := value(t.Context(), [][]string{{"env", "NOT_SET"}, c.from}, vars); err != nil || got != c.want {
 			t.Errorf("%s: %q %v, want %q", name, got, err, c.want)
 		}
 	}
 	for name, from := range map[string][]string{
 		"empty": {"env", "NOT_SET"}, "no file": {"file", dir + "/x", ""}, "no key": {"file", dir + "/a.json", "a.c"},
-		"fails": {"cmd", "/bin/false"}, "lines": {"file", file("lines", "a\nb"), ""},
+		"variable": {"file", file("npmrc2", "//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n"), "//registry.npmjs.org/:_authToken"},
+		"fails":    {"cmd", "/bin/false"}, "lines": {"file", file("lines", "a\nb"), ""},
 	} {
-		if got, err := vars.value(t.Context(), [][]string{from}); err == nil {
+		if got, err := value(t.Context(), [][]string{from}, vars); err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,35 +15,18 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
-	"github.com/enr/inner/isolator/logins"
 )
 
 // askTimeout is how long a program may take that knows a value: a password store may ask for its passphrase.
 const askTimeout = time.Minute
 
-// variables are those that hold values. The programs that are asked for others have them no more.
-type variables map[string]string
-
-func takeVariables(list []logins.Credential) variables {
-	v := variables{}
-	for _, c := range list {
-		for _, from := range c.From {
-			if from[0] == "env" && os.Getenv(from[1]) != "" {
-				v[from[1]] = os.Getenv(from[1])
-				os.Unsetenv(from[1])
-			}
-		}
-	}
-	return v
-}
-
 // value reads the value of a credential from the first of its sources that has one. An error holds nothing of what was
 // read.
-func (v variables) value(ctx context.Context, sources [][]string) (text string, err error) {
+func value(ctx context.Context, sources [][]string, variables map[string]string) (text string, err error) {
 	for _, from := range sources {
 		switch from[0] {
 		case "env":
-			text = v[from[1]]
+			text = variables[from[1]]
 		case "file":
 			text, err = inFile(from[1], from[2])
 		case "cmd":

@@ -1,0 +1,97 @@
+package why
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/logins"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// Credential answers for a login that the box uses and cannot read: where it goes, where its value is, and what is
+// refused.
+func (t *Table) Credential(name string) Answer {
+	a := Answer{Asked: "credential:" + name, Real: name, Access: Outside, How: "the profile does not name it", Key: "credentials", From: "the default"}
+	line := Line{Table: "credentials", Key: name, Value: "true"}
+	i := slices.IndexFunc(t.Box.Spec.Credentials, func(k profile.Credential) bool { return k.Name == name })
+	switch {
+	case i >= 0:
+		a.Key, a.From = t.credential(name)
+		if a.How = t.Box.LostLogins[name]; a.How == "" {
+			a.Access, a.Box, a.How = ReadOnly, name, says(t.Box.Spec.Credentials[i])
+		}
+	case t.Box.Spec.Network == profile.NetFull:
+		a.How, a.Widen = "with the whole network nothing leads to inner's proxy", `network_mode = "allowlist"`
+	case !profile.KnowsCredential(name):
+		a.How, a.Widen = "inner knows no login of that name", profile.CredentialLine(name)+" under [credentials]"
+	case t.Box.Spec.Network == profile.NetOff:
+		a.propose(Line{Table: sandbox, Key: "network_mode", Value: "allowlist"}, line)
+	default:
+		a.propose(line)
+	}
+	return a
+}
+
+func says(k profile.Credential) string {
+	text := "put in at " + strings.Join(k.Hosts, ", ") + ", from " + strings.Join(k.From, " or ")
+	if k.Env != "" {
+		text += "; the box has a placeholder in " + k.Env
+	}
+	if len(k.Allow) > 0 {
+		text += "; only for " + strings.Join(k.Allow, ", ")
+	}
+	if len(k.Deny) > 0 {
+		text += "; refused: " + strings.Join(k.Deny, ", ")
+	}
+	return text
+}
+
+// credential is the key of a login, and where it was written.
+func (t *Table) credential(name string) (key, from string) {
+	key = strict.Join("credentials", name)
+	return key, cmp.Or(t.written(key, nil), t.at("credentials"))
+}
+
+// putIn says which logins are put into what is said to a host.
+func (t *Table) putIn(host string, port uint16) (text string) {
+	for _, k := range t.Box.Spec.Credentials {
+		if (logins.Credential{Hosts: k.Hosts}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
+			text += "; its TLS is ended there for credential " + k.Name
+		}
+	}
+	return text
+}
+
+// source completes the answer about a file of which the value of a login is read.
+func (t *Table) source(a *Answer) {
+	for _, k := range t.Box.Spec.Credentials {
+		for _, from := range k.From {
+			file, is := strings.CutPrefix(from, "file:")
+			file, _, _ = strings.Cut(file, "#")
+			if path, _ := real(file); is && path == a.Real {
+				a.Access, a.How, a.Lines, a.Widen = Hidden, "the value of credential "+k.Name+" is in it", nil, ""
+				a.Key, a.From = t.credential(k.Name)
+			}
+		}
+	}
+}
+
+// placeholder completes the answer about a variable of a login, and reports whether it is one.
+func (t *Table) placeholder(a *Answer) bool {
+	for _, k := range t.Box.Spec.Credentials {
+		switch {
+		case k.Env == a.Real && t.Box.LostLogins[k.Name] == "":
+			a.Access, a.Box, a.How = ReadOnly, a.Real, "a placeholder of credential "+k.Name
+		case k.Env == a.Real || slices.Contains(k.From, "env:"+a.Real):
+			a.Access, a.How = Hidden, "it is of credential "+k.Name
+		default:
+			continue
+		}
+		a.Widen = ""
+		a.Key, a.From = t.credential(k.Name)
+		return true
+	}
+	return false
+}
