@@ -28,6 +28,9 @@ var types = [16]fs.FileMode{ // allowed: never changed
 	unix.DT_REG: 0, unix.DT_LNK: fs.ModeSymlink, unix.DT_SOCK: fs.ModeSocket,
 }
 
+// Type is what a mode of stat(2) says is there.
+func Type(mode uint32) fs.FileMode { return types[mode&unix.S_IFMT>>12] }
+
 // List returns what an open folder holds, in the folder's order: all, or what keep says. It looks at nothing but the
 // names, with which most file systems tell what is there. With an error it returns what could be read.
 func List(fd int, keep func(name string, what fs.FileMode) bool) (out []Entry, err error) {

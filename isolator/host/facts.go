@@ -72,7 +72,7 @@ type Facts struct {
 	InnerHome string  `json:"inner_home"`
 
 	// Paths holds every path that was looked at, by the path as asked, and Globs what each pattern
-	// matched: see Look and Match.
+	// matches for facts that no probe has made: see Look and Match.
 	Paths map[string]Path     `json:"paths,omitempty"`
 	Globs map[string][]string `json:"globs,omitempty"`
 	on    *looker             // nil for facts that no probe has made: they are all in the maps
@@ -151,17 +151,19 @@ func (f Facts) Look(p string) Path {
 // Match returns the paths below a folder that match a pattern, once, like Look. With a text only files that
 // hold it count.
 func (f Facts) Match(dir, pattern, text string) []string {
-	key := paths.Join(dir, pattern)
-	if f.on != nil { // what is a pattern below one folder can be the name of another
-		key = dir + "//" + pattern + "//" + text
+	if f.on == nil {
+		return f.Globs[paths.Join(dir, pattern)]
 	}
-	m, ok := f.Globs[key]
-	if !ok && f.on != nil {
+	key := [3]string{dir, pattern, text} // what is a pattern below one folder can be the name of another
+	m, ok := f.on.matched[key]
+	if !ok {
 		m = f.on.glob(dir, pattern)
 		if text != "" {
 			m = slices.DeleteFunc(m, func(p string) bool { return !holds(p, text) })
 		}
-		f.Globs[key] = m
+		if len(m) > 0 { // nearly none does, and what a folder holds is kept
+			f.on.matched[key] = m
+		}
 	}
 	return m
 }

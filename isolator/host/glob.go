@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -52,9 +53,13 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 		}
 	}
 	if sensitive.IsPattern(name) {
-		matches := matcher(name)
-		for _, e := range list {
-			if matches(e.Name) {
+		begin := name[:strings.IndexAny(name, `*?[\`)]
+		first := sort.Search(len(list), func(i int) bool { return list[i].Name >= begin }) // they are sorted
+		for _, e := range list[first:] {
+			if !strings.HasPrefix(e.Name, begin) {
+				break
+			}
+			if matches(name, e.Name) {
 				add(paths.Join(dir, e.Name))
 			}
 		}
@@ -68,31 +73,26 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 	return out
 }
 
-// matcher is filepath.Match for one pattern and many names. Nearly all patterns have
-// stars only, and those take a tenth of the time.
-func matcher(pattern string) func(string) bool {
+// matches is filepath.Match. Nearly all patterns have stars only, and those take a tenth of the time.
+func matches(pattern, name string) bool {
 	if strings.ContainsAny(pattern, `?[\`) {
-		return func(name string) bool {
-			ok, err := filepath.Match(pattern, name)
-			return err == nil && ok
-		}
+		ok, err := filepath.Match(pattern, name)
+		return err == nil && ok
 	}
-	parts := strings.Split(pattern, "*")
-	first, last, between := parts[0], parts[len(parts)-1], parts[1:max(len(parts)-1, 1)]
-	return func(name string) bool {
-		if len(parts) == 1 || len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
-			return len(parts) == 1 && name == pattern
-		}
-		rest := name[len(first) : len(name)-len(last)]
-		for _, part := range between {
-			_, after, ok := strings.Cut(rest, part)
-			if !ok {
+	first, rest, star := strings.Cut(pattern, "*")
+	if name, ok := strings.CutPrefix(name, first); ok && star {
+		for {
+			part, more, star := strings.Cut(rest, "*")
+			if !star {
+				return strings.HasSuffix(name, part)
+			}
+			if _, name, ok = strings.Cut(name, part); !ok {
 				return false
 			}
-			rest = after
+			rest = more
 		}
-		return true
 	}
+	return !star && name == pattern
 }
 
 // holds reports whether a file has a text in its first 64 KiB. One that cannot be

@@ -27,11 +27,13 @@ type looker struct {
 	paths  map[string]Path     // of folders that were looked at
 	inside map[string][]string // what lies in folders, see glob
 
+	matched map[[3]string][]string // see Match
+
 	key, kept any // see Kept
 }
 
 func newLooker() *looker {
-	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]string{}}
+	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]string{}, matched: map[[3]string][]string{}}
 }
 
 // Look looks at one path.
@@ -70,11 +72,12 @@ func (l *looker) look(p string) Path {
 	if parent.Kind == Missing || l.lacks(p) {
 		return Path{Kind: Missing, Real: at, Hops: parent.Hops}
 	}
-	fi, err := os.Lstat(at)
-	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+	var st syscall.Stat_t
+	err := lstat(at, &st)
+	if err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFLNK {
 		return l.behind(at, parent.Hops)
 	}
-	return path(at, fi, err, parent.Hops)
+	return path(at, &st, err, parent.Hops)
 }
 
 // behind looks at what a link leads to.
@@ -83,33 +86,39 @@ func (l *looker) behind(at string, hops []Hop) Path {
 	if err == nil {
 		hops = slices.Concat(hops, more)
 	}
-	fi, there := os.Stat(at)
+	var st syscall.Stat_t
+	there := ignoringEINTR(func() error { return syscall.Stat(at, &st) })
 	switch {
 	case errors.Is(there, fs.ErrNotExist), errors.Is(there, syscall.ELOOP): // there is nothing to read behind it
 		return Path{Kind: Missing, Real: at, Link: to, Hops: hops}
 	case there != nil || err != nil:
 		return path(at, nil, cmp.Or(there, err), hops)
 	}
-	return path(to, fi, nil, hops)
+	return path(to, &st, nil, hops)
+}
+
+// lstat is os.Lstat without what nobody asks for here: a start makes hundreds of these calls.
+func lstat(at string, st *syscall.Stat_t) error {
+	return ignoringEINTR(func() error { return syscall.Lstat(at, st) })
+}
+
+func ignoringEINTR(call func() error) error {
+	for {
+		if err := call(); err != syscall.EINTR {
+			return err
+		}
+	}
 }
 
 // path is what lstat has said of a path without links.
-func path(at string, fi fs.FileInfo, err error, hops []Hop) Path {
+func path(at string, st *syscall.Stat_t, err error, hops []Hop) Path {
 	switch {
 	case err == nil:
-		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), Hops: hops}
+		return Path{Kind: kindOf(files.Type(st.Mode)), Real: at, ID: ID{uint64(st.Dev), st.Ino}, Hops: hops}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), len(filepath.Base(at)) > unix.NAME_MAX:
 		return Path{Kind: Missing, Real: at, Hops: hops}
 	}
 	return Path{Kind: Denied, Real: at, Hops: hops}
-}
-
-func idOf(fi fs.FileInfo) ID {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ID{}
-	}
-	return ID{uint64(st.Dev), st.Ino}
 }
 
 func kindOf(m fs.FileMode) Kind {

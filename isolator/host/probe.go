@@ -34,7 +34,7 @@ type Request struct {
 // environment. What is at a path is looked at from here on.
 func Begin(who Facts) Facts {
 	who.UID, who.GID = os.Getuid(), os.Getgid()
-	who.Paths, who.Globs, who.on = map[string]Path{}, map[string][]string{}, newLooker()
+	who.Paths, who.on = make(map[string]Path, 400), newLooker()
 	return who
 }
 

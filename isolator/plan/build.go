@@ -45,6 +45,8 @@ type builder struct {
 	empties []hid             // see once
 	found   *sensitive.Site   // see site
 	hids    []hid             // see once
+	granted []hid             // see once
+	secret  []hid             // see once
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because

@@ -20,7 +20,7 @@ func (b *builder) dots() error {
 		return b.listedInHome()
 	}
 	b.because("sandbox.home")
-	listed := slices.Concat(ProgramFolders(b.rc, b.f), b.s.GitOwn)
+	listed, entries := slices.Concat(ProgramFolders(b.rc, b.f), b.s.GitOwn), profile.DotEntries()
 	type lead struct{ link, home, reason string }
 	var leads []lead // links that are hidden: what they lead to is, too, and a listed entry may show that again
 	for _, home := range b.f.Homes() {
@@ -33,13 +33,15 @@ func (b *builder) dots() error {
 			if !strings.HasPrefix(c.Name, ".") {
 				continue
 			}
-			shown := slices.DeleteFunc(profile.DotEntries(), func(rel string) bool { return !paths.Below(c.Name, rel) })
-			for _, rel := range shown {
-				listed = append(listed, filepath.Join(home, rel))
+			whole := false // all of it is listed
+			for _, rel := range entries {
+				if paths.Below(c.Name, rel) {
+					listed, whole = append(listed, filepath.Join(home, rel)), whole || rel == c.Name
+				}
 			}
 			at, reason := paths.Join(real, c.Name), "hidden: "+quote(c.Name)+" of your home, as all that begins with a dot but for a list (home = \"host\")"
 			switch {
-			case slices.Contains(shown, c.Name): // all of it
+			case whole:
 			case c.Type&fs.ModeSymlink != 0: // what it leads to has another name
 				leads = append(leads, lead{at, real, reason})
 			case c.IsDir():

@@ -28,7 +28,7 @@ func (b *builder) followed() error {
 		switch {
 		case o.Kind == OpMask, o.Kind == OpData && o.over.bound(), o.Kind == OpTmpfs && !o.Writable() && o.over.bound():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
-		case o.over.Writable() && o.over.bound() && keepsFrom(o.over, o.Op):
+		case o.over.Writable() && o.over.bound() && keepsFrom(*o.over, *o.Op):
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
 	}

@@ -168,15 +168,21 @@ type hid struct {
 }
 
 // places are those of the table that the profile allows, or does not.
-func (b *builder) places(allowed bool) (out []hid) {
-	for _, r := range b.table() {
-		for _, p := range r.At {
-			if b.allowed[r.Key] == allowed && r.Method != "place" {
-				out = append(out, hid{p, b.canon(p), b.kind(p), r.Key, r.What, r.Part})
+func (b *builder) places(allowed bool) []hid {
+	kept := &b.granted
+	if !allowed {
+		kept = &b.secret
+	}
+	return once(kept, func() (out []hid) {
+		for _, r := range b.table() {
+			for _, p := range r.At {
+				if b.allowed[r.Key] == allowed && r.Method != "place" {
+					out = append(out, hid{p, b.canon(p), b.kind(p), r.Key, r.What, r.Part})
+				}
 			}
 		}
-	}
-	return out
+		return out
+	})
 }
 
 // hideKey is the key of what a profile hides itself, and byHide the reason of its masks.
@@ -195,7 +201,7 @@ func (h hid) reason() string {
 // hidden are all of them, those of the table first.
 func (b *builder) hidden() []hid {
 	return once(&b.hids, func() (out []hid) {
-		out = slices.DeleteFunc(b.places(false), func(h hid) bool { return h.part }) // see allowParts
+		out = slices.DeleteFunc(slices.Clone(b.places(false)), func(h hid) bool { return h.part }) // see allowParts
 		if b.f.Hide != nil {
 			for _, p := range b.f.Hide.Paths {
 				out = append(out, hid{path: p, real: b.canon(p), kind: b.kind(p), key: hideKey})

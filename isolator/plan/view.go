@@ -29,12 +29,13 @@ func (o Op) hostPlace(boxPath string) string {
 // at returns the operation that decides what is seen at box path p, and the host path there ("" in
 // a folder in memory).
 func (b *builder) at(p string) (o Op, host string) {
-	for _, o := range slices.Backward(b.plan.Ops) {
+	for i := len(b.plan.Ops) - 1; i >= 0; i-- {
+		o := &b.plan.Ops[i]
 		if rest, ok := paths.Rest(o.Dest, p); ok && o.Mounts() {
 			if o.bound() {
 				host = filepath.Join(o.Source, rest)
 			}
-			return o, host
+			return *o, host
 		}
 	}
 	return b.root, ""
@@ -74,7 +75,8 @@ func (b *builder) mountPoint(o Op) error {
 // where returns every box path at which host path p can be seen, in the order of the mounts.
 func (b *builder) where(p string) []string {
 	var out []string
-	for i, o := range b.plan.Ops {
+	for i := range b.plan.Ops {
+		o := &b.plan.Ops[i]
 		rest, ok := paths.Rest(o.Source, p)
 		if !ok || !o.bound() {
 			continue
@@ -88,37 +90,42 @@ func (b *builder) where(p string) []string {
 
 // covered reports whether a later operation hides what was at a place of the box.
 func covered(later []Op, box string) bool {
-	return slices.ContainsFunc(later, func(o Op) bool { return o.Mounts() && paths.Below(o.Dest, box) })
+	for i := range later {
+		if paths.Below(later[i].Dest, box) && later[i].Mounts() {
+			return true
+		}
+	}
+	return false
 }
 
 // mounted is an operation that mounts something, and what was at its place before.
 type mounted struct {
-	Op
-	over Op
+	*Op
+	over *Op
 }
 
 // visible are the operations that mount something and that nothing later covers, in their order.
 func (b *builder) visible() []mounted {
-	var all []mounted
-	under := map[string]int{}
-	for i, o := range b.plan.Ops {
-		if o.Mounts() {
-			over := b.root
+	all := make([]mounted, 0, len(b.plan.Ops))
+	under := make(map[string]int, len(b.plan.Ops))
+	for i := range b.plan.Ops {
+		if o := &b.plan.Ops[i]; o.Mounts() {
+			over := &b.root
 			if at := last(o.Dest, under); at >= 0 {
-				over = b.plan.Ops[at]
+				over = &b.plan.Ops[at]
 			}
 			under[o.Dest] = i
 			all = append(all, mounted{o, over})
 		}
 	}
-	later := map[string]int{}
+	clear(under) // from here on, of later ones
 	for i, o := range slices.Backward(all) {
-		if covered := last(o.Dest, later) >= 0; covered {
-			all[i].Kind = OpNote
+		if covered := last(o.Dest, under) >= 0; covered {
+			all[i].Op = nil
 		}
-		later[o.Dest] = i
+		under[o.Dest] = i
 	}
-	return slices.DeleteFunc(all, func(o mounted) bool { return !o.Mounts() })
+	return slices.DeleteFunc(all, func(o mounted) bool { return o.Op == nil })
 }
 
 // last returns the index of the operation that decides about a place, of those with indices: the last one at it or a

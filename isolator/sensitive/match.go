@@ -2,7 +2,6 @@ package sensitive
 
 import (
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,135 +24,121 @@ func Aside(name string) bool {
 	return strings.HasSuffix(name, Suffix)
 }
 
-// pattern is one name of a row, as it is compared.
-type pattern struct {
-	row    *Row
-	lead   string // the folders before the last name, "/.config" or ""
-	least  int    // bytes that the last name has at least
-	folder bool
-	place  int // of several that fit equally well, the first counts; those with a star come last
-}
-
-// names finds which of many patterns a name may match, in lower case: a file system may not tell case. Those with
-// a star are looked for by the last byte behind their last one, or the first before their first.
-type names[T any] struct {
-	exact       map[string][]T
-	ends, heads [256][]starry[T]
-	others      []starry[T] // which begin and end with a star
-}
+// nameOf is a name of a row of the table of what tools obey, or, with the row beyond, of what lies anywhere in a project by
+// the table of secrets. The zero value is none: rows count from 1.
+type nameOf struct{ row, name uint16 }
 
 // starry is what a name must begin with, hold and end with.
-type starry[T any] struct {
+type starry struct {
 	begin, middle, end string
-	value              T
+	of                 nameOf
 }
 
-func (n *names[T]) add(text string, value T) {
-	text = strings.ToLower(text)
+// places is how many names an index has room for, three times what there are.
+const places = 2048
+
+// index finds which of the names of both tables one may be, in lower case: a file system may not tell case. It holds
+// numbers and no text, since a start that has something to look up makes it. Names with a star are looked for by the last
+// byte behind their last one, or the first before their first.
+type index struct {
+	exact       [places]nameOf // by their sum, or in the next free place
+	ends, heads [256][]starry
+	others      []starry // which begin and end with a star
+	deep        []string // what lies anywhere in a project, or is known to git
+	trees       []string // folders of work trees, "/.claude/worktrees/"
+}
+
+// lookup makes the index once.
+var lookup = sync.OnceValue(func() *index { // allowed: written once
+	x := &index{deep: []string{".git", "HEAD", "objects", "refs", "commondir"}}
+	for _, line := range table().from("project/**/") {
+		pattern, _ := placeOf(line)
+		name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "PROJECT/**/"), "/")
+		x.deep = append(x.deep, name)
+	}
+	for i, row := range Rows() {
+		for j, name := range row.Names {
+			if row.Trees != "" {
+				x.trees = append(x.trees, "/"+strings.ToLower(name)+row.Trees+"/")
+			}
+			x.add(nameOf{uint16(i + 1), uint16(j)})
+		}
+	}
+	for i := range x.deep {
+		x.add(nameOf{uint16(len(Rows()) + 1), uint16(i)})
+	}
+	return x
+})
+
+// text is a name, or the last of its folders and it.
+func (x *index) text(n nameOf) string {
+	if int(n.row) > len(Rows()) {
+		return x.deep[n.name]
+	}
+	name := strings.TrimSuffix(Rows()[n.row-1].Names[n.name], "/")
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+func (x *index) add(n nameOf) {
+	text := x.text(n)
 	first, last := strings.IndexAny(text, `*?[\`), strings.LastIndexAny(text, `*?]`)
 	if first < 0 {
-		n.exact[text] = append(n.exact[text], value)
+		at := place(text)
+		for x.exact[at] != (nameOf{}) {
+			at = (at + 1) % places
+		}
+		x.exact[at] = n
 		return
 	}
-	s := starry[T]{begin: text[:first], end: text[max(first, last)+1:], value: value}
+	text = strings.ToLower(text)
+	s := starry{begin: text[:first], end: text[max(first, last)+1:], of: n}
 	if parts := strings.Split(text, "*"); len(parts) > 2 && !strings.ContainsAny(text, `?[\`) {
 		s.middle = parts[1]
 	}
-	list := &n.others
+	list := &x.others
 	if s.end != "" {
-		list = &n.ends[s.end[len(s.end)-1]]
+		list = &x.ends[s.end[len(s.end)-1]]
 	} else if s.begin != "" {
-		list = &n.heads[s.begin[0]]
+		list = &x.heads[s.begin[0]]
 	}
 	*list = append(*list, s)
 }
 
-// each calls f for the patterns that a name may match, until f returns false.
-func (n *names[T]) each(name string, f func(T) bool) {
+// place is where a name is in the index, unless another is there.
+func place(name string) int {
+	sum := uint32(2166136261) // FNV-1a
+	for i := range len(name) {
+		sum = (sum ^ uint32(lower(name[i]))) * 16777619
+	}
+	return int(sum^sum>>16) % places
+}
+
+// each calls f for the names that one may match, until f returns false.
+func (x *index) each(name string, f func(nameOf) bool) {
 	if name == "" {
 		return
 	}
 	name = strings.ToLower(name)
-	for _, v := range n.exact[name] {
-		if !f(v) {
+	for at := place(name); x.exact[at] != (nameOf{}); at = (at + 1) % places {
+		if n := x.exact[at]; strings.EqualFold(x.text(n), name) && !f(n) {
 			return
 		}
 	}
-	for _, list := range [][]starry[T]{n.ends[name[len(name)-1]], n.heads[name[0]], n.others} {
+	for _, list := range [][]starry{x.ends[name[len(name)-1]], x.heads[name[0]], x.others} {
 		for _, s := range list {
-			if len(name) >= len(s.begin)+len(s.end) && strings.HasPrefix(name, s.begin) && strings.HasSuffix(name, s.end) && strings.Contains(name, s.middle) && !f(s.value) {
+			if len(name) >= len(s.begin)+len(s.end) && strings.HasPrefix(name, s.begin) && strings.HasSuffix(name, s.end) && strings.Contains(name, s.middle) && !f(s.of) {
 				return
 			}
 		}
 	}
 }
 
-// index is the rows as they are looked up: by the last name of a path.
-type index struct {
-	names[pattern]
-	trees []string // folders of work trees, "/.claude/worktrees/"
-}
-
-// lookup makes the index once.
-var lookup = sync.OnceValue(func() *index { // allowed: written once
-	rows := Rows()
-	x := &index{names: names[pattern]{exact: map[string][]pattern{}}}
-	for i := range rows {
-		if rows[i].Where == Home {
-			continue
-		}
-		for _, name := range rows[i].Names {
-			x.add(&rows[i], name, i)
-		}
-	}
-	return x
-})
-
-// add adds a name of a row.
-func (x *index) add(row *Row, name string, place int) {
-	last := strings.TrimSuffix(name, "/")
-	p := pattern{row: row, folder: strings.HasSuffix(name, "/"), place: place}
-	if row.Trees != "" {
-		x.trees = append(x.trees, "/"+strings.ToLower(last)+"/"+row.Trees+"/")
-	}
-	if cut := strings.LastIndexByte(last, '/'); cut >= 0 {
-		p.lead, last = "/"+strings.ToLower(last[:cut]), last[cut+1:]
-	}
-	if p.least = len(last); strings.Contains(last, "*") { // which stands for one byte at least
-		p.place += len(Rows())
-	}
-	x.names.add(last, p)
-}
-
-// known are the names that either table has of what may lie anywhere in a project, and those by which git knows a
-// repository; deep are the patterns among them.
-var known = sync.OnceValues(func() (n *names[bool], deep map[string]bool) { // allowed: written once
-	n, deep = &names[bool]{exact: map[string][]bool{}}, map[string]bool{}
-	for _, name := range []string{".git", "HEAD", "objects", "refs", "commondir"} {
-		n.add(name, true)
-	}
-	for _, row := range Rows() {
-		for _, name := range row.Names {
-			n.add(path.Base(name), true)
-		}
-	}
-	for _, line := range table().from("project/**/") {
-		pattern, _ := placeOf(line)
-		pattern = strings.TrimPrefix(pattern, "PROJECT/")
-		name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "**/"), "/")
-		deep[pattern] = true
-		n.add(name, true)
-	}
-	return n, deep
-})
-
 // Notable reports whether a look through a project has to know of something: of folders, links and what a table or git
 // may mean by the name. All else in a folder is nothing to it.
 func Notable(name string, what fs.FileMode) bool {
 	yes := what&(fs.ModeDir|fs.ModeSymlink) != 0
 	if !yes {
-		n, _ := known()
-		n.each(name, func(bool) bool {
+		lookup().each(name, func(nameOf) bool {
 			yes = true
 			return false
 		})
@@ -164,8 +149,7 @@ func Notable(name string, what fs.FileMode) bool {
 // Deep reports whether a pattern is one of the table for what lies anywhere in a project: all that it matches
 // is Notable.
 func Deep(pattern string) bool {
-	_, deep := known()
-	return deep[pattern]
+	return strings.HasPrefix(pattern, "**/") && table().from("project/"+strings.ToLower(pattern)+"\t") != nil
 }
 
 // Kind is what lies at a path.
@@ -202,26 +186,41 @@ func Match(dir, name string, kind Kind) (Hit, bool) {
 	if name == "" || Aside(name) {
 		return Hit{}, false
 	}
-	// Of several names the longest counts: its folders are part of it.
+	// Of several names the longest counts: its folders are part of it; of those that fit equally well, the first, and
+	// one with a star after all others. A star stands for one byte at least.
 	var hit Hit
-	place := 0
-	lookup().each(name, func(p pattern) bool {
-		base, ok := p.fits(dir, kind)
-		if ok && len(name) >= p.least && (hit.Row == nil || len(base) < len(hit.Base) || len(base) == len(hit.Base) && p.place < place) {
-			hit, place = Hit{p.row, base}, p.place
+	first := 0
+	lookup().each(name, func(n nameOf) bool {
+		row := int(n.row) - 1
+		if row == len(Rows()) || Rows()[row].Where == Home {
+			return true
+		}
+		base, ok := fits(Rows()[row].Names[n.name], dir, kind)
+		text := lookup().text(n)
+		if strings.Contains(text, "*") {
+			row += len(Rows())
+		}
+		if ok && len(name) >= len(text) && (hit.Row == nil || len(base) < len(hit.Base) || len(base) == len(hit.Base) && row < first) {
+			hit, first = Hit{&Rows()[n.row-1], base}, row
 		}
 		return true
 	})
 	return hit, hit.Row != nil
 }
 
-// fits reports whether the folder and the kind are those of the pattern.
-func (p pattern) fits(dir string, kind Kind) (base string, ok bool) {
-	if kind == File && p.folder || kind == Folder && !p.folder || len(dir) < len(p.lead) {
+// fits reports whether the folder and the kind are those of a name of a row.
+func fits(name, dir string, kind Kind) (base string, ok bool) {
+	name, folder := strings.CutSuffix(name, "/")
+	if kind == File && folder || kind == Folder && !folder {
 		return "", false
 	}
-	cut := len(dir) - len(p.lead)
-	return dir[:cut], strings.EqualFold(dir[cut:], p.lead)
+	last := strings.LastIndexByte(name, '/')
+	if last < 0 {
+		return dir, true
+	}
+	lead := name[:last] // the folders before the last name
+	cut := len(dir) - len(lead) - 1
+	return dir[:max(cut, 0)], cut >= 0 && dir[cut] == '/' && strings.EqualFold(dir[cut+1:], lead)
 }
 
 // Below returns the hit for a path or for a folder that it lies in: what is in a folder

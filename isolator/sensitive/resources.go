@@ -3,7 +3,6 @@ package sensitive
 import (
 	_ "embed"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -43,7 +42,7 @@ type document struct {
 	// programs.
 	files, folders, commands []string
 	variables                []string // that places begin with
-	places                   []string // lines: see placeOf
+	places                   string   // lines: see placeOf
 }
 
 // table is the document, read once, when it is first wanted.
@@ -66,7 +65,7 @@ func read() *document {
 	for i, list := range []*[]string{&d.files, &d.folders, &d.commands, &d.variables} {
 		*list = strings.Split(lists[i], "\t")
 	}
-	d.places = strings.Split(parts[3], "\n")
+	d.places = parts[3] + "\n"
 	return d
 }
 
@@ -90,21 +89,56 @@ func inOrder(lines []string) []string {
 	return slices.Compact(lines)
 }
 
-// from returns the lines that begin with a text in lower case.
+// from returns the lines that begin with a text in lower case. They are found where they stand: a start wants few of them.
 func (d *document) from(text string) []string {
-	lower := func(i int) string { return strings.ToLower(d.places[i]) }
-	first := sort.Search(len(d.places), func(i int) bool { return lower(i) >= text })
-	end := first
-	for end < len(d.places) && strings.HasPrefix(lower(end), text) {
-		end++
+	first := d.search(func(line string) bool { return beginning(line, text) >= 0 })
+	block := d.places[first:d.search(func(line string) bool { return beginning(line, text) > 0 })]
+	if block == "" {
+		return nil
 	}
-	return d.places[first:end]
+	return strings.Split(block[:len(block)-1], "\n")
+}
+
+// search returns where the first line begins of which something is true that is true of all after it.
+func (d *document) search(holds func(line string) bool) int {
+	low, high := 0, len(d.places)
+	for low < high {
+		middle := low + (high-low)/2
+		line := low + strings.LastIndexByte(d.places[low:middle], '\n') + 1
+		if holds(d.places[line:]) {
+			high = line
+		} else {
+			low = middle + strings.IndexByte(d.places[middle:], '\n') + 1
+		}
+	}
+	return low
+}
+
+// beginning compares the beginning of a line, in lower case, with a text.
+func beginning(line, text string) int {
+	for i := range len(text) {
+		if i == len(line) {
+			return -1
+		}
+		if c := lower(line[i]); c != text[i] {
+			return int(c) - int(text[i])
+		}
+	}
+	return 0
+}
+
+// lower is a byte in lower case, as the tables have names: in ASCII.
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 // Resources returns the table of sensitive resources.
 func Resources() []Resource {
 	out := slices.Clone(table().rows)
-	for _, line := range inOrder(slices.Clone(table().places)) {
+	for _, line := range inOrder(table().from("")) {
 		path, row := placeOf(line)
 		out[row].Paths = append(out[row].Paths, path)
 	}

@@ -106,7 +106,7 @@ func TestTable(t *testing.T) {
 // TestListed: what is looked up by the names that a home holds is all of the table that is there.
 func TestListed(t *testing.T) {
 	all := map[string]map[string]bool{}
-	for _, line := range table().places {
+	for _, line := range table().from("") {
 		p, _ := placeOf(line)
 		for p = strings.ToLower(p); strings.HasPrefix(p, "~/"); p = path.Dir(p) {
 			dir := "/h" + path.Dir(p)[1:]

@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -169,15 +168,36 @@ func kernels(p string) bool {
 // places a home holds a few dozen.
 func (s *Site) listed() []string {
 	t := table()
-	home := sort.Search(len(t.places), func(i int) bool { return t.places[i] >= "~" })
-	lines := slices.Clone(t.places[:home])
+	lines := slices.Concat(t.from("/"), t.from("project/"))
+	for name := range s.values {
+		at := "$" + strings.ToLower(name)
+		lines = slices.Concat(lines, t.from(at+"\t"), t.from(at+"/"))
+	}
+	for _, line := range t.from("?/") {
+		if !s.lacks(line[2:]) {
+			lines = append(lines, line)
+		}
+	}
 	for _, h := range s.Homes {
 		lines = s.inFolder(lines, h, "~")
 	}
 	for _, m := range s.moved {
-		lines = append(append(lines, t.from(strings.ToLower(m.Place)+"\t")...), t.from(strings.ToLower(m.Place)+"/")...)
+		at := strings.ToLower(m.Place)
+		lines = slices.Concat(lines, t.from(at+"\t"), t.from(at+"/"), t.from("?"+at[1:]+"/"))
 	}
 	return inOrder(lines)
+}
+
+// lacks reports whether it is known that no home has the first folder of a pattern.
+func (s *Site) lacks(pattern string) bool {
+	name, _, deeper := strings.Cut(pattern, "/")
+	if !deeper || IsPattern(name) || s.Names == nil {
+		return false
+	}
+	return !slices.ContainsFunc(s.Homes, func(home string) bool {
+		names, known := s.Names(home)
+		return !known || names[strings.ToLower(name)]
+	})
 }
 
 // inFolder adds the lines of what may be in a folder, which the table calls at. Most places lie in the few folders of

@@ -135,13 +135,14 @@ func different(before, after tree) (list []Change, missed map[string][2]Entry) {
 // sure, and for each folder its path and its listing, each with its length before it.
 const manifestMark = "inner undo 2\n"
 
-var sums = crc32.MakeTable(crc32.Castagnoli)
+// sum32 is what a manifest is checked by.
+func sum32(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 // readManifest reads a manifest. One that is not there, damaged or of another version knows nothing.
 func readManifest(name string) tree {
 	data, err := os.ReadFile(name)
 	text, ours := strings.CutPrefix(string(data), manifestMark)
-	if err != nil || !ours || len(text) < 12 || binary.LittleEndian.Uint32(data[len(manifestMark):]) != crc32.Checksum(data[len(manifestMark)+4:], sums) {
+	if err != nil || !ours || len(text) < 12 || binary.LittleEndian.Uint32(data[len(manifestMark):]) != sum32(data[len(manifestMark)+4:]) {
 		return tree{}
 	}
 	t := tree{int64(binary.LittleEndian.Uint64([]byte(text[4:12]))), map[string]listing{}, true}
@@ -166,6 +167,6 @@ func (t tree) write(name string) error {
 		}
 	}
 	sum := out[len(manifestMark):]
-	binary.LittleEndian.PutUint32(sum, crc32.Checksum(sum[4:], sums))
+	binary.LittleEndian.PutUint32(sum, sum32(sum[4:]))
 	return files.Replace(name, out, 0o600)
 }

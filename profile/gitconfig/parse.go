@@ -4,19 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-
-	"github.com/enr/inner/internal/lazy"
 )
 
 // ErrFormat says that a file has a syntax error, for which git would refuse it as well.
 var ErrFormat = errors.New("not in git's format")
-
-// A header of a section, with a sub-section or without; and the name of a setting, with what is before its value.
-var (
-	header = lazy.Regexp(`^\[([-.0-9A-Za-z]*)(?:[ \t\r]+"((?:[^"\\\n]|\\[^\n])*)")?\]`)
-	name   = lazy.Regexp(`^([A-Za-z][-0-9A-Za-z]*)[ \t]*(=|\n|$)`)
-	escape = lazy.Regexp(`(?s)\\(.)`)
-)
 
 // Parse returns the settings of a file of git's format, without following includes. On
 // ErrFormat it returns those before the error. It starts no git, so that an untrusted file
@@ -34,22 +25,19 @@ func Parse(data []byte) (list []Entry, err error) {
 		case '#', ';':
 			_, data, _ = bytes.Cut(data, []byte("\n"))
 		case '[':
-			m := header().FindSubmatch(data)
-			if m == nil || string(m[0]) == "[]" {
+			var ok bool
+			if base, data, ok = header(data); !ok {
 				return list, ErrFormat
-			}
-			data = data[len(m[0]):]
-			base = strings.ToLower(string(m[1])) + "."
-			if m[2] != nil {
-				base += string(escape().ReplaceAll(m[2], []byte("$1"))) + "."
 			}
 		default:
-			m := name().FindSubmatch(data)
-			if m == nil {
+			key, rest := word(data)
+			data = bytes.TrimLeft(rest, " \t")
+			end := len(data) == 0 || data[0] == '\n'
+			if !letter(c) || strings.Contains(key, ".") || !end && data[0] != '=' {
 				return list, ErrFormat
 			}
-			data = data[len(m[0]):]
-			e := Entry{Key: base + strings.ToLower(string(m[1])), Bare: string(m[2]) != "="}
+			data = data[min(len(data), 1):]
+			e := Entry{Key: base + key, Bare: end}
 			if !e.Bare {
 				var ok bool
 				if e.Value, data, ok = parseValue(data); !ok {
@@ -61,6 +49,45 @@ func Parse(data []byte) (list []Entry, err error) {
 	}
 	return list, nil
 }
+
+// header reads the header of a section, with a sub-section or without, and returns what names of its settings begin with.
+func header(data []byte) (base string, rest []byte, ok bool) {
+	section, rest := word(data[1:])
+	base = section + "."
+	if at := bytes.TrimLeft(rest, " \t\r"); len(at) < len(rest) && len(at) > 0 && at[0] == '"' {
+		at = at[1:]
+		for len(at) > 0 && at[0] != '"' && at[0] != '\n' {
+			if at[0] == '\\' {
+				at = at[1:]
+			}
+			if len(at) == 0 || at[0] == '\n' {
+				return "", nil, false
+			}
+			base, at = base+string(at[:1]), at[1:]
+		}
+		if len(at) == 0 || at[0] != '"' {
+			return "", nil, false
+		}
+		base, rest = base+".", at[1:]
+	} else if section == "" {
+		return "", nil, false
+	}
+	if len(rest) == 0 || rest[0] != ']' {
+		return "", nil, false
+	}
+	return base, rest[1:], true
+}
+
+// word reads the name of a section or of a setting, in lower case.
+func word(data []byte) (name string, rest []byte) {
+	n := 0
+	for n < len(data) && (letter(data[n]) || '0' <= data[n] && data[n] <= '9' || data[n] == '-' || data[n] == '.') {
+		n++
+	}
+	return strings.ToLower(string(data[:n])), data[n:]
+}
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // parseValue reads a value after its "=", up to the end of the line, and returns what follows. Blanks
 // around it are left out, and each one inside becomes a space unless it is quoted.
