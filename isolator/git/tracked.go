@@ -35,15 +35,16 @@ func Heads(name, top string, list []string) map[string][]byte {
 
 // Contains reports whether the history of a commit has another. When in doubt it has not.
 func Contains(name, dir, commit, earlier string) bool {
-	return program.Command(name, "-C", dir, "merge-base", "--is-ancestor", "--", earlier, commit).Run() == nil
+	_, err := program.Output(program.Soon, program.Command(name, "-C", dir, "merge-base", "--is-ancestor", "--", earlier, commit))
+	return err == nil
 }
 
 // TrackedAt asks the index of a work tree for what it has at a path in it, and below that. Nothing that a
 // repository's configuration names is run. What cannot be had is not there.
 func TrackedAt(name string, r *Repo, place string) Tracked {
 	out := Tracked{}
-	text, _ := program.Command(name, "-C", r.Top, "--git-dir="+r.Dir, "--work-tree="+r.Top, "ls-files", "-s", "-z", "--", place).Output()
-	for line := range strings.SplitSeq(string(text), "\x00") {
+	text, _ := program.Output(program.Soon, program.Command(name, "-C", r.Top, "--git-dir="+r.Dir, "--work-tree="+r.Top, "ls-files", "-s", "-z", "--", place))
+	for line := range strings.SplitSeq(text, "\x00") {
 		if about, path, ok := strings.Cut(line, "\t"); ok {
 			fields, at := strings.Fields(about), filepath.Join(r.Top, path)
 			out[at] = append(out[at], fields[0]+" "+fields[1])

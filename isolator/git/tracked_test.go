@@ -4,7 +4,29 @@ import (
 	"maps"
 	"os/exec"
 	"testing"
+	"time"
+
+	"github.com/enr/inner/isolator/git/program"
 )
+
+// Nobody waits for long for a FIFO among the settings of a repository.
+func TestTrackedFIFO(t *testing.T) {
+	name, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Soon = time.Second / 4
+	defer func() { program.Soon = 10 * time.Second }()
+	top := t.TempDir()
+	cmd := exec.Command("/bin/sh", "-euc", "git init -q .; echo a >f; git add f; mkfifo .git/ff; printf '[include]\npath = ff\n' >>.git/config") // allowed: the person's own git
+	cmd.Dir = top
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if known := TrackedAt(name, &Repo{Top: top, Dir: top + "/.git"}, "f"); len(known) > 0 {
+		t.Error(known)
+	}
+}
 
 // What git outside has for a path are the bytes in the index, with their mode; and nothing else.
 func TestTracked(t *testing.T) {

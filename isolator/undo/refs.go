@@ -28,33 +28,29 @@ type Ref struct {
 	At string `json:"-"` // the work tree that has it checked out
 }
 
-// Soon is how long git may take to say something: it may wait for a FIFO that a box has put into its directory. A test
-// lowers it.
-var Soon = 10 * time.Second
-
 // InGit runs git in the repository.
 func (p Project) InGit(within time.Duration, stdin string, args ...string) (string, error) {
 	cmd := program.Command(p.Git, append([]string{"--git-dir=" + p.GitDir}, args...)...)
-	var out, bad strings.Builder
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &bad
-	err := cmd.Start()
-	if err == nil {
-		defer time.AfterFunc(within, func() { _ = cmd.Process.Kill() }).Stop()
-		err = cmd.Wait()
-	}
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := program.Output(within, cmd)
 	if err != nil {
-		err = fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(bad.String()))
+		err = fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return out.String(), err
+	return out, err
 }
 
-// Refs are the refs as they are, by their names; none where that cannot be known.
-func (p Project) Refs() (list []Ref) {
+// Refs are the refs as they are, by their names; none where that cannot be known. Which work tree has one costs a look
+// at each of these, see Ref.At.
+func (p Project) Refs(trees bool) (list []Ref) {
 	head := p.Head()
 	if head == "" {
 		return nil
 	}
-	out, err := p.InGit(Soon, "", "for-each-ref", "--format=%(objectname) %(refname) %(symref) %(worktreepath)%00")
+	format := "--format=%(objectname) %(refname) %(symref) "
+	if trees {
+		format += "%(worktreepath)"
+	}
+	out, err := p.InGit(program.Soon, "", "for-each-ref", format+"%00")
 	if err != nil {
 		return nil
 	}

@@ -176,7 +176,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 		}
 	}()
 	refs := make(chan []Ref, 1)
-	go func() { refs <- p.Refs() }()
+	go func() { refs <- p.Refs(false) }()
 	var now tree
 	switch known, _ := os.ReadFile(p.lender()); {
 	case string(known) != p.packs():
@@ -258,9 +258,13 @@ func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) 
 	list, left := different(before, now)
 	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
 	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
-	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(r.Refs, p.Refs()), p.Head(), time.Now(), killed
+	was, is := r.Refs, p.Refs(false)
+	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(was, is), p.Head(), time.Now(), killed
 	var keep bool
-	if r.Left, keep = missed(left); len(r.Changes)+len(r.Refs) == 0 && !keep {
+	if r.Left, keep = missed(left); p.GitDir != "" && (was == nil || is == nil) {
+		r.Left = append(r.Left, ".git\tits refs are not known: git did not say them")
+	}
+	if len(r.Changes)+len(r.Refs) == 0 && !keep {
 		err = r.Remove()
 	} else if err = r.Store(s); err == nil { // else the record says that it goes on
 		err = errors.Join(r.Write(), os.RemoveAll(p.before(id)))

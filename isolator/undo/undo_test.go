@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/undo"
 	"github.com/enr/inner/isolator/undo/back"
@@ -315,6 +316,32 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// A FIFO where git reads about another work tree costs no ref and no wait; one among the settings costs the refs, which is
+// said.
+func TestRefsAndFIFOs(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `git init -q; git config user.name a; git config user.email b; git commit -q --allow-empty -m one
+		git worktree add -q ../wt -b side; rm .git/worktrees/wt/HEAD; mkfifo .git/worktrees/wt/HEAD`)
+	p.GitDir = p.Top + "/.git"
+	program.Soon = time.Second / 4
+	defer func() { program.Soon = 10 * time.Second }()
+	for _, c := range []struct {
+		script string
+		refs   int
+		left   string
+	}{
+		{`git update-ref refs/heads/x HEAD; echo 1 >a`, 1, ""},
+		{`git update-ref refs/heads/y HEAD; echo 2 >a; mkfifo .git/ff; printf '[include]\npath = ff\n' >>.git/config`, 0, ".git\tits refs are not known: git did not say them"},
+	} {
+		s := begin(t, p, "r")
+		sh(t, p.Top, c.script)
+		run, err := s.End(t.Context())
+		if err != nil || len(run.Refs) != c.refs || strings.Join(run.Left, " ") != c.left {
+			t.Errorf("%s: %v %q %v", c.script, run.Refs, run.Left, err)
+		}
+	}
+}
+
 // An undo that was refused leaves nothing in the store; what is known stays part of the project, whatever build file a
 // run puts beside it; a start that waits can be interrupted, and git does not wait for a FIFO.
 func TestWaits(t *testing.T) {
@@ -344,8 +371,8 @@ func TestWaits(t *testing.T) {
 	}
 	takeBack(t, run)
 	sh(t, p.Top, `read x <target/f; [ $x = 1 ]; rm .git/index; mkfifo .git/index`)
-	undo.Soon = time.Second / 4
-	defer func() { undo.Soon = 10 * time.Second }()
+	program.Soon = time.Second / 4
+	defer func() { program.Soon = 10 * time.Second }()
 	if list, stays := back.Standing(run); len(list) != 1 || len(stays) != 1 {
 		t.Errorf("%v, %v", list, stays)
 	}

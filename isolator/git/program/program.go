@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // Command prepares a git that runs nothing which the settings of a repository name, takes no settings
@@ -22,6 +23,25 @@ func Command(git string, args ...string) *exec.Cmd {
 		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0", "GIT_ALLOC_LIMIT=2g",
 	}
 	return cmd
+}
+
+// Soon is how long git may take to say something: it may wait for a FIFO that a box has put where it reads. A test
+// lowers it.
+var Soon = 10 * time.Second
+
+// Output is what a git prints that is ended when that takes too long.
+func Output(within time.Duration, cmd *exec.Cmd) (string, error) {
+	var out, bad strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	err := cmd.Start()
+	if err == nil {
+		defer time.AfterFunc(within, func() { _ = cmd.Process.Kill() }).Stop()
+		err = cmd.Wait()
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(strings.TrimSpace(bad.String()), "\n", "; "))
+	}
+	return out.String(), err
 }
 
 // Contents has git cat-file --batch, which a command begins, look for objects by their names, and calls f with each

@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/program"
 	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/undo"
 )
@@ -290,7 +291,7 @@ func there(p undo.Project, value string) (has string, gone []string) {
 		if id == "" || id == "ref:" {
 			return false
 		}
-		_, err := p.InGit(undo.Soon, "", "cat-file", "-e", id)
+		_, err := p.InGit(program.Soon, "", "cat-file", "-e", id)
 		if err != nil {
 			gone = append(gone, id)
 		}
@@ -306,7 +307,7 @@ func Standing(r *undo.Run) (list []undo.Ref, stays []string) {
 		return nil, nil
 	}
 	now := map[undo.Path]undo.Ref{}
-	for _, ref := range r.Project.Refs() {
+	for _, ref := range r.Project.Refs(true) {
 		now[ref.Name] = ref
 	}
 	head := now["HEAD"].Old
@@ -354,7 +355,7 @@ func Standing(r *undo.Run) (list []undo.Ref, stays []string) {
 // follows reports whether the index has just what HEAD has, and so may get what HEAD has then: what somebody
 // has added stays there.
 func follows(p undo.Project) bool {
-	_, err := p.InGit(undo.Soon, "", "diff-index", "--cached", "--quiet", "HEAD", "--")
+	_, err := p.InGit(program.Soon, "", "diff-index", "--cached", "--quiet", "HEAD", "--")
 	return err == nil
 }
 
@@ -417,7 +418,7 @@ func setRefs(p undo.Project, list []undo.Ref) (err error) {
 			_ = git("", "update-ref", "--no-deref", "-m", "inner undo", name, r.Old)
 		}
 	}
-	if _, errNone := p.InGit(undo.Soon, "", "rev-parse", "--quiet", "--verify", "HEAD"); follows && errNone == nil {
+	if _, errNone := p.InGit(program.Soon, "", "rev-parse", "--quiet", "--verify", "HEAD"); follows && errNone == nil {
 		_ = git("", "read-tree", "-m", "HEAD")
 	}
 	return err
