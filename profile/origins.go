@@ -86,19 +86,3 @@ func (p *Profile) OriginsOf(g Grant) []Origin {
 	}
 	return list
 }
-
-// Grants are those of a run of the profile, each with the places that it is written at, one for each file; with none where
-// a box is like that by default.
-func (p *Profile) Grants(rc RunConfig) []Grant {
-	list := Grants(rc)
-	for i := range list {
-		var from, files []string
-		for _, o := range p.OriginsOf(list[i]) {
-			if !slices.Contains(files, o.File) {
-				from, files = append(from, o.Place()), append(files, o.File)
-			}
-		}
-		list[i].From = strings.Join(from, ", ")
-	}
-	return list
-}

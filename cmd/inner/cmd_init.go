@@ -142,7 +142,7 @@ func (a *app) sayReady(agents []string) {
 		return
 	}
 	for _, name := range agents {
-		if g, _ := capability.Of(name); g.Hint != "" && !g.LoggedIn(a.loginOrigin()) {
+		if g, _ := capability.Of(name); g.Hint != "" && !a.loggedIn(g) {
 			a.Hint("%s", g.Hint)
 		}
 	}

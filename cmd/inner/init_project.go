@@ -267,12 +267,26 @@ func (a *app) installedAgents() (found, told []string) {
 		}
 		found = append(found, g.Program)
 		login := "logged in"
-		if !g.LoggedIn(a.loginOrigin()) {
+		if !a.loggedIn(g) {
 			login = "no login here yet"
 		}
 		told = append(told, fmt.Sprintf("%s (%s, %s)", g.Program, g.Title, login))
 	}
 	return found, told
+}
+
+// loggedIn reports whether a login of the agent is on this host.
+func (a *app) loggedIn(c capability.Capability) bool {
+	o := a.loginOrigin()
+	if slices.ContainsFunc(c.Keys, func(name string) bool { v, _ := o.Lookup(name); return v != "" }) {
+		return true
+	}
+	return slices.ContainsFunc(c.Folders, func(f capability.Folder) bool {
+		return slices.ContainsFunc(c.Logins, func(name string) bool {
+			fi, err := os.Stat(filepath.Join(f.Source(o), name))
+			return err == nil && fi.Size() > 0
+		})
+	})
 }
 
 // loginOrigin is where logins of agents are.

@@ -291,8 +291,13 @@ func SettingOf(run *features.Run) Setting {
 	for _, m := range rc.Mounts {
 		granted[m.Dest] = m.Mode != profile.RO
 	}
-	for _, p := range run.Assets.Places() {
-		granted[p] = true
+	for _, b := range run.Assets.Binds { // what was made for the run
+		granted[b.Box] = true
+	}
+	for _, p := range run.Assets.Parts {
+		if p.Op.Dest != "" && !p.System {
+			granted[p.Op.Dest] = true
+		}
 	}
 	own := []string{run.InnerHome, filepath.Join(run.Home, ".inner"), run.StageBase(), "/run"}
 	if h := run.Facts.Hide; h != nil {

@@ -106,7 +106,7 @@ func (h *holder) kernel() {
 	case l == nil:
 		h.say("landlock", LandlockFix, "this kernel has none that helps; the mounts and namespaces hold alone")
 	default:
-		h.say("landlock", "", "version %d confines a second time: %s", h.Facts.Landlock, strings.Join(plan.Confined(l), ", "))
+		h.say("landlock", "", "version %d confines a second time: %s", h.Facts.Landlock, strings.Join(confined(l), ", "))
 	}
 	namespaces := "none can be made inside, as the kernel refuses it"
 	disabled := slices.ContainsFunc(h.Plan.Ops, func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
@@ -120,4 +120,17 @@ func (h *holder) kernel() {
 	}
 	h.say("userns", "", "user namespaces: %s", namespaces)
 	h.say("proc", "", "/proc: %s", plan.ProcMode(h.Spec.Proc, h.Facts.Proc))
+}
+
+// confined are the words for what Landlock confines.
+func confined(l *plan.Landlock) (out []string) {
+	for _, part := range []struct {
+		on   bool
+		word string
+	}{{l.Writes, "writing"}, {l.Signals, "signals"}, {l.Abstract, "abstract sockets"}} {
+		if part.on {
+			out = append(out, part.word)
+		}
+	}
+	return out
 }

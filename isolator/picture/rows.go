@@ -35,7 +35,7 @@ func groups() []Group {
 // refused, and has no plan, there are the grants alone.
 func Groups(p *profile.Profile, b *run.Prepared) []Group {
 	rows := map[string][]Row{}
-	for _, g := range p.Grants(b.Spec) {
+	for _, g := range GrantsOf(p, b.Spec) {
 		if g.Kind != "runs" { // which is told before all groups
 			key := g.Verb().Group
 			rows[key] = append(rows[key], grant(withoutValues(g)))
@@ -208,4 +208,20 @@ func organisation(b *run.Prepared) (rows []Row) {
 		rows = append(rows, row(Shut, strings.TrimPrefix(o.Key, "sandbox."), o.Text()+" (line "+strconv.Itoa(o.Line)+")")...)
 	}
 	return rows
+}
+
+// GrantsOf are those of a run of the profile, each with the places that it is written at, one for each file; with none where
+// a box is like that by default.
+func GrantsOf(p *profile.Profile, rc profile.RunConfig) []profile.Grant {
+	list := profile.Grants(rc)
+	for i := range list {
+		var from, files []string
+		for _, o := range p.OriginsOf(list[i]) {
+			if !slices.Contains(files, o.File) {
+				from, files = append(from, o.Place()), append(files, o.File)
+			}
+		}
+		list[i].From = strings.Join(from, ", ")
+	}
+	return list
 }

@@ -95,16 +95,3 @@ func (b *builder) writableFolders() []string {
 	}
 	return out
 }
-
-// Confined are the words for what Landlock confines.
-func Confined(l *Landlock) (out []string) {
-	for _, part := range []struct {
-		on   bool
-		word string
-	}{{l.Writes, "writing"}, {l.Signals, "signals"}, {l.Abstract, "abstract sockets"}} {
-		if part.on {
-			out = append(out, part.word)
-		}
-	}
-	return out
-}

@@ -18,19 +18,6 @@ type Part struct {
 	System bool         // it is a file of the system: over that of the host, or in a minimal /etc, or left out
 }
 
-// Places are the box paths of everything that is put into the box for a run.
-func (s Staged) Places() (out []string) {
-	for _, b := range s.Binds {
-		out = append(out, b.Box)
-	}
-	for _, p := range s.Parts {
-		if p.Op.Dest != "" && !p.System {
-			out = append(out, p.Op.Dest)
-		}
-	}
-	return out
-}
-
 // parts adds these operations.
 func (b *builder) parts() error {
 	for _, p := range b.s.Parts {

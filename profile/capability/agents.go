@@ -3,8 +3,6 @@ package capability
 import (
 	"embed"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -65,19 +63,6 @@ func IsProgram(word string) bool {
 
 // Profile is the name of the built-in profile of the agent.
 func (c Capability) Profile() string { return c.Name + "-interactive" }
-
-// LoggedIn reports whether a login of the agent is on this host.
-func (c Capability) LoggedIn(o Origin) bool {
-	if slices.ContainsFunc(c.Keys, func(name string) bool { v, _ := o.Lookup(name); return v != "" }) {
-		return true
-	}
-	return slices.ContainsFunc(c.Folders, func(f Folder) bool {
-		return slices.ContainsFunc(c.Logins, func(name string) bool {
-			fi, err := os.Stat(filepath.Join(f.Source(o), name))
-			return err == nil && fi.Size() > 0
-		})
-	})
-}
 
 // Edit says what is changed in a document. What a path leads through and does not exist, or is no
 // table, is made one to set a value, and passed over otherwise.
