@@ -35,7 +35,7 @@ type Organisation struct {
 // Forbidden is a value that no run may have.
 type Forbidden struct {
 	Key   string // of the profile language, or command or profile
-	Value string // "*" for any; of sandbox.network_allow an entry, of mounts a mode, outside of the project, or "socket"
+	Value string // "*" for any; of sandbox.network_allow an entry, of credentials a name, of mounts a mode, outside of the project, or "socket"
 	At    strict.Pos
 }
 
@@ -61,7 +61,7 @@ func (o *Organisation) Forbids(it strict.Item, problems *strict.Problems) {
 		problems.Judge(it.At, "forbid", err)
 	case !slices.Contains(Keys(), key):
 		problems.Add(it.At, "forbid", strconv.Quote(key)+" is no key of a profile", strict.DidYouMean(key, Keys()))
-	case value == "*":
+	case value == "*", key == "credentials": // any name
 	case key == "mounts":
 		if words := []string{string(RO), string(RW), string(SafeRW), string(Tmpfs), "socket"}; !slices.Contains(words, value) {
 			problems.Add(it.At, "forbid", fmt.Sprintf("%q is unknown", value), strict.DidYouMean(value, words))

@@ -30,6 +30,8 @@ func TestOrganisation(t *testing.T) {
 		"sandbox.base=minimal": "[sandbox]\nbase = \"minimal\"", "sandbox.home=own": "[sandbox]\nhome = \"own\"", "sandbox.workdir_mode=ro": "[sandbox]\nworkdir_mode = \"ro\"",
 		"env.inherit=SECRET": "[env]\ninherit = [\"SECRET\"]", "sandbox.hide=*": "[sandbox]\nhide = [\"*.x\"]",
 		"sandbox.mcp=github": "[sandbox]\nmcp = [\"*\"]", "env.inherit=NAMED": "[sandbox]\nmcp = [\"other\"]",
+		"credentials=github": "[sandbox]\nnetwork_mode = \"allowlist\"\n[credentials]\ngithub = true",
+		"credentials=lab":    "[sandbox]\nnetwork_mode = \"allowlist\"\n[credentials]\nlab = { hosts = [\"lab.example\"], from = \"env:LAB\" }",
 	}
 	refuses := func(entry, text string) bool {
 		o, problems := &Organisation{}, strict.Problems{}

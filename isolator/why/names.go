@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
@@ -102,6 +103,9 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 		a.Refused = true
 	case allow != nil:
 		a.Access, a.Box, a.How = ReadWrite, asked, allow.String()+" is allowed, by name"+t.putIn(name, port)
+		if host.Privileged(t.Box.Facts.Bwrap) {
+			a.How += "; only for programs that ask the proxy, as bwrap is set-user-id"
+		}
 		a.From = t.listed(*allow)
 		if name != "" {
 			t.resolved(a, name, port)
