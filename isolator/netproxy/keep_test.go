@@ -34,7 +34,9 @@ func TestKept(t *testing.T) {
 	if code, _ := r.ask("name.example", dnsmessage.TypeA); code != 0 {
 		t.Fatal(code)
 	}
+	r.mu.Lock()
 	at := r.at[netip.MustParseAddrPort("198.19.0.0:80")].Addr().String()
+	r.mu.Unlock()
 	const (
 		node = `const http = require("http"), agent = new http.Agent({keepAlive: true, maxSockets: 1}), [, at, path] = process.argv;
 const [host, port] = at.split(":"); let n = 0;
