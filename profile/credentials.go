@@ -25,6 +25,9 @@ type Credential struct {
 	Filter bool     // it is taken out of bodies of answers, too
 }
 
+// SSHKeys names the entry that is a list of hosts, to which the keys of the user's agent log in.
+const SSHKeys = "ssh"
+
 // knownCredentials are those that a profile names by true.
 func knownCredentials() map[string]Credential {
 	return map[string]Credential{
@@ -53,6 +56,9 @@ func KnowsCredential(name string) bool {
 
 // CredentialLine is how any other login is written.
 func CredentialLine(name string) string {
+	if name == SSHKeys {
+		return name + ` = ["HOST"]`
+	}
 	return strict.Join(name) + ` = { hosts = ["HOST"], from = "env:NAME" }`
 }
 
@@ -71,7 +77,7 @@ func credentialRules() []keyRule {
 func credentialKeys() []strict.Key {
 	return []strict.Key{
 		{Name: "known", Kind: strict.ASwitch, Short: true, Words: []string{"true"}}, // credentials.github = true
-		{Name: "hosts", Kind: strict.AList},
+		{Name: "hosts", Kind: strict.AList, Short: true},                            // credentials.ssh = ["github.com"]
 		{Name: "from"},
 		{Name: "header"},
 		{Name: "basic"},
@@ -87,7 +93,12 @@ func (v *validator) credential(key string, p strict.Item) {
 	bad := func(it strict.Item, name, msg, hint string) {
 		v.Add(cmp.Or(it.At, p.At), key+"."+name, msg, hint)
 	}
-	if _, known := p.Get("known"); known {
+	_, known := p.Get("known")
+	switch {
+	case p.Key == SSHKeys && (known || len(p.Parts) != 1):
+		v.Add(p.At, key, "is a list of hosts: the keys are those of your agent", CredentialLine(p.Key))
+		return
+	case known:
 		switch {
 		case len(p.Parts) > 1:
 			v.Add(p.At, key, "is one that inner knows, with keys of its own", "take known out, and say hosts and from")
@@ -108,6 +119,9 @@ func (v *validator) credential(key string, p strict.Item) {
 	}
 	if len(list.Parts) == 0 {
 		bad(list, "hosts", "is missing: a login goes to the hosts that are named, and to no other", `hosts = ["HOST"]`)
+	}
+	if p.Key == SSHKeys {
+		return
 	}
 	from := part("from")
 	kind, arg, _ := strings.Cut(from.Text, ":")
@@ -144,15 +158,26 @@ func notToken(c rune) bool { return !strings.ContainsRune(alphanumeric+"-_.~!$'*
 func (r *resolver) credentials() {
 	for _, p := range r.s.Value("credentials").Items {
 		c, known := knownCredentials()[p.Key]
-		if _, said := p.Get("known"); !said || !known {
-			c = Credential{}
-			part := func(name string) strict.Item { it, _ := p.Get(name); return it }
-			list := func(name string) (out []string) {
-				for _, it := range part(name).Parts {
-					out = append(out, it.Text)
-				}
-				return out
+		part := func(name string) strict.Item { it, _ := p.Get(name); return it }
+		list := func(name string) (out []string) {
+			for _, it := range part(name).Parts {
+				out = append(out, it.Text)
 			}
+			return out
+		}
+		if _, said := p.Get("known"); p.Key == SSHKeys {
+			c = Credential{From: []string{"agent:SSH_AUTH_SOCK"}, Env: "SSH_AUTH_SOCK"}
+			for _, text := range list("hosts") {
+				if e, err := hosts.Parse(text); err == nil {
+					host := e.String()
+					if !e.Stated() {
+						host += ":22"
+					}
+					c.Hosts = append(c.Hosts, host)
+				}
+			}
+		} else if !said || !known {
+			c = Credential{}
 			c.Allow = list("allow")
 			for _, text := range list("hosts") {
 				if e, err := hosts.Parse(text); err == nil { // the profile was checked

@@ -25,7 +25,7 @@ func schema() ([]byte, error) {
 func table(prefix string, keys []strict.Key) node {
 	object := func() node { return node{"type": "object", "properties": node{}, "additionalProperties": false} }
 	root := object()
-	whole := root
+	var short []node
 	for _, k := range keys {
 		properties, path := root["properties"].(node), k.Path()
 		last := path[len(path)-1]
@@ -37,10 +37,13 @@ func table(prefix string, keys []strict.Key) node {
 		}
 		of := refined(prefix+k.Name, k)
 		if properties[last] = of; k.Short {
-			whole = node{"anyOf": []node{of, root}}
+			short = append(short, of)
 		}
 	}
-	return whole
+	if short != nil {
+		return node{"anyOf": append(short, root)}
+	}
+	return root
 }
 
 // refined is the schema of a key, with what is known of it besides its type.

@@ -26,6 +26,9 @@ const (
 
 	BoxTrust = BoxDir + "/certificates" // whose certificates programs take, where inner-proxy puts in logins
 
+	BoxSSHAgent   = BoxDir + "/ssh-agent" // what inner-proxy has of the user's agent
+	BoxKnownHosts = BoxDir + "/known_hosts"
+
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"
 	BoxCookie  = BoxDir + "/xauthority"

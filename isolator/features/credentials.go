@@ -64,11 +64,11 @@ func credentials() Feature {
 // ask hides where the values are, also of a box without a network, and starts the program that reads them.
 func (c *credentialsOf) ask(run *Run) error {
 	rc := &run.Spec
-	if len(rc.Credentials) > 0 && rc.Network == profile.NetFull {
+	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials, func(k profile.Credential) bool { return k.Name != profile.SSHKeys }) {
 		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
 	c.job, run.LostLogins = c.wanted(run, rc.Credentials)
-	if !run.Mode.Made() || len(c.job.Credentials) == 0 {
+	if !run.Mode.Made() || len(c.job.Credentials) == 0 && c.job.SSH == nil {
 		return nil
 	}
 	path, err := run.Beside("inner-proxy")
@@ -77,6 +77,14 @@ func (c *credentialsOf) ask(run *Run) error {
 	}
 	cmd := exec.Command(path, "--build="+run.Version)
 	cmd.Env = c.environ(run)
+	if c.job.SSH != nil {
+		socket, err := listenSSH(run)
+		if err != nil {
+			return err
+		}
+		defer socket.Close()
+		cmd.ExtraFiles = []*os.File{socket}
+	}
 	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
 	}
@@ -91,6 +99,12 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 	for _, k := range list {
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error
+		if k.Name == profile.SSHKeys {
+			if job.SSH, err = askSSH(run, k); cmp.Or(given, err) != nil {
+				job.SSH, lost[k.Name] = nil, cmp.Or(given, err).Error()
+			}
+			continue
+		}
 		for _, from := range k.From {
 			var source []string
 			if source, err = c.source(run, from); err != nil {
@@ -122,10 +136,13 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	if len(more) == 0 {
 		return "", nil
 	}
-	if c.proxy == nil {
+	if len(c.job.Credentials) == 0 {
 		return "", NewRun("the sandbox began without [credentials], and takes no certificates of inner-proxy")
 	}
 	job, lost := c.wanted(next, more)
+	if job.SSH != nil {
+		return "", NewRun("the sandbox began without a socket for ssh")
+	}
 	if len(lost) == 0 {
 		var ready logins.Ready
 		if err = c.proxy.Add(job); err == nil {
@@ -278,7 +295,12 @@ func (c *credentialsOf) make(run *Run) error {
 			}
 		}
 	}
-	run.authority, run.throughLogins = []byte(ready.Authority), c.through
+	if c.job.SSH != nil {
+		giveSSH(run, ready.Known)
+	}
+	if len(c.job.Credentials) > 0 {
+		run.authority, run.throughLogins = []byte(ready.Authority), c.through
+	}
 	return nil
 }
 

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FD is the program's end of the socket pair.
+// FD is the program's end of the socket pair. The next one is the socket that the box has, where a Job has SSH.
 const FD = 3
 
 // Credential is a login as the program is told of it: where its value is, and where that may stand.
@@ -50,6 +50,14 @@ type Order struct {
 type Job struct {
 	Credentials []Credential
 	Values      map[string]string
+	SSH         *SSH // of the first Job
+}
+
+// SSH are keys of the user's agent, by which the box logs in to hosts.
+type SSH struct {
+	Agent string   // its socket
+	Known []string // files that say which keys the hosts have, see sshd(8)
+	Hosts []string // host:port
 }
 
 // Ready is the answer to a Job.
@@ -57,6 +65,7 @@ type Ready struct {
 	Authority    string            // the certificate of the run's own, PEM
 	Placeholders map[string]string // of each credential
 	Missing      map[string]string // why a credential has no value
+	Known        string            // the keys of the hosts of SSH, as in known_hosts
 }
 
 // Conn goes with a connection of the box, whose bytes are those of TLS.
@@ -100,7 +109,7 @@ func Start(cmd *exec.Cmd, job Job, tell func(Event)) (*Proxy, error) {
 	p := &Proxy{cmd: cmd, ready: make(chan Ready, 1), tell: tell, socket: os.NewFile(uintptr(pair[0]), "inner-proxy")}
 	theirs := os.NewFile(uintptr(pair[1]), "")
 	defer theirs.Close()
-	cmd.ExtraFiles, cmd.Dir = []*os.File{theirs}, "/"
+	cmd.ExtraFiles, cmd.Dir = append([]*os.File{theirs}, cmd.ExtraFiles...), "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		p.socket.Close()

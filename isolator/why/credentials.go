@@ -22,6 +22,8 @@ func (t *Table) Credential(name string) Answer {
 		if a.How = t.Box.LostLogins[name]; a.How == "" {
 			a.Access, a.Box, a.How = ReadOnly, name, says(t.Box.Spec.Credentials[i])
 		}
+	case name == profile.SSHKeys:
+		a.Widen = profile.CredentialLine(name) + " under [credentials]"
 	case t.Box.Spec.Network == profile.NetFull:
 		a.How, a.Widen = "with the whole network nothing leads to inner's proxy", `network_mode = "allowlist"`
 	case !profile.KnowsCredential(name):
@@ -35,6 +37,9 @@ func (t *Table) Credential(name string) Answer {
 }
 
 func says(k profile.Credential) string {
+	if k.Name == profile.SSHKeys {
+		return "keys of your agent log in to " + strings.Join(k.Hosts, ", ") + ", by the socket that the box has as " + k.Env
+	}
 	text := "put in at " + strings.Join(k.Hosts, ", ") + ", from " + strings.Join(k.From, " or ")
 	if k.Env != "" {
 		text += "; the box has a placeholder in " + k.Env
@@ -57,7 +62,7 @@ func (t *Table) credential(name string) (key, from string) {
 // putIn says which logins are put into what is said to a host.
 func (t *Table) putIn(host string, port uint16) (text string) {
 	for _, k := range t.Box.Spec.Credentials {
-		if (logins.Credential{Hosts: k.Hosts}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
+		if k.Name != profile.SSHKeys && (logins.Credential{Hosts: k.Hosts}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
 			text += "; its TLS is ended there for credential " + k.Name
 		}
 	}

@@ -15,7 +15,7 @@ type Key struct {
 	Kind   Kind
 	Entry  Kind     // of ATable: what its entries are, unless they have keys
 	Of     []Key    // of ATable and Rows: the keys of an entry that is a table itself
-	Short  bool     // of an entry of ATable: what a plain string is
+	Short  bool     // of an entry of ATable: what one is that is no table itself
 	Words  []string // all that it takes; nil for any
 	Merge  string   // see Doc.Merge
 	Former bool     // a key of a version before: it is decoded, and neither listed nor merged

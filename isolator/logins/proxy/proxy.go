@@ -72,6 +72,7 @@ func Main(args []string, version string) int {
 		return 2
 	}
 	unix.CloseOnExec(logins.FD)
+	unix.CloseOnExec(logins.FD + 1)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
@@ -127,6 +128,9 @@ func (p *proxy) learn(ctx context.Context, job logins.Job) {
 		p.logins = append(p.logins, l)
 		p.mu.Unlock()
 		ready.Placeholders[c.Name] = l.placeholder
+	}
+	if job.SSH != nil {
+		p.learnSSH(job.SSH, &ready)
 	}
 	p.send(logins.Event{Ready: &ready})
 }

@@ -1,0 +1,275 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"net"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/logins"
+)
+
+// Keys of the user's agent, by a socket that knows one thing: to log in to a host whose key is that of a given name.
+//
+// It goes by session-bind@openssh.com (OpenSSH 8.9, PROTOCOL.agent): before ssh asks for a key, it says which host the
+// session is with, and proves it by the host's signature of the session's id, which is of that one exchange of keys. What is signed
+// names this id, so a signature logs in there and nowhere else. A host to which the agent is forwarded gets nothing:
+// whom it would log in to, nobody could say.
+
+// sshKeys are those of the user's agent, for hosts.
+type sshKeys struct {
+	p       *proxy
+	agent   string // its socket
+	hosts   []hostKey
+	revoked [][]byte
+}
+
+// hostKey is a key of a host, or of an authority whose certificates the host may have.
+type hostKey struct {
+	name      string // host:port
+	key       []byte
+	authority bool
+}
+
+// learnSSH begins to serve the socket of the box.
+func (p *proxy) learnSSH(job *logins.SSH, ready *logins.Ready) {
+	l, err := net.FileListener(os.NewFile(logins.FD+1, ""))
+	if err != nil {
+		ready.Missing["ssh"] = "its socket cannot be used"
+		return
+	}
+	k, text, none := p.newSSHKeys(job)
+	if ready.Known = text; none != nil {
+		ready.Missing["ssh"] = "known_hosts has no key of " + strings.Join(none, ", ")
+	}
+	go k.serve(l)
+}
+
+// maxAsking is how many connections of a box are open to the agent.
+const maxAsking = 64
+
+// serve takes connections of the box.
+func (k *sshKeys) serve(l net.Listener) {
+	places := make(chan struct{}, maxAsking)
+	for {
+		c, err := l.Accept()
+		if err != nil { // of descriptors, which come back
+			time.Sleep(time.Second)
+			continue
+		}
+		places <- struct{}{}
+		go func() {
+			s := &sshSession{k: k}
+			_ = agent.ServeAgent(s, c) // until the end of the connection
+			c.Close()
+			if s.up != nil {
+				s.up.Close()
+			}
+			<-places
+		}()
+	}
+}
+
+// newSSHKeys reads which keys the hosts have, and returns these as text of known_hosts, too, and which have none.
+func (p *proxy) newSSHKeys(job *logins.SSH) (k *sshKeys, text string, none []string) {
+	k = &sshKeys{p: p, agent: job.Agent}
+	for _, file := range job.Known {
+		data, _ := files.Read(file, files.NoLinks, 16<<20) // no key is known by one that cannot be read
+		for line := range strings.Lines(string(data)) {
+			marker, patterns, key, _, _, err := ssh.ParseKnownHosts([]byte(line))
+			if err != nil { // which ssh passes over, too
+				continue
+			}
+			if marker == "revoked" {
+				k.revoked = append(k.revoked, key.Marshal())
+			}
+			for _, host := range job.Hosts {
+				if (marker == "" || marker == "cert-authority") && named(patterns, knownhosts.Normalize(host)) {
+					k.hosts = append(k.hosts, hostKey{host, key.Marshal(), marker != ""})
+					line := knownhosts.Line([]string{host}, key) + "\n"
+					if marker != "" {
+						line = "@" + marker + " " + line
+					}
+					text += line
+				}
+			}
+		}
+	}
+	for _, host := range job.Hosts {
+		if !slices.ContainsFunc(k.hosts, func(h hostKey) bool { return h.name == host }) {
+			none = append(none, host)
+		}
+	}
+	return k, text, none
+}
+
+// named reports whether patterns of known_hosts are for a name, see sshd(8).
+func named(patterns []string, name string) (is bool) {
+	for _, p := range patterns {
+		p, not := strings.CutPrefix(p, "!")
+		hit, _ := path.Match(strings.ReplaceAll(strings.ToLower(p), "[", `\[`), name)
+		if part := strings.Split(p, "|"); len(part) == 4 && part[1] == "1" { // |1|salt|hash
+			salt, _ := base64.StdEncoding.DecodeString(part[2])
+			sum, _ := base64.StdEncoding.DecodeString(part[3])
+			m := hmac.New(sha1.New, salt)
+			m.Write([]byte(name))
+			hit = hmac.Equal(m.Sum(nil), sum)
+		}
+		if hit && not {
+			return false
+		}
+		is = is || hit
+	}
+	return is
+}
+
+// host is the name that a key is of, or "".
+func (k *sshKeys) host(key ssh.PublicKey) string {
+	revoked := func(key ssh.PublicKey) bool {
+		return slices.ContainsFunc(k.revoked, func(r []byte) bool { return bytes.Equal(r, key.Marshal()) })
+	}
+	cert, signed := key.(*ssh.Certificate)
+	for _, h := range k.hosts {
+		checker := ssh.CertChecker{
+			IsRevoked: func(c *ssh.Certificate) bool { return revoked(c.Key) || revoked(c.SignatureKey) },
+			IsHostAuthority: func(by ssh.PublicKey, _ string) bool {
+				return h.authority && bytes.Equal(by.Marshal(), h.key)
+			},
+		}
+		if signed && checker.CheckHostKey(h.name, nil, cert) == nil || !signed && !h.authority && bytes.Equal(key.Marshal(), h.key) && !revoked(key) {
+			return h.name
+		}
+	}
+	return ""
+}
+
+// sshSession is a connection of the box: with one session of ssh, or it gets nothing.
+type sshSession struct {
+	k     *sshKeys
+	up    net.Conn // to the agent, once the session is with a host that counts
+	agent agent.ExtendedAgent
+
+	said bool   // it was said what the session is with
+	host string // whose it is, or "" for nothing more
+	key  []byte
+	id   []byte
+}
+
+var errRefused = errors.New("refused")
+
+func (s *sshSession) refuse(host, why string) error {
+	s.host = ""
+	s.k.p.tell(logins.Event{Credential: "ssh", Host: host, Refused: why})
+	return errRefused
+}
+
+// Extension hears which host the session is with.
+func (s *sshSession) Extension(kind string, contents []byte) ([]byte, error) {
+	if kind != "session-bind@openssh.com" {
+		return nil, agent.ErrExtensionUnsupported
+	}
+	var said struct {
+		Key, ID, Signature []byte
+		Forwarded          bool
+	}
+	if err := ssh.Unmarshal(contents, &said); err != nil {
+		return nil, s.refuse("a program", "does not speak as ssh does")
+	}
+	key, err := ssh.ParsePublicKey(said.Key)
+	var sig ssh.Signature
+	if err == nil {
+		err = ssh.Unmarshal(said.Signature, &sig)
+	}
+	if err == nil {
+		err = key.Verify(said.ID, &sig)
+	}
+	if err != nil {
+		return nil, s.refuse("a program", "names a host without its signature")
+	}
+	again, host := s.said, s.k.host(key)
+	s.said = true
+	switch {
+	case again || said.Forwarded:
+		return nil, s.refuse(cmp.Or(host, "another host"), "the agent is not forwarded")
+	case host == "":
+		return nil, s.refuse("another host", "its key is not one that known_hosts has for a host of the profile")
+	}
+	if s.up, err = net.Dial("unix", s.k.agent); err != nil {
+		return nil, s.refuse(host, "your agent does not answer")
+	}
+	s.agent = agent.NewClient(s.up)
+	s.host, s.key, s.id = host, said.Key, said.ID
+	_, _ = s.agent.Extension(kind, contents) // of keys that have hosts of their own, see ssh-add -h
+	return nil, nil
+}
+
+// bound reports whether the session is with a host that counts.
+func (s *sshSession) bound() bool {
+	if !s.said {
+		_ = s.refuse("a program", "asks for a key, and not for a host: ssh-add, ssh-keygen, or an ssh before 8.9")
+	}
+	return s.host != ""
+}
+
+func (s *sshSession) List() (list []*agent.Key, err error) {
+	if s.bound() {
+		list, err = s.agent.List()
+	}
+	for _, key := range list {
+		key.Comment = "" // paths of the host, and names
+	}
+	return list, err
+}
+
+func (s *sshSession) SignWithFlags(key ssh.PublicKey, data []byte, flags agent.SignatureFlags) (*ssh.Signature, error) {
+	if !s.bound() {
+		return nil, errRefused
+	}
+	var login struct { // RFC 4252 section 7
+		ID                    []byte
+		Request               byte
+		User, Service, Method string
+		Signed                bool
+		Algorithm             string
+		Key                   []byte
+		Rest                  []byte `ssh:"rest"`
+	}
+	const request = 50
+	err := ssh.Unmarshal(data, &login)
+	bare := login.Method == "publickey" && len(login.Rest) == 0
+	withHost := login.Method == "publickey-hostbound-v00@openssh.com" && bytes.Equal(login.Rest, ssh.Marshal(struct{ Key []byte }{s.key}))
+	if err != nil || !bytes.Equal(login.ID, s.id) || login.Request != request || login.Service != "ssh-connection" || !login.Signed ||
+		!bare && !withHost || !bytes.Equal(login.Key, key.Marshal()) {
+		return nil, s.refuse(s.host, "what is to be signed is no login there")
+	}
+	sig, err := s.agent.SignWithFlags(key, data, flags)
+	if err == nil {
+		s.k.p.tell(logins.Event{Credential: "ssh", Host: s.host})
+	}
+	return sig, err
+}
+
+func (s *sshSession) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
+	return s.SignWithFlags(key, data, 0)
+}
+
+// What else an agent does, this one does not.
+func (*sshSession) Add(agent.AddedKey) error       { return errRefused }
+func (*sshSession) Remove(ssh.PublicKey) error     { return errRefused }
+func (*sshSession) RemoveAll() error               { return errRefused }
+func (*sshSession) Lock([]byte) error              { return errRefused }
+func (*sshSession) Unlock([]byte) error            { return errRefused }
+func (*sshSession) Signers() ([]ssh.Signer, error) { return nil, errRefused }
