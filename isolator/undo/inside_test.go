@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git/index"
 )
@@ -137,5 +138,23 @@ func TestEarly(t *testing.T) {
 	must(t, err)
 	if !known.written {
 		t.Errorf("an unchanged project is another one: %q", known.folders)
+	}
+}
+
+// Where there is no repository, inner makes a placeholder for each run: what is known is not written anew for that.
+func TestPlaceholder(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `echo 1 >a`)
+	var known [4]string
+	for i := range known {
+		sh(t, p.Top, `mkdir .git`)
+		if _, err := begin(t, p, "r").End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		known[i] = files.Identity(unix.AT_FDCWD, p.manifest())
+		sh(t, p.Top, `mv .git "$1"`, fmt.Sprintf("../was%d", i)) // so that the next one is another
+	}
+	if known[2] != known[3] {
+		t.Error(known)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -277,6 +278,9 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		switch {
 		case isGit(name): // no more than that it is there
 			s = copytree.State{Mode: fs.ModeDir, Ino: s.Ino}
+			if isEmpty(fd, name) { // inner's placeholder, which is another one in each run
+				s.Ino = 0
+			}
 		case s.Mode.IsDir():
 			rel := path.Join(dir, name)
 			_, known := l.old.folders[rel]
@@ -307,6 +311,17 @@ func (l *looker) folder(dir string) (below []string, err error) {
 		l.new = append(l.new, dir)
 	}
 	return below, nil
+}
+
+// isEmpty reports whether nothing is in a folder.
+func isEmpty(dir int, name string) bool {
+	f, err := copytree.Enter(dir, name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return err == io.EOF
 }
 
 // opened opens a folder that the run closed to its own user, and returns its mode since.
