@@ -16,7 +16,7 @@ import (
 // What is asked for is never taken for what it leads to: the name is looked up again for each connection.
 
 const (
-	// maxMade is how many names there may be that no entry has in full: a box makes up as many as it likes, and
+	// maxMade is how many names there may be at once that no entry has in full: a box makes up as many as it likes, and
 	// each has its listeners, four as a rule, for which maxConns leaves room. Those that an entry has need no limit.
 	maxMade = 400
 	// A name is looked up outside, and its servers are connected to, for the questions of so long. A connection
@@ -60,7 +60,8 @@ type names struct {
 	mu      sync.Mutex
 	known   map[string]*name
 	reverse map[string]string // names by those of their addresses
-	made    int               // of names that no entry has in full
+	made    int               // of names that no entry has in full, and are not forgotten
+	next    int               // the address that the next name has, if it is no other's
 	ready   map[Target]net.Conn
 	listed  map[place]bool
 	last    string // the name that was refused last, and when: both families of it are asked for
@@ -70,8 +71,12 @@ type names struct {
 // name is one that was asked for.
 type name struct {
 	addrs []netip.Addr
+	exact bool      // an entry has it in full
+	used  time.Time // asked for or connected to; this and conns are guarded by that of names
+	conns int       // that are served
 
 	mu        sync.Mutex
+	gone      bool      // it is forgotten
 	until     time.Time // it needs no new look until then,
 	ports     int       // while the list has that many of it
 	code      dnsmessage.RCode
@@ -162,7 +167,7 @@ func (n *names) listen(to place, at netip.Addr) net.Listener {
 		return nil
 	}
 	go func() {
-		_ = n.p.accept(l, func(c net.Conn) { n.p.handle(c, to, n) })
+		_ = n.p.accept(l, func(c net.Conn) { n.serve(c, to) })
 	}()
 	return l
 }
@@ -186,7 +191,22 @@ func (n *names) handle(c net.Conn) {
 		reset(c)
 		return
 	}
-	n.p.handle(c, place{name: host, port: at.Port()}, n)
+	n.serve(c, place{name: host, port: at.Port()})
+}
+
+// serve answers a connection that was made to a place. A name is not forgotten meanwhile.
+func (n *names) serve(c net.Conn, to place) {
+	count := func(more int) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if a := n.known[to.name]; a != nil {
+			a.used = time.Now()
+			a.conns += more
+		}
+	}
+	count(1)
+	defer count(-1)
+	n.p.handle(c, to, n)
 }
 
 // lookUp gives a name its addresses, at which there are listeners then.
@@ -204,6 +224,9 @@ func (n *names) lookUp(host string) ([]netip.Addr, dnsmessage.RCode) {
 	}
 	a.mu.Lock() // both families are asked for at once
 	defer a.mu.Unlock()
+	if a.gone {
+		return nil, dnsmessage.RCodeServerFailure
+	}
 	if time.Now().Before(a.until) && a.ports == len(ports) {
 		return a.found()
 	}
@@ -336,19 +359,23 @@ func (n *names) of(host string, exact bool) *name {
 	defer n.mu.Unlock()
 	a := n.known[host]
 	if a != nil {
+		a.used = time.Now()
 		return a
 	}
 	if !exact {
-		if n.made >= n.most {
+		if n.made >= n.most && !n.forget() {
 			return nil
 		}
 		n.made++
 	}
-	i := len(n.known)
-	a = &name{listeners: map[uint16][]net.Listener{}, addrs: []netip.Addr{netip.AddrFrom4([4]byte{198, 19, byte(i >> 8), byte(i)})}}
+	a = &name{listeners: map[uint16][]net.Listener{}, exact: exact, used: time.Now()}
+	for taken := true; taken; n.next++ { // one that was another's is used again after all others
+		a.addrs = []netip.Addr{netip.AddrFrom4([4]byte{198, 19, byte(n.next >> 8), byte(n.next)})}
+		_, taken = n.reverse[reverse(a.addrs[0])]
+	}
 	if n.six {
 		six := own6().Addr().As16()
-		six[14], six[15] = byte(i>>8), byte(i)
+		copy(six[14:], a.addrs[0].AsSlice()[2:])
 		a.addrs = append(a.addrs, netip.AddrFrom16(six))
 	}
 	n.known[host] = a
@@ -356,6 +383,37 @@ func (n *names) of(host string, exact bool) *name {
 		n.reverse[reverse(at)] = host
 	}
 	return a
+}
+
+// forget lets the name go that was not used for the longest time, of those that no entry has in full and to which there
+// is no connection.
+func (n *names) forget() bool {
+	oldest := ""
+	for host, a := range n.known {
+		if !a.exact && a.conns == 0 && (oldest == "" || a.used.Before(n.known[oldest].used)) {
+			oldest = host
+		}
+	}
+	a := n.known[oldest]
+	if a == nil {
+		return false
+	}
+	delete(n.known, oldest)
+	for _, at := range a.addrs {
+		delete(n.reverse, reverse(at))
+	}
+	n.made--
+	go func() { // a look at it may go on
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.gone = true
+		for _, open := range a.listeners {
+			for _, l := range open {
+				l.Close()
+			}
+		}
+	}()
+	return true
 }
 
 // refuse tells of a name that is asked for and not listed. What is asked for is its port, which nobody knows.

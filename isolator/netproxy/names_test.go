@@ -247,9 +247,40 @@ func TestNamesExhausted(t *testing.T) {
 			t.Fatal(i, code)
 		}
 	}
+	// One that is connected to keeps its place; of the others the one that was used first has it no more.
+	conns := func(i, count int) *name {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		a := n.known[fmt.Sprintf("n%d.wild.example", i)]
+		if a != nil {
+			a.conns = count
+		}
+		return a
+	}
+	for i := range maxMade {
+		conns(i, 1)
+	}
 	if code, _ := r.ask("more.wild.example", dnsmessage.TypeA); code != dnsmessage.RCodeServerFailure {
 		t.Error(code)
 	}
+	conns(9, 0)
+	old := conns(7, 0)
+	r.mu.Lock()
+	l := r.at[netip.AddrPortFrom(old.addrs[0], 22)]
+	r.mu.Unlock()
+	if code, found := r.ask("more.wild.example", dnsmessage.TypeA); code != 0 || len(found) != 1 || found[0] == old.addrs[0].String() {
+		t.Error(code, found)
+	}
+	if conns(7, 0) != nil || conns(9, 0) == nil {
+		t.Error("another one has gone")
+	}
+	eventually(t, "a listener that is closed", func() bool {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
 	if code, found := r.ask("name.example", dnsmessage.TypeA); code != 0 || len(found) != 1 {
 		t.Error(code, found)
 	}
