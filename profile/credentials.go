@@ -131,6 +131,8 @@ func (v *validator) credential(key string, p strict.Item) {
 		bad(from, "from", "does not say where the value is", `"env:NAME", "file:PATH", "file:PATH#KEY", "pass:NAME", "secret-tool:ATTRIBUTE VALUE" or "cmd:PROGRAM ARG"`)
 	case kind == "env" && !isVariable(arg):
 		bad(from, "from", fmt.Sprintf("%q is not the name of a variable", arg), "")
+	case signs(arg) || signs(part("env").Text):
+		bad(from, "from", "names a key that signs requests (AWS), for which no placeholder can stand", `for Bedrock: from = "env:AWS_BEARER_TOKEN_BEDROCK"`)
 	case kind == "file" && !strings.HasPrefix(file, "~/") && !filepath.IsAbs(file):
 		bad(from, "from", fmt.Sprintf("%q is neither absolute nor below ~/", file), "")
 	}
@@ -150,6 +152,11 @@ func (v *validator) credential(key string, p strict.Item) {
 			bad(it, "allow", fmt.Sprintf("%q is not a method and a path", it.Text), `"GET *" or "POST /repos/me/app/pulls"`)
 		}
 	}
+}
+
+// signs reports whether a variable, or the key of a file, is of those that sign requests to AWS.
+func signs(name string) bool {
+	return slices.ContainsFunc([]string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, func(key string) bool { return strings.HasSuffix(strings.ToUpper(name), key) })
 }
 
 // notToken reports whether a character does not stand in a name of a header or a query.

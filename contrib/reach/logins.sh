@@ -25,6 +25,9 @@ try twine 'Uploading hello' sh -c 'cd /tmp && pip3 -q download hello --no-deps -
 try '100 MB up' '104857600' sh -c 'head -c 104857600 /dev/zero | curl -sS -H "$0" -T - https://www.reach.test/upload' "$bearer"
 try 'a path that allow does not name' 'is refused: the profile' curl -sS -u "me:$BASIC_TOKEN" https://deb.reach.test/here
 try 'a host that is no credential gets the placeholder' '^no login' curl -sS -H "$bearer" https://crates.reach.test/login
+try 'a host of another credential gets it, too' '^no login' curl -sS -H "$bearer" https://other.reach.test/login
+try 'so does one in the clear' '^no login' curl -sS -H "$bearer" http://www.reach.test/login
+try 'a request that is signed' '^no login' curl -sS --aws-sigv4 aws:amz:region:s3 -u id:key https://www.reach.test/login
 try 'another place' '^no login' curl -sS -H "X-Other: $LAB_TOKEN" https://www.reach.test/login
 try 'the file of a value is not there' 'hidden|No such file|denied' sh -c 'cat ~/token 2>&1; true'
 exit $((failures > 0))

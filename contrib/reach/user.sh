@@ -118,6 +118,9 @@ for each; do
 		printf '[pypi]\nusername = __token__\npassword = %s\n' "$LAB_TOKEN" >"$HOME/pypirc"
 		box logins logins.sh
 		also 'a refused request is told' '^inner: credential basic, deb.reach.test: the profile'
+		also 'a placeholder at another host is told' '^inner: credential lab, other.reach.test: it is none of its hosts'
+		also 'a placeholder in the clear is told' '^inner: credential lab, www.reach.test:80: it got the placeholder, in the clear'
+		also 'a signed request is told' '^inner: www.reach.test: the request is signed with a key \(AWS\).*AWS_BEARER_TOKEN_BEDROCK'
 		# shellcheck disable=SC2016 # the box expands
 		seen=$(inner run -p logins -- -c 'env; cat /proc/*/environ; cat /proc/*/cmdline; cat $(find / -xdev -type f -size -64k 2>/dev/null)' 2>/dev/null | tr '\0' '\n')
 		if ! grep -aq ^HUB_TOKEN=glpat- <<<"$seen" || grep -aqF "$LAB_TOKEN" <<<"$seen"; then
@@ -128,7 +131,7 @@ for each; do
 		fi
 		# shellcheck disable=SC2016 # the box expands
 		inner run -p later --timeout 60 -- -c 'until [ -s given ]; do sleep 0.2; done; curl -sS -H "Authorization: Bearer $(cat given)" https://registry.npmjs.org/login' >"$HOME/later" 2>&1 &
-		until inner ps | grep -q later; do sleep 0.1; done
+		until inner ps 2>/dev/null | grep -q later; do sleep 0.1; done
 		seen=$(inner allow --yes credential:npm --for-this-run -p later 2>&1)
 		also 'a box that runs gets a login' 'has it now: credential:npm'
 		sed -n 's/.*others set it to //p' <<<"$seen" >given

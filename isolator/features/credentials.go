@@ -4,6 +4,7 @@ package features
 // logins), the box has placeholders, and takes the certificates of that program.
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type credentialsOf struct {
 	seen []logins.Event
 	told int                 // of these
 	more []logins.Credential // that the box got while it runs
+	has  []profile.KV        // the placeholders of the box, by the names of their credentials
 }
 
 // credentials starts inner-proxy for a profile that has some.
@@ -139,20 +141,17 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	if len(c.job.Credentials) == 0 {
 		return "", NewRun("the sandbox began without [credentials], and takes no certificates of inner-proxy")
 	}
+	var ready logins.Ready
 	job, lost := c.wanted(next, more)
 	if job.SSH != nil {
 		return "", NewRun("the sandbox began without a socket for ssh")
 	}
 	if len(lost) == 0 {
-		var ready logins.Ready
 		if err = c.proxy.Add(job); err == nil {
 			ready, err = c.proxy.Wait(readyTimeout)
 		}
 		if err != nil {
 			return "", fmt.Errorf("inner-proxy: %w", err)
-		}
-		for _, k := range more {
-			words += fmt.Sprintf("; of its programs those of a new run have %s, others set it to %s", k.Env, ready.Placeholders[k.Name])
 		}
 		lost = ready.Missing
 	}
@@ -162,6 +161,10 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.more = append(c.more, job.Credentials...)
+	for _, k := range more {
+		c.has = append(c.has, profile.KV{Key: k.Name, Value: ready.Placeholders[k.Name]})
+		words += fmt.Sprintf("; of its programs those of a new run have %s, others set it to %s", k.Env, ready.Placeholders[k.Name])
+	}
 	return words, nil
 }
 
@@ -287,6 +290,9 @@ func (c *credentialsOf) make(run *Run) error {
 		if why := ready.Missing[k.Name]; why != "" {
 			run.LostLogins[k.Name] = why
 		}
+		if text != "" {
+			c.has = append(c.has, profile.KV{Key: k.Name, Value: text})
+		}
 		if text != "" && k.Env != "" {
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: k.Env, Value: text})
 			run.gitLogins = append(run.gitLogins, helpers(k)...)
@@ -299,7 +305,7 @@ func (c *credentialsOf) make(run *Run) error {
 		giveSSH(run, ready.Known)
 	}
 	if len(c.job.Credentials) > 0 {
-		run.authority, run.throughLogins = []byte(ready.Authority), c.through
+		run.authority, run.throughLogins, run.clearLogins = []byte(ready.Authority), c.through, c.clear
 	}
 	return nil
 }
@@ -333,11 +339,26 @@ func (c *credentialsOf) through(to netproxy.Target) func([]netip.Addr) (net.Conn
 	}
 }
 
+// clear looks for placeholders in a request that is not encrypted.
+func (c *credentialsOf) clear(to netproxy.Target, head []byte) {
+	c.mu.Lock()
+	has := slices.Clone(c.has)
+	c.mu.Unlock()
+	for _, kv := range has {
+		if bytes.Contains(head, []byte(kv.Value)) {
+			c.hear(logins.Event{Credential: kv.Key, Host: to.String(), Refused: "it got the placeholder, in the clear: a login is put in over TLS alone"})
+		}
+	}
+}
+
 // hear keeps what inner-proxy tells.
 func (c *credentialsOf) hear(e logins.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.At = time.Now(); len(c.seen) < maxTold {
+	known := slices.ContainsFunc(c.seen, func(o logins.Event) bool {
+		return o.Credential == e.Credential && o.Host == e.Host && o.Refused == e.Refused
+	})
+	if e.At = time.Now(); len(c.seen) < maxTold && !known {
 		c.seen = append(c.seen, e)
 	}
 }

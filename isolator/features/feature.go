@@ -100,6 +100,7 @@ type Run struct {
 	authority     []byte            // credentials: the certificate that the box takes of inner-proxy; nil without that
 	gitLogins     []gitconfig.Entry // credentials: with which git has the placeholders
 	throughLogins func(netproxy.Target) func([]netip.Addr) (net.Conn, error)
+	clearLogins   func(netproxy.Target, []byte)
 
 	copied map[string]string // where the box has copies of what the user refers to
 

@@ -130,6 +130,8 @@ type Options struct {
 	// Through returns what makes the connections to a name, to one of the addresses that it has; nil for most. It is
 	// called from many goroutines.
 	Through func(Target) func([]netip.Addr) (net.Conn, error)
+	// Clear is told of each request in the clear that is passed on. It is called from many goroutines; nil for nobody.
+	Clear func(to Target, head []byte)
 }
 
 // Host is what became of the requests to one target.

@@ -86,6 +86,9 @@ func (p *Proxy) handle(c net.Conn, at place, n *names) {
 		return // an error: it has gone, or said nothing for too long
 	}
 	defer p.drop(s)
+	if r.begin != nil && p.o.Clear != nil {
+		p.o.Clear(to, r.begin)
+	}
 	limit.N = 1 << 62 // what follows is for the target
 	_ = c.SetReadDeadline(time.Time{})
 	r.answer(c, nil, "")

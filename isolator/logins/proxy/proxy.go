@@ -294,7 +294,15 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "there is more than one Authorization")
 		return
 	}
+	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), "-HMAC-"); scheme == "AWS4" {
+		p.tell(logins.Event{Host: to.Host, Refused: "the request is signed with a key (AWS), for which no placeholder can stand: for Bedrock use AWS_BEARER_TOKEN_BEDROCK"})
+	}
 	answer := cleaned{w, p.of(to)}
+	for _, l := range p.all() {
+		if !l.Takes(to.Host, to.Port) && l.put(r.Clone(r.Context())) {
+			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Refused: "it is none of its hosts, and gets the placeholder"})
+		}
+	}
 	for _, l := range answer.of {
 		if why := l.permits(r); why != "" {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: r.URL.Path, Refused: why})
@@ -308,9 +316,13 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 
 // of are the logins for a host.
 func (p *proxy) of(to logins.Conn) []*login {
+	return slices.DeleteFunc(p.all(), func(l *login) bool { return !l.Takes(to.Host, to.Port) })
+}
+
+func (p *proxy) all() []*login {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.logins), func(l *login) bool { return !l.Takes(to.Host, to.Port) })
+	return slices.Clone(p.logins)
 }
 
 // rewrite makes the request that the host gets.

@@ -221,6 +221,43 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// A credential that comes later is put in at its hosts. A placeholder at another host, and a request that is signed, are told.
+func TestLater(t *testing.T) {
+	r := start(t, true, logins.Credential{In: []string{"header:X-Token"}})
+	add := func(name, host string) string {
+		c := logins.Credential{Name: name, From: [][]string{{"env", "LATER"}}, Hosts: []string{host}, In: []string{"authorization"}}
+		if err := r.proxy.Add(logins.Job{Credentials: []logins.Credential{c}, Values: map[string]string{"LATER": secret}}); err != nil {
+			t.Fatal(err)
+		}
+		ready, err := r.proxy.Wait(time.Minute)
+		if err != nil || ready.Authority != r.ready.Authority {
+			t.Fatal(err)
+		}
+		return ready.Placeholders[name]
+	}
+	elsewhere, here := add("elsewhere", "elsewhere.example"), add("here", fmt.Sprintf("%s:%d", host, r.port))
+	r.ask("GET", "/", bearer(elsewhere))
+	r.ask("GET", "/", func(q *http.Request) { q.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=A/B") })
+	if r.took.Load() != 0 {
+		t.Error("another host has the value")
+	}
+	r.ask("GET", "/", bearer(here))
+	if r.took.Load() != 1 {
+		t.Error("it is not put in")
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		r.mu.Lock()
+		told := fmt.Sprint(r.events)
+		r.mu.Unlock()
+		if strings.Contains(told, "elsewhere "+host+"  it is none of its hosts") && strings.Contains(told, host+"  the request is signed") && strings.Contains(told, "here "+host+" /") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(told)
+		}
+	}
+}
+
 // Requests that could be read in two ways, or lead elsewhere, are not passed on.
 func TestRefused(t *testing.T) {
 	r := start(t, false, logins.Credential{In: []string{"header:X-Token"}, Allow: []string{"GET /ok/*", "POST /repos/*/pulls"}, Deny: []string{"GET /ok/keys"}})
