@@ -34,6 +34,7 @@ type mounts struct {
 	covered covered // made again when the host replaces what is under them, see recover.go
 	others  func(Inside) error
 	ns      uint64 // the number of the box's namespace of mounts
+	failure error  // why some are missing
 }
 
 // Inside are the namespaces of a box, as descriptors.

@@ -44,13 +44,15 @@ func (s *session) fail(why string) {
 	s.end(&s.program.task, Result{Code: CodeNoSandbox, Reason: wire.Line(why)})
 }
 
-// complete mounts what is missing in the box, now that bwrap has mounted the rest.
+// complete mounts what is missing in the box, now that bwrap has mounted the rest. When that fails no program starts; a
+// box that was ending has said why, or still does.
 func (s *session) complete() {
 	if !s.limited() {
 		return
 	}
-	if err := s.mounts.complete(s.first); err != nil {
-		s.fail(err.Error())
+	if s.mounts.failure = s.mounts.complete(s.first); s.mounts.failure != nil {
+		s.refuse()
+		s.killAfter(earlyGrace)
 	} else if s.o.Network != nil && (s.publishes || len(s.network.ports) > 0) {
 		_ = s.network.refused.watch(s.first) // it only tells; now, since the box is still being prepared
 	}
@@ -59,7 +61,7 @@ func (s *session) complete() {
 // release makes the real terminal ready and has the program started, once the box
 // waits for it and signals are caught.
 func (s *session) release() {
-	if s.program.at != ready || s.sock < 0 || !s.caught || !s.network.up {
+	if s.program.at != ready || s.sock < 0 || !s.caught || !s.network.up || s.mounts.failure != nil {
 		return
 	}
 	if s.console.full {

@@ -112,6 +112,9 @@ func (s *session) farewell() {
 
 // reason says why there is no box, when the supervisor did not.
 func (s *session) reason() string {
+	if s.mounts.failure != nil {
+		return wire.Line(s.mounts.failure.Error())
+	}
 	text := bwrapReason(s.child.errText(), s.child.status)
 	if s.container == nil {
 		return text
