@@ -26,6 +26,8 @@ type Request struct {
 
 	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
 
+	Found func(bwrap string) // is told of bwrap, before the rest is looked at; may be nil
+
 	Nested bool // whether the box is to make containers
 	Limits bool // look for what holds limits
 }
@@ -46,6 +48,9 @@ func Probe(f Facts, r Request) Facts {
 		f.Display = FindDisplay(f.Env)
 	}
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
+	if f.Bwrap != "" && r.Found != nil {
+		r.Found(f.Bwrap)
+	}
 	f.Hide = f.on.hide(r.Hide)
 	wanted := f.on.obeyed(r, &f)
 	for _, p := range r.Later {

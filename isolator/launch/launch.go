@@ -6,7 +6,7 @@
 // a descriptor so that no mount is needed for it; the program is its child. Package wire says what they
 // say to each other. The launcher's part, in its order:
 //
-//	memfds, socketpair, fresh keyring; forks bwrap, and catches signals
+//	memfds, socketpair, fresh keyring; forks bwrap, in a run before there is a plan (early.go), and catches signals
 //	Here      pins links, serves git, from outside, while the supervisor prepares the box
 //	Ready     takes the network of the box; the real terminal raw; what was typed before, typed again
 //	Start     lets go of pipes; relays bytes, sends signals
@@ -68,6 +68,9 @@ type Options struct {
 
 	// Supervisor is the binary of inner that is started as supervisor; "" is this program.
 	Supervisor string
+
+	// Early, when not nil, is a bwrap that waits for its words. Run takes or ends it.
+	Early *Early
 
 	// Interactive gives the box a terminal of its own when stdin is a terminal.
 	// Without it a terminal as stdin is /dev/null.

@@ -142,7 +142,8 @@ type job struct {
 	NoNetwork   string // what taking them says, an error
 	Landlock    *plan.Landlock
 	Pins        []plan.Pin
-	Meanwhile   string // what is said while the box is made, an error; with Watch it watches
+	Meanwhile   string        // what is said while the box is made, an error; with Watch it watches
+	Early       time.Duration // for how long bwrap waits for its words at least; 0 for a bwrap that finds them
 }
 
 func launcherMain(file string) int {
@@ -184,7 +185,13 @@ func launcherMain(file string) int {
 	if len(j.Listen)+len(j.Publish) > 0 {
 		o.Network = accepting(j)
 	}
-	r := Run(j.plan(), o)
+	p := j.plan()
+	if j.Early > 0 {
+		o.Early = StartEarly(p.Bwrap, o)
+		defer o.Early.Close()
+		time.Sleep(j.Early)
+	}
+	r := Run(p, o)
 	if j.Result != "" {
 		b, _ := json.Marshal(r)
 		if err := os.WriteFile(j.Result, b, 0o600); err != nil {
@@ -262,8 +269,8 @@ func self() string {
 	return exe
 }
 
-// sh is a job that runs a shell script.
-func sh(script string) job { return job{Argv: []string{"/bin/sh", "-c", script}} }
+// sh is a job that runs a shell script, in a box of a bwrap that was started early.
+func sh(script string) job { return job{Argv: []string{"/bin/sh", "-c", script}, Early: 1} }
 
 // probe is a job that runs this binary in the box.
 func probe(words ...string) job {

@@ -20,11 +20,12 @@ type session struct {
 	job   wire.Job    // the program
 	owned descriptors // for the box, until it has them
 
-	inbox   inbox   // what other goroutines have the loop do
-	child   child   // bwrap, or what is in its place
-	sock    int     // to the first process of the box; -1 once closed
-	first   int     // the number of that process, as we see it; 0 until it has spoken
-	program program // what is known of the program
+	inbox   inbox         // what other goroutines have the loop do
+	child   child         // bwrap, or what is in its place
+	forker  chan struct{} // closed when the thread that forked it may end; nil when that is ours
+	sock    int           // to the first process of the box; -1 once closed
+	first   int           // the number of that process, as we see it; 0 until it has spoken
+	program program       // what is known of the program
 
 	console   console    // the person's terminals, and what the box has of them
 	output    output     // what the box writes to them
@@ -141,6 +142,9 @@ func (s *session) close() {
 	s.closeDoor()
 	s.mounts.covered.close()
 	s.child.close()
+	if s.forker != nil {
+		close(s.forker)
+	}
 	closeFds(&s.listener, &s.sock, &s.console.real.fd)
 }
 

@@ -41,21 +41,20 @@ func startable(p plan.Plan) error {
 // the terminal is raw; raw before the word that lets the program start; the
 // word only after the box has said that it waits, and on this thread.
 func (s *session) start(p plan.Plan) error {
-	if err := errors.Join(freshKeyring(), s.inbox.open()); err != nil {
+	if err := s.inbox.open(); err != nil {
 		return err
 	}
-	var err error
-	if s.child.errors, err = wire.Memory(); err != nil {
-		return err
+	took, err := s.takeEarly(p)
+	if !took {
+		fork := s.startBwrap
+		if p.Container != nil {
+			fork = s.startContainer
+		}
+		if err = s.prepare(); err == nil {
+			err = fork(p)
+		}
 	}
-	if s.o.Done == nil { // else they are another program's; the first process of the box does so for its jobs
-		wire.CloseOnExecFrom(3)
-	}
-	fork := s.startBwrap
-	if p.Container != nil {
-		fork = s.startContainer
-	}
-	if err := fork(p); err != nil {
+	if err != nil {
 		return err
 	}
 	s.catch()
@@ -68,14 +67,38 @@ func (s *session) start(p plan.Plan) error {
 	return nil
 }
 
-// startBwrap makes the words of bwrap, the descriptors that they name, and the process.
-func (s *session) startBwrap(p plan.Plan) error {
+// prepare does what comes before the fork.
+func (s *session) prepare() error {
+	if err := freshKeyring(); err != nil {
+		return err
+	}
+	var err error
+	if s.child.errors, err = wire.Memory(); err != nil {
+		return err
+	}
+	if s.o.Done == nil { // else they are another program's; the first process of the box does so for its jobs
+		wire.CloseOnExecFrom(3)
+	}
+	return nil
+}
+
+// boxWords are the words of bwrap that say what box it makes.
+func boxWords(p plan.Plan) []string {
 	// One processor is plenty for the first process: fewer threads to start and to
 	// keep. Set by bwrap, it is in no environment that can be read.
 	// That process is ours: nothing inside can trace, kill or stop it, and with it everything inside ends.
 	// bwrap's own can be traced, and talked out of dying with its parent.
-	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1", "--as-pid-1")
-	words = append(words, bounding(p)...)
+	return append(append(p.Words(), "--setenv", "GOMAXPROCS", "1", "--as-pid-1"), bounding(p)...)
+}
+
+// wordsFor are those that it is started with.
+func wordsFor(bwrap, first string) []string {
+	return []string{bwrap, "--args", strconv.Itoa(wire.FdArgs), "--", first, wire.Word}
+}
+
+// startBwrap makes the words of bwrap, the descriptors that they name, and the process.
+func (s *session) startBwrap(p plan.Plan) error {
+	words := boxWords(p)
 	var data []uintptr // from plan.FirstDataFD on
 	add := func(fd int, err error) error {
 		_, err = s.owned.add(fd, err)
@@ -97,14 +120,10 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.ends()
+	files, err := s.ends(args)
 	if err != nil {
 		return err
 	}
-	for len(files) < plan.FirstDataFD {
-		files = append(files, ^uintptr(0)) // nothing
-	}
-	files[wire.FdArgs] = uintptr(args)
 	if err = s.openDoor(); err != nil {
 		return err
 	}
@@ -112,7 +131,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	argv, env := command(p.Limits, []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, wire.Exe), wire.Word})
+	argv, env := command(p.Limits, wordsFor(p.Bwrap, cmp.Or(p.Self, wire.Exe)))
 	err = s.child.fork(argv, env, append(files, data...), syscall.SysProcAttr{
 		// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
 		UseCgroupFD: group >= 0,
@@ -128,9 +147,9 @@ func (s *session) startBwrap(p plan.Plan) error {
 	return s.describe()
 }
 
-// ends makes what every box is started with: the descriptors of a process that is or becomes the first
-// one, by their numbers there. The session has the other ends.
-func (s *session) ends() (files []uintptr, err error) {
+// ends makes what every bwrap is started with: its descriptors, and those of the first process, by their numbers there.
+// args is where it reads its words. The session has the other ends.
+func (s *session) ends(args int) (files []uintptr, err error) {
 	null, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return nil, err
@@ -147,7 +166,11 @@ func (s *session) ends() (files []uintptr, err error) {
 		return nil, fmt.Errorf("%s: %w", supervisor, err)
 	}
 	n := uintptr(null)
-	return []uintptr{n, n, uintptr(s.child.errors), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe)}, nil
+	files = []uintptr{n, n, uintptr(s.child.errors), wire.FdSocket: uintptr(sock), wire.FdExe: uintptr(exe), wire.FdArgs: uintptr(args)}
+	for len(files) < plan.FirstDataFD {
+		files = append(files, ^uintptr(0)) // nothing
+	}
+	return files, nil
 }
 
 // describe tells the first process what to do before the program.

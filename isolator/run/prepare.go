@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
@@ -30,6 +31,8 @@ type Prepared struct {
 	Argv    []string // its arguments, as the profile and its agents say
 
 	live live // what the box got since it runs
+
+	early *launch.Early // a bwrap that waits for the plan
 
 	missing  error // why the host has no such program; no fault where the box has an image's system
 	features []features.Feature
@@ -160,7 +163,18 @@ func (b *Prepared) probe() host.Facts {
 		Hide: spec.Hide, Writable: spec.WritableRoots(),
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: plan.StartupPlaces(spec, who), Display: spec.Clipboard,
 		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap,
+		Found: b.startEarly,
 	})
+}
+
+// startEarly starts bwrap while its plan is made, where a program is to run and bwrap makes its box as it is.
+func (b *Prepared) startEarly(bwrap string) {
+	if b.Mode.Made() && b.Plan.Bwrap == "" && !b.Spec.Container() && !b.Spec.Limits.Any() {
+		o := b.Options()
+		o.Done = b.Done
+		b.early = launch.StartEarly(bwrap, o)
+		b.Undo(b.early.Close)
+	}
 }
 
 // Named completes a profile that names no program: a run takes the caller's shell then.

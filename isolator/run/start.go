@@ -52,6 +52,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 				f.Start(b.Run, &o)
 			}
 		}
+		o.Early = b.early
 		b.Result = launch.Run(p, o)
 		if b.Result.Signal != 0 || !b.learned() || !b.again() {
 			break

@@ -93,15 +93,21 @@ func Memfd(content []byte) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if err = WriteAll(fd, content); err == nil {
+	if err := Fill(fd, content); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// Fill makes one that is empty so.
+func Fill(fd int, content []byte) error {
+	err := WriteAll(fd, content)
+	if err == nil {
 		_, err = unix.Seek(fd, 0, unix.SEEK_SET)
 	}
 	if err == nil { // nobody writes to it again, whoever gets hold of it
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
 	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, os.NewSyscallError("memfd", err)
-	}
-	return fd, nil
+	return os.NewSyscallError("memfd", err)
 }
