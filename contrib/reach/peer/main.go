@@ -74,6 +74,10 @@ func serve(args []string) error {
 		n, err := io.Copy(io.Discard, r.Body)
 		fmt.Fprintln(w, "hello from", r.Host, r.Proto, n, err)
 	})
+	http.HandleFunc("/full", func(w http.ResponseWriter, r *http.Request) { // answered early
+		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
+		http.Error(w, "full", http.StatusRequestEntityTooLarge)
+	})
 	private := git
 	private.Root, private.Env = "/private", append(private.Env, "REMOTE_USER=me")
 	login := func(next http.Handler) http.HandlerFunc {

@@ -66,6 +66,8 @@ type conn struct {
 
 type connKey struct{}
 
+type uploadKey struct{} // what the box sends
+
 // Main is the program, which a launcher of the same build starts. It ends with that.
 func Main(args []string, version string) int {
 	if len(args) != 2 || args[1] != "--build="+version {
@@ -310,7 +312,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	p.way.ServeHTTP(answer, r)
+	p.way.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), uploadKey{}, r.Body)))
 	answer.clean()
 }
 
@@ -352,6 +354,9 @@ func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
 // answer takes the values out of what a host says.
 func (p *proxy) answer(r *http.Response) error {
 	to := r.Request.Context().Value(connKey{}).(*conn).to
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		r.Body = answered{r.Body, r.Request.Context().Value(uploadKey{}).(io.Closer)}
+	}
 	for _, l := range p.of(to) {
 		l.clean(r.Header) // of a 101, too, which is written past cleaned
 		if l.Filter && r.StatusCode != http.StatusSwitchingProtocols {
@@ -361,6 +366,18 @@ func (p *proxy) answer(r *http.Response) error {
 		}
 	}
 	return nil
+}
+
+// answered is the body of an answer. When it is through, nobody needs more of an upload, on which net/http would
+// wait over HTTP/2, as the program in the box does on the end of the answer.
+type answered struct {
+	io.ReadCloser
+	upload io.Closer
+}
+
+func (a answered) Close() error {
+	a.upload.Close()
+	return a.ReadCloser.Close()
 }
 
 // failed answers in fixed words: an error may say the address, and a value in its query.

@@ -145,6 +145,16 @@ func (r *rig) service(w http.ResponseWriter, q *http.Request) {
 			w.(http.Flusher).Flush()
 			<-q.Context().Done()
 		}
+	case "/full":
+		_, _ = io.CopyN(io.Discard, q.Body, 1<<20)
+		if q.ProtoMajor == 1 { // it reads no more, and the connection stays
+			c, _, _ := w.(http.Hijacker).Hijack()
+			fmt.Fprint(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nfull")
+			return
+		}
+		w.Header().Set("Content-Length", "4")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		fmt.Fprint(w, "full")
 	case "/upload":
 		s := sha256.New()
 		n, _ := io.Copy(s, q.Body)
@@ -507,5 +517,26 @@ func TestSources(t *testing.T) {
 		if got, err := value(t.Context(), [][]string{from}, vars); err == nil {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// An upload that is answered before its end is over with the answer, though the program sends no more and waits.
+func TestAnsweredEarly(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		r := start(t, h2, logins.Credential{})
+		c := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: true, DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+			return r.tls("h2")
+		}}}
+		more, end := io.Pipe()
+		q, _ := http.NewRequest("POST", fmt.Sprintf("https://%s:%d/full", host, r.port), io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), more))
+		a, err := c.Do(q)
+		if err != nil {
+			t.Fatalf("HTTP/2 %v: %v", h2, err)
+		}
+		if text, err := io.ReadAll(a.Body); err != nil || string(text) != "full" || a.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("HTTP/2 %v: %d %q %v", h2, a.StatusCode, text, err)
+		}
+		end.Close()
+		a.Body.Close()
 	}
 }
