@@ -23,6 +23,11 @@ type Credential struct {
 	Allow  []string // requests that may be made with it; none is all
 	Deny   []string // requests by which the service makes another secret
 	Filter bool     // it is taken out of bodies of answers, too
+
+	Of    string // the name in the profile, of a login of several
+	Agent string // whose own login it is, that it renews: From is empty then
+	Clone bool   // the box has a copy of it, and can read that
+	File  string // that names it
 }
 
 // SSHKeys names the entry that is a list of hosts, to which the keys of the user's agent log in.
@@ -48,10 +53,51 @@ func knownCredentials() map[string]Credential {
 	}
 }
 
+// agentLogins are those of agents, which a profile names by true, too: the login that the agent keeps and renews, and
+// its keys. Those of which the host has none are no loss.
+func agentLogins() map[string][]Credential {
+	row := func(from, in string, hosts ...string) Credential {
+		return Credential{From: []string{from}, In: []string{in}, Hosts: hosts}
+	}
+	claude, codex, gemini := "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"
+	all := map[string][]Credential{
+		"claude": {
+			{Agent: "claude", Hosts: []string{claude}},
+			row("env:ANTHROPIC_API_KEY", "header:X-Api-Key", claude), row("env:ANTHROPIC_AUTH_TOKEN", "authorization", claude),
+			row("env:CLAUDE_CODE_OAUTH_TOKEN", "authorization", claude),
+		},
+		"codex": {
+			{Agent: "codex", Hosts: []string{"chatgpt.com"}},
+			row("env:OPENAI_API_KEY", "authorization", codex), row("env:CODEX_API_KEY", "authorization", codex),
+			row("key:codex", "authorization", codex),
+		},
+		"gemini": {
+			{Agent: "gemini", Hosts: []string{"cloudcode-pa.googleapis.com", "www.googleapis.com", "oauth2.googleapis.com"}},
+			row("env:GEMINI_API_KEY", "header:X-Goog-Api-Key", gemini), row("env:GOOGLE_API_KEY", "header:X-Goog-Api-Key", gemini),
+		},
+	}
+	for name, list := range all {
+		for i := range list {
+			c := &list[i]
+			c.Name, c.Of = name, name
+			if c.Agent != "" {
+				c.In = []string{"authorization"}
+			} else {
+				kind, what, _ := strings.Cut(c.From[0], ":")
+				c.Name += " (" + map[string]string{"env": what, "key": "a key"}[kind] + ")"
+			}
+			if name == "claude" {
+				c.Deny = []string{"POST /api/oauth/claude_cli/create_api_key"}
+			}
+		}
+	}
+	return all
+}
+
 // KnowsCredential reports whether NAME = true is a login.
 func KnowsCredential(name string) bool {
 	_, known := knownCredentials()[name]
-	return known
+	return known || agentLogins()[name] != nil
 }
 
 // CredentialLine is how any other login is written.
@@ -76,8 +122,8 @@ func credentialRules() []keyRule {
 
 func credentialKeys() []strict.Key {
 	return []strict.Key{
-		{Name: "known", Kind: strict.ASwitch, Short: true, Words: []string{"true"}}, // credentials.github = true
-		{Name: "hosts", Kind: strict.AList, Short: true},                            // credentials.ssh = ["github.com"]
+		{Name: "known", Kind: strict.ASwitch, Short: true, Words: []string{"true", "clone"}}, // credentials.github = true
+		{Name: "hosts", Kind: strict.AList, Short: true},                                     // credentials.ssh = ["github.com"]
 		{Name: "from"},
 		{Name: "header"},
 		{Name: "basic"},
@@ -102,6 +148,7 @@ func (v *validator) credential(key string, p strict.Item) {
 		switch {
 		case len(p.Parts) > 1:
 			v.Add(p.At, key, "is one that inner knows, with keys of its own", "take known out, and say hosts and from")
+		case p.Text == "clone" && agentLogins()[p.Key] != nil:
 		case p.Text != "true":
 			v.Add(p.At, key, fmt.Sprintf("is %q, not true or a table", p.Text), "")
 		case !KnowsCredential(p.Key):
@@ -164,60 +211,111 @@ func notToken(c rune) bool { return !strings.ContainsRune(alphanumeric+"-_.~!$'*
 
 func (r *resolver) credentials() {
 	for _, p := range r.s.Value("credentials").Items {
-		c, known := knownCredentials()[p.Key]
-		part := func(name string) strict.Item { it, _ := p.Get(name); return it }
-		list := func(name string) (out []string) {
-			for _, it := range part(name).Parts {
-				out = append(out, it.Text)
+		list := []Credential{entry(p)}
+		if _, said := p.Get("known"); said {
+			if c, known := knownCredentials()[p.Key]; known {
+				list[0] = c
 			}
-			return out
-		}
-		if _, said := p.Get("known"); p.Key == SSHKeys {
-			c = Credential{From: []string{"agent:SSH_AUTH_SOCK"}, Env: "SSH_AUTH_SOCK"}
-			for _, text := range list("hosts") {
-				if e, err := hosts.Parse(text); err == nil {
-					host := e.String()
-					if !e.Stated() {
-						host += ":22"
-					}
-					c.Hosts = append(c.Hosts, host)
-				}
-			}
-		} else if !said || !known {
-			c = Credential{}
-			c.Allow = list("allow")
-			for _, text := range list("hosts") {
-				if e, err := hosts.Parse(text); err == nil { // the profile was checked
-					c.Hosts = append(c.Hosts, strings.TrimSuffix(e.String(), ":443"))
-				}
-			}
-			c.From, c.Env, c.Filter = []string{part("from").Text}, part("env").Text, part("filter").Text == "true"
-			c.In = []string{"authorization"}
-			for _, name := range []string{"header", "basic", "query"} {
-				if it, ok := p.Get(name); ok {
-					c.In = []string{name + ":" + it.Text}
-				}
+			if agent := agentLogins()[p.Key]; agent != nil && p.Text == "clone" {
+				list = []Credential{{Name: p.Key, Clone: true}}
+			} else if agent != nil {
+				list = agent
 			}
 		}
-		c.Name = p.Key
-		if name, ok := strings.CutPrefix(c.From[0], "env:"); ok {
-			c.Env = cmp.Or(c.Env, name)
+		for _, c := range list {
+			r.credential(p, c)
 		}
-		for i, from := range c.From {
-			if path, ok := strings.CutPrefix(from, "file:~/"); ok {
-				c.From[i] = "file:" + r.c.Home + "/" + path // not cleaned: a key follows
-			}
-		}
-		if i := slices.IndexFunc(r.rc.Credentials, func(o Credential) bool { return c.Env != "" && o.Env == c.Env }); i >= 0 {
-			r.add(p.At, strict.Join("credentials", c.Name), fmt.Sprintf("the variable %s is that of %s", c.Env, r.rc.Credentials[i].Name), `env = "NAME"`)
-		}
-		r.rc.Credentials = append(r.rc.Credentials, c)
 	}
 }
 
+// entry is a credential as a profile writes it out.
+func entry(p strict.Item) (c Credential) {
+	part := func(name string) strict.Item { it, _ := p.Get(name); return it }
+	list := func(name string) (out []string) {
+		for _, it := range part(name).Parts {
+			out = append(out, it.Text)
+		}
+		return out
+	}
+	for _, text := range list("hosts") {
+		e, err := hosts.Parse(text)
+		if err != nil {
+			continue // the profile was checked
+		}
+		host := e.String()
+		if p.Key != SSHKeys {
+			host = strings.TrimSuffix(host, ":443")
+		} else if !e.Stated() {
+			host += ":22"
+		}
+		c.Hosts = append(c.Hosts, host)
+	}
+	if p.Key == SSHKeys {
+		c.From, c.Env = []string{"agent:SSH_AUTH_SOCK"}, "SSH_AUTH_SOCK"
+		return c
+	}
+	c.Allow = list("allow")
+	c.From, c.Env, c.Filter = []string{part("from").Text}, part("env").Text, part("filter").Text == "true"
+	c.In = []string{"authorization"}
+	for _, name := range []string{"header", "basic", "query"} {
+		if it, ok := p.Get(name); ok {
+			c.In = []string{name + ":" + it.Text}
+		}
+	}
+	return c
+}
+
+func (r *resolver) credential(p strict.Item, c Credential) {
+	c.Name, c.File = cmp.Or(c.Name, p.Key), p.At.File
+	for i, from := range c.From {
+		if name, ok := strings.CutPrefix(from, "env:"); ok && i == 0 {
+			c.Env = cmp.Or(c.Env, name)
+		}
+		if path, ok := strings.CutPrefix(from, "file:~/"); ok {
+			c.From[i] = "file:" + r.c.Home + "/" + path // not cleaned: a key follows
+		}
+	}
+	if i := slices.IndexFunc(r.rc.Credentials, func(o Credential) bool { return c.Env != "" && o.Env == c.Env }); i >= 0 {
+		r.add(p.At, strict.Join("credentials", p.Key), fmt.Sprintf("the variable %s is that of %s", c.Env, r.rc.Credentials[i].Name), `env = "NAME"`)
+	}
+	r.rc.Credentials = append(r.rc.Credentials, c)
+}
+
+// Uses reports whether a box uses the login of an agent, and cannot read it.
+func (rc *RunConfig) Uses(agent string) bool {
+	return slices.ContainsFunc(rc.Credentials, func(c Credential) bool { return c.Agent == agent })
+}
+
+// agents are those of whose login a box has a copy, or those whose login it uses.
+func (rc *RunConfig) agents(used bool) []string {
+	return slices.DeleteFunc(slices.Clone(rc.Capabilities), func(name string) bool { return rc.Uses(name) != used })
+}
+
 func (g *granter) credentials(rc *RunConfig) {
-	var programs []string
+	var programs, copied []string
+	var items []Item
 	for _, c := range rc.Credentials {
+		from := cmp.Or(strings.Join(c.From, " or "), "what "+c.Agent+" keeps")
+		if c.Of != "" && strings.HasPrefix(from, "key:") {
+			from = "a key that it keeps"
+		}
+		text := " at " + strings.Join(c.Hosts, ", ")
+		if len(c.Allow) > 0 {
+			text += " for " + strings.Join(c.Allow, ", ")
+		}
+		text = c.Name + text + " (from " + from + ")"
+		id := strings.Join([]string{c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n")}, "\x00")
+		if last := len(items) - 1; c.Clone {
+			copied = append(copied, c.Name)
+		} else if c.Of != "" && c.Agent == "" { // with what the agent keeps
+			more := " or " + from + ")"
+			if at := strings.Join(c.Hosts, ", "); !strings.Contains(items[last].Text, " at "+at) {
+				more = "), at " + at + " (from " + from + ")"
+			}
+			items[last] = Item{Text: strings.TrimSuffix(items[last].Text, ")") + more, ID: items[last].ID + "\x00" + id}
+		} else {
+			items = append(items, Item{Text: text, ID: id})
+		}
 		for _, from := range c.From {
 			if kind, arg, _ := strings.Cut(from, ":"); kind == "cmd" {
 				programs = append(programs, arg)
@@ -225,14 +323,6 @@ func (g *granter) credentials(rc *RunConfig) {
 		}
 	}
 	g.list("credential", "credentials programs", "runs on this computer, outside of the sandbox, for a login", texts(programs))
-	g.list("credential", "credentials", "reaches hosts with logins of yours, which it cannot read", eachOf(rc.Credentials, func(c Credential) Item {
-		text := c.Name + " at " + strings.Join(c.Hosts, ", ")
-		if len(c.Allow) > 0 {
-			text += " for " + strings.Join(c.Allow, ", ")
-		}
-		from := strings.Join(c.From, " or ")
-		return Item{Text: text + " (from " + from + ")", ID: strings.Join([]string{
-			c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n"),
-		}, "\x00")}
-	}))
+	g.list("credential", "credentials clone", "has a copy, which its programs can read, of the login of", texts(copied))
+	g.list("credential", "credentials", "reaches hosts with logins of yours, which it cannot read", items)
 }

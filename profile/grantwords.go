@@ -59,7 +59,7 @@ func Unasked(agent string) []string {
 
 func (g *granter) login(rc *RunConfig) {
 	if rc.SyncLogin {
-		g.list("login", "sync_credentials", "can replace the stored login by a newer one of", texts(rc.Capabilities))
+		g.list("login", "sync_credentials", "can replace the stored login by a newer one of", texts(rc.agents(false)))
 	}
 }
 
@@ -183,6 +183,9 @@ func (g *granter) variables(rc *RunConfig) {
 	}
 	var secrets, plain []Item
 	for _, name := range env.Inherit {
+		if slices.ContainsFunc(rc.Credentials, func(c Credential) bool { return slices.Contains(c.From, "env:"+name) }) {
+			continue // the box has a placeholder
+		}
 		it := Item{Text: cmp.Or(ordinary(name), name), ID: name}
 		if it.Text == name && LooksSecret(name) && !strings.Contains(name, "*") {
 			secrets = append(secrets, it)

@@ -26,7 +26,8 @@ func generalRules() []keyRule {
 			words: strings.Join(Capabilities(), ","),
 			take:  func(r *resolver) { r.rc.Capabilities = r.s.Value("capabilities").Texts() },
 			say: func(g *granter, rc *RunConfig) {
-				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
+				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.agents(false)))
+				g.list("capability", "capability settings", "gets a copy of your settings of", texts(rc.agents(true)))
 			},
 			remote: kept,
 		},

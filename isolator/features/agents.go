@@ -138,7 +138,7 @@ func WithArgs(argv []string, list []capability.Capability) []string {
 func (a *agentsOf) make(run *Run) (err error) {
 	for _, c := range run.Agents {
 		l := clonedLogin{of: c}
-		if run.Mode.Made() && c.Login != nil {
+		if run.Mode.Made() && c.Login != nil && run.usedLogins[c.Name] == nil {
 			kept, _ := a.loginIn(run, c) // nil when there is none
 			if l.was, err = renewedLogin(run, c, kept); err != nil {
 				return err
@@ -208,7 +208,7 @@ const CloneOf = "clone of "
 // changed comes into what a home has, entry by entry, and what the box changed stays.
 func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
 	from := run.origin()
-	from.Says = says(run)
+	from.Says, from.Used = says(run), run.usedLogins[c.Name].files(c)
 	from.MCP = func(name string) bool {
 		if !run.Spec.GrantsMCP(name) {
 			a.left = append(a.left, name)

@@ -66,9 +66,13 @@ func credentials() Feature {
 // ask hides where the values are, also of a box without a network, and starts the program that reads them.
 func (c *credentialsOf) ask(run *Run) error {
 	rc := &run.Spec
-	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials, func(k profile.Credential) bool { return k.Name != profile.SSHKeys }) {
+	if rc.Network == profile.NetFull {
+		copied(run)
+	}
+	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials, func(k profile.Credential) bool { return k.Name != profile.SSHKeys && !k.Clone }) {
 		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
+	run.usedLogins = map[string]*usedLogin{}
 	c.job, run.LostLogins = c.wanted(run, rc.Credentials)
 	if !run.Mode.Made() || len(c.job.Credentials) == 0 && c.job.SSH == nil {
 		return nil
@@ -107,6 +111,22 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 			}
 			continue
 		}
+		if k.Clone {
+			continue
+		}
+		if k.Agent != "" {
+			u := &usedLogin{doc: []byte("{}")} // no copy that a box may have from another run, either
+			run.usedLogins[k.Agent] = u
+			if w.OAuth, err = store(run, k.Agent); err != nil {
+				lost[k.Name] = err.Error()
+				if errors.Is(err, errNobody) {
+					u.doc = nil
+				}
+			} else if given == nil {
+				job.Credentials = append(job.Credentials, w)
+				continue
+			}
+		}
 		for _, from := range k.From {
 			var source []string
 			if source, err = c.source(run, from); err != nil {
@@ -119,7 +139,8 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 		}
 		switch {
 		case given != nil:
-			lost[k.Name] = given.Error()
+			lost[cmp.Or(k.Of, k.Name)] = given.Error()
+		case len(w.From) == 0 && k.Of != "": // of several, one is enough
 		case len(w.From) == 0:
 			lost[k.Name] = err.Error()
 		default:
@@ -137,6 +158,9 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	})
 	if len(more) == 0 {
 		return "", nil
+	}
+	if slices.ContainsFunc(more, func(k profile.Credential) bool { return k.Of != "" || k.Clone }) {
+		return "", NewRun("the sandbox has its files of the agent from its start")
 	}
 	if len(c.job.Credentials) == 0 {
 		return "", NewRun("the sandbox began without [credentials], and takes no certificates of inner-proxy")
@@ -250,6 +274,12 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 		rc.Hide = append(slices.Clip(rc.Hide), gitignore.Escape(path))
 		real, err := run.unplanted(path)
 		return []string{kind, real, key}, err
+	case "key":
+		s, err := store(run, arg)
+		if err != nil {
+			return nil, err
+		}
+		return []string{"file", s.Path, s.Key}, nil
 	case "pass":
 		words = []string{"pass", "show", arg}
 	case "secret-tool":
@@ -287,11 +317,20 @@ func (c *credentialsOf) make(run *Run) error {
 	}
 	for _, k := range run.Spec.Credentials {
 		text := ready.Placeholders[k.Name]
-		if why := ready.Missing[k.Name]; why != "" {
+		if why := ready.Missing[k.Name]; why != "" && (k.Of == "" || k.Agent != "") {
 			run.LostLogins[k.Name] = why
 		}
 		if text != "" {
 			c.has = append(c.has, profile.KV{Key: k.Name, Value: text})
+			delete(run.LostLogins, k.Of)
+		}
+		if u := run.usedLogins[k.Of]; u != nil {
+			u.take(k, text, ready.Stores[k.Name])
+		}
+		if why := ready.Ended[k.Name]; why != "" {
+			if err := ended(run, k, why); err != nil {
+				return err
+			}
 		}
 		if text != "" && k.Env != "" {
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: k.Env, Value: text})
@@ -331,7 +370,7 @@ func helpers(k profile.Credential) (list []gitconfig.Entry) {
 func (c *credentialsOf) through(to netproxy.Target) func([]netip.Addr) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.ContainsFunc(slices.Concat(c.job.Credentials, c.more), func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) }) {
+	if !slices.ContainsFunc(slices.Concat(c.job.Credentials, c.more), func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) || k.Renews(to.Host, to.Port) }) {
 		return nil
 	}
 	return func(addrs []netip.Addr) (net.Conn, error) {

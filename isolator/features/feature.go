@@ -97,8 +97,9 @@ type Run struct {
 
 	LostLogins map[string]string // credentials: why one has no value
 
-	authority     []byte            // credentials: the certificate that the box takes of inner-proxy; nil without that
-	gitLogins     []gitconfig.Entry // credentials: with which git has the placeholders
+	authority     []byte                // credentials: the certificate that the box takes of inner-proxy; nil without that
+	gitLogins     []gitconfig.Entry     // credentials: with which git has the placeholders
+	usedLogins    map[string]*usedLogin // credentials: by the capabilities whose logins the box uses and cannot read
 	throughLogins func(netproxy.Target) func([]netip.Addr) (net.Conn, error)
 	clearLogins   func(netproxy.Target, []byte)
 

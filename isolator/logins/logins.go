@@ -14,12 +14,15 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/renewal"
 )
 
 // FD is the program's end of the socket pair. The next one is the socket that the box has, where a Job has SSH.
@@ -38,6 +41,14 @@ type Credential struct {
 	Allow  []string // requests, "GET /path/*"; none means all
 	Deny   []string // requests by which the service makes another secret
 	Filter bool     // the value is taken out of bodies of answers, too
+	OAuth  *OAuth   // of a login that its agent renews, which is in a file of the agent's; nil for one of From
+}
+
+// OAuth is such a login. No box has a say in what this holds.
+type OAuth struct {
+	renewal.Store
+	Path   string // of the file, through no link
+	Folder string // the agent's, which is locked by another one beside it
 }
 
 // Order is a packet to the program: credentials, at first and when a box that runs gets more, or a connection.
@@ -66,6 +77,8 @@ type Ready struct {
 	Placeholders map[string]string // of each credential
 	Missing      map[string]string // why a credential has no value
 	Known        string            // the keys of the hosts of SSH, as in known_hosts
+	Ended        map[string]string // why one that its agent renews could not be renewed, and has ended
+	Stores       map[string][]byte // what a box has of the file of such a login, with placeholders
 }
 
 // Conn goes with a connection of the box, whose bytes are those of TLS.
@@ -255,11 +268,19 @@ func Receive(socket *os.File, v any) (came []*os.File, err error) {
 
 // Takes reports whether a credential is for what is said to a host.
 func (c Credential) Takes(host string, port uint16) bool {
-	for _, h := range c.Hosts {
-		name, p, stated := strings.Cut(h, ":")
-		if name == host && (stated && p == fmt.Sprint(port) || !stated && port == 443) {
-			return true
-		}
+	return slices.ContainsFunc(c.Hosts, func(h string) bool { return isAt(h, host, port) })
+}
+
+// Renews reports whether a login is renewed at a host.
+func (c Credential) Renews(host string, port uint16) bool {
+	if c.OAuth == nil {
+		return false
 	}
-	return false
+	at, _, _ := strings.Cut(c.OAuth.Token, "/")
+	return isAt(at, host, port)
+}
+
+func isAt(at, host string, port uint16) bool {
+	name, p, stated := strings.Cut(at, ":")
+	return name == host && (stated && p == fmt.Sprint(port) || !stated && port == 443)
 }

@@ -40,7 +40,10 @@ func says(k profile.Credential) string {
 	if k.Name == profile.SSHKeys {
 		return "keys of your agent log in to " + strings.Join(k.Hosts, ", ") + ", by the socket that the box has as " + k.Env
 	}
-	text := "put in at " + strings.Join(k.Hosts, ", ") + ", from " + strings.Join(k.From, " or ")
+	if k.Clone {
+		return "the box has a copy of it, which its programs can read"
+	}
+	text := "put in at " + strings.Join(k.Hosts, ", ") + ", from " + cmp.Or(strings.Join(k.From, " or "), "what "+k.Agent+" keeps, which is renewed outside")
 	if k.Env != "" {
 		text += "; the box has a placeholder in " + k.Env
 	}

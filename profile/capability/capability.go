@@ -17,6 +17,7 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/renewal"
 )
 
 // maxFile bounds each file that is read into memory; real ones are far smaller.
@@ -51,8 +52,10 @@ type Capability struct {
 	// Endpoints are variables that name another server to work with. One that the box
 	// gets from its user is a host, too.
 	Endpoints []string
-	Login     *Login   // nil when the program does not renew what is stored
-	Notes     []string // for people
+	Login     *Login // nil when the program does not renew what is stored
+	// OAuth is what inner-proxy knows of a login that the box uses and cannot read; nil for an agent without.
+	OAuth *renewal.Store
+	Notes []string // for people
 }
 
 // Folder is one folder of an agent, cloned.
@@ -84,6 +87,7 @@ type File struct {
 	Login bool
 	// Servers are the dotted paths of addresses in it of servers to work with; * is any key.
 	Servers []string
+	used    bool // the box has something else in its place
 	// Instructions says that it is what the user tells every session of the agent. The copy has,
 	// below that, what the box says of itself: see Origin.Says.
 	Instructions bool
@@ -105,6 +109,15 @@ type Origin struct {
 	MCP func(name string) bool
 	// Keys are what stands for keys of the agent in the box, which cannot read those.
 	Keys []string
+	// Used are files of the agent, by their names, of whose login the box uses what it cannot read.
+	Used map[string]Used
+}
+
+// Used is what a box has of a file with a login that it cannot read.
+type Used struct {
+	Instead bool // it has Data, nil for nothing, and not the file
+	Data    []byte
+	Edit    // made in addition
 }
 
 // behind returns where a link of the user's leads, and any other path as it is.
@@ -219,7 +232,9 @@ func (cl *cloner) clone() error {
 	}
 	for _, file := range cl.f.Files { // after the trees, which have some of the scripts
 		src := cl.f.file(cl.o, file)
-		data, err := cl.read(src, file)
+		used, isUsed := cl.o.Used[file.Name]
+		file.used = isUsed && used.Instead
+		data, err := cl.read(src, file, used)
 		if errors.Is(err, files.ErrNotRegular) {
 			cl.leftOut = append(cl.leftOut, src)
 			data, err = nil, nil
@@ -303,13 +318,19 @@ func (f Folder) file(o Origin, file File) string {
 }
 
 // read is what the clone has of a file, nil for nothing.
-func (cl *cloner) read(src string, file File) ([]byte, error) {
+func (cl *cloner) read(src string, file File, used Used) (data []byte, err error) {
+	if used.Instead {
+		if used.Data == nil || !used.Any() {
+			return used.Data, nil
+		}
+		return rewrite(src, used.Data, func(doc map[string]any) { used.apply(doc, cl.o.Workdir, nil) })
+	}
 	at := src
 	if !file.Login {
 		at = cl.o.behind(src)
 	}
-	data, err := files.Read(at, files.NoLinks, maxFile)
-	if !file.Any() {
+	data, err = files.Read(at, files.NoLinks, maxFile)
+	if !file.Any() && !used.Any() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -320,6 +341,7 @@ func (cl *cloner) read(src string, file File) ([]byte, error) {
 	}
 	return rewrite(src, data, func(doc map[string]any) {
 		file.apply(doc, cl.o.Workdir, func(name string, _ any) bool { return cl.o.MCP != nil && cl.o.MCP(name) })
+		used.apply(doc, cl.o.Workdir, nil)
 		file.taken(doc, cl.o.Keys)
 		if s := cl.f.Scripts; s != nil && s.File == file.Name {
 			s.keep(doc, cl)

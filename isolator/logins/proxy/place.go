@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/enr/inner/isolator/logins"
 )
@@ -18,9 +19,16 @@ import (
 // login is a credential with its value, and what the box has in the place of that.
 type login struct {
 	logins.Credential
-	value, placeholder string
-	forms              []string          // in which a service may say the value again
-	echoes             *strings.Replacer // takes these out of what it says
+	placeholder string
+	oauth       *oauth // of a login that is renewed, whose value changes; else nil
+	held        atomic.Pointer[held]
+}
+
+// held is a value, and how it is found in what a service says.
+type held struct {
+	value  string
+	forms  []string          // in which a service may say the value again
+	echoes *strings.Replacer // takes these out of what it says
 }
 
 // prefixes are what services let their values begin with: people, and scanners for secrets, know them by it.
@@ -38,36 +46,58 @@ func newLogin(ctx context.Context, c logins.Credential, variables map[string]str
 	if err != nil {
 		return nil, err
 	}
-	l := &login{Credential: c, value: text, placeholder: shape(text)}
-	var pairs []string
-	add := func(from, to string) { l.forms, pairs = append(l.forms, from), append(pairs, from, to) }
-	add(text, l.placeholder)
-	if q := url.QueryEscape(text); q != text {
-		add(q, l.placeholder)
-	}
-	// Base64 with what is before it ending at each of the three places; the ends, which depend on the neighbours, are cut.
-	for skip, cut := range []int{0, 2, 3} {
-		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-			whole := alphabet.EncodeToString([]byte(strings.Repeat("\x00", skip) + text))
-			if end := (len(text) + skip) * 8 / 6; end-cut >= 8 {
-				add(whole[cut:end], strings.Repeat("x", end-cut))
-			}
-		}
-	}
-	l.echoes = strings.NewReplacer(pairs...)
+	l := &login{Credential: c, placeholder: shape(text)}
+	l.hold(text)
 	return l, nil
 }
 
+// hold has the login use a value from now on. Others of its values are taken out of answers, too.
+func (l *login) hold(value string, others ...string) {
+	h := &held{value: value}
+	var pairs []string
+	add := func(from, to string) { h.forms, pairs = append(h.forms, from), append(pairs, from, to) }
+	for _, text := range append(others, value) {
+		if text == "" {
+			continue
+		}
+		add(text, l.placeholder)
+		if q := url.QueryEscape(text); q != text {
+			add(q, l.placeholder)
+		}
+		// Base64 with what is before it ending at each of the three places; the ends, which depend on the neighbours, are cut.
+		for skip, cut := range []int{0, 2, 3} {
+			for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+				whole := alphabet.EncodeToString([]byte(strings.Repeat("\x00", skip) + text))
+				if end := (len(text) + skip) * 8 / 6; end-cut >= 8 {
+					add(whole[cut:end], strings.Repeat("x", end-cut))
+				}
+			}
+		}
+	}
+	h.echoes = strings.NewReplacer(pairs...)
+	l.held.Store(h)
+}
+
+// is reports whether text is the placeholder.
+func (l *login) is(text string) bool {
+	return text == l.placeholder || l.oauth != nil && l.oauth.is("access", text)
+}
+
+func (l *login) value() string { return l.held.Load().value }
+
 // put puts the value where the placeholder is the whole of a place, and stands once; it reports whether it did.
 func (l *login) put(r *http.Request) (used bool) {
+	if l.value() == "" {
+		return false
+	}
 	for _, place := range l.In {
 		kind, name, _ := strings.Cut(place, ":")
 		switch kind {
 		case "query":
 			used = l.query(r.URL, name) || used
 		case "header":
-			if v := r.Header.Values(name); len(v) == 1 && v[0] == l.placeholder {
-				r.Header.Set(name, l.value)
+			if v := r.Header.Values(name); len(v) == 1 && l.is(v[0]) {
+				r.Header.Set(name, l.value())
 				used = true
 			}
 		default:
@@ -79,18 +109,18 @@ func (l *login) put(r *http.Request) (used bool) {
 
 func (l *login) authorization(h http.Header, basic bool, of string) bool {
 	scheme, rest, spaced := strings.Cut(h.Get("Authorization"), " ")
-	if !spaced && scheme == l.placeholder && !basic {
-		h.Set("Authorization", l.value)
+	if !spaced && l.is(scheme) && !basic {
+		h.Set("Authorization", l.value())
 		return true
 	}
 	if strings.EqualFold(scheme, "basic") != basic {
 		return false
 	}
 	if !basic {
-		if strings.TrimSpace(rest) != l.placeholder {
+		if !l.is(strings.TrimSpace(rest)) {
 			return false
 		}
-		h.Set("Authorization", scheme+" "+l.value)
+		h.Set("Authorization", scheme+" "+l.value())
 		return true
 	}
 	both, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
@@ -98,10 +128,10 @@ func (l *login) authorization(h http.Header, basic bool, of string) bool {
 	switch {
 	case err != nil || !ok || of != "" && of != user:
 		return false
-	case password == l.placeholder:
-		password = l.value
-	case user == l.placeholder:
-		user = l.value
+	case l.is(password):
+		password = l.value()
+	case l.is(user):
+		user = l.value()
 	default:
 		return false
 	}
@@ -115,7 +145,7 @@ func (l *login) query(u *url.URL, name string) bool {
 	at := -1
 	for i, p := range parts {
 		if k, v, _ := strings.Cut(p, "="); k == name {
-			if v != l.placeholder || at >= 0 {
+			if !l.is(v) || at >= 0 {
 				return false
 			}
 			at = i
@@ -124,7 +154,7 @@ func (l *login) query(u *url.URL, name string) bool {
 	if at < 0 {
 		return false
 	}
-	parts[at] = name + "=" + url.QueryEscape(l.value)
+	parts[at] = name + "=" + url.QueryEscape(l.value())
 	u.RawQuery = strings.Join(parts, "&")
 	return true
 }
@@ -178,12 +208,13 @@ func matches(pattern, p string) bool {
 
 // clean takes the value out of headers. One whose name holds it goes.
 func (l *login) clean(h http.Header) {
+	is := l.held.Load()
 	for name, values := range h {
-		if slices.ContainsFunc(l.forms, func(form string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(form)) }) {
+		if slices.ContainsFunc(is.forms, func(form string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(form)) }) {
 			delete(h, name)
 		}
 		for i, v := range values {
-			if values[i] = l.echoes.Replace(v); l.escaped(v) {
+			if values[i] = is.echoes.Replace(v); is.escaped(v) {
 				values[i] = l.placeholder
 			}
 		}
@@ -191,10 +222,13 @@ func (l *login) clean(h http.Header) {
 }
 
 // escaped reports whether text holds the value in a spelling of URLs other than ours.
-func (l *login) escaped(text string) bool {
+func (h *held) escaped(text string) bool {
 	for range 2 {
+		if h.value == "" {
+			return false
+		}
 		path, _ := url.PathUnescape(text)
-		if query, _ := url.QueryUnescape(text); strings.Contains(path+"\n"+query, l.value) {
+		if query, _ := url.QueryUnescape(text); strings.Contains(path+"\n"+query, h.value) {
 			return true
 		}
 		text = path
@@ -227,7 +261,7 @@ func (w cleaned) clean() {
 // events pass at once.
 type filter struct {
 	io.ReadCloser
-	l    *login
+	of   *held
 	held string // what is not passed on yet
 	out  []byte
 	err  error
@@ -241,10 +275,10 @@ func (f *filter) Read(b []byte) (int, error) {
 		chunk := make([]byte, 32<<10)
 		var n int
 		n, f.err = f.ReadCloser.Read(chunk)
-		text := f.l.echoes.Replace(f.held + string(chunk[:n]))
+		text := f.of.echoes.Replace(f.held + string(chunk[:n]))
 		keep := 0
 		if f.err == nil {
-			keep = f.l.begun(text)
+			keep = f.of.begun(text)
 		}
 		f.out, f.held = []byte(text[:len(text)-keep]), text[len(text)-keep:]
 	}
@@ -254,8 +288,8 @@ func (f *filter) Read(b []byte) (int, error) {
 }
 
 // begun is how many last bytes of a text are the beginning of the value, in one of its forms.
-func (l *login) begun(text string) (most int) {
-	for _, form := range l.forms {
+func (h *held) begun(text string) (most int) {
+	for _, form := range h.forms {
 		for n := min(len(form)-1, len(text)); n > most; n-- {
 			if strings.HasSuffix(text, form[:n]) {
 				most = n

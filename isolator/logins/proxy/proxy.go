@@ -119,9 +119,18 @@ func (p *proxy) receive() {
 
 // learn reads the values of credentials, and says so.
 func (p *proxy) learn(ctx context.Context, job logins.Job) {
-	ready := logins.Ready{Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{}}
+	ready := logins.Ready{
+		Authority: p.authority.pem(), Placeholders: map[string]string{}, Missing: map[string]string{},
+		Ended: map[string]string{}, Stores: map[string][]byte{},
+	}
 	for _, c := range job.Credentials {
-		l, err := newLogin(ctx, c, job.Values)
+		var l *login
+		var err error
+		if c.OAuth != nil {
+			l, err = p.renewable(ctx, c, &ready)
+		} else {
+			l, err = newLogin(ctx, c, job.Values)
+		}
 		if err != nil {
 			ready.Missing[c.Name] = err.Error()
 			continue
@@ -251,13 +260,15 @@ func (p *proxy) transport(protocols ...string) *http.Transport {
 // dial connects to a host, at an address that the policy allows, and holds its certificate against the host's name.
 func (p *proxy) dial(ctx context.Context, protocols []string) (net.Conn, error) {
 	to := ctx.Value(connKey{}).(*conn).to
-	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: &tls.Config{
-		RootCAs: p.roots(), ServerName: to.Host, MinVersion: tls.VersionTLS12, NextProtos: protocols,
-	}}
+	return dialAny(ctx, to.Addrs, to.Port, &tls.Config{RootCAs: p.roots(), ServerName: to.Host, MinVersion: tls.VersionTLS12, NextProtos: protocols})
+}
+
+func dialAny(ctx context.Context, at []netip.Addr, port uint16, conf *tls.Config) (net.Conn, error) {
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTime}, Config: conf}
 	err := errors.New("no address")
-	for _, a := range to.Addrs {
+	for _, a := range at {
 		var c net.Conn
-		if c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(a, to.Port).String()); err == nil {
+		if c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(a, port).String()); err == nil {
 			return c, nil
 		}
 	}
@@ -306,6 +317,12 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, l := range answer.of {
+		if l.oauth != nil && p.token(w, r, l, to) {
+			return
+		}
+		if !l.Takes(to.Host, to.Port) {
+			continue
+		}
 		if why := l.permits(r); why != "" {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: r.URL.Path, Refused: why})
 			refuse(w, http.StatusForbidden, "credential "+l.Name+": "+r.Method+" "+r.URL.Path+" is refused: "+why)
@@ -318,7 +335,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 
 // of are the logins for a host.
 func (p *proxy) of(to logins.Conn) []*login {
-	return slices.DeleteFunc(p.all(), func(l *login) bool { return !l.Takes(to.Host, to.Port) })
+	return slices.DeleteFunc(p.all(), func(l *login) bool { return !l.Takes(to.Host, to.Port) && !l.Renews(to.Host, to.Port) })
 }
 
 func (p *proxy) all() []*login {
@@ -342,7 +359,10 @@ func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
 		out.Header["User-Agent"] = nil
 	}
 	for _, l := range p.of(to) {
-		if l.put(out) {
+		if l.oauth != nil {
+			l.oauth.current()
+		}
+		if l.Takes(to.Host, to.Port) && l.put(out) {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: out.URL.Path})
 		}
 		if l.Filter {
@@ -358,11 +378,14 @@ func (p *proxy) answer(r *http.Response) error {
 		r.Body = answered{r.Body, r.Request.Context().Value(uploadKey{}).(io.Closer)}
 	}
 	for _, l := range p.of(to) {
+		if l.oauth != nil && r.StatusCode == http.StatusUnauthorized {
+			l.oauth.saw(r.Request)
+		}
 		l.clean(r.Header) // of a 101, too, which is written past cleaned
 		if l.Filter && r.StatusCode != http.StatusSwitchingProtocols {
 			r.Header.Del("Content-Length")
 			r.ContentLength = -1
-			r.Body = &filter{ReadCloser: r.Body, l: l}
+			r.Body = &filter{ReadCloser: r.Body, of: l.held.Load()}
 		}
 	}
 	return nil

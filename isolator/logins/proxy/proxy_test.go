@@ -354,9 +354,9 @@ func TestFilter(t *testing.T) {
 	}
 	text := "abc abcab abcab-01234567 xabcab-0123456789abcab-0123456789 ab"
 	for size := 1; size < 20; size++ {
-		f := &filter{ReadCloser: io.NopCloser(pieces{strings.NewReader(text), size}), l: l}
+		f := &filter{ReadCloser: io.NopCloser(pieces{strings.NewReader(text), size}), of: l.held.Load()}
 		got, err := io.ReadAll(f)
-		if want := strings.ReplaceAll(text, l.value, l.placeholder); err != nil || string(got) != want {
+		if want := strings.ReplaceAll(text, l.value(), l.placeholder); err != nil || string(got) != want {
 			t.Errorf("in pieces of %d: %v, %q, want %q", size, err, got, want)
 		}
 	}
