@@ -33,6 +33,7 @@ fi
 [ -n "$(find /dev/fuse -perm -006 2>/dev/null)" ] || printf 'inner: not run here: a git directory that a box shares (a plain user cannot open /dev/fuse)\n' >&2
 [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null || printf 'inner: not run here: names in a box (a plain user cannot have names of its own in /etc/hosts)\n' >&2
 [ -x /usr/sbin/sshd ] || printf 'inner: not run here: what a real ssh server starts (openssh-server is not installed)\n' >&2
+command -v keytool >/dev/null || printf 'inner: not run here: what Java reads of the certificates that a box trusts (no JDK is installed; make reach has it)\n' >&2
 # The sample profiles are run where their programs are: toolchains are not installed for that.
 absent=()
 for program in node cargo mvn java podman; do

@@ -84,7 +84,7 @@ within ssh ssh-keyscan -t ed25519 192.175.48.1
 printf 'git.reach.test %s\n' "$(cat "$S/hostkey.pub")" >"$S/known_hosts"
 
 for program in peer lookup-glibc lookup-musl; do cp "$S/bin/$program" "$S/box"; done
-(cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/logins.sh reach/figures.sh reach/client.* reach/Client.java box)
+(cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/logins.sh reach/figures.sh reach/client.* reach/Client.java reach/Login.java box)
 chown innertest "$S/box/login"
 # What the processes of boxes have in their memory, root sees: search.py answers who asks through these.
 mkfifo "$S/search" "$S/found" && chown innertest "$S/search" "$S/found"

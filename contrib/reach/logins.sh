@@ -11,6 +11,7 @@ try wget "$ok" wget -qO- --header "$bearer" https://www.reach.test/login
 fetch='fetch("https://www.reach.test/login", {headers: {Authorization: "Bearer " + process.env.LAB_TOKEN}}).then(r => r.text()).then(console.log)'
 try 'node 22, fetch' "$ok" /tmp/node22/bin/node -e "$fetch"
 try 'python, urllib' "$ok" python3 -c 'import os, urllib.request as u; print(u.urlopen(u.Request("https://www.reach.test/login", headers={"Authorization": "Bearer " + os.environ["LAB_TOKEN"]})).read().decode())'
+try java "$ok" java "$R/Login.java"
 try 'curl, a header' 'logged in at other' curl -sS -H "Private-Token: $HEADER_TOKEN" https://other.reach.test/login
 try 'curl, basic' 'logged in at deb' curl -sS -u "me:$BASIC_TOKEN" https://deb.reach.test/login
 try 'git push over https' 'pushed two' sh -c 'cd /tmp && git clone -q https://git.reach.test/private/hello.git hub && cd hub && echo two >two && git add two && git -c user.name=a -c user.email=a@b commit -qm two && git push -q origin HEAD:two && git ls-remote origin two | grep -q two && echo pushed two'

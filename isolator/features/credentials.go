@@ -468,6 +468,7 @@ func trustRun(run *Run, variables []string) {
 			run.Assets.Parts = append(run.Assets.Parts, systemFile(real, all, reason))
 		}
 	}
+	trustJava(run, all, own, reason)
 	for _, kv := range run.Spec.Env.Set {
 		if slices.Contains(variables, kv.Key) {
 			run.Warn("%s is set by the profile: programs that read it may not take the certificates of [credentials]", kv.Key)
