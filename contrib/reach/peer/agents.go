@@ -329,7 +329,7 @@ func websocket(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if message = append(message, data[4:]...); head[0]&0x80 != 0 {
-			talk = model(events{c}, r, talk, message)
+			talk = model(frames{c}, r, talk, message)
 			message = nil
 		}
 	}
@@ -342,14 +342,14 @@ func frame(kind byte, data []byte) []byte {
 	return append(head, data...)
 }
 
-// events has each line of data of an event stream be a message.
-type events struct{ net.Conn }
+// frames has each line of data of an event stream be a message.
+type frames struct{ net.Conn }
 
-func (events) Header() http.Header { return http.Header{} }
-func (events) WriteHeader(int)     {}
-func (events) Flush()              {}
+func (frames) Header() http.Header { return http.Header{} }
+func (frames) WriteHeader(int)     {}
+func (frames) Flush()              {}
 
-func (e events) Write(b []byte) (int, error) {
+func (e frames) Write(b []byte) (int, error) {
 	if data, ok := bytes.CutPrefix(b, []byte("data: ")); ok {
 		_, err := e.Conn.Write(frame(1, bytes.TrimSpace(data)))
 		return len(b), err

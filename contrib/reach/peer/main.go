@@ -7,12 +7,14 @@
 //	peer first ADDR COUNT     the median of a connection and its first line, in milliseconds
 //	peer speed ADDR MB        MB/s of a connection
 //	peer rate URL SECONDS N   requests a second of N clients
+//	peer streams URL COUNT N  event streams at once, by HTTP/N, each with the login of LAB_TOKEN and read to its end
 //
 // A client goes through the proxy that HTTPS_PROXY names, if there is one.
 package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,6 +60,8 @@ func run(args []string) error {
 		return speed(args[1], number(2))
 	case "rate":
 		return rate(args[1], number(2), number(3))
+	case "streams":
+		return streams(args[1], number(2), number(3))
 	}
 	return fmt.Errorf("no such part: %q", args[0])
 }
@@ -93,6 +98,15 @@ func serve(args []string) error {
 		}
 	}
 	http.HandleFunc("/private/", login(&private))
+	http.HandleFunc("/private/socket", login(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:8765", Path: "/"})))
+	http.HandleFunc("/private/events", login(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range events {
+			fmt.Fprintf(w, "data: %d at %s\n\n", i, r.Proto)
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Second)
+		}
+	})))
 	for _, path := range []string{"/login", "/upload", "/user", "/world", "/@me%2Fworld"} { // as those of registries and GitHub
 		http.HandleFunc(path, login(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n, _ := io.Copy(io.Discard, r.Body)
@@ -246,6 +260,57 @@ func speed(addr string, megabytes int) error {
 	n, err := io.CopyN(io.Discard, c, int64(megabytes)<<20)
 	fmt.Printf("%.0f\n", float64(n)/1e6/time.Since(begin).Seconds())
 	return err
+}
+
+const events = 5 // of a stream, one a second
+
+// streams has all of them at once: each has its first event before any has its last.
+func streams(where string, count, version int) error {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: version == 2}
+	if version == 1 {
+		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}
+	var open, most atomic.Int64
+	ended := make(chan error)
+	for range count {
+		go func() {
+			r, err := http.NewRequest("GET", where, nil)
+			if err == nil {
+				r.Header.Set("Authorization", "Bearer "+os.Getenv("LAB_TOKEN"))
+				err = stream(t, r, func(n int64) { most.Store(max(most.Load(), open.Add(n))) })
+			}
+			ended <- err
+		}()
+	}
+	var err error
+	for range count {
+		err = errors.Join(err, <-ended)
+	}
+	if err == nil {
+		fmt.Printf("%d streams, %d at once\n", count, most.Load())
+	}
+	return err
+}
+
+func stream(t *http.Transport, r *http.Request, open func(int64)) error {
+	a, err := t.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	n := 0
+	for in := bufio.NewScanner(a.Body); in.Scan(); {
+		if strings.HasPrefix(in.Text(), fmt.Sprintf("data: %d at ", n)) {
+			if n++; n == 1 {
+				open(1)
+			}
+		}
+	}
+	open(-1)
+	if n != events {
+		return fmt.Errorf("%s, %d events", a.Status, n)
+	}
+	return nil
 }
 
 func rate(where string, seconds, clients int) error {
