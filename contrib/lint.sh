@@ -80,7 +80,7 @@ starts_light() {
 	"$GO" list -e -tags programs,carries -deps ./cmd/inner |
 		grep -xE 'github\.com/enr/inner/isolator/(agenthook|git/share|agentsettings|export|mcp|needs|verify)' | sed 's/$/ is linked into inner/'
 	"$GO" list -e -tags programs -deps ./cmd/inner-shim |
-		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|hooks/watch|isolator(/(agenthook|git/share|agentsettings|calls|container|escape/shown|export|features/waiting|handover|learn|mcp|picture|preview|consent|needs|review|roles|session|streams|undo/back|verify(/attack)?|visit|why))?|internal/sshsig|profile/(builtin|config/keys|listing|remote|shared))' |
+		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|hooks/(script|watch)|isolator(/(agenthook|git/share|agentsettings|calls|container|escape/shown|export|features/waiting|handover|learn|mcp|picture|preview|consent|needs|review|roles|session|streams|undo/back|verify(/attack)?|visit|why))?|internal/sshsig|profile/(builtin|config/keys|listing|remote|shared))' |
 		sed 's/$/ is linked into inner-shim/'
 	"$GO" list -deps ./cmd/inner-box | grep -E '^net(/|$)|^[^/]*\.[^/]*/' |
 		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(paths|visible)|isolator/(launch/(box|outside|wire)|limits|proc|seccomp))' |

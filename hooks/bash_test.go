@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/hooks/script"
 )
 
 // startBash runs bash with text before and after the hook in its start-up file.
@@ -49,7 +51,7 @@ func TestBashWithoutQuotes(t *testing.T) {
 // No word of the text may be taken for a wildcard: a file of that name, in a
 // folder somebody cloned, would become part of what is evaluated.
 func TestBashTextHasNoWildcard(t *testing.T) {
-	text, err := Script("bash", Vars{Inner: "/a b/*", Command: "/c", ShimDir: "/c?d/[e]", StateFile: "/f'g"})
+	text, err := scriptOf("bash", script.Vars{Inner: "/a b/*", Command: "/c", ShimDir: "/c?d/[e]", StateFile: "/f'g"})
 	if err != nil {
 		t.Fatal(err)
 	}

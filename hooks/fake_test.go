@@ -83,7 +83,7 @@ func fakeHook(home string, args []string) error {
 			u.Key = NewKey(root, text)
 			at := filepath.Join(root, ".inner")
 			paths = []string{at, filepath.Join(at, "profiles"), filepath.Join(at, "config.toml")}
-			more, _ := filepath.Glob(literalPattern(at) + "/profiles/*.toml")
+			more, _ := filepath.Glob(literal(at) + "/profiles/*.toml")
 			paths = append(paths, more...)
 			u.Names = []string{"claude", "run.sh"}
 			if u.Key != req.Key {
@@ -100,7 +100,7 @@ func fakeHook(home string, args []string) error {
 func fakeProject(dir string) (root, text string) {
 	for ; ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(filepath.Join(dir, ".inner", "profiles")); err == nil && info.IsDir() {
-			files, _ := filepath.Glob(literalPattern(dir) + "/.inner/profiles/*.toml")
+			files, _ := filepath.Glob(literal(dir) + "/.inner/profiles/*.toml")
 			for _, f := range files {
 				data, _ := os.ReadFile(f)
 				text += string(data)

@@ -74,7 +74,7 @@ func TestFishCommandSubstitution(t *testing.T) {
 // are still followed.
 func TestFishBefore36(t *testing.T) {
 	w := newWorld(t)
-	text, err := Script("fish", w.vars())
+	text, err := scriptOf("fish", w.vars())
 	if err != nil {
 		t.Fatal(err)
 	}

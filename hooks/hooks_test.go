@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/hooks/script"
 )
 
 // check runs a checker on text and reports what it says.
@@ -28,17 +30,13 @@ func check(t *testing.T, text string, program ...string) {
 // The files are right by their shell's own parser and by shellcheck, and so is
 // what is made of them.
 func TestFilesParse(t *testing.T) {
-	odd := Vars{Inner: "/a b/it's/\xff", Command: "/c d/'e", ShimDir: "/$HOME/[x]*/`id`", StateFile: "/a\nb/\\"}
+	odd := script.Vars{Inner: "/a b/it's/\xff", Command: "/c d/'e", ShimDir: "/$HOME/[x]*/`id`", StateFile: "/a\nb/\\"}
 	for _, name := range Shells() {
-		sh, err := lookup(name)
+		on, err := scriptOf(name, odd)
 		if err != nil {
 			t.Fatal(err)
 		}
-		on, err := Script(name, odd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range []string{sh.text(), on} {
+		for _, text := range []string{script.Text(name), on} {
 			switch name {
 			case "bash":
 				check(t, text, "bash", "-n")
@@ -59,10 +57,10 @@ func TestFilesParse(t *testing.T) {
 			}
 		}
 		if name == "sh" {
-			check(t, sh.text(), "shellcheck")
+			check(t, script.Text(name), "shellcheck")
 		}
 		if name == "bash" {
-			check(t, sh.text(), "shellcheck")
+			check(t, script.Text(name), "shellcheck")
 			check(t, strings.ReplaceAll(on, "\n", " "), "bash", "-n")
 		}
 		if name == "zsh" {
@@ -82,7 +80,7 @@ func TestFilesParse(t *testing.T) {
 // Every function and variable of the hook starts with __inner_.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"bash", "zsh"} {
-		text, err := Script(name, Vars{Inner: "/i", Command: "/c", ShimDir: "/s", StateFile: "/t"})
+		text, err := scriptOf(name, script.Vars{Inner: "/i", Command: "/c", ShimDir: "/s", StateFile: "/t"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,22 +101,22 @@ func TestNames(t *testing.T) {
 }
 
 func TestScriptRefuses(t *testing.T) {
-	good := Vars{Inner: "/i", Command: "/c", ShimDir: "/s", StateFile: "/t"}
+	good := script.Vars{Inner: "/i", Command: "/c", ShimDir: "/s", StateFile: "/t"}
 	for _, c := range []struct {
 		shell  string
-		change func(v *Vars)
+		change func(v *script.Vars)
 		want   string
 	}{
-		{"xonsh", func(*Vars) {}, `there is no hook for the shell "xonsh": bash, zsh, fish, elvish, nu, tcsh and sh have one`},
-		{"", func(*Vars) {}, `there is no hook for the shell "": bash, zsh, fish, elvish, nu, tcsh and sh have one`},
-		{"bash", func(v *Vars) { v.Inner = "inner" }, `the inner binary "inner": the path is not absolute`},
-		{"zsh", func(v *Vars) { v.StateFile = "" }, `the state file "": the path is not absolute`},
-		{"fish", func(v *Vars) { v.Inner = "/a\x00b" }, `the inner binary "/a\x00b": the path has a NUL byte in it`},
-		{"bash", func(v *Vars) { v.ShimDir = "/a:b" }, `the shim folder "/a:b": it has a colon in its path, so it cannot be on PATH`},
+		{"xonsh", func(*script.Vars) {}, `there is no hook for the shell "xonsh": bash, zsh, fish, elvish, nu, tcsh and sh have one`},
+		{"", func(*script.Vars) {}, `there is no hook for the shell "": bash, zsh, fish, elvish, nu, tcsh and sh have one`},
+		{"bash", func(v *script.Vars) { v.Inner = "inner" }, `the inner binary "inner": the path is not absolute`},
+		{"zsh", func(v *script.Vars) { v.StateFile = "" }, `the state file "": the path is not absolute`},
+		{"fish", func(v *script.Vars) { v.Inner = "/a\x00b" }, `the inner binary "/a\x00b": the path has a NUL byte in it`},
+		{"bash", func(v *script.Vars) { v.ShimDir = "/a:b" }, `the shim folder "/a:b": it has a colon in its path, so it cannot be on PATH`},
 	} {
 		v := good
 		c.change(&v)
-		if _, err := Script(c.shell, v); err == nil || err.Error() != c.want {
+		if _, err := scriptOf(c.shell, v); err == nil || err.Error() != c.want {
 			t.Errorf("Script(%q, %+v): %v, want %s", c.shell, v, err, c.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/hooks/script"
 )
 
 // patience is how long a test waits for a shell before it calls it stuck.
@@ -126,7 +127,7 @@ func (w *world) age(dir string) {
 // setToken replaces the state file as inner does, by rename, and removes the marks of the one before.
 func (w *world) setToken(token string) {
 	w.t.Helper()
-	marks, _ := filepath.Glob(literalPattern(w.state) + ".*")
+	marks, _ := filepath.Glob(literal(w.state) + ".*")
 	defer func() {
 		for _, mark := range marks {
 			os.Remove(mark)
@@ -148,14 +149,28 @@ func (w *world) calls() []string {
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 }
 
-func (w *world) vars() Vars {
-	return Vars{Inner: w.bin, Command: w.bin, ShimDir: w.shims, StateFile: w.state}
+// scriptOf is the hook of the named shell.
+func scriptOf(name string, v script.Vars) (string, error) {
+	quote, err := Quote(name)
+	if err != nil {
+		return "", err
+	}
+	return script.Of(name, quote, v)
+}
+
+// literal is the pattern of filepath.Glob that matches s alone.
+func literal(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
+}
+
+func (w *world) vars() script.Vars {
+	return script.Vars{Inner: w.bin, Command: w.bin, ShimDir: w.shims, StateFile: w.state}
 }
 
 // hook writes the hook's text to a file and returns the file.
 func (w *world) hook(shell string) string {
 	w.t.Helper()
-	text, err := Script(shell, w.vars())
+	text, err := scriptOf(shell, w.vars())
 	if err != nil {
 		w.t.Fatal(err)
 	}

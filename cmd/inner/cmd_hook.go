@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/completions"
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/script"
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/shims"
 )
@@ -41,7 +42,11 @@ func (a *app) cmdHook() *cobra.Command {
 
 func (a *app) hook(shell string) error {
 	f := a.Folder()
-	text, err := hooks.Script(shell, hooks.Vars{Inner: f.Binary(), Command: a.commandPath(), ShimDir: f.Bin(), StateFile: f.StateFile()})
+	quote, err := hooks.Quote(shell)
+	if err != nil {
+		return cli.Misuse(err)
+	}
+	text, err := script.Of(shell, quote, script.Vars{Inner: f.Binary(), Command: a.commandPath(), ShimDir: f.Bin(), StateFile: f.StateFile()})
 	if err != nil {
 		return cli.Misuse(err)
 	}
