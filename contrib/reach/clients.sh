@@ -1,7 +1,7 @@
 #!/bin/bash
-# clients.sh [bare [4]]: in a box, each client of the list asks its server. One line for each, "ok" or "FAILED" with what was
-# seen. `bare`: without a variable that names a proxy; 4: where names
-# have IPv4 alone, and no address is listed. $R has the fixtures and the programs that were built for this.
+# clients.sh [bare [unlisted]]: in a box, each client of the list asks its server. One line for each, "ok" or "FAILED" with
+# what was seen. `bare`: without a variable that names a proxy; `unlisted`: where no address is
+# listed. $R has the fixtures and the programs that were built for this.
 set -u
 if [ "${1-}" = bare ]; then
 	unset HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy NODE_USE_ENV_PROXY JAVA_TOOL_OPTIONS
@@ -9,7 +9,7 @@ fi
 cd "$(mktemp -d)" || exit 1
 # shellcheck source=contrib/reach/try.sh
 . "$R/try.sh"
-only4=${2-}
+unlisted=${2-}
 hello='hello from www\.reach\.test'
 
 try curl "$hello" curl -sS --fail http://www.reach.test/here
@@ -17,11 +17,9 @@ try 'curl, https' "$hello HTTP/2" curl -sS --fail https://www.reach.test/here
 try 'curl -4' "$hello" curl -4 -sS --fail https://www.reach.test/here
 try 'curl, a server with IPv6 alone' 'hello from v6' curl -sS --fail https://v6.reach.test/here
 try 'curl, a name of a pattern' 'hello from a\.wild' curl -sS --fail https://a.wild.reach.test/here
-if [ -z "$only4" ]; then
-	try 'curl, a listed address' 'hello from 192' curl -sS --fail https://192.175.48.7/here
-	# The proxy is at an address of IPv4.
-	try 'curl -6' "$hello" curl -6 --noproxy '*' -sS --fail https://www.reach.test/here
-fi
+[ -n "$unlisted" ] || try 'curl, a listed address' 'hello from 192' curl -sS --fail https://192.175.48.7/here
+# The proxy is at an address of IPv4.
+try 'curl -6' "$hello" curl -6 --noproxy '*' -sS --fail https://www.reach.test/here
 for scheme in http https; do
 	try "curl, 100 MB up by $scheme" "$hello HTTP/[012.]* 104857600 <nil>" sh -c "head -c 100M /dev/zero | curl -sS --fail -T - $scheme://www.reach.test/here"
 done
@@ -59,8 +57,8 @@ apt='mkdir -p apt/lists/partial apt/cache/archives/partial && cd apt && touch st
 set -- -o Dir::State=. -o Dir::State::status=status -o Dir::Cache=cache -o Dir::Etc=. -o Dir::Etc::sourcelist=$PWD/sources -o Dir::Etc::sourceparts=- -o APT::Sandbox::User= -o Debug::NoLocking=1'
 try apt 'hello-reach_1.0_all.deb' sh -c "$apt && apt-get -q \"\$@\" update && apt-get -q \"\$@\" download hello-reach && ls"
 
-try 'getaddrinfo of glibc' reached "$R/lookup-glibc" raw.reach.test 7000 ${only4:+4}
-try 'getaddrinfo of musl, static' reached "$R/lookup-musl" raw.reach.test 7000 ${only4:+4}
+try 'getaddrinfo of glibc' reached "$R/lookup-glibc" raw.reach.test 7000
+try 'getaddrinfo of musl, static' reached "$R/lookup-musl" raw.reach.test 7000
 try 'static Go' "$hello" "$R/peer" get https://www.reach.test/here
 
 # Servers of the box itself, at a port that no name has, and at one that some name has.

@@ -8,7 +8,7 @@
 int main(int argc, char **argv)
 {
 	int families[] = {AF_UNSPEC, AF_INET, AF_INET6}, failed = argc < 3;
-	for (int i = 0; i < (argc == 3 ? 3 : 2) && !failed; i++) {
+	for (int i = 0; i < 3 && !failed; i++) {
 		struct addrinfo hints, *found;
 		memset(&hints, 0, sizeof hints);
 		hints.ai_family = families[i];
