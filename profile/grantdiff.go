@@ -70,7 +70,7 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 		switch {
 		case !g.Tightens:
 			narrower = append(narrower, g)
-		case g.Key != noNetwork: // the network that is there now says it
+		case g.Key != noNetwork && g.Key != noHost: // what is there now says it
 			wider = append(wider, g)
 		}
 	}

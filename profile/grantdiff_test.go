@@ -12,3 +12,11 @@ func TestDiffBase(t *testing.T) {
 		t.Errorf("minimal to host: wider %v", wider)
 	}
 }
+
+// What can be reached now says that a list is no longer empty.
+func TestDiffNoHost(t *testing.T) {
+	none, some := []Grant{{Kind: "network", Key: noHost, Tightens: true}}, []Grant{{Kind: "network", Key: "allow"}}
+	if wider, narrower := DiffGrants(none, some); len(wider) != 1 || wider[0].Key != "allow" || len(narrower) != 0 {
+		t.Errorf("wider %v, narrower %v", wider, narrower)
+	}
+}

@@ -74,6 +74,9 @@ func ordered(grants []Grant) []Grant {
 
 const noNetwork = "no network"
 
+// noHost is the same of a list that is empty.
+const noHost = "no host"
+
 // The two things that can be read of a home folder, by the end of their grant's key,
 // and of its text.
 var (

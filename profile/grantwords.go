@@ -140,7 +140,7 @@ func (g *granter) network(rc *RunConfig) {
 		case len(rc.Capabilities) > 0:
 			g.say("network", "capabilities", "can use the network where its capabilities need it")
 		case rc.Network == NetAllowlist && len(rc.Credentials) == 0:
-			g.narrow("network", "no host", "no host can be reached")
+			g.narrow("network", noHost, "no host can be reached")
 		}
 		if rc.Network == NetAsk {
 			g.say("network", "ask", "asks you, on a terminal, about each host that is not listed")

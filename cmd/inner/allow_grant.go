@@ -99,7 +99,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 		return a.giveAll(running, more)
 	}
 	if err := d.save(d.text); err != nil {
-		return err
+		return fault.Refuse(1, "type the same again", "%v", err)
 	}
 	if err := a.recordWider(f, d.text); err != nil {
 		return err

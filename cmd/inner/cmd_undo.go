@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/review"
 	"github.com/enr/inner/isolator/runlog"
@@ -87,7 +88,11 @@ func (a *app) undoRun(ctx context.Context, args []string, git bool) (*undo.Run, 
 		return nil, fault.Refuse(1, "inner undo "+runs[n-1].Run, "each run of this project is taken back already; an undo of it, or one run again, is named by its id: inner changes list")
 	}
 	if pl, err := a.Here(); err == nil {
-		if err := a.nobodyIn(files.Real(cmp.Or(pl.Root(), pl.Cwd))); err != nil {
+		root := files.Real(cmp.Or(pl.Root(), pl.Cwd))
+		if was := ownhome.Was(a.InnerHome, ownhome.Owner{Project: root, Undo: true}); was != "" {
+			return nil, fault.Refuse(1, "inner home move "+cli.Quoted(was)+" "+cli.Quoted(root), "what runs of this project changed is kept from when it was %s", a.Short(was))
+		}
+		if err := a.nobodyIn(root); err != nil {
 			return nil, err
 		}
 	}
@@ -159,7 +164,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 			return review.Apply(ctx, k, list)
 		}
 		if done, err := b.Apply(ctx, refs, apply); err != nil {
-			msg := fmt.Sprintf("%d of %s taken back, then: %v", len(done), what, err)
+			msg := fmt.Sprintf("%s taken back, then: %v", cli.Counted(len(done), "change", "changes"), err)
 			hint := word + r.Run + ", for the rest"
 			if len(done) > 0 {
 				hint += "; " + word + b.Run.Run + " takes back what was done"

@@ -39,7 +39,7 @@ func Output(within time.Duration, cmd *exec.Cmd) (string, error) {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(strings.TrimSpace(bad.String()), "\n", "; "))
+		err = fmt.Errorf("%w: %s", err, strings.Join(strings.Fields(bad.String()), " "))
 	}
 	return out.String(), err
 }
