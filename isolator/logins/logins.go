@@ -198,6 +198,9 @@ func (p *Proxy) send(v any, file *os.File) error {
 	return Send(p.socket, v, file)
 }
 
+// endTime is how long the program may take to end: it brings a renewal to its end that it has begun.
+const endTime = 10 * time.Second
+
 // Close ends the program, and with it all that it knows.
 func (p *Proxy) Close() {
 	p.mu.Lock()
@@ -207,8 +210,10 @@ func (p *Proxy) Close() {
 	if again {
 		return
 	}
-	_ = p.cmd.Process.Kill()
+	_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_WR)
+	late := time.AfterFunc(endTime, func() { _ = p.cmd.Process.Kill() })
 	_ = p.cmd.Wait()
+	late.Stop()
 	p.over.Wait()
 	p.socket.Close()
 }

@@ -32,12 +32,11 @@ import (
 )
 
 const (
-	lives     = 10 * time.Minute // a token that does is not renewed: agents renew before the end, Claude Code by five
-	seldom    = time.Minute      // a box can ask as often as it likes: no service is asked sooner again
-	askTime   = 30 * time.Second // that a service may take
-	startTime = 20 * time.Second // that a start waits for a renewal
-	mostOld   = 8                // earlier tokens that are taken out of answers
-	lookFor   = 3 * time.Second  // after a refusal: an agent may be renewing at the same time
+	lives   = 10 * time.Minute // a token that does is not renewed: agents renew before the end, Claude Code by five
+	seldom  = time.Minute      // a box can ask as often as it likes: no service is asked sooner again
+	askTime = 30 * time.Second // that a service may take
+	mostOld = 8                // earlier tokens that are taken out of answers
+	lookFor = 3 * time.Second  // after a refusal: an agent may be renewing at the same time
 )
 
 // oauth is such a login.
@@ -47,7 +46,8 @@ type oauth struct {
 	trust func() *tls.Config
 	hold  func(value string, others ...string)
 
-	one sync.Mutex // one renewal at a time
+	one  sync.Mutex    // one renewal at a time
+	busy *sync.RWMutex // held for reading by renewals, and taken by the end of the program
 
 	mu      sync.Mutex
 	now     tokens
@@ -71,15 +71,13 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 		return nil, err
 	}
 	l := &login{Credential: c}
-	o := &oauth{store: store{*c.OAuth, root}, name: c.Name, hold: l.hold, trust: func() *tls.Config {
+	o := &oauth{store: store{*c.OAuth, root}, name: c.Name, hold: l.hold, busy: &p.busy, trust: func() *tls.Config {
 		return &tls.Config{RootCAs: p.roots(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	}}
 	l.oauth = o
 	l.hold("")
 	t := o.current()
 	if left := time.Until(t.ends); !t.ends.IsZero() && left < lives/2 {
-		ctx, cancel := context.WithTimeout(ctx, startTime)
-		defer cancel()
 		if t, _, err = o.renew(ctx, nil, "inner"); err != nil && left < 0 { // else the box can try again
 			ready.Ended[c.Name] = err.Error()
 		}
@@ -195,7 +193,10 @@ func (o *oauth) good(t tokens) bool {
 func (o *oauth) renew(ctx context.Context, at []netip.Addr, agent string) (t tokens, did bool, err error) {
 	o.one.Lock()
 	defer o.one.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, lockWait+askTime)
+	// A renewal that has begun is brought to its end, whoever goes: its answer may be the only login that is left.
+	o.busy.RLock()
+	defer o.busy.RUnlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait+askTime)
 	defer cancel()
 	if t = o.current(); o.good(t) {
 		return t, false, nil

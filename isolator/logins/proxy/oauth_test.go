@@ -411,6 +411,25 @@ func TestRenewalOfMany(t *testing.T) {
 	}
 }
 
+// A box that asks for a renewal and ends takes no login along.
+func TestRenewalOutlivesTheBox(t *testing.T) {
+	s := issue(t, claude, 6*time.Minute)
+	s.slow = time.Second
+	r := s.box()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	data, _ := json.Marshal(r.grant(s.kind))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("https://%s:%d/v1/oauth/token", host, s.port), bytes.NewReader(data))
+	must(t, err)
+	if a, err := r.client.Do(q); err == nil {
+		t.Errorf("got %v", a.Status)
+	}
+	r.proxy.Close()
+	if is := s.now(); is.access != s.access(2) {
+		t.Errorf("the store has %+v", is)
+	}
+}
+
 // What a service may say instead of a renewal: the login stays as it is, and the box learns nothing.
 func TestNoRenewal(t *testing.T) {
 	for name, c := range map[string]struct {

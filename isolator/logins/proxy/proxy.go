@@ -50,6 +50,7 @@ type proxy struct {
 	way       *httputil.ReverseProxy
 	roots     func() *x509.CertPool
 
+	busy   sync.RWMutex // see oauth
 	mu     sync.Mutex
 	logins []*login
 	told   map[logins.Event]bool // each is told once, without its path
@@ -88,6 +89,7 @@ func Main(args []string, version string) int {
 	}
 	p.serve()
 	p.receive()
+	p.busy.Lock() // no renewal begins any more
 	return 0
 }
 

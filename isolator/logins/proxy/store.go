@@ -5,7 +5,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -179,12 +178,16 @@ func (p *pending) close() {
 // write puts the new tokens into the store, if it still has the old ones. All else in it stays as it is.
 func (p *pending) write(old, now tokens) error {
 	s := p.s
-	is, doc, err := s.read()
-	switch {
-	case err != nil:
+	same := func() (doc map[string]any, err error) {
+		is, doc, err := s.read()
+		if err == nil && (is.access != old.access || is.refresh != old.refresh) {
+			err = errChanged
+		}
+		return doc, err
+	}
+	doc, err := same()
+	if err != nil {
 		return err
-	case is.access != old.access || is.refresh != old.refresh:
-		return errChanged
 	}
 	set(doc, s.Access, now.access)
 	set(doc, s.Refresh, now.refresh)
@@ -202,21 +205,14 @@ func (p *pending) write(old, now tokens) error {
 		return err
 	}
 	st, err := s.stamp()
-	if err == nil {
-		err = p.file.Chmod(os.FileMode(st.Mode & 0o777))
-	}
-	if err == nil {
-		_, err = p.file.Write(append(data, '\n'))
-	}
-	if err == nil {
-		err = p.file.Sync()
-	}
-	if err == nil {
-		if is, _, err = s.read(); err == nil && (is.access != old.access || is.refresh != old.refresh) {
-			err = errChanged
-		}
-	}
 	if err != nil {
+		return err
+	}
+	_, wrote := p.file.Write(append(data, '\n'))
+	if err := errors.Join(wrote, p.file.Chmod(os.FileMode(st.Mode&0o777)), p.file.Sync()); err != nil {
+		return err
+	}
+	if _, err := same(); err != nil {
 		return err
 	}
 	return unix.Renameat(int(p.dir.Fd()), tempName, int(p.dir.Fd()), p.name)
@@ -231,47 +227,45 @@ const (
 
 // lock takes the agent's own lock. Others of us are kept apart by begin.
 func (s *store) lock(ctx context.Context) (unlock func(), err error) {
-	switch s.Lock {
-	case "":
-		return func() {}, nil
-	case "folder":
-		return lockFolder(ctx, s.Folder+".lock")
-	}
-	fd, err := copytree.Make(s.root, filepath.Join(filepath.Dir(s.Path), s.Lock)[1:], unix.O_RDWR|unix.O_CREAT, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), "")
 	for end := time.Now().Add(lockWait); ; {
-		err = files.FlockFD(fd, unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
+		switch s.Lock {
+		case "":
+			return func() {}, nil
+		case "folder":
+			unlock, err = lockFolder(s.Folder + ".lock")
+		default:
+			unlock, err = s.lockFile()
 		}
-		if time.Now().After(end) || pause(ctx) != nil {
-			f.Close()
+		switch {
+		case err == nil:
+			return unlock, nil
+		case !errors.Is(err, os.ErrExist) && !errors.Is(err, unix.EWOULDBLOCK):
+			return nil, errors.New("its lock cannot be taken")
+		case time.Now().After(end) || pause(ctx) != nil:
 			return nil, errors.New("the agent keeps its login locked")
 		}
 	}
 }
 
+func (s *store) lockFile() (unlock func(), err error) {
+	fd, err := copytree.Make(s.root, filepath.Join(filepath.Dir(s.Path), s.Lock)[1:], unix.O_RDWR|unix.O_CREAT, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = files.FlockFD(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return func() { unix.Close(fd) }, nil
+}
+
 // lockFolder is the lock that proper-lockfile makes (npm).
-func lockFolder(ctx context.Context, at string) (unlock func(), err error) {
-	for end := time.Now().Add(lockWait); ; {
-		if err = os.Mkdir(at, 0o700); err == nil {
-			break
+func lockFolder(at string) (unlock func(), err error) {
+	if err = os.Mkdir(at, 0o700); err != nil {
+		if fi, statErr := os.Lstat(at); statErr == nil && time.Since(fi.ModTime()) > lockStale {
+			_ = os.Remove(at) // and the next one takes it
 		}
-		fi, statErr := os.Lstat(at)
-		switch {
-		case !errors.Is(err, os.ErrExist):
-			return nil, err
-		case statErr == nil && time.Since(fi.ModTime()) > lockStale:
-			// By another name first: of two that find it stale, one takes away what is stale, and not the other's new one.
-			if aside := at + "." + rand.Text(); os.Rename(at, aside) == nil {
-				_ = os.Remove(aside)
-			}
-		case time.Now().After(end) || pause(ctx) != nil:
-			return nil, errors.New("the agent keeps its login locked")
-		}
+		return nil, err
 	}
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
