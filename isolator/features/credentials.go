@@ -74,7 +74,7 @@ func (c *credentialsOf) ask(run *Run) error {
 	}
 	run.usedLogins = map[string]*usedLogin{}
 	c.job, run.LostLogins = c.wanted(run, rc.Credentials)
-	if !run.Mode.Made() || len(c.job.Credentials) == 0 && c.job.SSH == nil {
+	if !run.Mode.Made() || len(c.job.Credentials) == 0 {
 		return nil
 	}
 	path, err := run.Beside("inner-proxy")
@@ -83,14 +83,6 @@ func (c *credentialsOf) ask(run *Run) error {
 	}
 	cmd := exec.Command(path, "--build="+run.Version)
 	cmd.Env = c.environ(run)
-	if c.job.SSH != nil {
-		socket, err := listenSSH(run)
-		if err != nil {
-			return err
-		}
-		defer socket.Close()
-		cmd.ExtraFiles = []*os.File{socket}
-	}
 	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
 	}
@@ -105,12 +97,6 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 	for _, k := range list {
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error
-		if k.Name == profile.SSHKeys {
-			if job.SSH, err = askSSH(run, k); cmp.Or(given, err) != nil {
-				job.SSH, lost[k.Name] = nil, cmp.Or(given, err).Error()
-			}
-			continue
-		}
 		if k.Clone {
 			continue
 		}
@@ -166,10 +152,10 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 		return "", NewRun("the sandbox began without [credentials], and takes no certificates of inner-proxy")
 	}
 	var ready logins.Ready
-	job, lost := c.wanted(next, more)
-	if job.SSH != nil {
+	if slices.ContainsFunc(more, func(k profile.Credential) bool { return k.Name == profile.SSHKeys }) {
 		return "", NewRun("the sandbox began without a socket for ssh")
 	}
+	job, lost := c.wanted(next, more)
 	if len(lost) == 0 {
 		if err = c.proxy.Add(job); err == nil {
 			ready, err = c.proxy.Wait(readyTimeout)
@@ -256,7 +242,7 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 	kind, arg, _ := strings.Cut(from, ":")
 	words := strings.Fields(arg)
 	switch kind {
-	case "env":
+	case "env", "agent":
 		rc.Env.Never = append(slices.Clip(rc.Env.Never), arg)
 		value := run.Getenv(arg)
 		if value == "" {
@@ -268,7 +254,13 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 				run.Warn("%s is not passed: it holds the value of %s, which is a credential", kv.Key, arg)
 			}
 		}
-		return []string{kind, arg}, nil
+		if kind == "env" {
+			return []string{kind, arg}, nil
+		}
+		rc.Hide = append(slices.Clip(rc.Hide), gitignore.Escape(value))
+		agent, err := run.unplanted(value)
+		known, errKnown := knownHosts(run)
+		return append([]string{kind, run.Folder.At(sshSocket), agent}, known...), cmp.Or(err, errKnown)
 	case "file":
 		path, key, _ := strings.Cut(arg, "#")
 		rc.Hide = append(slices.Clip(rc.Hide), gitignore.Escape(path))
@@ -335,15 +327,15 @@ func (c *credentialsOf) make(run *Run) error {
 		if text != "" && k.Env != "" {
 			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: k.Env, Value: text})
 			run.gitLogins = append(run.gitLogins, helpers(k)...)
+			if k.Name == profile.SSHKeys {
+				giveSSH(run, text, ready.Known)
+			}
 			if k.Name == "npm" {
 				npmFile(run, "//"+k.Hosts[0]+"/:_authToken=${"+k.Env+"}", "npm has a placeholder ([credentials])")
 			}
 		}
 	}
-	if c.job.SSH != nil {
-		giveSSH(run, ready.Known)
-	}
-	if len(c.job.Credentials) > 0 {
+	if run.Spec.Network != profile.NetFull { // of which all is ssh
 		run.authority, run.throughLogins, run.clearLogins = []byte(ready.Authority), c.through, c.clear
 	}
 	return nil

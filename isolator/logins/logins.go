@@ -25,14 +25,15 @@ import (
 	"github.com/enr/inner/profile/renewal"
 )
 
-// FD is the program's end of the socket pair. The next one is the socket that the box has, where a Job has SSH.
+// FD is the program's end of the socket pair.
 const FD = 3
 
 // Credential is a login as the program is told of it: where its value is, and where that may stand.
 type Credential struct {
 	Name string
 	// From are the places where the value may be, the first that has one counts: {"env", NAME}, {"file", PATH, KEY}, or
-	// {"cmd", PATH, ARG…}, of which the first line counts.
+	// {"cmd", PATH, ARG…}, of which the first line counts; or {"agent", PATH, PATH, PATH…}, a socket that is made
+	// of keys of an agent, the socket of that, and files of known_hosts.
 	From  [][]string
 	Hosts []string // host, for its port 443, or host:port
 	// In are the places in which the placeholder counts, where it is all there is: "authorization" behind any scheme,
@@ -61,14 +62,6 @@ type Order struct {
 type Job struct {
 	Credentials []Credential
 	Values      map[string]string
-	SSH         *SSH // of the first Job
-}
-
-// SSH are keys of the user's agent, by which the box logs in to hosts.
-type SSH struct {
-	Agent string   // its socket
-	Known []string // files that say which keys the hosts have, see sshd(8)
-	Hosts []string // host:port
 }
 
 // Ready is the answer to a Job.
@@ -76,7 +69,7 @@ type Ready struct {
 	Authority    string            // the certificate of the run's own, PEM
 	Placeholders map[string]string // of each credential
 	Missing      map[string]string // why a credential has no value
-	Known        string            // the keys of the hosts of SSH, as in known_hosts
+	Known        string            // the keys of hosts for ssh, as in known_hosts
 	Ended        map[string]string // why one that its agent renews could not be renewed, and has ended
 	Stores       map[string][]byte // what a box has of the file of such a login, with placeholders
 }
@@ -122,7 +115,7 @@ func Start(cmd *exec.Cmd, job Job, tell func(Event)) (*Proxy, error) {
 	p := &Proxy{cmd: cmd, ready: make(chan Ready, 1), tell: tell, socket: os.NewFile(uintptr(pair[0]), "inner-proxy")}
 	theirs := os.NewFile(uintptr(pair[1]), "")
 	defer theirs.Close()
-	cmd.ExtraFiles, cmd.Dir = append([]*os.File{theirs}, cmd.ExtraFiles...), "/"
+	cmd.ExtraFiles, cmd.Dir = []*os.File{theirs}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		p.socket.Close()
@@ -271,9 +264,9 @@ func Receive(socket *os.File, v any) (came []*os.File, err error) {
 	return came, err
 }
 
-// Takes reports whether a credential is for what is said to a host.
+// Takes reports whether a credential is put into what is said to a host.
 func (c Credential) Takes(host string, port uint16) bool {
-	return slices.ContainsFunc(c.Hosts, func(h string) bool { return isAt(h, host, port) })
+	return c.In != nil && slices.ContainsFunc(c.Hosts, func(h string) bool { return isAt(h, host, port) })
 }
 
 // Renews reports whether a login is renewed at a host.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,15 +53,14 @@ func (t *tunnel) join(idle time.Duration, begin func(way) error) {
 	go func() {
 		defer close(done)
 		down := way{t, t.client, &t.rec.down}
-		if t.one {
-			t.pass(t.client, &closing{way: down}, t.server)
-		} else {
-			t.pass(t.client, down, t.server)
+		if t.one && sayClose(down, t.server) != nil {
+			t.abort()
 		}
+		t.pass(down, t.server)
 	}()
 	up := way{t, t.server, &t.rec.up}
 	if begin(up) == nil {
-		t.pass(t.server, up, t.client)
+		t.pass(up, t.client)
 	} else {
 		t.abort()
 	}
@@ -106,12 +106,12 @@ func (t *tunnel) check(up io.Writer, in *bufio.Reader, g grant) error {
 }
 
 // pass copies one direction to its end. One that ends badly ends the other, too.
-func (t *tunnel) pass(to net.Conn, w io.Writer, from net.Conn) {
+func (t *tunnel) pass(w way, from net.Conn) {
 	if err := copyTo(w, from); err != nil {
 		t.abort()
 		return
 	}
-	closeWrite(to)
+	closeWrite(w.to)
 }
 
 // buffers are for what is on its way. A connection on which nothing moves has none: there may be thousands. So that a
@@ -221,48 +221,33 @@ func part(c net.Conn) {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// closing tells a program in the head of the answer that its connection ends with that. A server that is asked for it
-// should say so, and some do not (RFC 9112 section 9.6): a program that keeps connections would send its next request
-// into one that is closed.
-type closing struct {
-	way
-	line    []byte // how the one begins that is written
-	interim bool   // it is in the head of a 1xx, which another follows
-	told    bool   // or is not to be
-}
-
-const lineStart = len("HTTP/1.1 100 ")
-
-func (c *closing) Write(b []byte) (n int, err error) {
-	for !c.told && n < len(b) && err == nil {
-		end := n + bytes.IndexByte(b[n:], '\n') + 1
-		whole := end > n
-		if !whole {
-			end = len(b)
-		}
-		c.line = append(c.line, b[n:min(end, n+lineStart-len(c.line))]...)
-		var m int
-		m, err = c.way.Write(b[n:end])
-		if n += m; !whole || err != nil {
-			break
-		}
-		switch status := string(c.line); {
-		case c.interim:
-			c.interim = strings.TrimRight(status, "\r\n") != ""
-		case !strings.HasPrefix(status, "HTTP/1.") || strings.HasPrefix(status, "HTTP/1.1 101"):
-			c.told = true
-		case strings.HasPrefix(status, "HTTP/1.1 1"):
-			c.interim = true
+// sayClose passes the head of the answer as far as its status, and says behind that that the connection ends with it. A
+// server that is asked for that should say so, and some do not (RFC 9112 section 9.6): a program that keeps connections
+// would send its next request into one that is closed.
+func sayClose(w io.Writer, from io.Reader) error {
+	in := bufio.NewReader(from)
+	first := true // of the lines of a head
+	for more := true; more; {
+		line, err := in.ReadSlice('\n')
+		status := string(line[:min(len(line), len("HTTP/1.1 100"))])
+		switch more = err == nil; {
+		case !more || status == "HTTP/1.1 101":
+			more = false
+		case !first:
+			first = len(bytes.TrimSpace(line)) == 0
+		case strings.HasPrefix(status, "HTTP/1.1 1"): // another head follows
+			first = false
+		case strings.HasPrefix(status, "HTTP/1."):
+			line = append(slices.Clip(line), "Connection: close\r\n"...)
+			more = false
 		default:
-			c.told = true
-			_, err = io.WriteString(c.way, "Connection: close\r\n")
+			more = false
 		}
-		c.line = c.line[:0]
+		if _, errW := w.Write(line); errW != nil || err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+			return errors.Join(errW, err)
+		}
 	}
-	if c.told && n < len(b) && err == nil {
-		var m int
-		m, err = c.way.Write(b[n:])
-		n += m
-	}
-	return n, err
+	rest, _ := in.Peek(in.Buffered())
+	_, err := w.Write(rest)
+	return err
 }

@@ -65,7 +65,7 @@ func (t *Table) credential(name string) (key, from string) {
 // putIn says which logins are put into what is said to a host.
 func (t *Table) putIn(host string, port uint16) (text string) {
 	for _, k := range t.Box.Spec.Credentials {
-		if k.Name != profile.SSHKeys && (logins.Credential{Hosts: k.Hosts}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
+		if (logins.Credential{Hosts: k.Hosts, In: k.In}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
 			text += "; its TLS is ended there for credential " + k.Name
 		}
 	}

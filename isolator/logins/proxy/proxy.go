@@ -75,7 +75,6 @@ func Main(args []string, version string) int {
 		return 2
 	}
 	unix.CloseOnExec(logins.FD)
-	unix.CloseOnExec(logins.FD + 1)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
@@ -126,6 +125,12 @@ func (p *proxy) learn(ctx context.Context, job logins.Job) {
 		Ended: map[string]string{}, Stores: map[string][]byte{},
 	}
 	for _, c := range job.Credentials {
+		if c.From != nil && c.From[0][0] == "agent" {
+			if _, err := p.learnSSH(c, &ready); err != nil {
+				ready.Missing[c.Name] = err.Error()
+			}
+			continue
+		}
 		var l *login
 		var err error
 		if c.OAuth != nil {
@@ -141,9 +146,6 @@ func (p *proxy) learn(ctx context.Context, job logins.Job) {
 		p.logins = append(p.logins, l)
 		p.mu.Unlock()
 		ready.Placeholders[c.Name] = l.placeholder
-	}
-	if job.SSH != nil {
-		p.learnSSH(job.SSH, &ready)
 	}
 	p.send(logins.Event{Ready: &ready})
 }

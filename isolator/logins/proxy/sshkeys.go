@@ -3,14 +3,9 @@ package proxy
 import (
 	"bytes"
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha1"
-	"encoding/base64"
+	"crypto/ed25519"
 	"errors"
 	"net"
-	"os"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/logins"
 )
 
@@ -31,31 +27,56 @@ import (
 
 // sshKeys are those of the user's agent, for hosts.
 type sshKeys struct {
-	p       *proxy
-	agent   string // its socket
-	hosts   []hostKey
-	revoked [][]byte
+	p     *proxy
+	agent string   // its socket
+	hosts []string // host:port
+	known ssh.HostKeyCallback
 }
 
-// hostKey is a key of a host, or of an authority whose certificates the host may have.
-type hostKey struct {
-	name      string // host:port
-	key       []byte
-	authority bool
-}
-
-// learnSSH begins to serve the socket of the box.
-func (p *proxy) learnSSH(job *logins.SSH, ready *logins.Ready) {
-	l, err := net.FileListener(os.NewFile(logins.FD+1, ""))
+// learnSSH makes the socket of the box, and reads which keys the hosts have, for the box to know them, too.
+func (p *proxy) learnSSH(c logins.Credential, ready *logins.Ready) (k *sshKeys, err error) {
+	from := c.From[0][1:]
+	l, err := net.Listen("unix", from[0])
 	if err != nil {
-		ready.Missing["ssh"] = "its socket cannot be used"
-		return
+		return nil, err
 	}
-	k, text, none := p.newSSHKeys(job)
-	if ready.Known = text; none != nil {
-		ready.Missing["ssh"] = "known_hosts has no key of " + strings.Join(none, ", ")
+	ready.Placeholders[c.Name] = paths.BoxSSHAgent
+	k = &sshKeys{p: p, agent: from[1]}
+	defer func() { go k.serve(l) }()
+	if k.known, err = knownhosts.New(from[2:]...); err != nil {
+		return k, err
 	}
-	go k.serve(l)
+	var none []string
+	k.hosts = c.Hosts
+	nobody, _ := ssh.NewPublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize))
+	for _, host := range c.Hosts {
+		var said *knownhosts.KeyError
+		if !errors.As(k.known(host, &net.TCPAddr{}, nobody), &said) || len(said.Want) == 0 {
+			none = append(none, host)
+			continue
+		}
+		for _, w := range said.Want {
+			data, _ := files.Read(w.Filename, files.NoLinks, 16<<20)
+			if lines := strings.Split(string(data), "\n"); w.Line <= len(lines) && strings.HasPrefix(lines[w.Line-1], "@") {
+				ready.Known += "@cert-authority "
+			}
+			ready.Known += knownhosts.Line([]string{host}, w.Key) + "\n"
+		}
+	}
+	if none != nil {
+		return k, errors.New("known_hosts has no key of " + strings.Join(none, ", "))
+	}
+	return k, nil
+}
+
+// host is the name that a key is of, or "".
+func (k *sshKeys) host(key ssh.PublicKey) string {
+	for _, host := range k.hosts {
+		if k.known(host, &net.TCPAddr{}, key) == nil {
+			return host
+		}
+	}
+	return ""
 }
 
 // maxAsking is how many connections of a box are open to the agent.
@@ -81,79 +102,6 @@ func (k *sshKeys) serve(l net.Listener) {
 			<-places
 		}()
 	}
-}
-
-// newSSHKeys reads which keys the hosts have, and returns these as text of known_hosts, too, and which have none.
-func (p *proxy) newSSHKeys(job *logins.SSH) (k *sshKeys, text string, none []string) {
-	k = &sshKeys{p: p, agent: job.Agent}
-	for _, file := range job.Known {
-		data, _ := files.Read(file, files.NoLinks, 16<<20) // no key is known by one that cannot be read
-		for line := range strings.Lines(string(data)) {
-			marker, patterns, key, _, _, err := ssh.ParseKnownHosts([]byte(line))
-			if err != nil { // which ssh passes over, too
-				continue
-			}
-			if marker == "revoked" {
-				k.revoked = append(k.revoked, key.Marshal())
-			}
-			for _, host := range job.Hosts {
-				if (marker == "" || marker == "cert-authority") && named(patterns, knownhosts.Normalize(host)) {
-					k.hosts = append(k.hosts, hostKey{host, key.Marshal(), marker != ""})
-					line := knownhosts.Line([]string{host}, key) + "\n"
-					if marker != "" {
-						line = "@" + marker + " " + line
-					}
-					text += line
-				}
-			}
-		}
-	}
-	for _, host := range job.Hosts {
-		if !slices.ContainsFunc(k.hosts, func(h hostKey) bool { return h.name == host }) {
-			none = append(none, host)
-		}
-	}
-	return k, text, none
-}
-
-// named reports whether patterns of known_hosts are for a name, see sshd(8).
-func named(patterns []string, name string) (is bool) {
-	for _, p := range patterns {
-		p, not := strings.CutPrefix(p, "!")
-		hit, _ := path.Match(strings.ReplaceAll(strings.ToLower(p), "[", `\[`), name)
-		if part := strings.Split(p, "|"); len(part) == 4 && part[1] == "1" { // |1|salt|hash
-			salt, _ := base64.StdEncoding.DecodeString(part[2])
-			sum, _ := base64.StdEncoding.DecodeString(part[3])
-			m := hmac.New(sha1.New, salt)
-			m.Write([]byte(name))
-			hit = hmac.Equal(m.Sum(nil), sum)
-		}
-		if hit && not {
-			return false
-		}
-		is = is || hit
-	}
-	return is
-}
-
-// host is the name that a key is of, or "".
-func (k *sshKeys) host(key ssh.PublicKey) string {
-	revoked := func(key ssh.PublicKey) bool {
-		return slices.ContainsFunc(k.revoked, func(r []byte) bool { return bytes.Equal(r, key.Marshal()) })
-	}
-	cert, signed := key.(*ssh.Certificate)
-	for _, h := range k.hosts {
-		checker := ssh.CertChecker{
-			IsRevoked: func(c *ssh.Certificate) bool { return revoked(c.Key) || revoked(c.SignatureKey) },
-			IsHostAuthority: func(by ssh.PublicKey, _ string) bool {
-				return h.authority && bytes.Equal(by.Marshal(), h.key)
-			},
-		}
-		if signed && checker.CheckHostKey(h.name, nil, cert) == nil || !signed && !h.authority && bytes.Equal(key.Marshal(), h.key) && !revoked(key) {
-			return h.name
-		}
-	}
-	return ""
 }
 
 // sshSession is a connection of the box: with one session of ssh, or it gets nothing.
@@ -185,18 +133,10 @@ func (s *sshSession) Extension(kind string, contents []byte) ([]byte, error) {
 		Key, ID, Signature []byte
 		Forwarded          bool
 	}
-	if err := ssh.Unmarshal(contents, &said); err != nil {
-		return nil, s.refuse("a program", "does not speak as ssh does")
-	}
-	key, err := ssh.ParsePublicKey(said.Key)
+	err := ssh.Unmarshal(contents, &said)
+	key, errKey := ssh.ParsePublicKey(said.Key)
 	var sig ssh.Signature
-	if err == nil {
-		err = ssh.Unmarshal(said.Signature, &sig)
-	}
-	if err == nil {
-		err = key.Verify(said.ID, &sig)
-	}
-	if err != nil {
+	if errors.Join(err, errKey, ssh.Unmarshal(said.Signature, &sig)) != nil || key.Verify(said.ID, &sig) != nil {
 		return nil, s.refuse("a program", "names a host without its signature")
 	}
 	again, host := s.said, s.k.host(key)
