@@ -41,11 +41,8 @@ func (b *bench) try(dir string, args ...string) (string, error) {
 
 func (b *bench) output(dir string, args ...string) string { return value(b.try(dir, args...)) }
 
-// seen is what came of a command on a terminal: how many bytes it showed, and the memory of its largest process in KiB.
-type seen struct{ shown, peak int64 }
-
-// onTerminal runs a command with a fresh terminal as its controlling one.
-func (b *bench) onTerminal(dir string, args []string) seen {
+// onTerminal runs a command with a fresh terminal as its controlling one, and returns how many bytes it showed.
+func (b *bench) onTerminal(dir string, args []string) int64 {
 	master, slave, err := pty.Open()
 	must(err)
 	defer master.Close()
@@ -64,13 +61,14 @@ func (b *bench) onTerminal(dir string, args []string) seen {
 	if err := cmd.Wait(); err != nil {
 		fail("%s on a terminal: %v", strings.Join(args, " "), err)
 	}
-	return seen{<-shown, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss}
+	return <-shown
 }
 
 // partner is a program that answers each line with a line.
 type partner struct {
 	in    io.WriteCloser
 	out   *bufio.Reader
+	pid   int
 	close func()
 }
 
@@ -83,6 +81,7 @@ func (b *bench) partner(dir string, words ...string) *partner {
 		_ = cmd.Wait() // it has answered
 	}
 	must(cmd.Start())
+	p.pid = cmd.Process.Pid
 	b.partners = append(b.partners, p)
 	return p
 }
