@@ -22,6 +22,9 @@ func (s *session) startContainer(p plan.Plan) error {
 		return fmt.Errorf("what a program asks for cannot be observed in a container of %s", c.Engine)
 	}
 	s.container = c
+	if err := s.prepare(); err != nil {
+		return err
+	}
 	n, err := s.owned.add(wire.OpenNull())
 	if err != nil {
 		return err

@@ -1,8 +1,11 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -12,20 +15,21 @@ import (
 	"github.com/enr/inner/isolator/plan"
 )
 
-// Early is a bwrap that was started before there is a plan, since that takes as long as to start two programs. It waits
-// for its words, which come through a pipe that has room for all of them: one write(2) gives it all or, when we are
-// killed, none. Of none it makes a box that has nothing in it, not even the first process, and ends.
+// Early is a bwrap that waits for its words. It is started before there is a plan, since that takes as long as to start
+// two programs. The words come through a pipe with room for them, where it can be had: one write(2) gives bwrap all or, when
+// we are killed, none. Of none it makes a box that has nothing in it, not even the first process, and ends; in any box
+// that one runs no program but by our word.
 //
 // A thread of its own forks it, which lives as long as the run does: bwrap dies with that thread. It is killed together
 // with the one that gives the program's word, see box.Run, which comes after bwrap has asked for that.
 type Early struct {
 	bwrap string
-	s     *session // of which only the child, its connection and its descriptors are there
+	s     *session // of which only the child, its connection and its descriptors are there; nil once it was taken
 	words int      // where its words are written to
 	data  []int    // files in memory for what its words name, from plan.FirstDataFD on
 
 	forked chan error    // sends whether it is there
-	over   chan struct{} // closed when its thread may end
+	over   chan struct{} // closed when its thread may end; nil when that is ours
 }
 
 // earlyData is how many files an early bwrap has for the data of a plan: most have two.
@@ -36,33 +40,58 @@ func StartEarly(bwrap string, o Options) *Early {
 	e := &Early{bwrap: bwrap, s: newSession(o), words: -1, forked: make(chan error, 1), over: make(chan struct{})}
 	go func() {
 		runtime.LockOSThread() // and the thread ends with this: nothing else gets its keyring
-		e.forked <- e.start()
+		e.forked <- e.start(plan.Plan{Bwrap: bwrap}, earlyData)
 		<-e.over
 	}()
 	return e
 }
 
-func (e *Early) start() error {
-	if err := e.s.prepare(); err != nil {
+// start forks it, with so many files, for a plan of which it has to know as little as is looked at here.
+func (e *Early) start(p plan.Plan, files int) error {
+	s := e.s
+	if err := s.prepare(); err != nil {
 		return err
 	}
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
-	e.words, e.s.owned = pipe[1], append(e.s.owned, pipe[0])
-	files, err := e.s.ends(pipe[0])
+	e.words, s.owned = pipe[1], append(s.owned, pipe[0])
+	list, err := s.ends(pipe[0])
 	if err != nil {
 		return err
 	}
-	for range earlyData {
-		fd, err := e.s.owned.add(wire.Memory())
+	for range files {
+		fd, err := s.owned.add(wire.Memory())
 		if err != nil {
 			return err
 		}
-		e.data, files = append(e.data, fd), append(files, uintptr(fd))
+		e.data, list = append(e.data, fd), append(list, uintptr(fd))
 	}
-	return e.s.child.fork(wordsFor(e.bwrap, wire.Exe), []string{}, files, syscall.SysProcAttr{})
+	if p.Map != nil {
+		fd, err := s.owned.add(mappedNamespace(p.Bwrap, *p.Map))
+		if err != nil {
+			return err
+		}
+		list = append(list, uintptr(fd))
+	}
+	group, err := s.groupOf(p.Limits)
+	if err != nil {
+		return err
+	}
+	argv, env := command(p.Limits, []string{p.Bwrap, "--args", strconv.Itoa(wire.FdArgs), "--", cmp.Or(p.Self, wire.Exe), wire.Word})
+	err = s.child.fork(argv, env, list, syscall.SysProcAttr{
+		// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
+		UseCgroupFD: group >= 0,
+		CgroupFD:    max(group, 0),
+		// No Pdeathsig: it would kill bwrap before it has released its
+		// child, which then waits for that for ever (bwrap 0.8.0, measured).
+		// Until bwrap asks for it itself the first process looks after this.
+	})
+	if err != nil {
+		return fmt.Errorf("cannot run %q: %w", argv[0], err)
+	}
+	return nil
 }
 
 // Close ends a bwrap that no run took.
@@ -81,21 +110,27 @@ func (e *Early) Close() {
 	close(e.over)
 }
 
-// takeEarly has the bwrap that was started early make the box of a plan, and reports whether it can.
-func (s *session) takeEarly(p plan.Plan) (took bool, err error) {
-	e := s.o.Early
+// fits reports whether it is there, and can make the box of a plan.
+func (e *Early) fits(p plan.Plan, supervisor string) bool {
 	if e == nil || e.s == nil {
-		return false, nil
+		return false
 	}
-	err = <-e.forked
-	words := strings.Join(boxWords(p), "\x00") + "\x00"
-	room, _ := unix.FcntlInt(uintptr(e.words), unix.F_GETPIPE_SZ, 0) // less than 64 KiB for who has many pipes (pipe(7))
+	err := <-e.forked
+	e.forked <- err
 	group := p.Limits != nil && (p.Limits.Parent != "" || len(p.Limits.Scope) > 0)
-	other := p.Bwrap != e.bwrap || s.o.Supervisor != e.s.o.Supervisor
-	if err != nil || other || group || p.Container != nil || p.Map != nil || p.Self != "" || len(p.Data) > earlyData || len(words) > room {
-		e.forked <- err
+	return err == nil && p.Bwrap == e.bwrap && supervisor == e.s.o.Supervisor && !group && p.Map == nil && p.Self == "" && len(p.Data) <= earlyData
+}
+
+// startBwrap has the bwrap that was started early make the box, or another one.
+func (s *session) startBwrap(p plan.Plan) (err error) {
+	e := s.o.Early
+	if !e.fits(p, s.o.Supervisor) {
 		e.Close()
-		return false, nil
+		e = &Early{s: s, words: -1}
+		if err = e.start(p, len(p.Data)); err != nil {
+			closeFds(&e.words)
+			return err
+		}
 	}
 	s.child, s.sock, s.owned, s.forker = e.s.child, e.s.sock, e.s.owned, e.over
 	e.s = nil
@@ -106,7 +141,9 @@ func (s *session) takeEarly(p plan.Plan) (took bool, err error) {
 		err = s.openDoor()
 	}
 	if err == nil {
-		if _, err = unix.Write(e.words, []byte(words)); err == unix.EPIPE {
+		words := []byte(strings.Join(boxWords(p), "\x00") + "\x00")
+		_, _ = unix.FcntlInt(uintptr(e.words), unix.F_SETPIPE_SZ, len(words)) // or it is read while it is written
+		if err = wire.WriteAll(e.words, words); err == unix.EPIPE {
 			err = nil // what has ended already says why
 		}
 	}
@@ -114,8 +151,8 @@ func (s *session) takeEarly(p plan.Plan) (took bool, err error) {
 	if err != nil {
 		s.child.kill()
 		s.child.wait(true)
-		return true, err
+		return err
 	}
 	defer s.owned.close() // its end of the socket, too
-	return true, s.describe()
+	return s.describe()
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -44,17 +43,11 @@ func (s *session) start(p plan.Plan) error {
 	if err := s.inbox.open(); err != nil {
 		return err
 	}
-	took, err := s.takeEarly(p)
-	if !took {
-		fork := s.startBwrap
-		if p.Container != nil {
-			fork = s.startContainer
-		}
-		if err = s.prepare(); err == nil {
-			err = fork(p)
-		}
+	fork := s.startBwrap
+	if p.Container != nil {
+		fork = s.startContainer
 	}
-	if err != nil {
+	if err := fork(p); err != nil {
 		return err
 	}
 	s.catch()
@@ -88,63 +81,11 @@ func boxWords(p plan.Plan) []string {
 	// keep. Set by bwrap, it is in no environment that can be read.
 	// That process is ours: nothing inside can trace, kill or stop it, and with it everything inside ends.
 	// bwrap's own can be traced, and talked out of dying with its parent.
-	return append(append(p.Words(), "--setenv", "GOMAXPROCS", "1", "--as-pid-1"), bounding(p)...)
-}
-
-// wordsFor are those that it is started with.
-func wordsFor(bwrap, first string) []string {
-	return []string{bwrap, "--args", strconv.Itoa(wire.FdArgs), "--", first, wire.Word}
-}
-
-// startBwrap makes the words of bwrap, the descriptors that they name, and the process.
-func (s *session) startBwrap(p plan.Plan) error {
-	words := boxWords(p)
-	var data []uintptr // from plan.FirstDataFD on
-	add := func(fd int, err error) error {
-		_, err = s.owned.add(fd, err)
-		data = append(data, uintptr(fd))
-		return err
-	}
-	for _, d := range p.Data {
-		if err := add(wire.Memfd(d)); err != nil {
-			return err
-		}
-	}
+	words := append(append(p.Words(), "--setenv", "GOMAXPROCS", "1", "--as-pid-1"), bounding(p)...)
 	if p.Map != nil {
-		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(data)))
-		if err := add(mappedNamespace(p.Bwrap, *p.Map)); err != nil {
-			return err
-		}
+		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(p.Data)))
 	}
-	args, err := s.owned.add(wire.Memfd([]byte(strings.Join(words, "\x00") + "\x00")))
-	if err != nil {
-		return err
-	}
-	files, err := s.ends(args)
-	if err != nil {
-		return err
-	}
-	if err = s.openDoor(); err != nil {
-		return err
-	}
-	group, err := s.groupOf(p.Limits)
-	if err != nil {
-		return err
-	}
-	argv, env := command(p.Limits, wordsFor(p.Bwrap, cmp.Or(p.Self, wire.Exe)))
-	err = s.child.fork(argv, env, append(files, data...), syscall.SysProcAttr{
-		// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
-		UseCgroupFD: group >= 0,
-		CgroupFD:    max(group, 0),
-		// No Pdeathsig: it would kill bwrap before it has released its
-		// child, which then waits for that for ever (bwrap 0.8.0, measured).
-		// Until bwrap asks for it itself the first process looks after this.
-	})
-	if err != nil {
-		return fmt.Errorf("cannot run %q: %w", argv[0], err)
-	}
-	defer s.owned.close() // its end of the socket, too: what has ended already is no error here
-	return s.describe()
+	return words
 }
 
 // ends makes what every bwrap is started with: its descriptors, and those of the first process, by their numbers there.
