@@ -35,6 +35,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -104,10 +105,10 @@ func parseHead(text string) Head {
 }
 
 // bootID names the time since the machine was started.
-func bootID() string {
+var bootID = sync.OnceValue(func() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return cmp.Or(strings.TrimSpace(string(id)), "-")
-}
+})
 
 // Restarted reports whether the machine was started since the head was written.
 func (h Head) Restarted() bool { return h.Boot != bootID() }
