@@ -18,9 +18,11 @@ try 'curl, basic' 'logged in at deb' curl -sS -u "me:$BASIC_TOKEN" https://deb.r
 try 'git push over https' 'pushed two' sh -c 'cd /tmp && git clone -q https://git.reach.test/private/hello.git hub && cd hub && echo two >two && git add two && git -c user.name=a -c user.email=a@b commit -qm two && git push -q origin HEAD:two && git ls-remote origin two | grep -q two && echo pushed two'
 try gh 'logged in at api.github.com' gh api user
 try 'gh, which makes no key' 'it makes another secret' sh -c 'gh api -X POST user/keys -f title=a -f key=b 2>&1; true'
+# shellcheck disable=SC2016 # sh expands
 publish='mkdir /tmp/world && cd /tmp/world && echo "{\"name\": \"$0\", \"version\": \"1.0.0\"}" >package.json && npm publish --access public; rm -r /tmp/world'
 try 'npm publish' '\+ world@1.0.0' sh -c "$publish" world
 try 'npm publish, in a scope' '\+ @me/world@1.0.0' sh -c "$publish" @me/world
+# shellcheck disable=SC2016 # sh expands
 try 'npm, which makes no token' 'it makes another secret' sh -c 'npm token create 2>&1; curl -sS -X POST -H "Authorization: Bearer $NPM_TOKEN" https://registry.npmjs.org/-/npm/v1/tokens'
 try twine 'Uploading hello' sh -c 'cd /tmp && pip3 -q download hello --no-deps --index-url https://pypi.reach.test/simple && twine upload --non-interactive -u __token__ --repository-url https://pypi.reach.test/upload hello-1.0-py3-none-any.whl && echo done'
 try '100 MB up' '104857600' sh -c 'head -c 104857600 /dev/zero | curl -sS -H "$0" -T - https://www.reach.test/upload' "$bearer"

@@ -66,7 +66,8 @@ func javaStore(base, all, own []byte) []byte {
 		count++
 	}
 	number.PutUint32(store[len(head):], count)
-	const password = "\x00c\x00h\x00a\x00n\x00g\x00e\x00i\x00t" // which secures nothing
-	sum := sha1.Sum(append([]byte(password+"Mighty Aphrodite"), store...))
-	return append(store, sum[:]...)
+	digest := sha1.New() // with the usual password, which secures nothing
+	digest.Write([]byte("\x00c\x00h\x00a\x00n\x00g\x00e\x00i\x00tMighty Aphrodite"))
+	digest.Write(store)
+	return digest.Sum(store)
 }

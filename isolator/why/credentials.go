@@ -15,13 +15,23 @@ import (
 func (t *Table) Credential(name string) Answer {
 	a := Answer{Asked: "credential:" + name, Real: name, Access: Outside, How: "the profile does not name it", Key: "credentials", From: "the default"}
 	line := Line{Table: "credentials", Key: name, Value: "true"}
-	i := slices.IndexFunc(t.Box.Spec.Credentials, func(k profile.Credential) bool { return k.Name == name })
-	switch {
-	case i >= 0:
-		a.Key, a.From = t.credential(name)
-		if a.How = t.Box.LostLogins[name]; a.How == "" {
-			a.Access, a.Box, a.How = ReadOnly, name, says(t.Box.Spec.Credentials[i])
+	var has, lost []string
+	for _, k := range t.Box.Spec.Credentials {
+		if t.names(k) != name {
+			continue
 		}
+		a.Key, a.From = t.credential(k)
+		if why := t.Box.LostLogins[k.Name]; why != "" {
+			lost = append(lost, why)
+			continue
+		}
+		has = append(has, says(k))
+	}
+	switch {
+	case len(has) > 0:
+		a.Access, a.Box, a.How = ReadOnly, name, strings.Join(has, "; and ")
+	case len(lost) > 0:
+		a.How = strings.Join(lost, "; ")
 	case name == profile.SSHKeys:
 		a.Widen = profile.CredentialLine(name) + " under [credentials]"
 	case t.Box.Spec.Network == profile.NetFull:
@@ -56,17 +66,27 @@ func says(k profile.Credential) string {
 	return text
 }
 
+// names is the name by which the profile has a login; "" for one of several that the host does not have.
+func (t *Table) names(k profile.Credential) string {
+	name, variable := strings.CutPrefix(cmp.Or(k.From...), "env:")
+	if k.Of != "" && variable && t.Box.Facts.Env[name] == "" {
+		return ""
+	}
+	return cmp.Or(k.Of, k.Name)
+}
+
 // credential is the key of a login, and where it was written.
-func (t *Table) credential(name string) (key, from string) {
-	key = strict.Join("credentials", name)
+func (t *Table) credential(k profile.Credential) (key, from string) {
+	key = strict.Join("credentials", cmp.Or(k.Of, k.Name))
 	return key, cmp.Or(t.written(key, nil), t.at("credentials"))
 }
 
 // putIn says which logins are put into what is said to a host.
 func (t *Table) putIn(host string, port uint16) (text string) {
 	for _, k := range t.Box.Spec.Credentials {
-		if (logins.Credential{Hosts: k.Hosts, In: k.In}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
-			text += "; its TLS is ended there for credential " + k.Name
+		name := t.names(k)
+		if name != "" && !strings.HasSuffix(text, name) && (logins.Credential{Hosts: k.Hosts, In: k.In}).Takes(host, port) && t.Box.LostLogins[k.Name] == "" {
+			text += "; its TLS is ended there for credential " + name
 		}
 	}
 	return text
@@ -80,7 +100,7 @@ func (t *Table) source(a *Answer) {
 			file, _, _ = strings.Cut(file, "#")
 			if path, _ := real(file); is && path == a.Real {
 				a.Access, a.How, a.Lines, a.Widen = Hidden, "the value of credential "+k.Name+" is in it", nil, ""
-				a.Key, a.From = t.credential(k.Name)
+				a.Key, a.From = t.credential(k)
 			}
 		}
 	}
@@ -90,6 +110,8 @@ func (t *Table) source(a *Answer) {
 func (t *Table) placeholder(a *Answer) bool {
 	for _, k := range t.Box.Spec.Credentials {
 		switch {
+		case t.names(k) == "":
+			continue
 		case k.Env == a.Real && t.Box.LostLogins[k.Name] == "":
 			a.Access, a.Box, a.How = ReadOnly, a.Real, "a placeholder of credential "+k.Name
 		case k.Env == a.Real || slices.Contains(k.From, "env:"+a.Real):
@@ -98,7 +120,7 @@ func (t *Table) placeholder(a *Answer) bool {
 			continue
 		}
 		a.Widen = ""
-		a.Key, a.From = t.credential(k.Name)
+		a.Key, a.From = t.credential(k)
 		return true
 	}
 	return false

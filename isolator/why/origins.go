@@ -66,7 +66,7 @@ func is(value string) func(string) bool { return func(v string) bool { return v 
 // capability that brings it.
 func (t *Table) listed(r netproxy.Rule) string {
 	if name, is := strings.CutPrefix(r.Origin, "credential "); is {
-		_, at := t.credential(name)
+		_, at := t.credential(profile.Credential{Name: name})
 		return at
 	}
 	name, brought := strings.CutPrefix(r.Origin, "capability ")

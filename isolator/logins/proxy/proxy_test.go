@@ -439,6 +439,18 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
+// A service that wants a certificate of the client gets none, and one line says so.
+func TestServiceWantsCertificate(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		r := start(t, false, logins.Credential{})
+		r.up.TLS.ClientAuth, r.up.TLS.MaxVersion = tls.RequireAnyClientCert, version
+		code, text, _ := r.ask("GET", "/", bearer(r.placeholder()))
+		if code != 502 || text != "inner: "+host+" wants a certificate of the client, which is not broken open\n" || r.took.Load() != 0 {
+			t.Errorf("TLS %x: %d %s", version, code, text)
+		}
+	}
+}
+
 // A service whose certificate is not valid gets no request, and the error says no more than that.
 func TestServiceNotValid(t *testing.T) {
 	r := start(t, true, logins.Credential{In: []string{"query:key"}}, "SSL_CERT_FILE=/dev/null")
