@@ -1,8 +1,8 @@
 #!/bin/bash
-# reach.sh [names|full|logins|agents|figures] ...: real programs in boxes, and real servers that they know by name.
+# reach.sh [names|full|logins|keys|agents|figures] ...: real programs in boxes, and real servers that they know by name.
 #
 # names: the network of the boxes is a list of hosts. full: it is the whole network, which shows what these checks are worth
-# without it. logins: boxes use logins that they cannot read. agents: real Claude Code, Codex and Gemini CLI do. Each check prints a line, "ok" or "FAILED" and what was seen; the exit code is 1
+# without it. logins: boxes use logins that they cannot read; keys: those of an ssh agent. agents: real Claude Code, Codex and Gemini CLI do. Each check prints a line, "ok" or "FAILED" and what was seen; the exit code is 1
 # when one failed. figures measures; OLD names another binary, whose starts with a list of hosts are measured beside.
 #
 # Everything is in namespaces of its own: a network for the boxes, one for the servers, at addresses that inner takes for
@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 	printf 'inner: make reach needs root: it makes networks\n' >&2
 	exit 1
 }
-[ $# -gt 0 ] || set -- names logins agents
+[ $# -gt 0 ] || set -- names logins keys agents
 PATH=$PATH:/usr/sbin:/sbin
 # A connection is a descriptor in the server, and two in what stands between.
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"

@@ -59,5 +59,4 @@ quiet git -C tree add file
 quiet git -C tree -c user.name=a -c user.email=a@reach.test commit -qm one
 quiet git -C tree push -q ../git/hello.git main
 
-quiet ssh-keygen -q -t ed25519 -N '' -C '' -f hostkey
-quiet ssh-keygen -q -t ed25519 -N '' -C '' -f login
+for key in hostkey22 hostkey2222 hostkey2223 login mine; do quiet ssh-keygen -q -t ed25519 -N '' -C '' -f $key; done

@@ -57,7 +57,7 @@ over resolv.conf /etc/resolv.conf
 over bundle.crt /etc/ssl/certs/ca-certificates.crt
 keytool -importcert -noprompt -storepass changeit -keystore "$S/cacerts" -file "$S/ca.crt" 2>/dev/null
 mkdir "$S/box" "$S/run" && chown -R innertest "$S/run" "$S/key" "$S/git"
-install -o innertest -m 600 "$S/hostkey" "$S/run"
+install -o innertest -m 600 "$S"/hostkey{22,2222,2223} "$S/mine" "$S/run"
 
 # The servers, as a plain user, and the value of a login there.
 LAB_TOKEN=glpat-$(head -c 15 /dev/urandom | base32)
@@ -72,19 +72,21 @@ printf 'local all all trust\nhostssl all app all scram-sha-256\nhostnossl all al
 server cache redis-server --bind 0.0.0.0 :: --protected-mode no --save '' --dir "$S/run"
 printf "CREATE USER app@'%%' IDENTIFIED BY 'secret';\n" >"$S/sql"
 server sql sh -c "mariadb-install-db --no-defaults --datadir='$S/run/sql' --auth-root-authentication-method=normal && exec mariadbd --no-defaults --datadir='$S/run/sql' --socket='$S/run/sql.sock' --pid-file='$S/run/sql.pid' --bind-address='*' --skip-name-resolve --init-file='$S/sql'"
-printf 'HostKey %s/run/hostkey\nAuthorizedKeysFile %s/login.pub\nPidFile none\nUsePAM no\nStrictModes no\n' "$S" "$S" >"$S/sshd_config"
-server ssh /usr/sbin/sshd -D -e -f "$S/sshd_config"
+for port in 22 2222 2223; do # three hosts to ssh, which goes by their keys
+	printf 'Port %s\nHostKey %s/run/hostkey%s\nAuthorizedKeysFile %s/login.pub %s/mine.pub\nPidFile none\nUsePAM no\nStrictModes no\n' $port "$S" $port "$S" "$S" >"$S/sshd_config$port"
+	server ssh$port /usr/sbin/sshd -D -e -f "$S/sshd_config$port"
+done
 
 within peer "$S/bin/peer" get http://192.175.48.1/here
 within talk python3 -c 'import socket; socket.create_connection(("127.0.0.1", 8765)); socket.create_connection(("127.0.0.1", 50051))'
 within db psql -h "$S/run" -U postgres -c "create role app login password 'secret'"
 within cache redis-cli ping
 within sql mariadb -h 192.175.48.1 -u app -psecret -e 'select 1'
-within ssh ssh-keyscan -t ed25519 192.175.48.1
-printf 'git.reach.test %s\n' "$(cat "$S/hostkey.pub")" >"$S/known_hosts"
+for port in 22 2222 2223; do within ssh$port ssh-keyscan -t ed25519 -p $port 192.175.48.1; done
+printf 'git.reach.test %s\n' "$(cat "$S/hostkey22.pub")" >"$S/known_hosts"
 
 for program in peer lookup-glibc lookup-musl; do cp "$S/bin/$program" "$S/box"; done
-(cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/logins.sh reach/figures.sh reach/client.* reach/Client.java reach/Login.java box)
+(cd "$S" && cp ca.crt cacerts login known_hosts reach/try.sh reach/clients.sh reach/refused.sh reach/logins.sh reach/keys.sh reach/figures.sh reach/client.* reach/Client.java reach/Login.java box)
 chown innertest "$S/box/login"
 # What the processes of boxes have in their memory, root sees: search.py answers who asks through these.
 mkfifo "$S/search" "$S/found" && chown innertest "$S/search" "$S/found"

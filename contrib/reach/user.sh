@@ -1,5 +1,5 @@
 #!/bin/bash
-# user.sh [names|full|logins|agents|figures] ...: as a plain user, the boxes of `make reach`. Called by inside.sh.
+# user.sh [names|full|logins|keys|agents|figures] ...: as a plain user, the boxes of `make reach`. Called by inside.sh.
 set -u
 S=${INNER_TEST_REACH:?set by inside.sh}
 export PATH=$S/bin:$PATH
@@ -39,6 +39,9 @@ network_allow = ["www.reach.test"]'
 profile live 'network_mode = "allowlist"
 network_allow = ["www.reach.test"]'
 profile off 'network = false'
+profile keys 'network_mode = "allowlist"
+network_allow = ["git.reach.test:2223"]'
+printf '[credentials]\nssh = ["git.reach.test", "git.reach.test:2222"]\n' >>"$HOME/.inner/profiles/keys.toml"
 profile logins "network_mode = \"allowlist\"
 network_allow = [$hosts]"
 
@@ -108,6 +111,25 @@ for each; do
 	if [ "$each" = agents ]; then
 		# shellcheck source=contrib/reach/agents.sh
 		. "$S/reach/agents.sh"
+		continue
+	fi
+	if [ "$each" = keys ]; then
+		printf '\n# keys of an agent that the box cannot read\n'
+		eval "$(ssh-agent)" >/dev/null
+		key=$(sed -n 3p "$S/run/mine")
+		ssh-add -q "$S/run/mine"
+		rm "$S/run/mine"
+		mkdir -m 700 "$HOME/.ssh"
+		for port in 22 2222 2223; do printf '[git.reach.test]:%s %s\n' $port "$(cat "$S/hostkey$port.pub")" | sed 's/\[\(.*\)\]:22 /\1 /'; done >"$HOME/.ssh/known_hosts"
+		ssh-keygen -H -f "$HOME/.ssh/known_hosts" >/dev/null 2>&1
+		box keys keys.sh
+		also 'the other host is told' '^inner: credential ssh, another host: its key is not one'
+		also 'forwarding is told' '^inner: credential ssh, git.reach.test:22: the agent is not forwarded'
+		# shellcheck disable=SC2016 # the box expands
+		seen=$(inner run -p keys -- -c 'env; cat /proc/*/environ; cat $(find / -xdev -type f -size -64k 2>/dev/null)' 2>/dev/null | tr '\0' '\n')
+		grep -aqF "$key" <<<"$seen" && seen='' # in the place of the variable
+		also 'the key is not in the box' '^SSH_AUTH_SOCK=/run/inner/ssh-agent$'
+		ssh-agent -k >/dev/null
 		continue
 	fi
 	if [ "$each" = logins ]; then

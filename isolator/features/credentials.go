@@ -148,7 +148,7 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	if slices.ContainsFunc(more, func(k profile.Credential) bool { return k.Of != "" || k.Clone }) {
 		return "", NewRun("the sandbox has its files of the agent from its start")
 	}
-	if len(c.job.Credentials) == 0 {
+	if !c.puts() {
 		return "", NewRun("the sandbox began without [credentials], and takes no certificates of inner-proxy")
 	}
 	var ready logins.Ready
@@ -335,7 +335,7 @@ func (c *credentialsOf) make(run *Run) error {
 			}
 		}
 	}
-	if run.Spec.Network != profile.NetFull { // of which all is ssh
+	if c.puts() {
 		run.authority, run.throughLogins, run.clearLogins = []byte(ready.Authority), c.through, c.clear
 	}
 	return nil
@@ -356,6 +356,11 @@ func helpers(k profile.Credential) (list []gitconfig.Entry) {
 		}
 	}
 	return list
+}
+
+// puts reports whether values are put into requests, which is not how ssh uses keys.
+func (c *credentialsOf) puts() bool {
+	return slices.ContainsFunc(c.job.Credentials, func(k logins.Credential) bool { return k.In != nil })
 }
 
 // through makes the connections to a host of a credential, by inner-proxy; nil for any other.
