@@ -40,6 +40,7 @@ func (r *resolver) warnings() {
 	}{
 		{name.V != "" && name.V != rc.Name && (rc.Scope == Global || rc.Scope == Local), name.At, "name", fmt.Sprintf("is %q, but -p and extends know the profile by its file's name, %q", name.V, rc.Name), ""},
 		{rc.SyncLogin && len(rc.Capabilities) == 0, s.Value("sync_credentials").At, "sync_credentials", "has no effect without capabilities", ""},
+		{rc.SyncLogin && len(rc.Capabilities) > 0 && len(rc.agents(false)) == 0, s.Value("sync_credentials").At, "sync_credentials", "has no effect: the sandbox has no copy of a login ([credentials])", ""},
 		{out("log").V != "" && rc.Output.Audit, out("log").At, "output.log", `has no effect with record = "audit", which keeps no folder of the run`, ""},
 		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.Value("sandbox.network_allow").At, "sandbox.network_allow", "has no effect: there is no network", ""},
 		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.Value("sandbox.network_mode").At, "sandbox.network_mode", "the list of hosts is empty: nothing can be reached", ""},

@@ -61,7 +61,9 @@ func Sums() string {
 }
 
 // Came reports whether a text with a digest, of a profile of that name, is one that any inner came with.
-func Came(name, digest string) bool { return strings.Contains(digests, digest+"  "+name+"\n") }
+func Came(name, digest string) bool {
+	return strings.Contains("\n"+digests, "\n"+digest+"  "+name+"\n")
+}
 
 func line(name string, text []byte) string { return fmt.Sprintf("%x  %s\n", sha256.Sum256(text), name) }
 

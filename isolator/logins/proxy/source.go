@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,19 +82,15 @@ func inFile(path, key string) (string, error) {
 	if key == "" {
 		return string(data), nil
 	}
-	var doc any
-	if json.Unmarshal(data, &doc) != nil {
+	doc, err := object(data)
+	if err != nil {
 		text, ok := inLines(data, key)
 		if !ok {
 			return "", fmt.Errorf("%s has no line for %q", filepath.Base(path), key)
 		}
 		return text, nil
 	}
-	for _, k := range strings.Split(key, ".") {
-		table, _ := doc.(map[string]any)
-		doc = table[k]
-	}
-	text, ok := doc.(string)
+	text, ok := get(doc, key).(string)
 	if !ok {
 		return "", fmt.Errorf("%s has no text at %q", filepath.Base(path), key)
 	}
