@@ -135,7 +135,7 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 		return "a mount over / would replace the box", ""
 	case isInners(m.Dest) || isInners(dest):
 		return fmt.Sprintf("dest %q is inner's own", m.Dest), ""
-	case r.rc.HidesHome() && (paths.Below(m.Dest, r.c.Home) || holds(dest, r.home)):
+	case r.rc.HidesHome() && (paths.Below(m.Dest, r.c.Home) || r.holds(dest, r.home)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home), ""
 	case r.inInnerHome(dest):
 		return fmt.Sprintf("dest %q lies in inner's own folder", m.Dest), ""

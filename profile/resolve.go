@@ -104,7 +104,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 // resolverOf knows the homes that a run is about.
 func resolverOf(c Context) *resolver {
 	c.Home = filepath.Clean(c.Home)
-	r := &resolver{c: c, home: real(c.Home)}
+	r := &resolver{c: c, home: real(c.Home), above: map[string][]os.FileInfo{}}
 	if c.OtherHome != "" {
 		r.otherHome = real(filepath.Clean(c.OtherHome))
 	}
@@ -151,6 +151,8 @@ type resolver struct {
 	problems strict.Problems
 
 	home, otherHome, inner string // with links resolved
+
+	above map[string][]os.FileInfo // each home and the folders that it lies in, see holds
 
 	toolVariables []string // see toolchains
 	named         []named  // host paths that are no mounts

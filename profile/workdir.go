@@ -203,27 +203,25 @@ func (r *resolver) checkWorkdir(dir string) error {
 // holdsHome reports whether a folder, with its links resolved, is one of the
 // user's homes or holds it.
 func (r *resolver) holdsHome(dir string) bool {
-	return holds(dir, r.home) || r.otherHome != "" && holds(dir, r.otherHome)
+	return r.holds(dir, r.home) || r.otherHome != "" && r.holds(dir, r.otherHome)
 }
 
 // holds reports whether a folder is a home or one of the folders that it lies in. They are
 // compared as folders, too: mounted twice, each of them has a second name.
-func holds(dir, home string) bool {
+func (r *resolver) holds(dir, home string) bool {
 	if paths.Below(dir, home) {
 		return true
 	}
+	above, seen := r.above[home]
+	for at := home; !seen; at = filepath.Dir(at) {
+		if fi, err := os.Stat(at); err == nil {
+			above = append(above, fi)
+		}
+		seen = at == filepath.Dir(at)
+	}
+	r.above[home] = above
 	fi, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	for at := home; ; at = filepath.Dir(at) {
-		if of, err := os.Stat(at); err == nil && os.SameFile(fi, of) {
-			return true
-		}
-		if at == filepath.Dir(at) {
-			return false
-		}
-	}
+	return err == nil && slices.ContainsFunc(above, func(of os.FileInfo) bool { return os.SameFile(fi, of) })
 }
 
 // systemFolder reports whether a folder belongs to the system: some with all

@@ -80,15 +80,23 @@ func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string,
 // is there, and to look from an open folder takes a third of the time.
 func Named(names []string, pathVar string) []string {
 	there := make([]bool, len(names))
+	looked := map[[2]uint64]bool{} // /bin is /usr/bin nearly everywhere
 	for dir := range strings.SplitSeq(cmp.Or(pathVar, defaultPath), ":") {
 		fd, err := unix.Open(cmp.Or(dir, "."), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		folder := [2]uint64{uint64(st.Dev), st.Ino}
 		for i, name := range names {
+			if err == nil && looked[folder] {
+				break
+			}
 			there[i] = there[i] || unix.Faccessat(fd, name, unix.F_OK, 0) == nil
 		}
 		unix.Close(fd)
+		looked[folder] = true
 	}
 	var out []string
 	for i, name := range names {

@@ -21,11 +21,13 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNotRegular says that a path leads to a link, a folder, a pipe, a socket or a device.
@@ -40,19 +42,28 @@ const (
 	FollowLinks Links = true
 )
 
+// flags are those by which a file is opened.
+func (l Links) flags() int {
+	if l == NoLinks {
+		return syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_NOFOLLOW
+	}
+	return syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+}
+
+// fault is why it could not be.
+func (l Links) fault(err error) error {
+	if l == NoLinks && errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+		return ErrNotRegular // open(2): a link; a socket
+	}
+	return err
+}
+
 // Open opens a regular file for reading; anything else is ErrNotRegular. A FIFO does not
 // block it (fifo(7)), and no terminal becomes the controlling one of this process (O_NOCTTY).
 func Open(path string, links Links) (*os.File, fs.FileInfo, error) {
-	flags := os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
-	if links == NoLinks {
-		flags |= syscall.O_NOFOLLOW
-	}
-	f, err := os.OpenFile(path, flags, 0)
-	if links == NoLinks && errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
-		return nil, nil, ErrNotRegular // open(2): a link; a socket
-	}
+	f, err := os.OpenFile(path, links.flags(), 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, links.fault(err)
 	}
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
@@ -74,14 +85,43 @@ func Read(path string, links Links, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Head reads the first bytes of a file, at most n.
-func Head(path string, links Links, n int64) ([]byte, error) {
-	f, _, err := Open(path, links)
-	if err != nil {
-		return nil, err
+// Head reads the first bytes of a file, at most n. A start reads dozens, so it makes no more calls than it needs.
+func Head(path string, links Links, n int64) (data []byte, err error) {
+	failed := func(op string, err error) ([]byte, error) {
+		return data, links.fault(&fs.PathError{Op: op, Path: path, Err: err})
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, n))
+	fd, err := unix.Open(path, links.flags()|unix.O_CLOEXEC, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Open(path, links.flags()|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return failed("open", err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return failed("stat", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, ErrNotRegular
+	}
+	data = make([]byte, 0, min(max(st.Size, 511)+1, n)) // files of the kernel have no size
+	for int64(len(data)) < n {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+		room := data[len(data):min(int64(cap(data)), n)]
+		switch got, err := unix.Read(fd, room); {
+		case err == unix.EINTR:
+		case err != nil:
+			return failed("read", err)
+		case got == 0:
+			return data, nil
+		default:
+			data = data[:len(data)+got]
+		}
+	}
+	return data, nil
 }
 
 // Real returns a path with its links resolved, or the path itself when that fails, for

@@ -59,7 +59,8 @@ func cachesOf(run *Run) *plan.Caches {
 	if !run.Spec.HasCaches() && (run.Spec.Home != "own" || run.Facts.Engine != nil) {
 		return nil
 	}
-	c := &plan.Caches{GoModules: goModules(run), GoProxy: goSetting(run, "GOPROXY"), Fetched: map[string]string{}}
+	goSetting := goSettings(run)
+	c := &plan.Caches{GoModules: goModules(run, goSetting), GoProxy: goSetting("GOPROXY"), Fetched: map[string]string{}}
 	if run.Spec.Home == "own" {
 		c.GoModules = run.unled(c.GoModules)
 		for _, f := range plan.Fetched() {
@@ -73,32 +74,32 @@ func cachesOf(run *Run) *plan.Caches {
 }
 
 // goModules is where the user's Go keeps what it has fetched; "" when that is nowhere.
-func goModules(run *Run) string {
-	first, _, _ := strings.Cut(cmp.Or(goSetting(run, "GOPATH"), filepath.Join(run.Home, "go")), ":")
-	dir := cmp.Or(goSetting(run, "GOMODCACHE"), filepath.Join(first, "pkg/mod"))
+func goModules(run *Run, setting func(name string) string) string {
+	first, _, _ := strings.Cut(cmp.Or(setting("GOPATH"), filepath.Join(run.Home, "go")), ":")
+	dir := cmp.Or(setting("GOMODCACHE"), filepath.Join(first, "pkg/mod"))
 	if !filepath.IsAbs(dir) {
 		return ""
 	}
 	return filepath.Join(dir, "cache/download")
 }
 
-// goSetting is a setting of Go: a variable, what go env -w wrote, or the default, which is in a file of each Go's own
-// (go help environment); "" when that is unknown.
-func goSetting(run *Run, name string) string {
-	if v := run.Getenv(name); v != "" {
-		return v
-	}
-	list := []string{cmp.Or(run.Getenv("GOENV"), filepath.Join(run.Home, ".config/go/env"))}
+// goSettings are settings of Go: a variable, what go env -w wrote, or the default, which is in a file of each Go's own
+// (go help environment); "" for one that is unknown.
+func goSettings(run *Run) func(name string) string {
+	texts, _ := files.Read(cmp.Or(run.Getenv("GOENV"), filepath.Join(run.Home, ".config/go/env")), files.NoLinks, 64<<10)
 	if program, err := run.FindReal("go", run.Getenv("PATH")); err == nil {
-		list = append(list, filepath.Join(filepath.Dir(filepath.Dir(files.Real(program))), "go.env"))
+		own, _ := files.Read(filepath.Join(filepath.Dir(filepath.Dir(files.Real(program))), "go.env"), files.NoLinks, 64<<10)
+		texts = append(append(texts, '\n'), own...)
 	}
-	for _, file := range list {
-		data, _ := files.Read(file, files.NoLinks, 64<<10)
-		for line := range strings.Lines(string(data)) {
+	return func(name string) string {
+		if v := run.Getenv(name); v != "" {
+			return v
+		}
+		for line := range strings.Lines(string(texts)) {
 			if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
 				return v
 			}
 		}
+		return ""
 	}
-	return ""
 }

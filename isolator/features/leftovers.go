@@ -29,7 +29,6 @@ const maxNoted = 200
 // leftoversOf are what a run may have left: what the host would obey is switched off.
 type leftoversOf struct {
 	git   *boxGits
-	kept  []string          // what was there before
 	stood map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
 	roots repos.Roots
 
@@ -48,7 +47,7 @@ func leftovers(git *boxGits) Feature {
 			case run.Mode == Pasted: // there is nobody who makes placeholders
 				run.Facts.Later = nil
 			case l.roots != nil: // the host has changed
-				return l.watch(run)
+				return l.begin(run)
 			}
 			return nil
 		},
@@ -57,9 +56,9 @@ func leftovers(git *boxGits) Feature {
 				return nil
 			}
 			run.Undo(func() { l.roots.Close() })
-			return l.watch(run)
+			return l.begin(run)
 		},
-		Start: func(_ *Run, o *launch.Options) {
+		Planned: l.watch, Start: func(_ *Run, o *launch.Options) {
 			o.Saved = func(place, identity string) {
 				l.mu.Lock()
 				l.saved[place] = identity
@@ -96,20 +95,23 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	return nil
 }
 
-// watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at
-// what it leaves.
-func (l *leftoversOf) watch(run *Run) error {
-	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
-	s := l.search(run)
+// begin makes the placeholders.
+func (l *leftoversOf) begin(run *Run) error {
 	l.roots.Close() // of what was there before the host changed
-	l.roots = repos.Open(s.Roots)
+	l.roots = repos.Open(run.Spec.WritableRoots())
+	return run.Folder.MakePlaceholders(run.Facts.Later...)
+}
+
+// watch notes, for the case that this run is killed, that somebody has to look at what it leaves.
+func (l *leftoversOf) watch(run *Run) error {
+	if !run.Mode.Made() {
+		return nil
+	}
+	s := l.search(run)
 	w := s.Watched
 	w.Since = runlog.Moment()
 	if s.NoGit || len(s.Unlisted) > maxNoted {
 		w.Unlisted = WrittenRoots(run.Spec)
-	}
-	if err := run.Folder.MakePlaceholders(run.Facts.Later...); err != nil {
-		return err
 	}
 	l.stood = repos.Stood(s.Guarded, s.Before)
 	w.Stood = l.stood
@@ -122,7 +124,7 @@ func (l *leftoversOf) search(run *Run) repos.Search {
 	s := repos.Search{NoGit: rc.GitDir == "rw", Homes: f.Homes(), Copies: map[string]string{}, Objects: map[string]string{}}
 	s.Watched = stage.Watched{
 		Roots: rc.WritableRoots(), Obeyed: plan.ObeyedRoots(rc), Guarded: l.git.stays, Unlisted: slices.Concat(f.Unlisted, l.git.passed),
-		Before: slices.Concat(l.kept, Placeholders(run)), Named: f.Named, Paths: plan.ProgramFolders(rc, f),
+		Before: slices.Concat(run.Plan.Kept, Placeholders(run)), Named: f.Named, Paths: plan.ProgramFolders(rc, f),
 	}
 	for i, common := range l.git.repositories() {
 		s.Objects[fmt.Sprintf(boxObjects, i)] = filepath.Join(common, "objects")

@@ -39,8 +39,10 @@ func system() Feature {
 func whoIAm(run *Run) error {
 	f, minimal := run.Facts, run.Spec.Etc == "minimal"
 	group := f.User
-	if g, err := user.LookupGroupId(strconv.Itoa(f.GID)); err == nil {
-		group = g.Name
+	if minimal { // else a group that has a line is not named here
+		if g, err := user.LookupGroupId(strconv.Itoa(f.GID)); err == nil {
+			group = g.Name
+		}
 	}
 	if f.User == "" || strings.ContainsAny(f.User+group+f.Home, ":\n") {
 		if minimal {

@@ -63,9 +63,12 @@ func FindAt(top string) (*Repo, error) {
 	dotGit := filepath.Join(top, ".git")
 	r := &Repo{Top: top, Dir: dotGit, Common: dotGit, Ways: []string{dotGit}}
 	kind := typeOf(dotGit)
-	list, err := os.ReadDir(dotGit)
+	vacant := func() bool { // in an empty one a box may make one
+		list, err := os.ReadDir(dotGit)
+		return err == nil && len(list) == 0
+	}
 	switch {
-	case kind == unix.S_IFDIR && (err != nil || len(list) > 0): // in an empty one a box may make one
+	case kind == unix.S_IFDIR && !vacant():
 		r.Reason = r.fill()
 	case kind == unix.S_IFREG, kind == unix.S_IFLNK:
 		r.Pointer = kind == unix.S_IFREG

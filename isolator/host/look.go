@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
@@ -145,10 +146,12 @@ func (l *looker) folder(dir string) *folder {
 	if seen, ok := l.read[dir]; ok {
 		return seen
 	}
-	in := new(folder)
-	var err error
-	in.entries, err = files.ReadDir(dir)
-	in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	in := &folder{known: l.gone(dir)}
+	if !in.known {
+		var err error
+		in.entries, err = files.ReadDir(dir)
+		in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	}
 	l.read[dir] = in
 	return in
 }
@@ -164,6 +167,16 @@ func (l *looker) names(dir string) (names map[string]bool, known bool) {
 		}
 	}
 	return in.lower, in.known
+}
+
+// list lists a home, and the folders in it that hold those of programs.
+func (l *looker) list(dir string) {
+	names, _ := l.names(dir)
+	for _, name := range []string{".config", ".cache", ".local", "share", "state"} {
+		if names[name] {
+			l.list(paths.Join(dir, name))
+		}
+	}
 }
 
 // notes are what of a folder is notable (sensitive.Notable), sorted, and what the folder was then.
@@ -211,8 +224,17 @@ func (f Facts) Notes(dir string, now *syscall.Stat_t) ([]files.Entry, bool) {
 // lacks reports whether nothing is at a path, as far as that is known without looking.
 func (l *looker) lacks(path string) bool {
 	dir, base := split(path)
-	in := l.read[dir]
-	return in != nil && in.known && in.lower != nil && !in.lower[strings.ToLower(base)]
+	if l.read[dir] == nil || strings.Trim(base, ".") == "" { // no listing has . and ..
+		return false
+	}
+	names, known := l.names(dir)
+	return known && !names[strings.ToLower(base)]
+}
+
+// gone is lacks for a path or a folder that it lies in.
+func (l *looker) gone(path string) bool {
+	dir, _ := split(path)
+	return l.lacks(path) || dir != "/" && l.gone(dir)
 }
 
 // Children lists what is in a folder, by name.

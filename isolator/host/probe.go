@@ -37,6 +37,9 @@ type Request struct {
 func Begin(who Facts) Facts {
 	who.UID, who.GID = os.Getuid(), os.Getgid()
 	who.Paths, who.on = make(map[string]Path, 400), newLooker()
+	for _, h := range who.Homes() { // hundreds of places are asked about there, and nearly none is
+		who.on.list(h)
+	}
 	return who
 }
 
@@ -70,9 +73,10 @@ func Probe(f Facts, r Request) Facts {
 	}
 	f.Resolver = resolver()
 	var err error
-	if f.Sockets, err = listening("/proc/net/unix"); err != nil {
+	if f.Sockets, err = f.on.listening("/proc/net/unix"); err != nil {
 		f.SocketsUnknown = err.Error()
 	}
+	clear(f.on.read) // the plan sees what has come to a home since, while something was made for the run
 	return f
 }
 

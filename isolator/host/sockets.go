@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -14,7 +15,7 @@ import (
 //
 // A table that cannot be read, or is not that table (a container's runtime covers
 // files of /proc with empty ones), is an error: nobody knows what to hide then.
-func listening(table string) ([]string, error) {
+func (l *looker) listening(table string) ([]string, error) {
 	data, err := os.ReadFile(table)
 	if err != nil {
 		return nil, err
@@ -31,8 +32,13 @@ func listening(table string) ([]string, error) {
 	}
 	var out []string
 	for _, line := range tableLines(string(data)) {
-		if real, ok := socketAt(listener(line)); ok {
-			out = append(out, real)
+		name := listener(line)
+		if name != filepath.Clean(name) { // as it was bound
+			if real, ok := socketAt(name); ok {
+				out = append(out, real)
+			}
+		} else if at := l.look(name); filepath.IsAbs(name) && at.Kind == Socket {
+			out = append(out, at.Real)
 		}
 	}
 	slices.Sort(out)

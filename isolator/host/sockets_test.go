@@ -15,11 +15,11 @@ func TestSocketsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range []string{empty, filepath.Dir(empty), empty + "-missing"} {
-		if list, err := listening(table); err == nil {
+		if list, err := newLooker().listening(table); err == nil {
 			t.Errorf("%s: %v", table, list)
 		}
 	}
-	if _, err := listening("/proc/net/unix"); err != nil {
+	if _, err := newLooker().listening("/proc/net/unix"); err != nil {
 		t.Error(err)
 	}
 }
@@ -32,7 +32,7 @@ func TestSocketsNamedWithLineEnds(t *testing.T) {
 	l, err := net.Listen("unix", name)
 	must(t, err)
 	defer l.Close()
-	got, err := listening("/proc/net/unix")
+	got, err := newLooker().listening("/proc/net/unix")
 	must(t, err)
 	if !slices.Contains(got, name) {
 		t.Errorf("%q is not among %q", name, got)

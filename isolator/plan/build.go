@@ -47,6 +47,7 @@ type builder struct {
 	hids    []hid             // see once
 	granted []hid             // see once
 	secret  []hid             // see once
+	ofUser  []string          // see once
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because

@@ -35,19 +35,6 @@ func (b *builder) held() []held {
 	})
 }
 
-// KeptPlaces returns what a box of this run cannot write although the folder is its to
-// write, and what therefore is not its work at the end of the run.
-func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
-	b := newBuilder(rc, f, Staged{})
-	var out []string
-	for _, h := range b.held() {
-		if b.kind(h.path) != host.Missing {
-			out = append(out, b.canon(h.path)) // a link that leads there can be replaced
-		}
-	}
-	return out
-}
-
 // Unwritten says why a box of this run cannot write a path, whatever its profile says; "" where it can.
 func Unwritten(rc profile.RunConfig, f host.Facts, path string) string {
 	for _, h := range newBuilder(rc, f, Staged{}).held() {
@@ -75,6 +62,11 @@ func (b *builder) protect() error {
 		b.protectOne(h)
 	}
 	b.because("")
+	for _, h := range b.held()[len(b.s.GitStays):] {
+		if b.kind(h.path) != host.Missing {
+			b.plan.Kept = append(b.plan.Kept, b.canon(h.path)) // a link that leads there can be replaced
+		}
+	}
 	return b.pinLinks()
 }
 
@@ -258,7 +250,8 @@ func (b *builder) hideInner() {
 
 // holdsHome reports whether a folder is a home of the user or holds one.
 func (b *builder) holdsHome(p string) bool {
-	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(b.canon(p), home) })
+	real := b.canon(p)
+	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(real, home) })
 }
 
 // refuseHome refuses a resource that a variable moves to a folder that holds a home.

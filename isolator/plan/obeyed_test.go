@@ -28,12 +28,19 @@ func TestObeyedIsReadOnly(t *testing.T) {
 		}
 		return slices.ContainsFunc(plan.Ops, func(o Op) bool { return slices.Equal(o.Words(), []string{"--ro-bind", p, p}) })
 	}
+	kept := func(rc profile.RunConfig, f host.Facts) []string {
+		plan, err := build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Kept
+	}
 	rc := config()
 	for _, p := range []string{obeyed, named} {
 		if !readOnly(rc, facts(), p) {
 			t.Errorf("%s can be written", p)
 		}
-		if kept := KeptPlaces(rc, facts()); !slices.Contains(kept, p) || slices.Contains(kept, testWork+"/tools/none") {
+		if kept := kept(rc, facts()); !slices.Contains(kept, p) || slices.Contains(kept, testWork+"/tools/none") {
 			t.Errorf("what counts as there before: %q", kept)
 		}
 	}

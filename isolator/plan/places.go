@@ -80,11 +80,12 @@ func (b *builder) place(p string) string {
 
 // homes are the real paths of the user's homes.
 func (b *builder) homes() []string {
-	var out []string
-	for _, h := range b.f.Homes() {
-		out = append(out, b.canon(h))
-	}
-	return out
+	return once(&b.ofUser, func() (out []string) {
+		for _, h := range b.f.Homes() {
+			out = append(out, b.canon(h))
+		}
+		return out
+	})
 }
 
 // show shows what is at a path of the host, read-only, where it is, and by the name programs use, which

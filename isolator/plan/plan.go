@@ -56,6 +56,10 @@ type Plan struct {
 	// Empty is an empty file of the host, which covers the files that are hidden in what the launcher mounts.
 	Empty string `json:"-"`
 
+	// Kept are what the box cannot write although the folder is its to write, and what therefore is not its
+	// work at the end of the run.
+	Kept []string `json:"-"`
+
 	// Pins are links that are bound onto themselves before the program starts.
 	Pins []Pin `json:"pins"`
 

@@ -51,9 +51,8 @@ type index struct {
 // lookup makes the index once.
 var lookup = sync.OnceValue(func() *index { // allowed: written once
 	x := &index{deep: []string{".git", "HEAD", "objects", "refs", "commondir"}}
-	for _, line := range table().from("project/**/") {
-		pattern, _ := placeOf(line)
-		name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "PROJECT/**/"), "/")
+	for pattern := range anywhere() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(pattern, "**/"), "/")
 		x.deep = append(x.deep, name)
 	}
 	for i, row := range Rows() {
@@ -148,9 +147,17 @@ func Notable(name string, what fs.FileMode) bool {
 
 // Deep reports whether a pattern is one of the table for what lies anywhere in a project: all that it matches
 // is Notable.
-func Deep(pattern string) bool {
-	return strings.HasPrefix(pattern, "**/") && table().from("project/"+strings.ToLower(pattern)+"\t") != nil
-}
+func Deep(pattern string) bool { return anywhere()[pattern] }
+
+// anywhere are those patterns.
+var anywhere = sync.OnceValue(func() map[string]bool { // allowed: written once
+	patterns := map[string]bool{}
+	for _, line := range table().from("project/**/") {
+		pattern, _ := placeOf(line)
+		patterns[strings.TrimPrefix(pattern, "PROJECT/")] = true
+	}
+	return patterns
+})
 
 // Kind is what lies at a path.
 type Kind int

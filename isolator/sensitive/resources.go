@@ -50,7 +50,7 @@ var table = sync.OnceValue(read) // allowed: written once
 
 func read() *document {
 	d := new(document)
-	parts := strings.Split(strings.TrimSuffix(resourcesText, "\n"), "\n\n")
+	parts := strings.SplitN(resourcesText, "\n\n", 4)
 	for line := range strings.SplitSeq(parts[0], "\n") {
 		f := strings.Split(line, "\t")
 		d.rows = append(d.rows, Resource{
@@ -65,7 +65,7 @@ func read() *document {
 	for i, list := range []*[]string{&d.files, &d.folders, &d.commands, &d.variables} {
 		*list = strings.Split(lists[i], "\t")
 	}
-	d.places = parts[3] + "\n"
+	d.places = parts[3]
 	return d
 }
 
@@ -97,6 +97,11 @@ func (d *document) from(text string) []string {
 		return nil
 	}
 	return strings.Split(block[:len(block)-1], "\n")
+}
+
+// begins reports whether a line begins with a text in lower case.
+func (d *document) begins(text string) bool {
+	return beginning(d.places[d.search(func(line string) bool { return beginning(line, text) >= 0 }):], text) == 0
 }
 
 // search returns where the first line begins of which something is true that is true of all after it.

@@ -213,6 +213,9 @@ func (s *Site) inFolder(lines []string, dir, at string) []string {
 	}
 	for name := range names {
 		p := at + "/" + name
+		if !table().begins(p) { // nearly all
+			continue
+		}
 		lines = append(lines, table().from(p+"\t")...)
 		below := table().from(p + "/")
 		if len(below) > 0 && slices.Contains([]string{".config", ".cache", ".local", "share", "state"}, name) {
@@ -227,13 +230,15 @@ func (s *Site) inFolder(lines []string, dir, at string) []string {
 // Spots are what the rows of the table stand for, in its order.
 func (s Site) Spots() iter.Seq2[Resource, Spot] {
 	return func(yield func(Resource, Spot) bool) {
+		var spots []Spot
 		for _, line := range s.listed() {
 			path, row := placeOf(line)
 			r := table().rows[row]
 			if r.Root && s.UID != 0 {
 				continue
 			}
-			for _, spot := range s.expand(nil, path) {
+			spots = s.expand(spots[:0], path)
+			for _, spot := range spots {
 				if !yield(r, spot) {
 					return
 				}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,7 +66,10 @@ func Came(name, digest string) bool {
 	return strings.Contains("\n"+digests, "\n"+digest+"  "+name+"\n")
 }
 
-func line(name string, text []byte) string { return fmt.Sprintf("%x  %s\n", sha256.Sum256(text), name) }
+func line(name string, text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]) + "  " + name + "\n"
+}
 
 // Installed is what Install did: the paths that it wrote, and the names of the profiles that
 // somebody changed.
