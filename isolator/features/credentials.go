@@ -168,6 +168,11 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	for _, why := range lost {
 		return "", errors.New(why)
 	}
+	for _, k := range more {
+		if ready.Placeholders[k.Name] == "" { // the answer is a late one, to what was wanted before
+			return "", errors.New("inner-proxy does not know it yet: type it again")
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.more = append(c.more, job.Credentials...)
