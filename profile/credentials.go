@@ -67,7 +67,7 @@ func agentLogins() map[string][]Credential {
 			row("env:CLAUDE_CODE_OAUTH_TOKEN", "authorization", claude),
 		},
 		"codex": {
-			{Agent: "codex", Hosts: []string{"chatgpt.com"}, Allow: []string{"* /backend-api/*"}},
+			{Agent: "codex", Hosts: []string{"chatgpt.com"}, Allow: []string{"* /backend-api/codex/*", "* /backend-api/wham/*", "* /backend-api/ps/*"}},
 			row("env:OPENAI_API_KEY", "authorization", codex), row("env:CODEX_API_KEY", "authorization", codex),
 			row("key:codex", "authorization", codex),
 		},
@@ -75,7 +75,7 @@ func agentLogins() map[string][]Credential {
 			{
 				Agent: "gemini", Hosts: []string{"cloudcode-pa.googleapis.com", "www.googleapis.com", "oauth2.googleapis.com"},
 				// The login is one for all of Google Cloud, and much of that is at www.googleapis.com, too.
-				Allow: []string{"* /v1internal:*", "GET /v1internal/*", "GET /oauth2/v2/userinfo", "* /tokeninfo"},
+				Allow: []string{"POST /v1internal:*", "GET /v1internal:*", "GET /v1internal/*", "GET /oauth2/v2/userinfo", "POST /tokeninfo"},
 			},
 			row("env:GEMINI_API_KEY", "header:X-Goog-Api-Key", gemini), row("env:GOOGLE_API_KEY", "header:X-Goog-Api-Key", gemini),
 		},

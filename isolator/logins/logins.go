@@ -191,7 +191,8 @@ func (p *Proxy) send(v any, file *os.File) error {
 	return Send(p.socket, v, file)
 }
 
-// endTime is how long the program may take to end: it brings a renewal to its end that it has begun.
+// endTime is how long one waits for the program to end. It brings a renewal to its end that it has begun, and takes no
+// longer than a service may.
 const endTime = 10 * time.Second
 
 // Close ends the program, and with it all that it knows.
@@ -204,9 +205,13 @@ func (p *Proxy) Close() {
 		return
 	}
 	_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_WR)
-	late := time.AfterFunc(endTime, func() { _ = p.cmd.Process.Kill() })
-	_ = p.cmd.Wait()
-	late.Stop()
+	gone := make(chan struct{})
+	go func() { _ = p.cmd.Wait(); close(gone) }()
+	select {
+	case <-gone:
+	case <-time.After(endTime):
+	}
+	_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_RDWR)
 	p.over.Wait()
 	p.socket.Close()
 }

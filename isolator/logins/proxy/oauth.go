@@ -45,6 +45,7 @@ type oauth struct {
 	name  string
 	trust func() *tls.Config
 	hold  func(value string, others ...string)
+	lost  func() // says that a renewed login could not be saved
 
 	one  sync.Mutex    // one renewal at a time
 	busy *sync.RWMutex // held for reading by renewals, and taken by the end of the program
@@ -55,9 +56,15 @@ type oauth struct {
 	old     []string    // access tokens before
 	bad     string      // to which a host said 401
 	renewed time.Time   // when the service last did
-	no      string      // the refresh token that it refused
-	refused time.Time   // when it did
+	asked   time.Time   // when it was asked last
+	tried   string      // with which refresh token, or what that became
+	said    error       // what came of it
 }
+
+var (
+	errAway   = errors.New("its service cannot be reached")
+	errSeldom = errors.New("it was renewed just now")
+)
 
 // refused is what a service said to a renewal.
 type refused int
@@ -71,7 +78,9 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 		return nil, err
 	}
 	l := &login{Credential: c}
-	o := &oauth{store: store{*c.OAuth, root}, name: c.Name, hold: l.hold, busy: &p.busy, trust: func() *tls.Config {
+	o := &oauth{store: store{*c.OAuth, root}, name: c.Name, hold: l.hold, busy: &p.busy, lost: func() {
+		p.tell(logins.Event{Credential: c.Name, Host: strings.SplitN(c.OAuth.Token, "/", 2)[0], Refused: "the login was renewed and could not be saved: log in again outside after this run"})
+	}, trust: func() *tls.Config {
 		return &tls.Config{RootCAs: p.roots(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	}}
 	l.oauth = o
@@ -224,25 +233,23 @@ func (o *oauth) exchange(ctx context.Context, at []netip.Addr, agent string) (t 
 	defer unlock()
 	file, err := o.begin()
 	if err != nil {
-		return t, errors.New("its folder cannot be written")
+		return t, errors.New("its file could not be saved, as the folder cannot be written or has no room")
 	}
 	defer file.close()
 	t = o.current()
-	o.mu.Lock()
-	again := time.Since(o.refused) < seldom && t.refresh == o.no
-	o.mu.Unlock()
-	switch {
+	switch said := o.again(t); {
 	case o.good(t): // another one was faster
 		return t, nil
-	case t.refresh == "" || again:
+	case t.refresh == "":
 		return t, refused(http.StatusBadRequest)
+	case said != nil:
+		return t, said
 	}
 	got, err := o.ask(ctx, t, at, agent)
 	o.mu.Lock()
-	if _, no := err.(refused); no {
-		o.no, o.refused = t.refresh, time.Now()
-	} else if err == nil {
-		o.renewed = time.Now()
+	o.asked, o.tried, o.said = time.Now(), t.refresh, err
+	if err == nil {
+		o.renewed, o.tried, o.said = o.asked, got.refresh, errSeldom
 	}
 	o.mu.Unlock()
 	if err != nil {
@@ -260,7 +267,23 @@ func (o *oauth) exchange(ctx context.Context, at []netip.Addr, agent string) (t 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.keep(got, o.from) // for this run, or until the file changes
+	o.lost()
 	return got, nil
+}
+
+// again is what came of a renewal that was asked for just now, and is not asked for again; nil for any other. Only what
+// cannot be reached may be there in a moment.
+func (o *oauth) again(t tokens) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	wait := seldom
+	if errors.Is(o.said, errAway) {
+		wait = lookFor
+	}
+	if t.refresh == o.tried && time.Since(o.asked) < wait {
+		return o.said
+	}
+	return nil
 }
 
 // ask asks the service. Nothing that it says but the tokens is used.
@@ -295,7 +318,7 @@ func (o *oauth) ask(ctx context.Context, t tokens, at []netip.Addr, agent string
 	way.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) { return o.dial(ctx, address, at) }
 	a, err := way.RoundTrip(r)
 	if err != nil {
-		return got, errors.New("its service cannot be reached")
+		return got, errAway
 	}
 	defer a.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(a.Body, maxStore))

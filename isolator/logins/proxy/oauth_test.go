@@ -197,7 +197,7 @@ func (s *issuer) box() *rig {
 	s.Helper()
 	r := &rig{T: s.T, up: s.up, port: s.port}
 	c := logins.Credential{
-		Name: "lab", Hosts: []string{fmt.Sprintf("%s:%d", host, s.port)}, In: []string{"authorization"},
+		Name: "lab", Hosts: []string{fmt.Sprintf("%s:%d", host, s.port)}, In: []string{"authorization"}, Deny: []string{"POST /api/key"},
 		OAuth: &logins.OAuth{Store: s.kind, Path: s.path, Folder: s.folder},
 	}
 	cmd := exec.Command(os.Args[0], "--build=test")
@@ -384,6 +384,29 @@ func TestRenewedOutside(t *testing.T) {
 	}
 }
 
+// What is refused with the login is, also of a box that asks while somebody logs out outside, and in again.
+func TestDeniedMeanwhile(t *testing.T) {
+	s := issue(t, claude, 48*time.Hour)
+	r := s.box()
+	access := get(r.doc(), s.kind.Access).(string)
+	for n := range 4 {
+		if code, _, _ := r.ask(http.MethodPost, "/api/key", bearer(access)); code != http.StatusForbidden {
+			t.Errorf("%d: got %d", n, code)
+		}
+		switch n {
+		case 0:
+			must(t, os.Remove(s.path))
+		case 1:
+			r.api(access) // without a value
+		case 2:
+			s.store(2, 48*time.Hour)
+		}
+	}
+	if seen := s.seen(); len(seen) != 1 {
+		t.Errorf("the service saw %v", seen)
+	}
+}
+
 // Boxes that need a renewal at the same time share one, also with a holder of the agent's own lock who went away.
 func TestRenewalOfMany(t *testing.T) {
 	for name, kind := range map[string]func(uint16) renewal.Store{"claude": claude, "codex": codex} {
@@ -474,10 +497,8 @@ func TestNoRenewal(t *testing.T) {
 		if left, _ := os.ReadDir(s.folder); len(left) != 1 {
 			t.Errorf("%s: left %v", name, left)
 		}
-		if name == "refused" { // the same token is not tried again and again
-			if r.renewal(r.grant(s.kind)); len(s.asked()) != 1 {
-				t.Errorf("%d renewals", len(s.asked()))
-			}
+		if again, _ := r.renewal(r.grant(s.kind)); again != c.code || len(s.asked()) != 1 { // one does not try again and again
+			t.Errorf("%s: %d, %d renewals", name, again, len(s.asked()))
 		}
 		if told := r.told(2); len(told) != 2 {
 			t.Errorf("%s: told %+v", name, told)

@@ -87,9 +87,6 @@ func (l *login) value() string { return l.held.Load().value }
 
 // put puts the value where the placeholder is the whole of a place, and stands once; it reports whether it did.
 func (l *login) put(r *http.Request) (used bool) {
-	if l.value() == "" {
-		return false
-	}
 	for _, place := range l.In {
 		kind, name, _ := strings.Cut(place, ":")
 		switch kind {

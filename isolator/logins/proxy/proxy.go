@@ -103,6 +103,7 @@ func (p *proxy) receive() {
 		var order logins.Order
 		came, err := logins.Receive(p.socket, &order)
 		if err != nil {
+			time.AfterFunc(lockWait+2*askTime, func() { os.Exit(1) }) // more than what is under way can take
 			return
 		}
 		if order.Job != nil {
@@ -324,6 +325,9 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 		if l.oauth != nil && p.token(w, r, l, to) {
 			return
 		}
+		if l.oauth != nil {
+			l.oauth.current()
+		}
 		if !l.Takes(to.Host, to.Port) {
 			continue
 		}
@@ -363,10 +367,7 @@ func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
 		out.Header["User-Agent"] = nil
 	}
 	for _, l := range p.of(to) {
-		if l.oauth != nil {
-			l.oauth.current()
-		}
-		if l.Takes(to.Host, to.Port) && l.put(out) {
+		if l.Takes(to.Host, to.Port) && l.value() != "" && l.put(out) {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: out.URL.Path})
 		}
 		if l.Filter {

@@ -161,11 +161,25 @@ func (s *store) begin() (_ *pending, err error) {
 		var to int
 		if to, err = unix.Openat(fd, tempName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err == nil {
 			p.file = os.NewFile(uintptr(to), "")
-			return p, nil
+			if err = p.reserve(); err == nil {
+				return p, nil
+			}
+			p.close()
+			return nil, err
 		}
 	}
 	p.dir.Close()
 	return nil, err
+}
+
+// reserve takes the room on the disk that the store will need: bytes that are there, since one may have a quota.
+func (p *pending) reserve() error {
+	st, err := p.s.stamp()
+	if err != nil {
+		return err
+	}
+	_, err = p.file.Write(make([]byte, st.Size+3*maxToken))
+	return errors.Join(err, p.file.Sync())
 }
 
 // close takes away what was not put in place.
@@ -208,8 +222,8 @@ func (p *pending) write(old, now tokens) error {
 	if err != nil {
 		return err
 	}
-	_, wrote := p.file.Write(append(data, '\n'))
-	if err := errors.Join(wrote, p.file.Chmod(os.FileMode(st.Mode&0o777)), p.file.Sync()); err != nil {
+	_, wrote := p.file.WriteAt(append(data, '\n'), 0)
+	if err := errors.Join(wrote, p.file.Truncate(int64(len(data)+1)), p.file.Chmod(os.FileMode(st.Mode&0o777)), p.file.Sync()); err != nil {
 		return err
 	}
 	if _, err := same(); err != nil {
