@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/profile"
 )
 
 // names reports whether a box reaches hosts by their names, also for programs that know no proxy: the network
@@ -46,6 +47,9 @@ func nameFiles(run *Run) {
 			if path = files.Real(path); !files.Exists(path) {
 				return // there is no place for it, and programs that look there find names by the proxy alone
 			}
+		}
+		if slices.ContainsFunc(run.Spec.Mounts, func(m profile.Mount) bool { return m.Dest == path }) {
+			run.Warn("%s is what [mounts] says: programs that ask no proxy may not find the hosts of network_allow", path)
 		}
 		run.Assets.Parts = append(run.Assets.Parts, systemFile(path, []byte(text), reason))
 	}

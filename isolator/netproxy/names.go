@@ -416,7 +416,8 @@ func (n *names) forget() bool {
 	return true
 }
 
-// refuse tells of a name that is asked for and not listed. What is asked for is its port, which nobody knows.
+// refuse tells of a name that is asked for and not listed. What is asked for is its port, which nobody knows: of one that
+// is listed, with all its ports refused, the first says why.
 func (n *names) refuse(host string) {
 	n.mu.Lock()
 	again := n.last == host && time.Since(n.lastAt) < time.Second
@@ -426,6 +427,11 @@ func (n *names) refuse(host string) {
 		return
 	}
 	to := place{name: host}
+	for _, r := range *n.p.o.Policy.allow.Load() {
+		if to.port == 0 && r.Matches(host, netip.Addr{}) {
+			to.port = r.Ports[0]
+		}
+	}
 	if _, f := n.p.decide(to); f != nil {
 		f.Target = to.target()
 		n.p.told(f.Target, f)

@@ -286,6 +286,18 @@ func TestNamesExhausted(t *testing.T) {
 	}
 }
 
+// Of a listed name all of whose ports are refused it is said what refuses it.
+func TestNamesRefused(t *testing.T) {
+	w := newWorld(t)
+	p, _ := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), rules(t, "name.example:443", "name.example:80"))})
+	if code, _ := inRoom(t, p).ask("name.example", dnsmessage.TypeA); code != dnsmessage.RCodeNameError {
+		t.Error(code)
+	}
+	if list := p.Report(); len(list) != 1 || !strings.Contains(list[0].Reason, "is refused by profile") {
+		t.Error(list)
+	}
+}
+
 // In ask mode each name has an address, and the connection waits for the person.
 func TestNamesAsked(t *testing.T) {
 	w := newWorld(t)
