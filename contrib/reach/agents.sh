@@ -32,6 +32,7 @@ want() {
 enter() {
 	tmux -L reach send-keys -l "$1"
 	want "$(cut -c1-20 <<<"$1")"
+	sleep 0.5 # an Enter that comes at once is one of text that is pasted
 	tmux -L reach send-keys Enter
 }
 ended() { tmux -L reach kill-server; }
@@ -101,4 +102,90 @@ for agent in claude codex gemini; do
 	ended
 	# Codex shows its key to ChatGPT, too, which is none of its hosts here.
 	check 'no service got a placeholder' not asked "$agent" STRANGE '[^c]'
+done
+
+# The login that the agent keeps and renews, through one long session in a terminal, and what comes behind it.
+unset ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY
+printf '{"security": {"auth": {"selectedType": "oauth-personal"}}}\n' >"$HOME/.gemini/settings.json"
+declare -A stores=([claude]=.claude/.credentials.json [codex]=.codex/auth.json [gemini]=.gemini/oauth_creds.json) resume=(
+	[claude]=--continue [codex]='resume --last' [gemini]='--resume latest'
+)
+term[codex]='args = ["--dangerously-bypass-approvals-and-sandbox"]'
+# put AGENT WHAT: the login of the service, after this was done with it, is the host's.
+put() {
+	local file=$HOME/${stores[$1]}
+	mkdir -p "${file%/*}"
+	(umask 077 && service "$1" "$2" >"$file.new" && mv "$file.new" "$file")
+}
+# current AGENT: the host has the login that counts.
+current() {
+	service "$1" store | grep -o '"\(refreshToken\|refresh_token\|access_token\|accessToken\)":"[^"]*"' | cut -d'"' -f4 >"$HOME/want"
+	[ -s "$HOME/want" ] && while read -r text; do grep -qF -- "$text" "$HOME/${stores[$1]}" || return 1; done <"$HOME/want"
+}
+# Codex and Gemini CLI are to follow.
+for agent in claude; do
+	printf '\n# %s with its own login, which it cannot read: a long session\n' "$agent"
+	for kind in pipe term bare; do
+		args=
+		[ $kind = bare ] || { declare -n of=$kind && args=${of[$agent]}; }
+		cat >"$HOME/.inner/profiles/$agent-$kind-login.toml" <<-END
+			schema_version = "1"
+			extends = "$agent-interactive"
+			[credentials]
+			$agent = true
+			[entrypoint]
+			interactive = $([ $kind = term ] && echo true || echo false)
+			${args:-args = []}
+		END
+	done
+	put "$agent" store
+	since
+	screen inner run -p "$agent-term-login"
+	check 'it starts in a terminal, and asks for no login' want 'Claude Max|Ask Codex to do|Type your message'
+	check 'a prompt' enter "please do ~~touch used-by-$agent~~"
+	check 'it is answered' want 'turn 1 is done'
+	check 'it used its shell in the box' test -e "used-by-$agent"
+	check 'the service got the token' asked "$agent" token
+	seen=$(anywhere "$LAB_TOKEN")
+	also 'no token is in the box' '^[1-9][0-9]* processes: $'
+
+	turn=1
+	if [ "$agent" != gemini ]; then # which takes a 401 for the end, outside as well
+		since
+		service "$agent" revoke >/dev/null
+		check 'a prompt when the token does not count any more' enter 'please do ~~true~~'
+		check 'it is answered' want "turn $((++turn)) is done"
+		check 'the login was renewed' asked "$agent" renewed
+		check 'the host has it' current "$agent"
+	fi
+
+	since
+	put "$agent" renew
+	check 'a prompt after the host has renewed' enter 'please do ~~true~~'
+	check 'it is answered' want "turn $((++turn)) is done"
+	check 'with the new token alone' not asked "$agent" '(old|renewed)'
+
+	service "$agent" down >/dev/null
+	check 'a prompt while the service is not there' enter 'please do ~~true~~'
+	sleep 3
+	service "$agent" up >/dev/null
+	check 'it is answered when that is back' want "turn $((++turn)) is done"
+	seen=$(anywhere "$LAB_TOKEN")
+	also 'no token is in the box' '^[1-9][0-9]* processes: $'
+	ended
+
+	service "$agent" 'life?seconds=320'
+	put "$agent" renew
+	service "$agent" 'life?seconds=3600'
+	since
+	# shellcheck disable=SC2086
+	screen inner run -p "$agent-term-login" -- ${resume[$agent]}
+	check 'the session goes on in a new run' want "turn $turn is done"
+	sleep 25 # the login ends in less than five minutes then
+	check 'a prompt' enter 'please do ~~true~~'
+	check 'it is answered' want "turn $((++turn)) is done"
+	check 'the login was renewed before its end' asked "$agent" renewed
+	check 'the host has it' current "$agent"
+	ended
+	check 'no service got a placeholder' not asked "$agent" STRANGE
 done

@@ -32,6 +32,7 @@ type agent struct {
 	count     int // of renewals
 	revoked   int // renewals of which the tokens do not count any more
 	ended     bool
+	down      bool
 	ends      time.Time // of the access token
 	life      time.Duration
 }
@@ -104,7 +105,7 @@ func (a *agent) renew() {
 }
 
 // control: store is the file of the login as it is; renew makes another first, and voids the one before; revoke voids
-// the access token alone; end voids all; life?seconds=N is how long tokens live from now on.
+// the access token alone; end voids all; from down on until up nobody is answered; life?seconds=N is how long tokens live from now on.
 func (a *agent) control(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,9 +117,12 @@ func (a *agent) control(w http.ResponseWriter, r *http.Request) {
 		a.revoked = a.count
 	case "end":
 		a.revoked, a.ended = a.count, true
+	case "down", "up":
+		a.down = r.PathValue("what") == "down"
 	case "life":
 		n, _ := strconv.Atoi(r.FormValue("seconds"))
 		a.life = time.Duration(n) * time.Second
+		return
 	case "key":
 		fmt.Fprintln(w, a.key)
 		return
@@ -146,6 +150,10 @@ func (a *agent) verdict(r *http.Request) string {
 func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	a.mu.Lock()
+	if a.down {
+		a.mu.Unlock()
+		panic(http.ErrAbortHandler)
+	}
 	verdict := a.verdict(r)
 	if strings.HasSuffix(r.URL.Path, "/token") {
 		verdict = a.token(w, r, string(body))
@@ -187,6 +195,11 @@ func (a *agent) other(path string) object {
 		return object{"email": "me@reach.test", "id": "1"}
 	case strings.HasSuffix(path, "/tokeninfo"):
 		return object{"email": "me@reach.test", "expires_in": 3600, "scope": "openid"}
+	case strings.HasSuffix(path, "/accounts/check"):
+		return object{"default_account_id": "account", "account_ordering": []any{"account"}, "accounts": []any{object{
+			"id": "account", "account_id": "account", "name": "me", "plan_type": "plus", "structure": "personal", "is_deactivated": false, "can_access_with_session": true,
+			"is_fedramp_compliant_workspace": false, "workspace_backend_origin": "https://chatgpt.com",
+		}}}
 	case strings.HasSuffix(path, "/oauth/profile"):
 		return object{"account": object{"uuid": "u", "email": "me@reach.test", "has_claude_max": true}, "organization": object{"uuid": "o", "organization_type": "claude_max"}}
 	}
@@ -239,6 +252,7 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 		}
 	}
 	tools := string(asked.Tools) + string(asked.Request.Tools)
+	unique := strconv.FormatInt(time.Now().UnixNano(), 36)
 	text := fmt.Sprintf("turn %d is done", len(all))
 	w.Header().Set("Content-Type", "text/event-stream")
 	event := func(name string, v object) {
@@ -255,11 +269,11 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 		block, delta, stop := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": text}, "end_turn"
 		if do != "" && strings.Contains(tools, `"Bash"`) {
 			input, _ := json.Marshal(object{"command": do, "description": "a step"})
-			block = object{"type": "tool_use", "id": fmt.Sprint("toolu_", len(all)), "name": "Bash", "input": object{}}
+			block = object{"type": "tool_use", "id": "toolu_" + unique, "name": "Bash", "input": object{}}
 			delta, stop = object{"type": "input_json_delta", "partial_json": string(input)}, "tool_use"
 		}
 		event("message_start", object{"message": object{
-			"id": "msg", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []any{}, "stop_reason": nil,
+			"id": "msg_" + unique, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []any{}, "stop_reason": nil,
 			"usage": object{"input_tokens": 1, "output_tokens": 1},
 		}})
 		event("content_block_start", object{"index": 0, "content_block": block})
@@ -268,14 +282,14 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 		event("message_delta", object{"delta": object{"stop_reason": stop}, "usage": object{"output_tokens": 2}})
 		event("message_stop", object{})
 	case asked.Input != nil:
-		item := object{"type": "message", "role": "assistant", "id": "m", "content": []any{object{"type": "output_text", "text": text}}}
+		item := object{"type": "message", "role": "assistant", "id": "m" + unique, "content": []any{object{"type": "output_text", "text": text}}}
 		if do != "" && strings.Contains(tools, `"exec_command"`) {
 			args, _ := json.Marshal(object{"cmd": do})
-			item = object{"type": "function_call", "id": fmt.Sprint("i", len(all)), "call_id": fmt.Sprint("c", len(all)), "name": "exec_command", "arguments": string(args)}
+			item = object{"type": "function_call", "id": "i" + unique, "call_id": "c" + unique, "name": "exec_command", "arguments": string(args)}
 		}
-		event("response.created", object{"response": object{"id": "r"}})
+		event("response.created", object{"response": object{"id": "r" + unique}})
 		event("response.output_item.done", object{"output_index": 0, "item": item})
-		event("response.completed", object{"response": object{"id": "r", "usage": object{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
+		event("response.completed", object{"response": object{"id": "r" + unique, "usage": object{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
 	default:
 		part := object{"text": text}
 		if do != "" && strings.Contains(tools, `"run_shell_command"`) {
