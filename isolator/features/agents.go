@@ -233,13 +233,16 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 			_, err := run.Folder.Dir(name)
 			return err
 		}
+		if p.Data == nil && p.File.Used {
+			return nil
+		}
 		_, err := run.Folder.File(name, p.Data, p.Mode)
 		return err
 	})
 }
 
 func item(p capability.Piece) ownhome.Item {
-	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle}
+	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle, Used: p.File.Used}
 }
 
 // begin keeps in mind which login the box has.

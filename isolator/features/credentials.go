@@ -101,13 +101,9 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 			continue
 		}
 		if k.Agent != "" {
-			u := &usedLogin{doc: []byte("{}")} // no copy that a box may have from another run, either
-			run.usedLogins[k.Agent] = u
+			run.usedLogins[k.Agent] = &usedLogin{}
 			if w.OAuth, err = store(run, k.Agent); err != nil {
 				lost[k.Name] = err.Error()
-				if errors.Is(err, errNobody) {
-					u.doc = nil
-				}
 			} else if given == nil {
 				job.Credentials = append(job.Credentials, w)
 				continue

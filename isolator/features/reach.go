@@ -4,6 +4,7 @@ package features
 // capabilities need, and the servers that the user's own variables name.
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -67,7 +68,10 @@ func reachOf(run *Run) (r Reach, err error) {
 			if err != nil {
 				return r, err
 			}
-			r.Allow = append(r.Allow, netproxy.Rule{Entry: e, Origin: "credential " + c.Name})
+			rule := netproxy.Rule{Entry: e, Origin: "credential " + cmp.Or(c.Of, c.Name)}
+			if !slices.ContainsFunc(r.Allow, func(o netproxy.Rule) bool { return o.Origin == rule.Origin && o.String() == rule.String() }) {
+				r.Allow = append(r.Allow, rule)
+			}
 		}
 	}
 	for _, s := range rc.Servers {

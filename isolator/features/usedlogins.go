@@ -47,8 +47,6 @@ func copied(run *Run) {
 	run.Spec.Credentials = list
 }
 
-var errNobody = errors.New("nobody is logged in")
-
 // store is the file in which an agent keeps its login: one in which no box had a say.
 func store(run *Run, agent string) (*logins.OAuth, error) {
 	c, _ := capability.Find(agent)
@@ -58,12 +56,13 @@ func store(run *Run, agent string) (*logins.OAuth, error) {
 	f := c.Folders[0]
 	folder := f.Source(origin(run.Caller, run.Spec))
 	path := filepath.Join(folder, c.OAuth.File)
-	if folder != f.Place(run.Home) { // at its place there is the clone
+	// At its place there is the clone, but with a home of the box's own that shows the folder.
+	if folder != f.Place(run.Home) || run.Spec.Home == "own" && slices.Contains(run.Spec.Allow, "agent-state") {
 		run.Spec.Hide = append(slices.Clip(run.Spec.Hide), gitignore.Escape(path))
 	}
 	real, err := run.unplanted(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = errNobody
+		err = errors.New(logins.Nobody)
 	}
 	return &logins.OAuth{Store: *c.OAuth, Path: real, Folder: files.Real(folder)}, err
 }
@@ -75,7 +74,7 @@ func (u *usedLogin) take(k profile.Credential, placeholder string, doc []byte) {
 		kind, _, _ = strings.Cut(k.From[0], ":")
 	}
 	switch {
-	case k.Agent != "" && doc != nil:
+	case k.Agent != "":
 		u.doc = doc
 	case kind == "key":
 		u.key = placeholder

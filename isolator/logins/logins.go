@@ -64,6 +64,9 @@ type Job struct {
 	Values      map[string]string
 }
 
+// Nobody says that there is no login to use.
+const Nobody = "nobody is logged in"
+
 // Ready is the answer to a Job.
 type Ready struct {
 	Authority    string            // the certificate of the run's own, PEM

@@ -6,19 +6,24 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 )
 
 // put is what inner put into a home in one place: the hash of what it was made of, and of
 // what is there since.
-type put struct{ From, Is string }
+type put struct {
+	From, Is string
+	Used     bool `json:",omitempty"` // see Item
+}
 
 // Item is a file that the host gives a home, or with ModeDir a folder.
 type Item struct {
@@ -29,6 +34,9 @@ type Item struct {
 	// Settle says what it is to hold where a box has changed it, nil for what it has. base is what the host had when
 	// that was put there, as far as it is known. Without it the host's counts.
 	Settle func(base, kept []byte) []byte
+	// Used says that the file is in the place of one with a login that the box cannot read; without Data the box's own stays.
+	// What boxes of one kind have there, those of the other kind never see.
+	Used bool
 }
 
 // maxStaged bounds a file that is compared with the one in the home.
@@ -70,8 +78,19 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 // put puts one file there, and keeps below a folder what the host has. What cannot be read of the box's is not
 // decided about: it is moved aside.
 func (h *Home) put(it Item, bases string, old put) (put, error) {
-	is, data := put{From: hash(it.Data)}, it.Data
+	is, data := put{From: hash(it.Data), Used: it.Used}, it.Data
+	if it.Used != old.Used {
+		if err := h.otherKind(it.Path); err != nil {
+			return is, err
+		}
+	}
 	kept, err := h.Read(it.Path, maxStaged)
+	if it.Used && it.Data == nil {
+		if err == nil && hash(kept) == old.Is { // of a login that is none any more
+			return is, h.Remove(it.Path)
+		}
+		return is, nil
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if err := h.moveAside(it.Path); err != nil {
 			return is, err
@@ -79,7 +98,7 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 		kept = nil
 	}
 	base := filepath.Join(h.folder, bases, it.Path)
-	if kept != nil && hash(kept) != old.Is && it.Settle != nil {
+	if kept != nil && hash(kept) != old.Is && it.Settle != nil && !it.Used {
 		was := it.Data
 		if is.From != old.From {
 			was, _ = files.Read(base, files.NoLinks, maxStaged)
@@ -108,10 +127,27 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 	return is, files.Write(base, it.Data, 0o600) // last: after a crash the host's change comes again
 }
 
+// otherKind takes away a file of the other kind: see Item.Used.
+func (h *Home) otherKind(rel string) error {
+	if InUse(h.folder) {
+		return &fault.Refusal{
+			Code: 125, Msg: fmt.Sprintf("another box works in %s, and of that and this one only one has a copy of the login that is in ~/%s: the home can be theirs at one time only with the same [credentials]", h.Owner, rel),
+			Hint: "end the other run and start this one",
+		}
+	}
+	return h.Remove(rel)
+}
+
 // unstage takes away what is not among what was put there now.
 func (h *Home) unstage(old, now map[string]put) error {
 	for rel, was := range old {
 		if _, ok := now[rel]; ok {
+			continue
+		}
+		if was.Used {
+			if err := h.otherKind(rel); err != nil {
+				return err
+			}
 			continue
 		}
 		kept, err := h.Read(rel, maxStaged)

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -85,17 +86,22 @@ func ReachLines(r features.Reach) (out []string) {
 	return append(out, r.Notes...)
 }
 
-// explain says what the capability brings into a box whose user has that home,
-// one line each.
-func explain(c capability.Capability, home string) []string {
+// explain says what the capability brings into a box whose user has that home, one line each; used says that the box
+// uses the agent's login, and cannot read it.
+func explain(c capability.Capability, home string, used bool) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	at := make([]string, len(c.Folders))
 	for i, f := range c.Folders {
 		at[i] = f.Place(home)
+		f.Files = slices.DeleteFunc(slices.Clone(f.Files), func(file capability.File) bool {
+			return used && (file.Name == c.OAuth.File || slices.Contains(c.OAuth.Absent, file.Name))
+		})
 		out = append(out, cloned(f)...)
 	}
-	if c.Login != nil {
+	if used {
+		add("has placeholders in %s/%s; the login is renewed outside", c.Folders[0].Path, c.OAuth.File)
+	} else if c.Login != nil {
 		out = append(out, renewed(c.Login, c.Folders[0].Path)...)
 	}
 	for _, kv := range c.Environment(home, at) {

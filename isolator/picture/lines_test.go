@@ -11,7 +11,7 @@ import (
 
 func TestExplain(t *testing.T) {
 	c, _ := capability.Find("claude")
-	got := strings.Join(explain(c, "/h"), "\n")
+	got := strings.Join(explain(c, "/h", false), "\n")
 	want := `mounts a clone on ~/.claude (rw, 0700, gone after the run unless the box has a home of its own)
 copies ~/.claude/.credentials.json, sanitised
 copies ~/.claude/settings.json, sanitised

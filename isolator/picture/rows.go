@@ -104,7 +104,7 @@ func planned(b *run.Prepared, rows map[string][]Row) {
 	add("variables", row(Shut, "never gets", b.Spec.Env.Never...))
 	add("settings", row(Shut, "of your git settings it does not have", b.LeftOut...))
 	for _, c := range b.Agents {
-		add("settings", row(Own, c.Name, explain(c, b.Home)...))
+		add("settings", row(Own, c.Name, explain(c, b.Home, b.Spec.Uses(c.Name))...))
 	}
 	add("settings", servers(b))
 	if len(features.Unsigned(b.Caller, b.Spec)) > 0 {

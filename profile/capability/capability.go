@@ -88,6 +88,8 @@ type File struct {
 	// Servers are the dotted paths of addresses in it of servers to work with; * is any key.
 	Servers []string
 	used    bool // the box has something else in its place
+	// Used says of a part of a clone that it is in the place of a login, which the box cannot read; nil for nothing.
+	Used bool
 	// Instructions says that it is what the user tells every session of the agent. The copy has,
 	// below that, what the box says of itself: see Origin.Says.
 	Instructions bool
@@ -233,7 +235,7 @@ func (cl *cloner) clone() error {
 	for _, file := range cl.f.Files { // after the trees, which have some of the scripts
 		src := cl.f.file(cl.o, file)
 		used, isUsed := cl.o.Used[file.Name]
-		file.used = isUsed && used.Instead
+		file.Used = isUsed && used.Instead
 		data, err := cl.read(src, file, used)
 		if errors.Is(err, files.ErrNotRegular) {
 			cl.leftOut = append(cl.leftOut, src)
@@ -242,7 +244,7 @@ func (cl *cloner) clone() error {
 		if err == nil && file.Instructions && cl.o.Says != "" {
 			data = instruct(string(Uninstructed(data)), cl.o.Says, "")
 		}
-		if err == nil && data != nil {
+		if err == nil && (data != nil || file.Used) {
 			err = cl.put(file.Name, data, 0o600, file)
 		}
 		if err != nil {

@@ -14,7 +14,6 @@ import (
 // and so do the entries of a document that only the box changed; else the host's.
 func (p Piece) Settle(base, kept []byte) []byte {
 	switch l := p.of.Login; {
-	case p.File.used: // a placeholder of another run is worth nothing, and neither is what the box makes of it
 	case p.File.Login && (bytes.Equal(base, p.Data) || l != nil && l.File == p.File.Name && l.newer(kept, p.Data)):
 		return nil
 	case p.File.Instructions:

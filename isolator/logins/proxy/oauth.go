@@ -94,14 +94,14 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 	t, file, err := o.read()
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, errors.New("nobody is logged in")
+		return nil, errors.New(logins.Nobody)
 	case err != nil:
 		return nil, fmt.Errorf("%s cannot be read", filepath.Base(o.Path))
 	}
-	ready.Stores[c.Name] = o.shown(file, t)
 	if t.access == "" && t.refresh == "" {
-		return nil, errors.New("nobody is logged in")
+		return nil, errors.New(logins.Nobody)
 	}
+	ready.Stores[c.Name] = o.shown(file, t)
 	l.placeholder = o.placeholder("access", t.access)
 	o.mu.Lock()
 	defer o.mu.Unlock()
