@@ -122,8 +122,8 @@ current() {
 	service "$1" store | grep -o '"\(refreshToken\|refresh_token\|access_token\|accessToken\)":"[^"]*"' | cut -d'"' -f4 >"$HOME/want"
 	[ -s "$HOME/want" ] && while read -r text; do grep -qF -- "$text" "$HOME/${stores[$1]}" || return 1; done <"$HOME/want"
 }
-# Codex and Gemini CLI are to follow.
-for agent in claude; do
+# Codex asks for the routing of its workspace, of which the answer is not known here.
+for agent in claude gemini; do
 	printf '\n# %s with its own login, which it cannot read: a long session\n' "$agent"
 	for kind in pipe term bare; do
 		args=
