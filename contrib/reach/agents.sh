@@ -188,4 +188,17 @@ for agent in claude gemini; do
 	check 'the host has it' current "$agent"
 	ended
 	check 'no service got a placeholder' not asked "$agent" STRANGE
+	[ "$agent" = claude ] || continue
+	cp "$HOME/${stores[$agent]}" "$HOME/before"
+	since
+	check 'it logs out in the box' inner run -p "$agent-bare-login" -- auth logout
+	check 'the host stays logged in' cmp "$HOME/before" "$HOME/${stores[$agent]}"
+	check 'the service was not told of its login' not asked "$agent" '(token|old)' '.*/revoke'
+	seen=$(inner run -p "$agent-pipe-login" -- --continue 'please do ~~true~~' 2>&1 </dev/null) || failures=1
+	also 'the next run is logged in, and goes on' "^turn $((++turn)) is done"
+	service "$agent" end >/dev/null
+	put "$agent" store
+	sed -i 's/"expiresAt":[0-9]*/"expiresAt":1000/' "$HOME/${stores[$agent]}"
+	refused=$(inner run -p "$agent-pipe-login" -- hello 2>&1 </dev/null)
+	check 'a login that has ended, and is not renewed, starts nothing' grep -q 'OAuth token is expired and could not be refreshed' <<<"$refused"
 done
