@@ -133,6 +133,16 @@ func TestStrictHTTP(t *testing.T) {
 		{get + "A: " + strings.Repeat("b", maxHead) + "\r\n\r\n", "a head of more than 16384 bytes"},
 		{get + strings.Repeat("b", 2*maxHead), "a head of more than 16384 bytes"},
 		{post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "is not NAME: VALUE"},
+		{post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "whose length is unclear"},
+		{post + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", "whose length is unclear"},
+		{post + "Content-Length: 0\r\nContent-Length: 3\r\n\r\nabc", "whose length is unclear"},
+		{post + "Content-Length: 3, 3\r\n\r\nabc", "whose length is unclear"},
+		{post + "Content-Length: +3\r\n\r\nabc", "whose length is unclear"},
+		{post + "Content-Length:\r\n\r\nabc", "whose length is unclear"},
+		{post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "whose length is unclear"},
+		{post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "whose length is unclear"},
+		{"POST http://name.example/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "whose length is unclear"},
+		{post + "Content-Length\u00a0: 3\r\n\r\nabc", "is not NAME: VALUE"},
 		{"CONNECT name.example HTTP/1.1\r\n\r\n", "has no port"},
 		{"CONNECT http://name.example:80 HTTP/1.1\r\n\r\n", `"http://name.example:80"`},
 		{"\x16\x03\x01\x00\x05hello\r\n\r\n", "has a control character"}, // TLS to the proxy
@@ -152,8 +162,7 @@ func TestStrictHTTP(t *testing.T) {
 	}
 }
 
-// What a program puts behind its request reaches the host that it may talk to, and no other; the
-// connection ends with the answer.
+// What a program puts behind its request goes nowhere; the connection ends with the answer.
 func TestBehindARequest(t *testing.T) {
 	w := newWorld(t)
 	w.names["name.example"], w.names["evil.example"] = []string{"93.184.216.34"}, []string{"93.184.216.35"}
@@ -179,11 +188,73 @@ func TestBehindARequest(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	cl.Close()
-	if seen := <-got; seen != "name.example true abc|"+second {
+	if seen := <-got; seen != "name.example true abc|" {
 		t.Errorf("the server saw %q", seen)
 	}
 	if _, dialled, _ := w.seen(); len(dialled) != 1 {
 		t.Errorf("dialled %q", dialled)
+	}
+}
+
+// A server that keeps the connection, whatever it was told, sees one request of it and its body, and frames of a websocket
+// only where it has opened one.
+func TestOneRequest(t *testing.T) {
+	const (
+		get    = "GET / HTTP/1.1\r\nHost: name.example\r\n"
+		post   = "POST / HTTP/1.1\r\nHost: name.example\r\n"
+		second = "GET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+		chunks = post + "Transfer-Encoding: chunked\r\n\r\n"
+		socket = get + "Upgrade: websocket\r\nConnection: upgrade\r\n\r\n"
+		ok     = "200 OK"
+		change = "101 Switching Protocols"
+	)
+	w := newWorld(t)
+	w.names["name.example"] = []string{"93.184.216.34"}
+	says, got := make(chan string, 1), make(chan string, 1)
+	w.serve("93.184.216.34:80", func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		head := ""
+		for line := ""; line != "\r\n"; head += line {
+			var err error
+			if line, err = r.ReadString('\n'); err != nil {
+				break
+			}
+		}
+		io.WriteString(conn, "HTTP/1.1 "+<-says+"\r\nContent-Length: 0\r\n\r\n")
+		rest, _ := io.ReadAll(r)
+		got <- string(rest)
+	})
+	_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)})
+	for _, c := range []struct{ says, first, later, want string }{
+		{ok, get + "\r\n", second, ""},
+		{ok, get + "\r\n" + second, "", ""},
+		{ok, post + "Content-Length: 3\r\n\r\na", "bc" + second, "abc"},
+		{ok, post + "Content-Length: 3\r\n\r\nabc" + second, second, "abc"},
+		{ok, chunks + "03;x\r\nabc\r\n", "A \r\n0123456789\r\n0\r\nT: x\r\n\r\n" + second, "3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n"},
+		{ok, chunks, "3\r\nabcd\r\n0\r\n\r\n" + second, "3\r\nabc"},
+		{ok, chunks, "-3\r\nabc\r\n" + second, ""},
+		{ok, chunks, "3\nabc\r\n" + second, ""},
+		{ok, chunks, strings.Repeat("0", 5000) + "3\r\nabc\r\n" + second, ""},
+		{ok, socket, second, ""},
+		{change, socket, "frames", "frames"},
+		{change, get + "\r\n", second, ""},
+		{change, get + "Upgrade: h2c\r\nConnection: upgrade\r\n\r\n", second, ""},
+	} {
+		says <- c.says
+		cl := open(t, proxy)
+		io.WriteString(cl, strings.Replace(c.first, " / ", " http://name.example/ ", 1))
+		for line := ""; line != "\r\n"; {
+			var err error
+			if line, err = cl.r.ReadString('\n'); err != nil {
+				t.Fatalf("%q: %v", c.first, err)
+			}
+		}
+		io.WriteString(cl, c.later)
+		cl.Conn.(*net.TCPConn).CloseWrite()
+		if seen := <-got; seen != c.want {
+			t.Errorf("%q %q: behind the head the server saw %q", c.first, c.later, seen)
+		}
+		cl.Close()
 	}
 }
 

@@ -84,7 +84,7 @@ func TestSayClose(t *testing.T) {
 				from = strings.NewReader(c.answer)
 			}
 			var got strings.Builder
-			if err := sayClose(&got, from); err != nil {
+			if err := sayClose(&got, from, func() {}); err != nil {
 				t.Error(err)
 			}
 			if _, err := io.Copy(&got, from); err != nil || got.String() != c.want {

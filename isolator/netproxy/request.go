@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 	"github.com/enr/inner/profile/hosts"
 )
 
-const maxHead = 16 << 10 // of a request
+const (
+	maxHead = 16 << 10                                              // of a request
+	token   = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" // what a name in it has (RFC 9110 section 5.6.2)
+)
 
 // request is what a program asked for.
 type request struct {
@@ -23,6 +27,9 @@ type request struct {
 	http   bool   // in words of HTTP, in which it is answered
 	folder string // asked for by inner ask, and no target
 	begin  []byte // what the target gets first, of a request for something of http
+	length string // the line of that which says how long its body is
+	size   int64  // of its body, -1 where it comes in chunks
+	socket bool   // it asks for a websocket
 }
 
 // handle answers one connection: one to the proxy, or one that was made to a place itself, by its name or
@@ -123,12 +130,8 @@ func readHTTP(in *bufio.Reader, at place) (r request, err error) {
 	r.http = true
 	var lines []string
 	for line := "x"; line != ""; lines = append(lines, line) {
-		if line, err = in.ReadString('\n'); err != nil {
+		if line, err = cutEnd(in.ReadString('\n')); err != nil {
 			return r, err
-		}
-		ok := false
-		if line, ok = strings.CutSuffix(line, "\r\n"); !ok {
-			return r, badf("a request has a line that does not end in CR LF")
 		}
 		if strings.ContainsFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
 			return r, badf("a request has a control character: %q", visible.Short(line))
@@ -150,8 +153,7 @@ func readHTTP(in *bufio.Reader, at place) (r request, err error) {
 }
 
 // plainHTTP makes of a request to a proxy, or to a place, one to a server. Its connection ends with the answer, so the
-// next one is decided about anew. Whatever else the program sends on it reaches the host that it may
-// talk to, and no other.
+// next one is decided about anew: what the program sends behind its body goes nowhere.
 func (r *request) plainHTTP(method, target, version string, fields []string, at place) (err error) {
 	scheme, rest, absolute := strings.Cut(target, "://")
 	path := target
@@ -177,12 +179,16 @@ func (r *request) plainHTTP(method, target, version string, fields []string, at 
 	for _, line := range fields {
 		name, value, ok := strings.Cut(strings.ToLower(line), ":")
 		switch value = strings.TrimSpace(value); {
-		case !ok || name == "" || strings.ContainsAny(name, " \t"): // a line folded onto the next begins with a blank
+		case !ok || name == "" || strings.Trim(name, token) != "": // a line folded onto the next begins with a blank
 			return badf("a request has the line %q, which is not NAME: VALUE", visible.Short(line))
+		case name == "content-length" || name == "transfer-encoding":
+			if !r.framed(name, value, version) {
+				return badf("a request has a body whose length is unclear: %q", visible.Short(line))
+			}
 		case name == "host" && at.port != 0 && err == nil && named == at:
 			named, err = parseAuthority(value, 80)
 		case name == "upgrade" && value == "websocket": // to any other protocol requests would go unread
-			after = "close, upgrade"
+			r.socket, after = true, "close, upgrade"
 			b = append(b, line+"\r\n"...)
 		case name != "host" && name != "connection" && name != "upgrade" && !strings.HasPrefix(name, "proxy-"):
 			b = append(b, line+"\r\n"...)
@@ -192,8 +198,68 @@ func (r *request) plainHTTP(method, target, version string, fields []string, at 
 		err = refusal(TLS, "%s has a request for %s", at.target(), named.target())
 	}
 	r.to.open = true
-	r.begin = append(b, "Connection: "+after+"\r\n\r\n"...)
+	r.begin = append(b, r.length+"Connection: "+after+"\r\n\r\n"...)
 	return err
+}
+
+// framed reads a line that says how long the body is. There is one at most, and it is written anew, so that
+// whoever reads it next reads the same.
+func (r *request) framed(name, value, version string) bool {
+	n, err := strconv.ParseUint(value, 10, 63)
+	switch {
+	case r.length != "":
+		return false
+	case name == "content-length" && err == nil:
+		r.size, r.length = int64(n), fmt.Sprintf("Content-Length: %d\r\n", n)
+		return true
+	}
+	r.size, r.length = -1, "Transfer-Encoding: chunked\r\n"
+	return name == "transfer-encoding" && value == "chunked" && version == "HTTP/1.1"
+}
+
+// send passes the body of a request, and not a byte more. Chunks are written anew, without the fields behind the last.
+func (r request) send(up io.Writer, in *bufio.Reader) error {
+	if r.size >= 0 {
+		return copyN(up, in, r.size)
+	}
+	next := func() (string, error) {
+		b, err := in.ReadSlice('\n') // no longer than its buffer
+		return cutEnd(string(b), err)
+	}
+	for {
+		line, err := next()
+		if err != nil {
+			return err
+		}
+		size, _, _ := strings.Cut(line, ";")
+		n, err := strconv.ParseUint(strings.TrimRight(size, " \t"), 16, 63)
+		if err == nil {
+			_, err = fmt.Fprintf(up, "%x\r\n", n)
+		}
+		if err == nil {
+			err = copyN(up, in, int64(n))
+		}
+		for line = "fields"; err == nil && line != ""; {
+			if line, err = next(); n > 0 && line != "" {
+				err = errors.New("a chunk is longer than it says")
+			}
+		}
+		if err == nil {
+			_, err = io.WriteString(up, "\r\n")
+		}
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// cutEnd takes the end off a line, which is CR LF and nothing else.
+func cutEnd(line string, err error) (string, error) {
+	line, ok := strings.CutSuffix(line, "\r\n")
+	if err == nil && !ok {
+		err = badf("a request has a line that does not end in CR LF")
+	}
+	return line, err
 }
 
 // parseAuthority reads host:port. Without a port it is std, or an error when that is 0.

@@ -20,6 +20,8 @@ type tunnel struct {
 	client, server net.Conn
 	to             place
 	one            bool // request of HTTP is all that it is for
+	socket         bool // one that asks for a websocket
+	opened         atomic.Bool
 	rec            *record
 	quiet          time.Duration
 	idle           *time.Timer // aborts it when nothing moves for so long
@@ -30,9 +32,12 @@ type tunnel struct {
 func (p *Proxy) tunnel(c, s net.Conn, in *bufio.Reader, r request, g grant) {
 	t := &tunnel{p: p, client: c, server: s, to: r.to, rec: p.record(r.to.target())}
 	t.rec.note(func(h *Host) { h.Allowed++ })
-	t.one = r.begin != nil
+	t.one, t.socket = r.begin != nil, r.socket
 	t.join(p.times.idle, func(up way) error {
 		_, err := up.Write(r.begin)
+		if t.one && err == nil {
+			return r.send(up, in)
+		}
 		if err == nil && r.to.name != "" && !r.to.open {
 			err = t.check(up, in, g)
 		}
@@ -45,21 +50,23 @@ func (p *Proxy) tunnel(c, s net.Conn, in *bufio.Reader, r request, g grant) {
 }
 
 // join passes bytes both ways until both ends are through, or nothing moves for so long. What the program
-// sends goes up after what begin has sent there.
+// sends goes up after what begin has sent there; where that was one request, it goes nowhere, unless the server has
+// opened the websocket that it asked for.
 func (t *tunnel) join(idle time.Duration, begin func(way) error) {
 	t.quiet, t.idle = idle, time.AfterFunc(idle, t.abort)
 	defer t.idle.Stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		down := way{t, t.client, &t.rec.down}
-		if t.one && sayClose(down, t.server) != nil {
+		down := way{t, t.client, &t.rec.down, false}
+		if t.one && sayClose(down, t.server, func() { t.opened.Store(t.socket) }) != nil {
 			t.abort()
 		}
 		t.pass(down, t.server)
 	}()
-	up := way{t, t.server, &t.rec.up}
+	up := way{t, t.server, &t.rec.up, false}
 	if begin(up) == nil {
+		up.shut = t.one
 		t.pass(up, t.client)
 	} else {
 		t.abort()
@@ -182,6 +189,20 @@ func (t *tunnel) abort() {
 	reset(t.server)
 }
 
+// copyN copies so many bytes.
+func copyN(w io.Writer, from io.Reader, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	b := takeBuffer()
+	defer putBuffer(b)
+	got, err := io.CopyBuffer(w, io.LimitReader(from, n), b.Bytes())
+	if err == nil && got < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
 // reset ends a connection so that its other end sees an error, not an end.
 func reset(c net.Conn) {
 	if s, ok := c.(interface{ SetLinger(int) error }); ok {
@@ -195,9 +216,13 @@ type way struct {
 	t     *tunnel
 	to    net.Conn
 	count *atomic.Int64
+	shut  bool // until the websocket is opened
 }
 
 func (w way) Write(b []byte) (int, error) {
+	if w.shut && !w.t.opened.Load() {
+		return len(b), nil
+	}
 	n, err := w.to.Write(b)
 	w.count.Add(int64(n))
 	w.t.idle.Reset(w.t.quiet)
@@ -223,18 +248,20 @@ func part(c net.Conn) {
 
 // sayClose passes the head of the answer as far as its status, and says behind that that the connection ends with it. A
 // server that is asked for that should say so, and some do not (RFC 9112 section 9.6): a program that keeps connections
-// would send its next request into one that is closed.
-func sayClose(w io.Writer, from io.Reader) error {
+// would send its next request into one that is closed. Where the protocol changes instead, it calls opened first.
+func sayClose(w io.Writer, from io.Reader, opened func()) error {
 	in := bufio.NewReader(from)
 	first := true // of the lines of a head
 	for more := true; more; {
 		line, err := in.ReadSlice('\n')
 		status := string(line[:min(len(line), len("HTTP/1.1 100"))])
 		switch more = err == nil; {
-		case !more || status == "HTTP/1.1 101":
-			more = false
+		case !more:
 		case !first:
 			first = len(bytes.TrimSpace(line)) == 0
+		case status == "HTTP/1.1 101":
+			opened()
+			more = false
 		case strings.HasPrefix(status, "HTTP/1.1 1"): // another head follows
 			first = false
 		case strings.HasPrefix(status, "HTTP/1."):
