@@ -114,13 +114,18 @@ func CredentialLine(name string) string {
 
 func credentialRules() []keyRule {
 	return []keyRule{{
-		key:    "credentials",
-		kind:   strict.ATable,
-		of:     credentialKeys(),
-		check:  (*validator).credential,
-		take:   (*resolver).credentials,
-		say:    (*granter).credentials,
-		remote: dropped("your logins stay yours"),
+		key:   "credentials",
+		kind:  strict.ATable,
+		of:    credentialKeys(),
+		check: (*validator).credential,
+		take:  (*resolver).credentials,
+		say:   (*granter).credentials,
+		remote: each(func(p strict.Item) string {
+			if p.Text == "" && p.Parts == nil || p.Text == "true" && agentLogins()[p.Key] != nil {
+				return "" // of an agent it is less than the copy that capabilities bring
+			}
+			return "your logins stay yours"
+		}),
 	}}
 }
 
@@ -227,7 +232,9 @@ func (r *resolver) credentials() {
 			}
 		}
 		for _, c := range list {
-			r.credential(p, c)
+			if r.rc.Scope != Remote || c.Agent != "" { // whose variables are not a downloaded profile's to take
+				r.credential(p, c)
+			}
 		}
 	}
 }
@@ -279,8 +286,14 @@ func (r *resolver) credential(p strict.Item, c Credential) {
 			c.From[i] = "file:" + r.c.Home + "/" + path // not cleaned: a key follows
 		}
 	}
-	if i := slices.IndexFunc(r.rc.Credentials, func(o Credential) bool { return c.Env != "" && o.Env == c.Env }); i >= 0 {
-		r.add(p.At, strict.Join("credentials", p.Key), fmt.Sprintf("the variable %s is that of %s", c.Env, r.rc.Credentials[i].Name), `env = "NAME"`)
+	list := r.rc.Credentials
+	if i := slices.IndexFunc(list, func(o Credential) bool { return c.Env != "" && o.Env == c.Env }); i < 0 {
+	} else if c.Of != "" {
+		return // a variable that has an entry of its own is none of the agent's
+	} else if list[i].Of != "" {
+		r.rc.Credentials = slices.Delete(slices.Clone(list), i, i+1)
+	} else {
+		r.add(p.At, strict.Join("credentials", p.Key), fmt.Sprintf("the variable %s is that of %s", c.Env, list[i].Name), `env = "NAME"`)
 	}
 	r.rc.Credentials = append(r.rc.Credentials, c)
 }

@@ -44,6 +44,11 @@ git_dir = "rw"
 proc = "bind"
 seccomp = "off"
 landlock = "off"
+[credentials]
+claude = true
+codex = "clone"
+github = true
+lab = { hosts = ["lab.example"], from = "env:LAB" }
 [mounts]
 "~/data" = "rw"
 "$GOPATH" = "ro"
@@ -77,6 +82,9 @@ func TestHarden(t *testing.T) {
 		`sandbox.network_allow: "10.0.0.0/8" is dropped: the services of your computer and your network stay yours`,
 		`sandbox.publish: "8080:3000" is dropped: nothing of it listens on your computer`,
 		`sandbox.host_ports: "5432:15432" is dropped: the services of your computer stay yours`,
+		`credentials.codex is dropped: your logins stay yours`,
+		`credentials.github is dropped: your logins stay yours`,
+		`credentials.lab is dropped: your logins stay yours`,
 		`sandbox.clipboard = true is ignored: the clipboard stays yours`,
 		`sandbox.devices: "kvm" is dropped: the devices of your computer stay yours`,
 		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
@@ -112,6 +120,9 @@ func TestHarden(t *testing.T) {
 	}
 	if got := keysOf(s.Value("mounts").Items); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
 		t.Errorf("mounts %q", got)
+	}
+	if got := keysOf(s.Value("credentials").Items); !slices.Equal(got, []string{"claude"}) {
+		t.Errorf("credentials %q", got)
 	}
 	if s.Value("env.clearenv").Set || s.Value("output.log").Set || s.Value("entrypoint.workdir").Set || s.Value("sandbox.network_mode").V != "allowlist" || s.Value("output.timeout_seconds").V != "5" {
 		t.Error("a reset key is there, or a kept one is not")

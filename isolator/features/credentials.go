@@ -321,7 +321,7 @@ func (c *credentialsOf) make(run *Run) error {
 			u.take(k, text, ready.Stores[k.Name])
 		}
 		if why := ready.Ended[k.Name]; why != "" {
-			if err := ended(run, k, why); err != nil {
+			if err := ended(run, k, why, ready.Placeholders); err != nil {
 				return err
 			}
 		}

@@ -113,13 +113,14 @@ func (u *usedLogin) files(c capability.Capability) map[string]capability.Used {
 }
 
 // ended refuses the run of an agent whose login has ended, unless it has another one.
-func ended(run *Run, k profile.Credential, why string) error {
+func ended(run *Run, k profile.Credential, why string, has map[string]string) error {
 	a, _ := capability.Find(k.Agent)
 	if a.Login == nil || a.Login.Expired.Msg == "" {
 		run.LostLogins[k.Name] = "it has ended, and " + why
 		return nil
 	}
-	if logsInWith(run, a.Login.Instead) {
+	another := slices.ContainsFunc(run.Spec.Credentials, func(o profile.Credential) bool { return o.Of == k.Of && o.Name != k.Name && has[o.Name] != "" })
+	if another || logsInWith(run, a.Login.Instead) {
 		return nil
 	}
 	run.Warn("credential %s: %s", k.Name, why)

@@ -32,11 +32,12 @@ import (
 )
 
 const (
-	lives   = 10 * time.Minute // a token that does is not renewed: agents renew before the end, Claude Code by five
-	seldom  = time.Minute      // a box can ask as often as it likes: no service is asked sooner again
-	askTime = 30 * time.Second // that a service may take
-	mostOld = 8                // earlier tokens that are taken out of answers
-	lookFor = 3 * time.Second  // after a refusal: an agent may be renewing at the same time
+	lives    = 10 * time.Minute // a token that does is not renewed: agents renew before the end, Claude Code by five
+	seldom   = time.Minute      // a box can ask as often as it likes: no service is asked sooner again
+	askTime  = 30 * time.Second // that a service may take
+	mostOld  = 8                // earlier tokens that are taken out of answers
+	maxShown = 4 << 10          // of one field of a file, for the box: a packet has its end
+	lookFor  = 3 * time.Second  // after a refusal: an agent may be renewing at the same time
 )
 
 // oauth is such a login.
@@ -71,7 +72,7 @@ type refused int
 
 func (r refused) Error() string { return "its service does not renew it: log in again outside" }
 
-// renewable opens a login that is renewed. One that has ended, or is about to, is renewed.
+// renewable opens a login that is renewed. One that has ended is.
 func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *logins.Ready) (*login, error) {
 	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -86,8 +87,8 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 	l.oauth = o
 	l.hold("")
 	t := o.current()
-	if left := time.Until(t.ends); !t.ends.IsZero() && left < lives/2 {
-		if t, _, err = o.renew(ctx, nil, "inner"); err != nil && left < 0 { // else the box can try again
+	if !t.ends.IsZero() && time.Until(t.ends) <= 0 { // before, the box can ask for it
+		if t, _, err = o.renew(ctx, nil, "inner"); err != nil {
 			ready.Ended[c.Name] = err.Error()
 		}
 	}
@@ -113,7 +114,8 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 func (o *oauth) shown(file map[string]any, t tokens) []byte {
 	doc := map[string]any{}
 	for _, path := range append(o.Shown, o.Expires, o.Scope, o.Renewed) {
-		if v := get(file, path); path != "" && v != nil {
+		v := get(file, path)
+		if text, _ := json.Marshal(v); path != "" && v != nil && len(text) <= maxShown {
 			set(doc, path, v)
 		}
 	}
@@ -210,10 +212,11 @@ func (o *oauth) renew(ctx context.Context, at []netip.Addr, agent string) (t tok
 	if t = o.current(); o.good(t) {
 		return t, false, nil
 	}
+	start := time.Now()
 	if t, err = o.exchange(ctx, at, agent); err == nil {
 		return t, true, nil
 	}
-	if _, no := err.(refused); no {
+	if _, no := err.(refused); no && o.justAsked(start) {
 		// Perhaps an agent outside was faster, which takes no lock that we know. Ours is free now.
 		for end := time.Now().Add(lookFor); time.Now().Before(end) && pause(ctx) == nil; {
 			if now := o.current(); now.access != t.access && o.good(now) {
@@ -269,6 +272,13 @@ func (o *oauth) exchange(ctx context.Context, at []netip.Addr, agent string) (t 
 	o.keep(got, o.from) // for this run, or until the file changes
 	o.lost()
 	return got, nil
+}
+
+// justAsked reports whether the service was asked since a moment.
+func (o *oauth) justAsked(since time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.asked.After(since)
 }
 
 // again is what came of a renewal that was asked for just now, and is not asked for again; nil for any other. Only what

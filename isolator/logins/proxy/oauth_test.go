@@ -389,6 +389,9 @@ func TestDeniedMeanwhile(t *testing.T) {
 	s := issue(t, claude, 48*time.Hour)
 	r := s.box()
 	access := get(r.doc(), s.kind.Access).(string)
+	if code, _, _ := r.ask(http.MethodGet, "/api/key", func(q *http.Request) { bearer(access)(q); q.Header.Set("X-HTTP-Method-Override", "POST") }); code != http.StatusForbidden {
+		t.Errorf("by another method: got %d", code)
+	}
 	for n := range 4 {
 		if code, _, _ := r.ask(http.MethodPost, "/api/key", bearer(access)); code != http.StatusForbidden {
 			t.Errorf("%d: got %d", n, code)

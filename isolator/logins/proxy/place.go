@@ -158,7 +158,13 @@ func (l *login) query(u *url.URL, name string) bool {
 
 // permits reports whether a request may be made, if it is one with the login, and why not.
 func (l *login) permits(r *http.Request) (why string) {
-	denied := func(pattern string) bool { return strings.HasPrefix(pattern, r.Method+" ") }
+	override := ""
+	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
+		if r.Header[name] != nil {
+			override = name
+		}
+	}
+	denied := func(pattern string) bool { return override != "" || strings.HasPrefix(pattern, r.Method+" ") }
 	if len(l.Allow) == 0 && !slices.ContainsFunc(l.Deny, denied) || !l.put(r.Clone(r.Context())) {
 		return ""
 	}
@@ -166,10 +172,8 @@ func (l *login) permits(r *http.Request) (why string) {
 	if r.URL.RawPath != "" || path.Clean(p) != p && path.Clean(p)+"/" != p || strings.ContainsAny(p, `\;`) || strings.Contains(p, "%") {
 		return "its path can be read in two ways"
 	}
-	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
-		if r.Header[name] != nil {
-			return name + " names another method"
-		}
+	if override != "" {
+		return override + " names another method"
 	}
 	is := func(path string) func(string) bool {
 		return func(pattern string) bool {

@@ -22,7 +22,7 @@ import (
 
 const (
 	maxStore = 1 << 20
-	maxToken = 16 << 10
+	maxToken = 8 << 10
 )
 
 // tokens are what a store holds, and what an answer does.
