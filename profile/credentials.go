@@ -165,6 +165,9 @@ func (v *validator) credential(key string, p strict.Item) {
 		}
 		return
 	}
+	if agentLogins()[p.Key] != nil {
+		v.Add(p.At, key, "is the login of an agent: true or \"clone\"; an entry of your own has another name", "")
+	}
 	list := part("hosts")
 	for _, h := range list.Parts {
 		if e, err := hosts.Parse(h.Text); err != nil {

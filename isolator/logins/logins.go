@@ -153,6 +153,12 @@ func (p *Proxy) read() {
 	for {
 		var e Event
 		if files, err := Receive(p.socket, &e); err != nil {
+			p.mu.Lock()
+			ended := p.ended
+			p.mu.Unlock()
+			if !ended {
+				p.tell(Event{Host: "inner-proxy", Refused: "it has ended, and what goes to the hosts of [credentials] fails"})
+			}
 			return
 		} else if len(files) > 0 {
 			for _, f := range files {

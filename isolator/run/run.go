@@ -107,6 +107,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, err
 	}
 	defer box.Close()
+	if err := s.Trust().MarkWritten(spec.WritableFolders()...); err != nil { // not by a run that was refused
+		return out, err
+	}
 	if err := folder.Say(box.about(c.Word)); err != nil {
 		return out, err
 	}
@@ -199,9 +202,6 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	}
 	for _, err := range stuck {
 		s.Warn("an empty file or folder that an earlier run made is still there: %v", err)
-	}
-	if err := s.Trust().MarkWritten(spec.WritableFolders()...); err != nil {
-		return nil, err
 	}
 	if err := s.Trust().MarkWorked(spec.WorkFolders()...); err != nil {
 		return nil, err

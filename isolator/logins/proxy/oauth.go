@@ -332,13 +332,16 @@ func (o *oauth) ask(ctx context.Context, t tokens, at []netip.Addr, agent string
 	}
 	defer a.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(a.Body, maxStore))
-	switch {
-	case a.StatusCode == http.StatusBadRequest, a.StatusCode == http.StatusUnauthorized, a.StatusCode == http.StatusForbidden:
-		return got, refused(a.StatusCode)
-	case a.StatusCode/100 != 2 || err != nil:
-		return got, fmt.Errorf("its service answers %d", a.StatusCode)
+	if err != nil {
+		return got, errAway
 	}
 	doc, err := object(data)
+	switch no := a.StatusCode == http.StatusBadRequest || a.StatusCode == http.StatusUnauthorized; {
+	case no && doc["error"] != nil: // it is the service that says so, and no proxy on the way
+		return got, refused(a.StatusCode)
+	case a.StatusCode/100 != 2:
+		return got, fmt.Errorf("its service answers %d", a.StatusCode)
+	}
 	text := func(key string) string { v, _ := doc[key].(string); return v }
 	got = tokens{access: text("access_token"), refresh: text("refresh_token"), id: text("id_token"), scope: t.scope, client: t.client}
 	if got.refresh == "" {

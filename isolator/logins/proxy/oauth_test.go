@@ -462,7 +462,21 @@ func TestNoRenewal(t *testing.T) {
 		hostile func(w http.ResponseWriter, r *http.Request) bool
 		code    int
 	}{
-		"refused":  {func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(401); return true }, 401},
+		"refused": {func(w http.ResponseWriter, r *http.Request) bool {
+			w.WriteHeader(401)
+			fmt.Fprint(w, `{"error":{"code":"x"}}`)
+			return true
+		}, 401},
+		"a proxy": {func(w http.ResponseWriter, r *http.Request) bool {
+			w.WriteHeader(403)
+			fmt.Fprint(w, `<html>blocked`)
+			return true
+		}, 503},
+		"another": {func(w http.ResponseWriter, r *http.Request) bool {
+			w.WriteHeader(401)
+			fmt.Fprint(w, `<html>log in`)
+			return true
+		}, 503},
 		"too many": {func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(429); return true }, 503},
 		"an echo": {func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Location", "https://evil.example/?REALREFRESH1")
