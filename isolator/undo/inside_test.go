@@ -107,7 +107,7 @@ func TestEarly(t *testing.T) {
 	e := p.Walk()
 	defer e.Stop()
 	p.Skip = []Path{"secret", "a/.env"}
-	e.ended.Wait()
+	e.walks.Wait()
 	if e.now.folders["secret/deep"].states == "" || !e.ready(p) {
 		t.Fatalf("no walk: %v", e.now)
 	}

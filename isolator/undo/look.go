@@ -59,6 +59,7 @@ type looker struct {
 	after bool
 	skip  map[string][]string // names that are no part of it, by their folder
 	read  atomic.Bool         // a file was read
+	walks sync.WaitGroup      // also those of an early walk: what follows takes no lock
 
 	mu   sync.Mutex // guards what follows
 	more *sync.Cond // todo, busy or err is another
@@ -126,11 +127,10 @@ func (l *looker) stop(why error) {
 
 // end walks to the end.
 func (l *looker) end() {
-	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) + 1 { // one may wait for the disk
-		all.Go(l.walk)
+		l.walks.Go(l.walk)
 	}
-	all.Wait()
+	l.walks.Wait()
 }
 
 // again walks once more through the folders in which something was made or removed since the walk began: inner makes
@@ -202,7 +202,6 @@ type Early struct {
 	Top   string
 	known string // the manifest that it goes by
 	begun time.Time
-	ended sync.WaitGroup
 	Stop  func() // ends it, also one that [Begin] went on with
 }
 
@@ -217,11 +216,11 @@ func (p Project) Walk() *Early {
 		return nil
 	}
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		e.ended.Go(e.walk)
+		e.walks.Go(e.walk)
 	}
 	e.Stop = sync.OnceFunc(func() {
 		e.stop(context.Canceled)
-		e.ended.Wait()
+		e.walks.Wait()
 		unix.Close(e.top)
 	})
 	return e
