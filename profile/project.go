@@ -124,7 +124,7 @@ func inMain(t *worktree.Tree, dir string) string {
 func projectAt(root string, innerHomes []string) *Project {
 	p := &Project{Root: root, Dir: filepath.Join(root, ".inner")}
 	switch _, err := os.Lstat(p.Dir); {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), err == nil && slices.Contains(innerHomes, p.Dir):
 		return nil
 	case err != nil:
 		p.Problem = fmt.Errorf("%q cannot be inspected: %w", p.Dir, err)

@@ -15,37 +15,10 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
-
-// follow is files.Follow; most paths lead through no link.
-func follow(path string) (real string, links []files.Hop, err error) {
-	if !throughLink(path) {
-		return filepath.Clean(path), nil, nil
-	}
-	links, real, err = files.Follow(path)
-	return real, links, err
-}
-
-// throughLink reports whether a path may lead through a link, as far as it exists. The
-// kernel knows it in one call; where it cannot be asked (before Linux 5.6, or an older
-// filter around inner) the answer is that it may.
-func throughLink(path string) bool {
-	for ; ; path = filepath.Dir(path) {
-		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-		switch {
-		case err == nil:
-			_ = unix.Close(fd)
-			return false
-		case err != unix.ENOENT || path == "/": // a link is ELOOP, also one that leads nowhere
-			return true
-		}
-	}
-}
 
 // named is a host path that the profile, or a flag, names.
 type named struct {
@@ -103,7 +76,7 @@ func (r *resolver) realPaths() {
 // led returns where a path leads, and by which link: the first that lies in a folder that a box can write, and that
 // folder, or the last one. Each is "" when there is none.
 func (r *resolver) led(path string) (real, link, dir string, err error) {
-	real, links, err := follow(path)
+	links, real, err := files.Follow(path)
 	for _, hop := range links {
 		if link, dir = hop.Path, r.c.BoxFolder(r.rc, filepath.Dir(hop.Path)); dir != "" {
 			break

@@ -1,12 +1,16 @@
 package profile
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // A link in a folder that a box can write is the box's choice: whatever the profile
@@ -99,12 +103,13 @@ func TestFollow(t *testing.T) {
 	}{
 		{"a/b", "a/b", nil},
 		{"missing/x", "missing/x", nil},
+		{"a/../missing/../a/b/", "a/b", nil},
 		{"abs/b", "a/b", []string{"abs"}},
 		{"chain", "a/b", []string{"chain", "rel"}},
 		{"dead/y", "nowhere/x/y", []string{"dead"}},
 		{"a/up/a/up/a/b", "a/b", []string{"a/up", "a/up"}},
 	} {
-		real, links, err := follow(filepath.Join(dir, c.path))
+		links, real, err := files.Follow(filepath.Join(dir, c.path))
 		must(t, err)
 		var names []string
 		for _, link := range links {
@@ -114,11 +119,15 @@ func TestFollow(t *testing.T) {
 		if rel, _ := filepath.Rel(dir, real); rel != c.real || cmp.Diff(c.links, names) != "" {
 			t.Errorf("%s: %s %q, want %s %q", c.path, rel, links, c.real, c.links)
 		}
-		if want, err := filepath.EvalSymlinks(filepath.Join(dir, c.path)); err == nil && want != real {
+		want, err := filepath.EvalSymlinks(filepath.Join(dir, c.path))
+		if err == nil && want != real {
 			t.Errorf("%s: %s, and EvalSymlinks says %s", c.path, real, want)
 		}
+		if at, at2 := files.Eval(filepath.Join(dir, c.path)); at != want || errors.Is(at2, fs.ErrNotExist) != errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %s %v, and EvalSymlinks says %s %v", c.path, at, at2, want, err)
+		}
 	}
-	if _, _, err := follow(dir + "/loop"); err == nil {
+	if _, _, err := files.Follow(dir + "/loop"); err == nil {
 		t.Error("a loop has no end")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -92,7 +93,7 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 	if dir == "" {
 		return r.refuse(dir, "cd to a folder that exists", "the current folder does not exist any more")
 	}
-	physical, err := filepath.EvalSymlinks(dir)
+	physical, err := files.Eval(dir)
 	if err != nil {
 		return r.refuse(dir, "cd to a folder that exists, or -w FOLDER", "the working folder %q does not exist", dir)
 	}

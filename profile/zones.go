@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
@@ -89,7 +90,7 @@ func (r *resolver) fits(name string) (kind, why string) {
 	}
 	path := filepath.Join(r.rc.Workdir, name)
 	own := func(part string) bool { return strings.EqualFold(part, ".git") || strings.EqualFold(part, ".inner") }
-	_, links, _ := follow(path) // its error is that of Lstat
+	links, _, _ := files.Follow(path) // its error is that of Lstat
 	fi, err := os.Lstat(path)
 	switch {
 	case slices.ContainsFunc(strings.Split(name, "/"), own):

@@ -127,7 +127,7 @@ func Head(path string, links Links, n int64) (data []byte, err error) {
 // Real returns a path with its links resolved, or the path itself when that fails, for
 // instance because a part of it does not exist.
 func Real(p string) string {
-	if real, err := filepath.EvalSymlinks(p); err == nil {
+	if real, err := Eval(p); err == nil {
 		return real
 	}
 	return p
@@ -137,7 +137,7 @@ func Real(p string) string {
 func Resolved(path string) string {
 	rest := ""
 	for p := path; ; p = filepath.Dir(p) {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
+		if real, err := Eval(p); err == nil {
 			return filepath.Join(real, rest)
 		}
 		if p == "/" || p == "." {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Hop is a link on the way to something. Whoever can write the folder it is in can
@@ -19,9 +21,43 @@ type Hop struct {
 // maxHops is how many links the kernel follows.
 const maxHops = 40
 
+// straight returns nil for what is there with no link on the way to it, and ENOENT for what is not there and has none.
+// The kernel knows it in one call; where it cannot be asked (before Linux 5.6, or an older filter around inner) the answer
+// is another error, as it is for a link (ELOOP), also for one that leads nowhere.
+func straight(path string) error {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+// throughLink reports whether a path may lead through a link, as far as it exists.
+func throughLink(path string) bool {
+	err := straight(path)
+	for ; err == unix.ENOENT && path != "/"; err = straight(path) {
+		path = filepath.Dir(path)
+	}
+	return err != nil
+}
+
+// Eval is filepath.EvalSymlinks, in one call for most paths.
+func Eval(path string) (string, error) {
+	switch err := straight(path); {
+	case err == nil:
+		return filepath.Clean(path), nil
+	case err == unix.ENOENT && path != "":
+		return "", &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return filepath.EvalSymlinks(path)
+}
+
 // Follow resolves the links of an absolute path as far as it exists, and returns those on its
 // way. Of what is missing, real is where it would be.
 func Follow(path string) (hops []Hop, real string, err error) {
+	if !throughLink(path) {
+		return nil, filepath.Clean(path), nil
+	}
 	rest := strings.Split(path, "/")
 	for real = "/"; len(rest) > 0; {
 		name := rest[0]

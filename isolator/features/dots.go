@@ -16,8 +16,9 @@ func dots() Feature {
 		if run.Spec.HidesHome() || run.Spec.Git != nil {
 			return nil
 		}
+		list, written, _ := gitconfig.Environment(run.Getenv).User()
 		for _, home := range run.Facts.Homes() {
-			list, from, _ := gitconfig.Environment(run.Getenv).User()
+			from := slices.Clone(written)
 			for _, e := range list {
 				if slices.Contains([]string{"core.excludesfile", "core.attributesfile", "core.hookspath", "commit.template", "init.templatedir", "gpg.ssh.allowedsignersfile"}, e.Key) {
 					from = append(from, gitconfig.Pathname(e.Value, filepath.Dir(e.File), home))

@@ -93,7 +93,7 @@ const nowhere = ".git leads nowhere"
 // follow finds where a .git that is a file or a link leads, also a link to a file, and checks that the repository there
 // agrees. Like all that follow it says why the box cannot share the repository, "" where it can.
 func (r *Repo) follow() (why string) {
-	real, err := filepath.EvalSymlinks(r.Dir)
+	real, err := files.Eval(r.Dir)
 	if err != nil {
 		return nowhere
 	}
@@ -103,7 +103,7 @@ func (r *Repo) follow() (why string) {
 			return ".git is a file that is not git's"
 		}
 		r.Ways = append(r.Ways, real, target)
-		if real, err = filepath.EvalSymlinks(target); err != nil {
+		if real, err = files.Eval(target); err != nil {
 			return nowhere
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // FindBwrap is FindHelper for bwrap. One that starts with more privilege than its
@@ -47,7 +49,7 @@ func find(name string, dirs []string, fault func(path string) string) (path, why
 			continue
 		}
 		p := filepath.Join(dir, name)
-		real, err := filepath.EvalSymlinks(p)
+		real, err := files.Eval(p)
 		if err != nil {
 			continue
 		}

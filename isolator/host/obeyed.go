@@ -189,7 +189,7 @@ func (s *survey) links(folder, trees string, left int) []string {
 	for ; len(todo) > 0 && left > 0; left-- {
 		dir := todo[0]
 		todo = todo[1:]
-		for _, e := range s.note(dir).entries {
+		for _, e := range s.folder(dir).entries {
 			p := paths.Join(dir, e.Name)
 			switch sensitive.KindOf(e.Type) {
 			case sensitive.Folder:

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/sensitive"
 )
@@ -183,11 +184,10 @@ func owned(dir string) bool {
 
 // resolver returns the files behind /etc/resolv.conf that live below /run.
 func resolver() []string {
-	real, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	if err != nil || !strings.HasPrefix(real, "/run/") {
-		return nil
+	if real := files.Real("/etc/resolv.conf"); strings.HasPrefix(real, "/run/") {
+		return []string{real}
 	}
-	return []string{real}
+	return nil
 }
 
 // OldestBwrap is the first with all options that boxes use. The youngest of them

@@ -11,7 +11,7 @@ import (
 // site is the table of sensitive resources for a run.
 func site(rc profile.RunConfig, f host.Facts) sensitive.Site {
 	run := sensitive.Run{
-		Homes: f.Homes(), UID: f.UID, Roots: projectRoots(rc), Folders: []string{rc.Cwd, rc.Workdir, rc.Project}, Apart: apart(rc, f),
+		Homes: f.Homes(), UID: f.UID, Roots: projectRoots(rc), Folders: slices.Compact([]string{rc.Cwd, rc.Workdir, rc.Project}), Apart: apart(rc, f),
 		Env: f.Env, Set: map[string][]string{},
 	}
 	for _, kv := range rc.Env.Set {

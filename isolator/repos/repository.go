@@ -81,7 +81,7 @@ func (w *sweep) freshAt(repo, p string) bool {
 
 // leadsTo returns where a .git leads that is a file or a link, "" for nowhere and for a file that is not git's.
 func leadsTo(p string) string {
-	real, err := filepath.EvalSymlinks(p)
+	real, err := files.Eval(p)
 	if err != nil {
 		return ""
 	}

@@ -40,7 +40,7 @@ func (r Roots) Close() {
 
 // openRoot opens a folder by its real path.
 func openRoot(p string) (*os.File, error) {
-	real, err := filepath.EvalSymlinks(p)
+	real, err := files.Eval(p)
 	if err != nil {
 		return nil, err
 	}
