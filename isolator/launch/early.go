@@ -56,7 +56,8 @@ func (e *Early) start(p plan.Plan, files int) error {
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
-	e.words, s.owned = pipe[1], append(s.owned, pipe[0])
+	defer unix.Close(pipe[0]) // bwrap has its own: what we write to one that has ended is an error, and does not wait
+	e.words = pipe[1]
 	list, err := s.ends(pipe[0])
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package launch
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // A bwrap that was started early makes the box of a plan, or is ended where it cannot: then another one makes that. It is
@@ -30,5 +31,20 @@ func TestEarly(t *testing.T) {
 			t.Errorf("%s: %q, %q, %+v", c.name, out, errs, r)
 		}
 		gone(t, c.Mark)
+	}
+}
+
+// A bwrap that ends before it has read its words, which are more than a pipe has room for, is not waited for.
+func TestEarlyEnds(t *testing.T) {
+	for _, early := range []time.Duration{0, 1} {
+		j := sh("echo never")
+		j.Bwrap = writeFile(t, "bwrap", "#!/bin/sh\nkill -9 $$\n", 0o755)
+		j.Args = []string{"--setenv", "LONG", strings.Repeat("x", 2<<20)}
+		j.Early, j.Mark = early, marked()
+		r, out, errs := j.run(t)
+		if r.Code != 125 || r.Started || out != "" || !strings.Contains(errs+r.Reason, "killed by signal 9") {
+			t.Errorf("%q, %q, %+v", out, errs, r)
+		}
+		gone(t, j.Mark)
 	}
 }
