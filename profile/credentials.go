@@ -48,7 +48,7 @@ func knownCredentials() map[string]Credential {
 		"npm": { // no PUT: what is published has names with %2f, and a user is made with a password alone
 			From: []string{"env:NPM_TOKEN", "file:~/.npmrc#//registry.npmjs.org/:_authToken"}, Env: "NPM_TOKEN",
 			Hosts: []string{"registry.npmjs.org"}, In: []string{"authorization"},
-			Deny: []string{"POST /-/npm/v1/tokens", "POST /-/npm/v1/tokens/*", "POST /-/npm/v1/user", "POST /-/package/*/trust"},
+			Deny: []string{"POST /-/npm/v1/tokens", "POST /-/npm/v1/tokens/*", "POST /-/npm/v1/user", "POST /-/package/*/trust", "POST /-/package/*/*/trust"},
 		},
 	}
 }

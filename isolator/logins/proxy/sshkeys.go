@@ -69,14 +69,22 @@ func (p *proxy) learnSSH(c logins.Credential, ready *logins.Ready) (k *sshKeys, 
 	return k, nil
 }
 
-// host is the name that a key is of, or "".
+// host is the name that a key is of, or "". That of a certificate counts, too, as for ssh: the host has signed with it.
 func (k *sshKeys) host(key ssh.PublicKey) string {
 	for _, host := range k.hosts {
-		if k.known(host, &net.TCPAddr{}, key) == nil {
+		if k.known(host, &net.TCPAddr{}, key) == nil || k.known(host, &net.TCPAddr{}, bare(key)) == nil {
 			return host
 		}
 	}
 	return ""
+}
+
+// bare is the key of a certificate, or the key that it is.
+func bare(key ssh.PublicKey) ssh.PublicKey {
+	if c, ok := key.(*ssh.Certificate); ok {
+		return c.Key
+	}
+	return key
 }
 
 // maxAsking is how many connections of a box are open to the agent.
@@ -189,10 +197,11 @@ func (s *sshSession) SignWithFlags(key ssh.PublicKey, data []byte, flags agent.S
 	}
 	const request = 50
 	err := ssh.Unmarshal(data, &login)
-	bare := login.Method == "publickey" && len(login.Rest) == 0
+	plain := login.Method == "publickey" && len(login.Rest) == 0
 	withHost := login.Method == "publickey-hostbound-v00@openssh.com" && bytes.Equal(login.Rest, ssh.Marshal(struct{ Key []byte }{s.key}))
-	if err != nil || !bytes.Equal(login.ID, s.id) || login.Request != request || login.Service != "ssh-connection" || !login.Signed ||
-		!bare && !withHost || !bytes.Equal(login.Key, key.Marshal()) {
+	as, errKey := ssh.ParsePublicKey(login.Key) // of a certificate ssh has its key sign
+	if errors.Join(err, errKey) != nil || !bytes.Equal(login.ID, s.id) || login.Request != request || login.Service != "ssh-connection" || !login.Signed ||
+		!plain && !withHost || !bytes.Equal(bare(as).Marshal(), bare(key).Marshal()) {
 		return nil, s.refuse(s.host, "what is to be signed is no login there")
 	}
 	sig, err := s.agent.SignWithFlags(key, data, flags)

@@ -152,7 +152,13 @@ func TestSSHKeys(t *testing.T) {
 		l.Method, l.Rest = "publickey-hostbound-v00@openssh.com", ssh.Marshal(struct{ Key []byte }{key.Marshal()})
 		return l
 	}
-	for _, data := range []sshLogin{good, hostbound(host.PublicKey())} {
+	cert := &ssh.Certificate{Key: r.key, CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
+	if err := cert.SignCert(rand.Reader, other); err != nil {
+		t.Fatal(err)
+	}
+	certified, strange := good, *cert
+	certified.Algorithm, certified.Key, strange.Key = "ssh-ed25519-cert-v01@openssh.com", cert.Marshal(), other.PublicKey()
+	for _, data := range []sshLogin{good, hostbound(host.PublicKey()), certified} {
 		a := r.dial()
 		if err := bind(a, host.PublicKey(), host, id, false); err != nil {
 			t.Fatal(err)
@@ -182,6 +188,7 @@ func TestSSHKeys(t *testing.T) {
 		with(func(l *sshLogin) { l.Method = "hostbased" }),
 		with(func(l *sshLogin) { l.Signed = false }),
 		with(func(l *sshLogin) { l.Key = other.PublicKey().Marshal() }),
+		with(func(l *sshLogin) { l.Key = strange.Marshal() }),
 		with(func(l *sshLogin) { l.Rest = []byte("more") }),
 		ssh.Marshal(hostbound(other.PublicKey())),
 		append(ssh.Marshal(hostbound(host.PublicKey())), 0),
@@ -324,7 +331,9 @@ func TestHostKeys(t *testing.T) {
 		{line("@cert-authority *.example", authority) + line("@revoked *", host), cert, ""},
 		{line("@cert-authority *.example", authority) + line("@revoked *", authority), cert, ""},
 		{line("@cert-authority b.example", authority), cert, ""},
-		{line("here.example", authority) + line("here.example", host), cert, ""},
+		{line("here.example", authority), cert, ""},
+		{line("here.example", host), cert, "here.example:22"}, // nobody has its authority: ssh goes by the key
+		{line("here.example", host) + line("@revoked *", host), cert, ""},
 		{line("@cert-authority *.example", authority), certificate(func(c *ssh.Certificate) { c.ValidPrincipals = []string{"b.example"} }), ""},
 		{line("@cert-authority *.example", authority), certificate(func(c *ssh.Certificate) { c.ValidBefore = 1 }), ""},
 		{line("@cert-authority *.example", authority), certificate(func(c *ssh.Certificate) { c.CertType = ssh.UserCert }), ""},
