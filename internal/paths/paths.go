@@ -9,7 +9,11 @@
 //	paths.Rest("/home/u", "/home/u/src/app")  // "src/app", true
 package paths
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
 
 // Join returns the path of a name, or of several, in dir.
 func Join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
@@ -50,4 +54,20 @@ func Rest(dir, p string) (rest string, ok bool) {
 		return below, true
 	}
 	return "", false
+}
+
+// Text is a path for JSON, which cannot have every name: what it cannot, and what would be taken for that, is quoted.
+func Text(p string) string {
+	if !utf8.ValidString(p) || strings.HasPrefix(p, `"`) {
+		return strconv.Quote(p)
+	}
+	return p
+}
+
+// OfText undoes it. Go has other quotes, which a name may have in it.
+func OfText(text string) (string, error) {
+	if strings.HasPrefix(text, `"`) {
+		return strconv.Unquote(text)
+	}
+	return text, nil
 }

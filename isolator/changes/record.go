@@ -24,14 +24,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -126,20 +124,12 @@ func (r *Record) Write(dir string) error {
 // Path is a name of any bytes: in JSON it is quoted as Go does where it is no UTF-8.
 type Path string
 
-// MarshalText quotes what JSON cannot have, and what would be taken for that.
-func (p Path) MarshalText() ([]byte, error) {
-	if !utf8.ValidString(string(p)) || strings.HasPrefix(string(p), `"`) {
-		return []byte(strconv.Quote(string(p))), nil
-	}
-	return []byte(p), nil
-}
+// MarshalText and UnmarshalText are for JSON, which cannot have every name.
+func (p Path) MarshalText() ([]byte, error) { return []byte(paths.Text(string(p))), nil }
 
-// UnmarshalText undoes it. Go has other quotes, which a name may have in it.
-func (p *Path) UnmarshalText(text []byte) (err error) {
-	name := string(text)
-	if strings.HasPrefix(name, `"`) {
-		name, err = strconv.Unquote(name)
-	}
+// UnmarshalText undoes it.
+func (p *Path) UnmarshalText(text []byte) error {
+	name, err := paths.OfText(string(text))
 	*p = Path(name)
 	return err
 }

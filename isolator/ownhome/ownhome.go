@@ -38,6 +38,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
@@ -260,6 +261,7 @@ func (h *Home) Ready(want []Point) error {
 // Write makes it that of a folder.
 func (r Record) Write(folder string) error {
 	r.Identity = files.Identity(unix.AT_FDCWD, r.Project)
+	r.Project, r.Began = paths.Text(r.Project), paths.Text(r.Began)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -277,7 +279,11 @@ func ReadRecord(folder string) (Record, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
+	var errs [2]error
+	err = json.Unmarshal(data, &r)
+	r.Project, errs[0] = paths.OfText(r.Project)
+	r.Began, errs[1] = paths.OfText(r.Began)
+	if err := errors.Join(err, errs[0], errs[1]); err != nil {
 		return r, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is damaged: %v", filepath.Join(folder, "home.json"), err), Hint: "inner home reset --of " + filepath.Base(folder)}
 	}
 	return r, nil

@@ -178,3 +178,20 @@ func TestManyAsides(t *testing.T) {
 		}
 	}
 }
+
+// A name is any bytes, and so is that of a project.
+func TestAnyName(t *testing.T) {
+	inner := filepath.Join(t.TempDir(), "inner")
+	for _, name := range []string{"/w/a\xffb", `"w"`} {
+		for try := range 2 {
+			h, err := Open(inner, Owner{Project: name})
+			if err != nil {
+				t.Fatalf("%q, %d: %v", name, try, err)
+			}
+			if rec, err := ReadRecord(h.folder); err != nil || rec.Project != name {
+				t.Errorf("%q: %+v, %v", name, rec, err)
+			}
+			h.Close()
+		}
+	}
+}
