@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,6 +39,8 @@ func (t *Table) Credential(name string) Answer {
 		a.How, a.Widen = "with the whole network nothing leads to inner's proxy", `network_mode = "allowlist"`
 	case !profile.KnowsCredential(name):
 		a.How, a.Widen = "inner knows no login of that name", profile.CredentialLine(name)+" under [credentials]"
+	case slices.Contains(profile.Capabilities(), name) && !slices.Contains(t.Box.Spec.Capabilities, name):
+		a.How, a.Widen = "the login is in what the agent's capability brings", fmt.Sprintf("capabilities = [%q]", name)
 	case t.Box.Spec.Network == profile.NetOff:
 		a.propose(Line{Table: sandbox, Key: "network_mode", Value: "allowlist"}, line)
 	default:

@@ -209,6 +209,7 @@ func (s *issuer) box() *rig {
 		r.mu.Unlock()
 	})
 	must(s.T, err)
+	r.kill = cmd.Process.Kill
 	s.Cleanup(r.proxy.Close)
 	r.ready, err = r.proxy.Wait(time.Minute)
 	must(s.T, err)
@@ -434,6 +435,22 @@ func TestRenewalOfMany(t *testing.T) {
 		if len(s.asked()) != 1 {
 			t.Errorf("%s: %d renewals", name, len(s.asked()))
 		}
+	}
+}
+
+// That the program has ended is told, unless it was to.
+func TestProxyIsGone(t *testing.T) {
+	s := issue(t, claude, time.Hour)
+	r, quiet := s.box(), s.box()
+	must(t, r.kill())
+	if told := r.told(1); len(told) != 1 || !strings.Contains(told[0].Refused, "has ended") {
+		t.Errorf("told %+v", told)
+	}
+	quiet.proxy.Close()
+	quiet.mu.Lock()
+	defer quiet.mu.Unlock()
+	if len(quiet.events) > 0 {
+		t.Errorf("told %+v", quiet.events)
 	}
 }
 

@@ -48,6 +48,7 @@ type rig struct {
 	port   uint16
 	client *http.Client
 	took   atomic.Int64 // requests that had the value
+	kill   func() error
 
 	mu     sync.Mutex
 	events []logins.Event
