@@ -44,7 +44,7 @@ both='www other git npm pypi goproxy crates deb db cache sql raw big grpc down a
 {
 	printf '127.0.0.1 localhost\n::1 localhost\n'
 	for name in $both; do printf '192.175.48.1 %s.reach.test\n2620:4f:8000::1 %s.reach.test\n' "$name" "$name"; done
-	for name in $(cat services); do printf '192.175.48.1 %s\n' "$name"; done
+	sed 's/^/192.175.48.1 /' services
 	printf '2620:4f:8000::1 v6.reach.test\n10.1.2.3 private.reach.test\n127.0.0.1 loopback.reach.test\n'
 } >"$S/hosts"
 printf 'hosts: files dns\npasswd: files\ngroup: files\n' >"$S/nsswitch.conf"
