@@ -51,7 +51,7 @@ func (a *app) cmdExport() *cobra.Command {
 	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
 		if f.profile == "" || f.to == "" {
-			return cli.Usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
+			return cli.Usagef("-p and --to are both needed: inner export -p NAME --to kube --image REF@sha256:DIGEST")
 		}
 		return a.export(f, args)
 	})
