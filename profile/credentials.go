@@ -53,8 +53,8 @@ func knownCredentials() map[string]Credential {
 	}
 }
 
-// agentLogins are those of agents, which a profile names by true, too: the login that the agent keeps and renews, and
-// its keys. Those of which the host has none are no loss.
+// agentLogins are those of agents, which a profile names by true, too: the login that the
+// agent keeps and renews, and its keys. Those of which the host has none are no loss.
 func agentLogins() map[string][]Credential {
 	row := func(from, in string, hosts ...string) Credential {
 		return Credential{From: []string{from}, In: []string{in}, Hosts: hosts}
@@ -63,21 +63,31 @@ func agentLogins() map[string][]Credential {
 	all := map[string][]Credential{
 		"claude": {
 			{Agent: "claude", Hosts: []string{claude}},
-			row("env:ANTHROPIC_API_KEY", "header:X-Api-Key", claude), row("env:ANTHROPIC_AUTH_TOKEN", "authorization", claude),
+			row("env:ANTHROPIC_API_KEY", "header:X-Api-Key", claude),
+			row("env:ANTHROPIC_AUTH_TOKEN", "authorization", claude),
 			row("env:CLAUDE_CODE_OAUTH_TOKEN", "authorization", claude),
 		},
 		"codex": {
-			{Agent: "codex", Hosts: []string{"chatgpt.com"}, Allow: []string{"* /backend-api/codex/*", "* /backend-api/wham/*", "* /backend-api/ps/*"}},
-			row("env:OPENAI_API_KEY", "authorization", codex), row("env:CODEX_API_KEY", "authorization", codex),
+			{
+				Agent: "codex", Hosts: []string{"chatgpt.com"},
+				Allow: []string{"* /backend-api/codex/*", "* /backend-api/wham/*", "* /backend-api/ps/*"},
+			},
+			row("env:OPENAI_API_KEY", "authorization", codex),
+			row("env:CODEX_API_KEY", "authorization", codex),
 			row("key:codex", "authorization", codex),
 		},
 		"gemini": {
 			{
 				Agent: "gemini", Hosts: []string{"cloudcode-pa.googleapis.com", "www.googleapis.com", "oauth2.googleapis.com"},
-				// The login is one for all of Google Cloud, and much of that is at www.googleapis.com, too.
-				Allow: []string{"POST /v1internal:*", "GET /v1internal:*", "GET /v1internal/*", "GET /oauth2/v2/userinfo", "POST /tokeninfo"},
+				// The login is one for all of Google Cloud, and much of that is at
+				// www.googleapis.com, too.
+				Allow: []string{
+					"POST /v1internal:*", "GET /v1internal:*", "GET /v1internal/*",
+					"GET /oauth2/v2/userinfo", "POST /tokeninfo",
+				},
 			},
-			row("env:GEMINI_API_KEY", "header:X-Goog-Api-Key", gemini), row("env:GOOGLE_API_KEY", "header:X-Goog-Api-Key", gemini),
+			row("env:GEMINI_API_KEY", "header:X-Goog-Api-Key", gemini),
+			row("env:GOOGLE_API_KEY", "header:X-Goog-Api-Key", gemini),
 		},
 	}
 	for name, list := range all {
@@ -301,9 +311,10 @@ func (r *resolver) credential(p strict.Item, c Credential) {
 	r.rc.Credentials = append(r.rc.Credentials, c)
 }
 
-// Uses reports whether a box uses the login of an agent, and cannot read it.
+// Uses reports whether a box uses the login of an agent, and cannot read it. With the whole
+// network none does.
 func (rc *RunConfig) Uses(agent string) bool {
-	return slices.ContainsFunc(rc.Credentials, func(c Credential) bool { return c.Agent == agent })
+	return rc.Network != NetFull && slices.ContainsFunc(rc.Credentials, func(c Credential) bool { return c.Agent == agent })
 }
 
 // agents are those of whose login a box has a copy, or those whose login it uses.
@@ -324,9 +335,13 @@ func (g *granter) credentials(rc *RunConfig) {
 			text += " for " + strings.Join(c.Allow, ", ")
 		}
 		text = c.Name + text + " (from " + from + ")"
-		id := strings.Join([]string{c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n")}, "\x00")
-		if last := len(items) - 1; c.Clone {
+		id := strings.Join([]string{
+			c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n"),
+		}, "\x00")
+		if last := len(items) - 1; c.Clone || c.Agent != "" && !rc.Uses(c.Agent) {
 			copied = append(copied, c.Name)
+		} else if c.Of != "" && !rc.Uses(c.Of) {
+			continue
 		} else if c.Of != "" && c.Agent == "" { // with what the agent keeps
 			more := " or " + from + ")"
 			if at := strings.Join(c.Hosts, ", "); !strings.Contains(items[last].Text, " at "+at) {

@@ -1,7 +1,7 @@
 package features
 
-// Logins of agents that the box uses and cannot read: what inner-proxy is told of them, and what the box has of the
-// files that hold them.
+// Logins of agents that the box uses and cannot read: what inner-proxy is told of them, and
+// what the box has of the files that hold them.
 
 import (
 	"errors"
@@ -15,7 +15,6 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/logins"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitignore"
 )
@@ -26,12 +25,12 @@ type usedLogin struct {
 	key string // what stands there for a key
 }
 
-// copied has a box with the whole network, where nothing leads to inner-proxy, keep copies of agents' logins, if it is a
-// built-in profile that wants them used.
+// copied has a box with the whole network, where nothing leads to inner-proxy, keep copies
+// of agents' logins, if it is a built-in profile that wants them used.
 func copied(run *Run) {
 	ours := func(k profile.Credential) bool {
 		return k.Of != "" && slices.ContainsFunc(run.Profile.Files, func(f profile.File) bool {
-			return f.Path == k.File && builtin.Came(strings.TrimSuffix(filepath.Base(f.Path), ".toml"), f.Digest)
+			return f.Path == k.File && run.IsBuiltin(f)
 		})
 	}
 	var list []profile.Credential
@@ -119,7 +118,9 @@ func ended(run *Run, k profile.Credential, why string, has map[string]string) er
 		run.LostLogins[k.Name] = "it has ended, and " + why
 		return nil
 	}
-	another := slices.ContainsFunc(run.Spec.Credentials, func(o profile.Credential) bool { return o.Of == k.Of && o.Name != k.Name && has[o.Name] != "" })
+	another := slices.ContainsFunc(run.Spec.Credentials, func(o profile.Credential) bool {
+		return o.Of == k.Of && o.Name != k.Name && has[o.Name] != ""
+	})
 	if another || logsInWith(run, a.Login.Instead) {
 		return nil
 	}

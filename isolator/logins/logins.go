@@ -1,9 +1,10 @@
 // Package logins starts the program that puts logins into the requests of a box which cannot read them,
 // inner-proxy, and hands it connections. What that program does is in package proxy.
 //
-// The two speak over one socket pair of packets, which nobody else has: each packet is JSON, and one that hands over a
-// connection carries its descriptor. To the program it carries the values of variables, which its environment does not
-// have; no value comes back.
+// The two speak over one socket pair of packets, which nobody else has: each packet is
+// JSON, and one that hands over a connection carries its descriptor. To the program it
+// carries the values of variables, which its environment does not have; no value comes
+// back.
 package logins
 
 import (
@@ -31,13 +32,15 @@ const FD = 3
 // Credential is a login as the program is told of it: where its value is, and where that may stand.
 type Credential struct {
 	Name string
-	// From are the places where the value may be, the first that has one counts: {"env", NAME}, {"file", PATH, KEY}, or
-	// {"cmd", PATH, ARG…}, of which the first line counts; or {"agent", PATH, PATH, PATH…}, a socket that is made
-	// of keys of an agent, the socket of that, and files of known_hosts.
+	// From are the places where the value may be, the first that has one counts: {"env",
+	// NAME}, {"file", PATH, KEY}, or {"cmd", PATH, ARG…}, of which the first line counts;
+	// or {"agent", PATH, PATH, PATH…}, a socket that is made of keys of an agent, the
+	// socket of that, and files of known_hosts.
 	From  [][]string
 	Hosts []string // host, for its port 443, or host:port
-	// In are the places in which the placeholder counts, where it is all there is: "authorization" behind any scheme,
-	// "basic:USER" as the password of that user, or of any, "header:NAME", "query:NAME".
+	// In are the places in which the placeholder counts, where it is all there is:
+	// "authorization" behind any scheme, "basic:USER" as the password of that user, or of
+	// any, "header:NAME", "query:NAME".
 	In     []string
 	Allow  []string // requests, "GET /path/*"; none means all
 	Deny   []string // requests by which the service makes another secret
@@ -52,7 +55,8 @@ type OAuth struct {
 	Folder string // the agent's, which is locked by another one beside it
 }
 
-// Order is a packet to the program: credentials, at first and when a box that runs gets more, or a connection.
+// Order is a packet to the program: credentials, at first and when a box that runs gets
+// more, or a connection.
 type Order struct {
 	Job  *Job  `json:",omitempty"`
 	Conn *Conn `json:",omitempty"`
@@ -108,8 +112,8 @@ type Proxy struct {
 	ended bool
 }
 
-// Start starts the program, which has nobody's terminal, and dies with the calling thread's process. Tell is called of
-// each Event but the first, from one goroutine.
+// Start starts the program, which has nobody's terminal, and dies with the calling thread's
+// process. Tell is called of each Event but the first, from one goroutine.
 func Start(cmd *exec.Cmd, job Job, tell func(Event)) (*Proxy, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -200,8 +204,8 @@ func (p *Proxy) send(v any, file *os.File) error {
 	return Send(p.socket, v, file)
 }
 
-// endTime is how long one waits for the program to end. It brings a renewal to its end that it has begun, and takes no
-// longer than a service may.
+// endTime is how long one waits for the program to end. It brings a renewal to its end that
+// it has begun, and takes no longer than a service may.
 const endTime = 10 * time.Second
 
 // Close ends the program, and with it all that it knows.

@@ -31,19 +31,22 @@ type Item struct {
 	Data    []byte
 	Mode    fs.FileMode
 	Entries bool // the box changes some of it: what the host has is kept, as the base of the next time
-	// Settle says what it is to hold where a box has changed it, nil for what it has. base is what the host had when
-	// that was put there, as far as it is known. Without it the host's counts.
+	// Settle says what it is to hold where a box has changed it, nil for what it has. base
+	// is what the host had when that was put there, as far as it is known. Without it the
+	// host's counts.
 	Settle func(base, kept []byte) []byte
-	// Used says that the file is in the place of one with a login that the box cannot read; without Data the box's own stays.
-	// What boxes of one kind have there, those of the other kind never see.
+	// Used says that the file is in the place of one with a login that the box cannot read;
+	// without Data the box's own stays. What boxes of one kind have there, those of the
+	// other kind never see.
 	Used bool
 }
 
 // maxStaged bounds a file that is compared with the one in the home.
 const maxStaged = 32 << 20
 
-// Stage puts what fill gives into the home, a folder before what is in it, over what is there. A file that an earlier run put there and that is
-// not given any more is removed, unless a box has changed it. label keeps apart what different callers put there.
+// Stage puts what fill gives into the home, a folder before what is in it, over what is
+// there. A file that an earlier run put there and that is not given any more is removed,
+// unless a box has changed it. label keeps apart what different callers put there.
 func (h *Home) Stage(label string, fill func(put func(Item) error) error) error {
 	all, err := h.staged()
 	if err != nil {
@@ -75,8 +78,8 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 	return files.Write(filepath.Join(h.folder, "staged.json"), data, 0o600)
 }
 
-// put puts one file there, and keeps below a folder what the host has. What cannot be read of the box's is not
-// decided about: it is moved aside.
+// put puts one file there, and keeps below a folder what the host has. What cannot be read
+// of the box's is not decided about: it is moved aside.
 func (h *Home) put(it Item, bases string, old put) (put, error) {
 	is, data := put{From: hash(it.Data), Used: it.Used}, it.Data
 	if it.Used != old.Used {
@@ -131,8 +134,9 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 func (h *Home) otherKind(rel string) error {
 	if InUse(h.folder) {
 		return &fault.Refusal{
-			Code: 125, Msg: fmt.Sprintf("another box works in %s, and of that and this one only one has a copy of the login that is in ~/%s: the home can be theirs at one time only with the same [credentials]", h.Owner, rel),
-			Hint: "end the other run and start this one",
+			Code: 125,
+			Msg:  fmt.Sprintf("another box works in %s, and of that and this one only one has a copy of the login in ~/%s", h.Owner, rel),
+			Hint: "end the other run and start this one, or write the same in [credentials] of both",
 		}
 	}
 	return h.Remove(rel)

@@ -102,10 +102,8 @@ func (s *Settings) Builtin(p *profile.Profile, c profile.Context) (name string, 
 // builtins are the built-in profiles that a profile extends and nobody changed, as they are here, nearest first.
 func (s *Settings) builtins(p *profile.Profile, c profile.Context) (list []profile.RunConfig) {
 	c.Overrides = profile.Overrides{}
-	written, _ := files.Read(s.BuiltinsFile(), files.NoLinks, profile.MaxFileSize)
 	for _, f := range p.Files[1:] {
-		name := strings.TrimSuffix(filepath.Base(f.Path), ".toml")
-		if filepath.Dir(f.Path) != s.ProfilesDir() || !strings.Contains(string(written), f.Digest+"  "+name+"\n") {
+		if !s.IsBuiltin(f) {
 			continue
 		}
 		base, err := s.Loader(Place{}).LoadBytes(f, profile.Global)
@@ -117,6 +115,13 @@ func (s *Settings) builtins(p *profile.Profile, c profile.Context) (list []profi
 		}
 	}
 	return list
+}
+
+// IsBuiltin reports whether a file is a built-in profile that nobody changed.
+func (s *Settings) IsBuiltin(f profile.File) bool {
+	name := strings.TrimSuffix(filepath.Base(f.Path), ".toml")
+	written, _ := files.Read(s.BuiltinsFile(), files.NoLinks, profile.MaxFileSize)
+	return filepath.Dir(f.Path) == s.ProfilesDir() && strings.Contains(string(written), f.Digest+"  "+name+"\n")
 }
 
 // withoutFlags is what a profile resolves to at the root of its project without any flag.

@@ -61,11 +61,6 @@ func Sums() string {
 	return b.String()
 }
 
-// Came reports whether a text with a digest, of a profile of that name, is one that any inner came with.
-func Came(name, digest string) bool {
-	return strings.Contains("\n"+digests, "\n"+digest+"  "+name+"\n")
-}
-
 func line(name string, text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]) + "  " + name + "\n"

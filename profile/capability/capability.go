@@ -87,7 +87,6 @@ type File struct {
 	Login bool
 	// Servers are the dotted paths of addresses in it of servers to work with; * is any key.
 	Servers []string
-	used    bool // the box has something else in its place
 	// Used says of a part of a clone that it is in the place of a login, which the box cannot read; nil for nothing.
 	Used bool
 	// Instructions says that it is what the user tells every session of the agent. The copy has,

@@ -1,8 +1,9 @@
 package proxy
 
-// Logins that an agent renews (OAuth). The box has placeholders of the tokens; renewals are made here, of the host's own
-// login: a request of the box for one says no more than that it is wanted. Where it goes, as whom, for which scope and
-// with which token, and what is written, is none of the box's; it gets an answer that is made here, too.
+// Logins that an agent renews (OAuth). The box has placeholders of the tokens; renewals are
+// made here, of the host's own login: a request of the box for one says no more than that
+// it is wanted. Where it goes, as whom, for which scope and with which token, and what is
+// written, is none of the box's; it gets an answer that is made here, too.
 
 import (
 	"bytes"
@@ -62,6 +63,8 @@ type oauth struct {
 	said    error       // what came of it
 }
 
+const notSaved = "the login was renewed and could not be saved: log in again outside after this run"
+
 var (
 	errAway   = errors.New("its service cannot be reached")
 	errSeldom = errors.New("it was renewed just now")
@@ -80,7 +83,8 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 	}
 	l := &login{Credential: c}
 	o := &oauth{store: store{*c.OAuth, root}, name: c.Name, hold: l.hold, busy: &p.busy, lost: func() {
-		p.tell(logins.Event{Credential: c.Name, Host: strings.SplitN(c.OAuth.Token, "/", 2)[0], Refused: "the login was renewed and could not be saved: log in again outside after this run"})
+		host, _, _ := strings.Cut(c.OAuth.Token, "/")
+		p.tell(logins.Event{Credential: c.Name, Host: host, Refused: notSaved})
 	}, trust: func() *tls.Config {
 		return &tls.Config{RootCAs: p.roots(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	}}
@@ -119,17 +123,21 @@ func (o *oauth) shown(file map[string]any, t tokens) []byte {
 			set(doc, path, v)
 		}
 	}
-	for _, f := range []struct{ path, field, value string }{{o.Access, "access", t.access}, {o.Refresh, "refresh", t.refresh}, {o.ID, "id", t.id}} {
-		if f.value != "" {
-			set(doc, f.path, o.placeholder(f.field, f.value))
+	stand := func(path, field, value string) {
+		if value != "" {
+			set(doc, path, o.placeholder(field, value))
 		}
 	}
+	stand(o.Access, "access", t.access)
+	stand(o.Refresh, "refresh", t.refresh)
+	stand(o.ID, "id", t.id)
 	data, _ := json.MarshalIndent(doc, "", "  ") // it was JSON
 	return data
 }
 
-// sign is how placeholders of a field end: the same in all runs, so that boxes that share a home understand each other's
-// file. Whoever knows it cannot use it but through this program.
+// sign is how placeholders of a field end: the same in all runs, so that boxes that share a
+// home understand each other's file. Whoever knows it cannot use it but through this
+// program.
 func (o *oauth) sign(field string) string {
 	sum := sha256.Sum256([]byte("inner placeholder\x00" + o.name + "\x00" + field))
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
@@ -189,7 +197,8 @@ func (o *oauth) saw(r *http.Request) {
 	}
 }
 
-// good reports whether a login needs no renewal. One that was just renewed is good enough, whatever is said of it.
+// good reports whether a login needs no renewal. One that was just renewed is good enough,
+// whatever is said of it.
 func (o *oauth) good(t tokens) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -200,11 +209,13 @@ func (o *oauth) good(t tokens) bool {
 	return time.Since(o.renewed) < seldom || t.access != o.bad && (t.ends.IsZero() || left >= lives)
 }
 
-// renew returns a login that is good: the host's, where it is, else a renewed one, which the host has then.
+// renew returns a login that is good: the host's, where it is, else a renewed one, which
+// the host has then.
 func (o *oauth) renew(ctx context.Context, at []netip.Addr, agent string) (t tokens, did bool, err error) {
 	o.one.Lock()
 	defer o.one.Unlock()
-	// A renewal that has begun is brought to its end, whoever goes: its answer may be the only login that is left.
+	// A renewal that has begun is brought to its end, whoever goes: its answer may be the
+	// only login that is left.
 	o.busy.RLock()
 	defer o.busy.RUnlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait+askTime)
@@ -281,8 +292,8 @@ func (o *oauth) justAsked(since time.Time) bool {
 	return o.asked.After(since)
 }
 
-// again is what came of a renewal that was asked for just now, and is not asked for again; nil for any other. Only what
-// cannot be reached may be there in a moment.
+// again is what came of a renewal that was asked for just now, and is not asked for again;
+// nil for any other. Only what cannot be reached may be there in a moment.
 func (o *oauth) again(t tokens) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -343,7 +354,8 @@ func (o *oauth) ask(ctx context.Context, t tokens, at []netip.Addr, agent string
 		return got, fmt.Errorf("its service answers %d", a.StatusCode)
 	}
 	text := func(key string) string { v, _ := doc[key].(string); return v }
-	got = tokens{access: text("access_token"), refresh: text("refresh_token"), id: text("id_token"), scope: t.scope, client: t.client}
+	got = tokens{scope: t.scope, client: t.client}
+	got.access, got.refresh, got.id = text("access_token"), text("refresh_token"), text("id_token")
 	if got.refresh == "" {
 		got.refresh = t.refresh
 	}
@@ -363,7 +375,8 @@ func (o *oauth) ask(ctx context.Context, t tokens, at []netip.Addr, agent string
 	return got, nil
 }
 
-// dial connects to the service: at the addresses that the policy of the box allows, or, at the start, at any.
+// dial connects to the service: at the addresses that the policy of the box allows, or, at
+// the start, at any.
 func (o *oauth) dial(ctx context.Context, address string, at []netip.Addr) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -379,8 +392,8 @@ func (o *oauth) dial(ctx context.Context, address string, at []netip.Addr) (net.
 	return dialAny(ctx, at, uint16(n), conf)
 }
 
-// token answers the request of a box for a renewal. It reports false for any other request, which is as it was: what it
-// holds are placeholders.
+// token answers the request of a box for a renewal. It reports false for any other request,
+// which is as it was: what it holds are placeholders.
 func (p *proxy) token(w http.ResponseWriter, r *http.Request, l *login, to logins.Conn) bool {
 	host, path, _ := strings.Cut(l.OAuth.Token, "/")
 	if !l.Renews(to.Host, to.Port) || r.Method != http.MethodPost || r.URL.Path != "/"+path {
@@ -435,7 +448,9 @@ func (p *proxy) token(w http.ResponseWriter, r *http.Request, l *login, to login
 // answer is one as a service gives it, with placeholders.
 func (o *oauth) answer(t tokens) map[string]any {
 	a := map[string]any{
-		"token_type": "Bearer", "access_token": o.placeholder("access", t.access), "refresh_token": o.placeholder("refresh", t.refresh),
+		"token_type":    "Bearer",
+		"access_token":  o.placeholder("access", t.access),
+		"refresh_token": o.placeholder("refresh", t.refresh),
 	}
 	if !t.ends.IsZero() {
 		a["expires_in"] = int64(time.Until(t.ends).Seconds())

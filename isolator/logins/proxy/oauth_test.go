@@ -141,9 +141,8 @@ func (s *issuer) service(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data, _ := io.ReadAll(r.Body)
-	fields := url.Values{}
-	doc, err := object(data)
-	if fields, _ = url.ParseQuery(string(data)); err == nil {
+	fields, _ := url.ParseQuery(string(data))
+	if doc, err := object(data); err == nil {
 		fields = url.Values{}
 		for k, v := range doc {
 			fields.Set(k, fmt.Sprint(v))

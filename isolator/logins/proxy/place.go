@@ -31,11 +31,12 @@ type held struct {
 	echoes *strings.Replacer // takes these out of what it says
 }
 
-// prefixes are what services let their values begin with: people, and scanners for secrets, know them by it.
+// prefixes are what services let their values begin with: people, and scanners for secrets,
+// know them by it.
 var prefixes = regexp.MustCompile(`^(sk-ant-[a-z]+[0-9]*-|sk-proj-|sk-|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|ya29\.|AIza|xox[a-z]-)`)
 
-// shape makes a placeholder that looks like a value: the same beginning and length, but long enough not to be
-// met by chance.
+// shape makes a placeholder that looks like a value: the same beginning and length, but
+// long enough not to be met by chance.
 func shape(value string) string {
 	begin := prefixes.FindString(value)
 	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
@@ -64,7 +65,8 @@ func (l *login) hold(value string, others ...string) {
 		if q := url.QueryEscape(text); q != text {
 			add(q, l.placeholder)
 		}
-		// Base64 with what is before it ending at each of the three places; the ends, which depend on the neighbours, are cut.
+		// Base64 with what is before it ending at each of the three places; the ends, which
+		// depend on the neighbours, are cut.
 		for skip, cut := range []int{0, 2, 3} {
 			for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 				whole := alphabet.EncodeToString([]byte(strings.Repeat("\x00", skip) + text))
@@ -85,7 +87,8 @@ func (l *login) is(text string) bool {
 
 func (l *login) value() string { return l.held.Load().value }
 
-// put puts the value where the placeholder is the whole of a place, and stands once; it reports whether it did.
+// put puts the value where the placeholder is the whole of a place, and stands once; it
+// reports whether it did.
 func (l *login) put(r *http.Request) (used bool) {
 	for _, place := range l.In {
 		kind, name, _ := strings.Cut(place, ":")
@@ -237,8 +240,8 @@ func (h *held) escaped(text string) bool {
 	return false
 }
 
-// cleaned takes the values of logins out of all headers of an answer: also of those before it (103), and of trailers,
-// which stand there when it is through.
+// cleaned takes the values of logins out of all headers of an answer: also of those before
+// it (103), and of trailers, which stand there when it is through.
 type cleaned struct {
 	http.ResponseWriter
 	of []*login
@@ -258,8 +261,8 @@ func (w cleaned) clean() {
 	}
 }
 
-// filter takes the value out of a body. It holds back only what could be the beginning of a value, so that
-// events pass at once.
+// filter takes the value out of a body. It holds back only what could be the beginning of a
+// value, so that events pass at once.
 type filter struct {
 	io.ReadCloser
 	of   *held

@@ -1,6 +1,7 @@
 package proxy
 
-// The file in which an agent keeps a login that it renews: read anew when it changes, and written as the agent does.
+// The file in which an agent keeps a login that it renews: read anew when it changes, and
+// written as the agent does.
 
 import (
 	"bytes"
@@ -32,7 +33,8 @@ type tokens struct {
 	ends                time.Time // of access; zero where nothing says so
 }
 
-// store is such a file. No link is followed to it: what became one since the start is neither read nor written.
+// store is such a file. No link is followed to it: what became one since the start is
+// neither read nor written.
 type store struct {
 	logins.OAuth
 	root int // the folder /
@@ -138,8 +140,8 @@ func set(doc map[string]any, path string, v any) {
 // errChanged says that the login of the file is another one now.
 var errChanged = errors.New("it was changed meanwhile")
 
-// pending is a file that will take the place of the store: it is made before a service is asked, so that nothing is
-// renewed that could not be kept.
+// pending is a file that will take the place of the store: it is made before a service is
+// asked, so that nothing is renewed that could not be kept.
 type pending struct {
 	s    *store
 	dir  *os.File // locked: for others of us
@@ -159,7 +161,8 @@ func (s *store) begin() (_ *pending, err error) {
 	if err = files.FlockFD(fd, unix.LOCK_EX); err == nil {
 		_ = unix.Unlinkat(fd, tempName, 0)
 		var to int
-		if to, err = unix.Openat(fd, tempName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err == nil {
+		const fresh = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		if to, err = unix.Openat(fd, tempName, fresh, 0o600); err == nil {
 			p.file = os.NewFile(uintptr(to), "")
 			if err = p.reserve(); err == nil {
 				return p, nil
@@ -172,7 +175,8 @@ func (s *store) begin() (_ *pending, err error) {
 	return nil, err
 }
 
-// reserve takes the room on the disk that the store will need: bytes that are there, since one may have a quota.
+// reserve takes the room on the disk that the store will need: bytes that are there, since
+// one may have a quota.
 func (p *pending) reserve() error {
 	st, err := p.s.stamp()
 	if err != nil {
@@ -189,7 +193,8 @@ func (p *pending) close() {
 	p.dir.Close()
 }
 
-// write puts the new tokens into the store, if it still has the old ones. All else in it stays as it is.
+// write puts the new tokens into the store, if it still has the old ones. All else in it
+// stays as it is.
 func (p *pending) write(old, now tokens) error {
 	s := p.s
 	same := func() (doc map[string]any, err error) {
@@ -223,7 +228,8 @@ func (p *pending) write(old, now tokens) error {
 		return err
 	}
 	_, wrote := p.file.WriteAt(append(data, '\n'), 0)
-	if err := errors.Join(wrote, p.file.Truncate(int64(len(data)+1)), p.file.Chmod(os.FileMode(st.Mode&0o777)), p.file.Sync()); err != nil {
+	cut, mode := p.file.Truncate(int64(len(data)+1)), p.file.Chmod(os.FileMode(st.Mode&0o777))
+	if err := errors.Join(wrote, cut, mode, p.file.Sync()); err != nil {
 		return err
 	}
 	if _, err := same(); err != nil {
@@ -232,7 +238,8 @@ func (p *pending) write(old, now tokens) error {
 	return unix.Renameat(int(p.dir.Fd()), tempName, int(p.dir.Fd()), p.name)
 }
 
-// Of the lock of Claude Code, a folder that its holder touches: when that is dead, and how long others are waited for.
+// Of the lock of Claude Code, a folder that its holder touches: when that is dead, and how
+// long others are waited for.
 const (
 	lockStale = 10 * time.Second
 	lockTouch = 2 * time.Second
