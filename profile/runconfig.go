@@ -166,6 +166,9 @@ func (e Env) Inherits(name string) bool {
 // VariableLike reports whether a pattern such as LC_* stands for the name of a variable. A
 // slash, which the name of a variable may hold, is a character like others.
 func VariableLike(pattern, name string) bool {
+	if pattern != "" && name != "" && pattern[0] != name[0] && strings.IndexByte(`*?[\`, pattern[0]) < 0 {
+		return false // as nearly always
+	}
 	ok, err := path.Match(pattern, strings.ReplaceAll(name, "/", "\x00"))
 	return pattern == name || err == nil && ok
 }

@@ -226,7 +226,7 @@ func (f Facts) Homes() []string {
 func (f Facts) InnerHomes() []string {
 	list := []string{f.InnerHome}
 	for _, h := range f.Homes() {
-		if p := filepath.Join(h, ".inner"); p != f.InnerHome {
+		if p := paths.Join(h, ".inner"); p != f.InnerHome {
 			list = append(list, p)
 		}
 	}

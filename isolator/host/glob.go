@@ -55,11 +55,12 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 	if sensitive.IsPattern(name) {
 		begin := name[:strings.IndexAny(name, `*?[\`)]
 		first := sort.Search(len(list), func(i int) bool { return list[i].Name >= begin }) // they are sorted
+		stars := !strings.ContainsAny(name, `?[\`)
 		for _, e := range list[first:] {
 			if !strings.HasPrefix(e.Name, begin) {
 				break
 			}
-			if matches(name, e.Name) {
+			if matches(name, e.Name, stars) {
 				add(paths.Join(dir, e.Name))
 			}
 		}
@@ -74,8 +75,8 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 }
 
 // matches is filepath.Match. Nearly all patterns have stars only, and those take a tenth of the time.
-func matches(pattern, name string) bool {
-	if strings.ContainsAny(pattern, `?[\`) {
+func matches(pattern, name string, stars bool) bool {
+	if !stars {
 		ok, err := filepath.Match(pattern, name)
 		return err == nil && ok
 	}

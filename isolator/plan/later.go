@@ -21,7 +21,7 @@ func LaterFolders(rc profile.RunConfig, there func(sign string) bool) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
-	return append(inRoots(rc, true, sensitive.MadeFor(there)), treeFolders(rc)...)
+	return append(inRoots(rc, true, sensitive.Made(there)), treeFolders(rc)...)
 }
 
 // treeFolders are those in which agents of the profile keep work trees of their own, in
@@ -95,7 +95,7 @@ func laterPaths(rc profile.RunConfig) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
-	return inRoots(rc, false, sensitive.Made())
+	return inRoots(rc, false, sensitive.Made(nil))
 }
 
 // ObeyedRoots are the folders in which inner looks for what tools outside obey: those that

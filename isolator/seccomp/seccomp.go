@@ -137,7 +137,7 @@ func (m machine) block(all []rule, table map[string][4]int32) []instruction {
 // sorted looks for the call among steps in any order.
 func sorted(steps []step) []instruction {
 	slices.SortFunc(steps, func(x, y step) int { return cmp.Compare(x.nr, y.nr) })
-	return choose(steps)
+	return choose(nil, steps)
 }
 
 // step is the answer to one call.
@@ -149,13 +149,13 @@ type step struct {
 // choose halves the calls until there are few: linear, a call that nobody
 // refuses would be compared with all of them, by the kernel too when it finds
 // out which calls those are.
-func choose(steps []step) []instruction {
+func choose(code []instruction, steps []step) []instruction {
 	if len(steps) > 4 {
-		half := len(steps) / 2
-		low := choose(steps[:half])
-		return slices.Concat([]instruction{atLeast(steps[half].nr, 0, 1), jump(len(low))}, low, choose(steps[half:]))
+		half, over := len(steps)/2, len(code)+2
+		code = choose(append(code, atLeast(steps[half].nr, 0, 1), jump(0)), steps[:half])
+		code[over-1] = jump(len(code) - over)
+		return choose(code, steps[half:])
 	}
-	var code []instruction
 	for _, s := range steps {
 		code = append(code, equal(s.nr, 0, uint8(len(s.code))))
 		code = append(code, s.code...)

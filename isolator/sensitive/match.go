@@ -45,7 +45,6 @@ type index struct {
 	ends, heads [256][]starry
 	others      []starry // which begin and end with a star
 	deep        []string // what lies anywhere in a project, or is known to git
-	trees       []string // folders of work trees, "/.claude/worktrees/"
 }
 
 // lookup makes the index once.
@@ -56,10 +55,7 @@ var lookup = sync.OnceValue(func() *index { // allowed: written once
 		x.deep = append(x.deep, name)
 	}
 	for i, row := range Rows() {
-		for j, name := range row.Names {
-			if row.Trees != "" {
-				x.trees = append(x.trees, "/"+strings.ToLower(name)+row.Trees+"/")
-			}
+		for j := range row.Names {
 			x.add(nameOf{uint16(i + 1), uint16(j)})
 		}
 	}
@@ -80,8 +76,7 @@ func (x *index) text(n nameOf) string {
 
 func (x *index) add(n nameOf) {
 	text := x.text(n)
-	first, last := strings.IndexAny(text, `*?[\`), strings.LastIndexAny(text, `*?]`)
-	if first < 0 {
+	if !IsPattern(text) {
 		at := place(text)
 		for x.exact[at] != (nameOf{}) {
 			at = (at + 1) % places
@@ -90,6 +85,7 @@ func (x *index) add(n nameOf) {
 		return
 	}
 	text = strings.ToLower(text)
+	first, last := strings.IndexAny(text, `*?[\`), strings.LastIndexAny(text, `*?]`)
 	s := starry{begin: text[:first], end: text[max(first, last)+1:], of: n}
 	if parts := strings.Split(text, "*"); len(parts) > 2 && !strings.ContainsAny(text, `?[\`) {
 		s.middle = parts[1]
@@ -267,15 +263,23 @@ func WorkTrees(there func(sign string) bool) []string {
 	return out
 }
 
+// trees are those folders, "/.claude/worktrees/".
+var trees = sync.OnceValue(func() (out []string) { // allowed: written once
+	for _, name := range WorkTrees(func(string) bool { return true }) {
+		out = append(out, "/"+strings.ToLower(name)+"/")
+	}
+	return out
+})
+
 // inTrees reports whether rest, a path in the folder name, lies in a work tree there.
 func inTrees(name, rest string) bool {
 	p := "/" + strings.ToLower(name+"/"+rest)
-	return slices.ContainsFunc(lookup().trees, func(t string) bool { return strings.HasPrefix(p, t) })
+	return slices.ContainsFunc(trees(), func(t string) bool { return strings.HasPrefix(p, t) })
 }
 
 // Trees reports whether dir is a folder in which a tool keeps work trees.
 func Trees(dir string) bool {
-	return slices.ContainsFunc(lookup().trees, func(t string) bool { return strings.HasSuffix(strings.ToLower(dir)+"/", t) })
+	return slices.ContainsFunc(trees(), func(t string) bool { return strings.HasSuffix(strings.ToLower(dir)+"/", t) })
 }
 
 // PartOf reports whether path is dir or belongs to it. What lies in a work tree belongs
@@ -319,15 +323,12 @@ func Names(pick func(Row) bool) []string {
 // Startup returns the start-up files and folders of a home.
 func Startup() []string { return Names(func(r Row) bool { return r.Where == Home }) }
 
-// Made returns the folders that are made for a run on a computer with all tools.
-func Made() []string { return Names(func(r Row) bool { return r.Made }) }
-
-// MadeFor returns the folders that are made for a run where these signs of tools are there.
-func MadeFor(there func(sign string) bool) []string {
-	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, there) })
+// Made returns the folders that are made for a run where these signs of tools are there, nil for a computer with all.
+func Made(there func(sign string) bool) []string {
+	return Names(func(r Row) bool { return r.Made && (there == nil || slices.ContainsFunc(r.Signs, there)) })
 }
 
-// Signs returns the programs that are signs of tools for MadeFor.
+// Signs returns the programs that are signs of tools for Made.
 func Signs() []string {
 	var out []string
 	for _, r := range Rows() {

@@ -78,7 +78,7 @@ func TestPackages(t *testing.T) {
 
 // What was protected before the table was is in it.
 func TestStartup(t *testing.T) {
-	have := strings.Join(Startup(), " ") + " " + strings.Join(Made(), " ")
+	have := strings.Join(Startup(), " ") + " " + strings.Join(Made(nil), " ")
 	for _, n := range []string{".bashrc", ".config/fish", ".ssh", "bin", ".gitconfig", ".vscode", ".claude", ".idea"} {
 		if !strings.Contains(" "+have+" ", " "+n+" ") {
 			t.Errorf("%s is missing", n)
@@ -87,16 +87,16 @@ func TestStartup(t *testing.T) {
 }
 
 // Folders are made for the tools of this computer, and for no others.
-func TestMadeFor(t *testing.T) {
+func TestMade(t *testing.T) {
 	for _, r := range Rows() {
 		if r.Made != (len(r.Signs) > 0) {
 			t.Errorf("%s %v: made %t, %d signs", r.Tool, r.Names, r.Made, len(r.Signs))
 		}
 	}
-	if got := MadeFor(func(string) bool { return false }); len(got) > 0 {
+	if got := Made(func(string) bool { return false }); len(got) > 0 {
 		t.Errorf("made where no tool is: %v", got)
 	}
-	if got := strings.Join(MadeFor(func(sign string) bool { return sign == "code" }), " "); got != ".vscode .devcontainer" {
+	if got := strings.Join(Made(func(sign string) bool { return sign == "code" }), " "); got != ".vscode .devcontainer" {
 		t.Errorf("for an editor: %s", got)
 	}
 }

@@ -19,7 +19,7 @@ func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\
 func configs() []Attack {
 	var list []Attack
 	declared := []reason{allows("project-config")}
-	for _, dir := range sensitive.Made() {
+	for _, dir := range sensitive.Made(nil) {
 		list = append(list, Attack{
 			Name: "config" + strings.Replace(dir, ".", "-", 1), Class: "files", What: "make a file in " + dir + " of the project",
 			Stage: "aim " + quoted("app/"+dir+"/new"), declared: declared,
