@@ -133,6 +133,14 @@ func Real(p string) string {
 	return p
 }
 
+// Reals are Real of each.
+func Reals(list []string) (out []string) {
+	for _, p := range list {
+		out = append(out, Real(p))
+	}
+	return out
+}
+
 // Resolved returns a path with its links resolved as far as it exists.
 func Resolved(path string) string {
 	rest := ""

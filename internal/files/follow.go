@@ -32,15 +32,6 @@ func straight(path string) error {
 	return err
 }
 
-// throughLink reports whether a path may lead through a link, as far as it exists.
-func throughLink(path string) bool {
-	err := straight(path)
-	for ; err == unix.ENOENT && path != "/"; err = straight(path) {
-		path = filepath.Dir(path)
-	}
-	return err != nil
-}
-
 // Eval is filepath.EvalSymlinks, in one call for most paths.
 func Eval(path string) (string, error) {
 	switch err := straight(path); {
@@ -55,7 +46,11 @@ func Eval(path string) (string, error) {
 // Follow resolves the links of an absolute path as far as it exists, and returns those on its
 // way. Of what is missing, real is where it would be.
 func Follow(path string) (hops []Hop, real string, err error) {
-	if !throughLink(path) {
+	at, fault := path, straight(path)
+	for ; fault == unix.ENOENT && at != "/"; fault = straight(at) {
+		at = filepath.Dir(at)
+	}
+	if fault == nil {
 		return nil, filepath.Clean(path), nil
 	}
 	rest := strings.Split(path, "/")

@@ -7,9 +7,5 @@ import (
 
 // WrittenRoots are the folders that the box can write, without links.
 func WrittenRoots(spec profile.RunConfig) []string {
-	var out []string
-	for _, p := range spec.WritableRoots() {
-		out = append(out, files.Real(p))
-	}
-	return out
+	return files.Reals(spec.WritableRoots())
 }

@@ -202,14 +202,7 @@ func (w *sweep) looksFor(dir string) bool {
 // real returns the search with the real paths of the folders that are compared with others, and
 // without those places of before at which something else is now.
 func (s Search) real() Search {
-	homes, obeyed := s.Homes, s.Obeyed
-	s.Homes, s.Obeyed = nil, nil
-	for _, home := range homes {
-		s.Homes = append(s.Homes, files.Real(home))
-	}
-	for _, p := range obeyed {
-		s.Obeyed = append(s.Obeyed, files.Real(p))
-	}
+	s.Homes, s.Obeyed = files.Reals(s.Homes), files.Reals(s.Obeyed)
 	s.Guarded, s.Before = s.standing(s.Guarded), s.standing(s.Before)
 	return s
 }

@@ -19,7 +19,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
@@ -211,11 +210,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 		return nil, err
 	}
 	// What other runs have made where this one can write stays for it.
-	var roots []string
-	for _, p := range spec.WritableRoots() {
-		roots = append(roots, p, files.Real(p))
-	}
-	if err := folder.KeepPlaceholders(roots...); err != nil {
+	if err := folder.KeepPlaceholders(slices.Concat(spec.WritableRoots(), features.WrittenRoots(spec))...); err != nil {
 		closeFolder(s, folder)
 		return nil, err
 	}
