@@ -2,6 +2,7 @@
 # agents.sh: real Claude Code, Codex and Gemini CLI in boxes, with logins that they cannot read, before services at their
 # own names that hold each request against what was given out (peer/agents.go). Sourced by user.sh.
 export LAB_TOKEN=$INNER_TEST_REACH_TOKEN
+export TMUX_TMPDIR=$HOME # the terminals of another run are in other networks
 service() { curl -sS --fail "http://192.175.48.1/agents/$1/$2"; }
 # asked AGENT VERDICT [HOST]: what it asked since the last call of since, with a login of this kind.
 since() { before=$(wc -l <"$S/logs/peer"); }
@@ -23,7 +24,7 @@ want() {
 	until tmux -L reach capture-pane -p | grep -qE -e "$1"; do
 		if [ $SECONDS -ge $end ]; then
 			printf 'wanted "%s", seen:\n' "$1"
-			tmux -L reach capture-pane -p | grep -v '^ *$'
+			tmux -L reach capture-pane -p -S - | grep -v '^ *$'
 			return 1
 		fi
 		sleep 0.1
@@ -122,8 +123,7 @@ current() {
 	service "$1" store | grep -o '"\(refreshToken\|refresh_token\|access_token\|accessToken\)":"[^"]*"' | cut -d'"' -f4 >"$HOME/want"
 	[ -s "$HOME/want" ] && while read -r text; do grep -qF -- "$text" "$HOME/${stores[$1]}" || return 1; done <"$HOME/want"
 }
-# Codex asks for the routing of its workspace, of which the answer is not known here.
-for agent in claude gemini; do
+for agent in claude codex gemini; do
 	printf '\n# %s with its own login, which it cannot read: a long session\n' "$agent"
 	for kind in pipe term bare; do
 		args=

@@ -152,7 +152,8 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	if a.down {
 		a.mu.Unlock()
-		panic(http.ErrAbortHandler)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0)) // no answer, and an end
+		return
 	}
 	verdict := a.verdict(r)
 	if strings.HasSuffix(r.URL.Path, "/token") {
@@ -172,7 +173,7 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_ = json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": "authentication_error", "code": 401, "status": "UNAUTHENTICATED", "message": "no login"}})
 	case r.Header.Get("Upgrade") != "":
-		websocket(w, r)
+		a.websocket(w, r)
 	case strings.HasSuffix(r.URL.Path, "/messages"), strings.HasSuffix(r.URL.Path, "/responses"), strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
 		if verdict == "none" {
 			http.Error(w, "no login", http.StatusUnauthorized)
@@ -201,7 +202,7 @@ func (a *agent) other(path string) object {
 	case strings.HasSuffix(path, "/accounts/check"):
 		return object{"default_account_id": "account", "account_ordering": []any{"account"}, "accounts": []any{object{
 			"id": "account", "account_id": "account", "name": "me", "plan_type": "plus", "structure": "personal", "is_deactivated": false, "can_access_with_session": true,
-			"is_fedramp_compliant_workspace": false, "workspace_backend_origin": "https://chatgpt.com",
+			"is_fedramp_compliant_workspace": false, "workspace_backend_origin": "https://chatgpt.com", "account_routing_override": "NO_CONSTRAINT",
 		}}}
 	case strings.HasSuffix(path, "/oauth/profile"):
 		return object{"account": object{"uuid": "u", "email": "me@reach.test", "has_claude_max": true}, "organization": object{"uuid": "o", "organization_type": "claude_max"}}
@@ -307,8 +308,8 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 	return talk
 }
 
-// websocket is how Codex asks: each message is a request, and each event of the answer a message.
-func websocket(w http.ResponseWriter, r *http.Request) {
+// websocket is how Codex asks: each message is a request, and each event of the answer a message. It ends with its login.
+func (a *agent) websocket(w http.ResponseWriter, r *http.Request) {
 	c, both, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
@@ -346,6 +347,12 @@ func websocket(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if message = append(message, data[4:]...); head[0]&0x80 != 0 {
+			a.mu.Lock()
+			gone := a.down || a.verdict(r) == "old"
+			a.mu.Unlock()
+			if gone {
+				return
+			}
 			talk = model(frames{c}, r, talk, message)
 			message = nil
 		}
