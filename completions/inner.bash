@@ -4,7 +4,7 @@
 __inner_complete() {
     local __inner_line __inner_out __inner_cur=${COMP_WORDS[COMP_CWORD]} __inner_do=0
     COMPREPLY=()
-    __inner_out=$(command inner __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) || return 0
+    __inner_out=$(inner __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) || return 0
     while IFS= read -r __inner_line; do
         case $__inner_line in
             :[0-9]*) __inner_do=${__inner_line#:} ;;

@@ -4,7 +4,7 @@ function __inner_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l directive 0
     set -l found
-    for line in (command inner __complete $words[2..-1] 2>/dev/null)
+    for line in (inner __complete $words[2..-1] 2>/dev/null)
         if string match -qr '^:[0-9]+$' -- $line
             set directive (string sub -s 2 -- $line)
         else if test -n "$line"

@@ -222,6 +222,7 @@ func (p *proxy) serve() {
 	}
 	server := &http.Server{
 		Handler: http.HandlerFunc(p.request), ReadHeaderTimeout: helloTime, ErrorLog: log.Default(),
+		MaxHeaderBytes: 64 << 10, // a box may have many connections with a head that does not end
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c.(*tls.Conn).NetConn().(*conn))
 		},

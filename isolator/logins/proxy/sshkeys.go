@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/ed25519"
+	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -102,7 +104,7 @@ func (k *sshKeys) serve(l net.Listener) {
 		places <- struct{}{}
 		go func() {
 			s := &sshSession{k: k}
-			_ = agent.ServeAgent(s, c) // until the end of the connection
+			_ = agent.ServeAgent(s, &asking{Conn: c}) // until the end of the connection
 			c.Close()
 			if s.up != nil {
 				s.up.Close()
@@ -110,6 +112,40 @@ func (k *sshKeys) serve(l net.Listener) {
 			<-places
 		}()
 	}
+}
+
+// maxMessage is how long a message of a box may be, as for ssh-agent, and loginTime how long one is waited for, as sshd
+// does for a login.
+const (
+	maxMessage = 256 << 10
+	loginTime  = 2 * time.Minute
+)
+
+// asking is what a box sends: messages behind their length, each of which is read into memory.
+type asking struct {
+	net.Conn
+	size []byte // of a message, as far as it is not read
+	left uint32 // of a message
+}
+
+func (a *asking) Read(b []byte) (int, error) {
+	if len(a.size) == 0 && a.left == 0 {
+		_ = a.SetReadDeadline(time.Now().Add(loginTime))
+		a.size = make([]byte, 4)
+		if _, err := io.ReadFull(a.Conn, a.size); err != nil {
+			return 0, err
+		}
+		if a.left = binary.BigEndian.Uint32(a.size); a.left > maxMessage {
+			return 0, errors.New("a message is too long")
+		}
+	}
+	if n := copy(b, a.size); n > 0 {
+		a.size = a.size[n:]
+		return n, nil
+	}
+	n, err := a.Conn.Read(b[:min(len(b), int(a.left))])
+	a.left -= uint32(n)
+	return n, err
 }
 
 // sshSession is a connection of the box: with one session of ssh, or it gets nothing.

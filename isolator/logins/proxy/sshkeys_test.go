@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"net"
 	"os"
 	"os/exec"
@@ -284,6 +285,27 @@ func TestSSHKeysMany(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// What a box sends is held up to what a message of ssh has, and no more.
+func TestSSHKeysLong(t *testing.T) {
+	host := signer(t)
+	r := startKeys(t, "here.example "+string(ssh.MarshalAuthorizedKey(host.PublicKey())), "here.example:22")
+	for size, ends := range map[uint32]bool{maxMessage: false, maxMessage + 1: true, 16 << 20: true} {
+		c, err := net.Dial("unix", r.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		message := make([]byte, 4+maxMessage)
+		binary.BigEndian.PutUint32(message, size)
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		_, errUp := c.Write(message)
+		n, errDown := c.Read(message)
+		if closed := errUp != nil || errDown != nil; closed != ends {
+			t.Errorf("%d bytes: closed %v (%d, %v, %v)", size, closed, n, errUp, errDown)
+		}
+		c.Close()
 	}
 }
 
