@@ -181,7 +181,12 @@ func (t *Table) withheld(a *Answer, name string) {
 			a.From, a.Widen = at, ""
 		}
 	case !outside:
-		a.Access, a.How, a.Widen = Absent, "the caller has none", "set = { "+name+" = \"…\" } under [env]"
+		a.Access, a.How = Absent, "the caller has none: export "+name+" before the start"
+		if t.written("env.inherit", is(name)) != "" {
+			a.Widen = ""
+		} else if !profile.LooksSecret(name) { // which no file of a project should have
+			a.Widen = "set = { " + name + " = \"…\" } under [env]"
+		}
 	}
 }
 
