@@ -41,6 +41,7 @@ type Feature struct {
 	Make    func(*Run) error                                                     // makes what the run needs, and puts it into Assets; in a preview the stage is dry
 	Planned func(*Run) error                                                     // follows each plan: says it in other words, and makes on the host what it needs there
 	Start   func(*Run, *launch.Options)                                          // says what the launcher is to call; before each try to start
+	May     func(before, next *Run) error                                        // says why a box that runs cannot get what the preview next has more; of all before the first Grant
 	Grant   func(before, next *Run, to launch.Running) (words string, err error) // gives a box that runs what the preview next has more, and says what is to be known of it
 	Between func(*Run, *Outcome) error                                           // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error                                           // follows the end of the program, while Assets are still there

@@ -50,7 +50,7 @@ func network() Feature {
 				o.Ask = n.asker
 			}
 		},
-		Grant: n.grant, Between: n.since, Finish: n.tell,
+		May: n.may, Grant: n.grant, Between: n.since, Finish: n.tell,
 	}
 }
 
@@ -131,26 +131,39 @@ func (n *networkOf) connect(box launch.Network) error {
 	return nil
 }
 
-// grant gives a box that runs the hosts and ports that its profile has more. One at a time.
-func (n *networkOf) grant(before, next *Run, to launch.Running) (words string, err error) {
+// more are the rules for hosts that a preview has more.
+func (n *networkOf) more(before, next *Run) []netproxy.Rule {
+	return slices.DeleteFunc(slices.Clone(next.Reach.Allow), func(rule netproxy.Rule) bool {
+		return slices.ContainsFunc(before.Reach.Allow, func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin })
+	})
+}
+
+// may says why a box that runs cannot get the hosts that its profile has more. Exceptions hold, as at a start: one
+// host of several that can be reached is enough.
+func (n *networkOf) may(before, next *Run) error {
 	if n.run == nil || next.Spec.Network != n.run.Spec.Network {
-		return "", NewRun("the sandbox began without a network for that")
+		return NewRun("the sandbox began without a network for that")
 	}
 	for _, rule := range next.Reach.Deny { // of a profile that it extends, or a group
 		if !slices.ContainsFunc(n.run.Reach.Deny, func(old netproxy.Rule) bool { return old.String() == rule.String() }) {
-			return "", NewRun("its profile refuses more hosts than when it began")
+			return NewRun("its profile refuses more hosts than when it began")
 		}
 	}
-	for _, rule := range next.Reach.Allow {
-		if slices.ContainsFunc(before.Reach.Allow, func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin }) {
-			continue
-		}
-		denied := func(port uint16) bool { _, no := n.policy.Listed(rule.Host, rule.Addr, port); return no != nil }
-		if !slices.ContainsFunc(rule.Ports, func(port uint16) bool { return !denied(port) }) && len(rule.Ports) > 0 {
-			return "", errors.New("network_allow of its profile refuses it")
-		}
-		n.policy.Allow(rule)
+	open := func(rule netproxy.Rule) bool {
+		return len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, func(port uint16) bool {
+			_, denied := n.policy.Listed(rule.Host, rule.Addr, port)
+			return denied == nil
+		})
 	}
+	if more := n.more(before, next); len(more) > 0 && !slices.ContainsFunc(more, open) {
+		return errors.New("network_allow of its profile refuses it")
+	}
+	return nil
+}
+
+// grant gives a box that runs the hosts and ports that its profile has more. One at a time.
+func (n *networkOf) grant(before, next *Run, to launch.Running) (words string, err error) {
+	n.policy.Allow(n.more(before, next)...)
 	n.proxy.Allowed()
 	for _, port := range next.Spec.HostPorts {
 		if slices.ContainsFunc(before.Spec.HostPorts, func(old profile.Port) bool { return old.Box == port.Box }) {

@@ -44,7 +44,8 @@ type live struct {
 	text  []byte     // of the profile's file, with that; nil before the first
 	file  string     // the digest of the file, as far as all that it says is known
 	words []string
-	over  bool // the box has ended
+	known []string // of each, what the person is to know
+	over  bool     // the box has ended
 }
 
 // Grant is what the launcher of the box calls when somebody outside gives it more.
@@ -97,7 +98,9 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 	}
 	l.file = more.Becomes
 	for _, g := range more.Grants {
-		if words = strings.TrimPrefix(words+", "+g.Word, ", "); slices.Contains(l.words, g.Word) {
+		words = strings.TrimPrefix(words+", "+g.Word, ", ")
+		if i := slices.Index(l.words, g.Word); i >= 0 {
+			words += l.known[i]
 			continue
 		}
 		known, err := b.grant(g, to)
@@ -105,7 +108,7 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 			return "", fmt.Errorf("%s: %w", g.Word, err)
 		}
 		words += known
-		l.words = append(l.words, g.Word)
+		l.words, l.known = append(l.words, g.Word), append(l.known, known)
 		e := runlog.Event{Type: runlog.EventGranted, Run: b.ID(), Profile: b.Spec.Name, Path: b.Spec.Path, Allow: []string{g.Word}, By: l.call.By}
 		if more.ThisRun {
 			e.Reason = "for this run"
@@ -166,6 +169,11 @@ func (b *Prepared) grant(g Grant, to launch.Running) (words string, err error) {
 	case login && (!only || more.Dest != "" || !slices.Equal(looks[0].Plan.Env, looks[1].Plan.Env)):
 		return "", features.NewRun("the sandbox shows where its value is")
 	default:
+		for _, f := range b.features {
+			if f.May != nil && err == nil {
+				err = f.May(looks[0].Run, looks[1].Run)
+			}
+		}
 		for _, f := range b.features {
 			if f.Grant != nil && err == nil {
 				var known string
