@@ -15,7 +15,7 @@ import (
 )
 
 // trustJava lays what a box trusts over the store of each Java that this computer has; where the box does not show
-// one, nothing is laid. Java reads no variable that names certificates.
+// one, or hides what it is, nothing is laid. Java reads no variable that names certificates.
 func trustJava(run *Run, all, own []byte, reason string) {
 	homes := []string{"/usr/lib/jvm/*", "/opt/*", run.Getenv("JAVA_HOME")}
 	for _, dir := range []string{".sdkman/candidates/java", ".jdks", ".asdf/installs/java", ".local/share/mise/installs/java"} {
@@ -34,7 +34,7 @@ func trustJava(run *Run, all, own []byte, reason string) {
 	for _, at := range stores {
 		real, err := run.unplanted(at)
 		known := func(p plan.Part) bool { return p.Op.Dest == real }
-		if err != nil || slices.ContainsFunc(run.Assets.Parts, known) {
+		if err != nil || run.hides(real) || slices.ContainsFunc(run.Assets.Parts, known) {
 			continue
 		}
 		if base, err := files.Read(real, files.NoLinks, 8<<20); err == nil {
