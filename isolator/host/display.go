@@ -58,13 +58,7 @@ func cookie(env map[string]string) []byte {
 
 // socketAt returns the real path of a socket.
 func socketAt(path string) (string, bool) {
-	if !filepath.IsAbs(path) {
-		return "", false
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", false
-	}
+	real := files.Real(path)
 	fi, err := os.Lstat(real)
-	return real, err == nil && kindOf(fi.Mode()) == Socket
+	return real, filepath.IsAbs(path) && err == nil && kindOf(fi.Mode()) == Socket
 }

@@ -74,7 +74,7 @@ func (l *looker) look(p string) Path {
 		return Path{Kind: Missing, Real: at, Hops: parent.Hops}
 	}
 	var st syscall.Stat_t
-	err := lstat(at, &st)
+	err := ignoringEINTR(func() error { return syscall.Lstat(at, &st) }) // os.Lstat makes more of it: a start looks at hundreds
 	if err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFLNK {
 		return l.behind(at, parent.Hops)
 	}
@@ -96,11 +96,6 @@ func (l *looker) behind(at string, hops []Hop) Path {
 		return path(at, nil, cmp.Or(there, err), hops)
 	}
 	return path(to, &st, nil, hops)
-}
-
-// lstat is os.Lstat without what nobody asks for here: a start makes hundreds of these calls.
-func lstat(at string, st *syscall.Stat_t) error {
-	return ignoringEINTR(func() error { return syscall.Lstat(at, st) })
 }
 
 func ignoringEINTR(call func() error) error {
