@@ -66,8 +66,10 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 			wider = append(wider, g)
 		}
 	}
+	full := slices.ContainsFunc(gained, func(g Grant) bool { return g.Kind == "network" && g.Key == "full" })
 	for _, g := range lost {
 		switch {
+		case full && g.Kind == "network" && !g.Tightens: // all is reached now
 		case !g.Tightens:
 			narrower = append(narrower, g)
 		case g.Key != noNetwork && g.Key != noHost: // what is there now says it

@@ -20,3 +20,11 @@ func TestDiffNoHost(t *testing.T) {
 		t.Errorf("wider %v, narrower %v", wider, narrower)
 	}
 }
+
+// Nor is it less when all is reached.
+func TestDiffAllHosts(t *testing.T) {
+	some, all := []Grant{{Kind: "network", Key: "allow"}, {Kind: "network", Key: "host_ports"}}, []Grant{{Kind: "network", Key: "full"}}
+	if wider, narrower := DiffGrants(some, all); len(wider) != 1 || len(narrower) != 0 {
+		t.Errorf("wider %v, narrower %v", wider, narrower)
+	}
+}

@@ -83,7 +83,7 @@ func (a *app) whereTo(path string, recorded bool) (dir, file string, there bool,
 	real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
 	switch {
 	case !there && !recorded:
-		return "", "", false, cli.Usagef("%q does not exist", path)
+		return "", "", false, cli.Usagef("%q does not exist; a host is allowed by: inner allow host:NAME, a folder by: inner allow folder:PATH", path)
 	case there && fi.IsDir():
 		return files.Real(abs), "", true, nil
 	case strings.HasSuffix(real, ".toml"):

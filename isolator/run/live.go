@@ -43,7 +43,8 @@ type live struct {
 	mu    sync.Mutex // held while it gets something
 	text  []byte     // of the profile's file, with that; nil before the first
 	file  string     // the digest of the file, as far as all that it says is known
-	words []string
+	got   []Grant
+	words []string // of these
 	known []string // of each, what the person is to know
 	over  bool     // the box has ended
 }
@@ -99,7 +100,8 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 	l.file = more.Becomes
 	for _, g := range more.Grants {
 		words = strings.TrimPrefix(words+", "+g.Word, ", ")
-		if i := slices.Index(l.words, g.Word); i >= 0 {
+		same := func(o Grant) bool { return o.Word == g.Word && o.Folder == g.Folder && slices.Equal(o.Lines, g.Lines) }
+		if i := slices.IndexFunc(l.got, same); i >= 0 {
 			words += l.known[i]
 			continue
 		}
@@ -108,7 +110,7 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 			return "", fmt.Errorf("%s: %w", g.Word, err)
 		}
 		words += known
-		l.words, l.known = append(l.words, g.Word), append(l.known, known)
+		l.got, l.words, l.known = append(l.got, g), append(l.words, g.Word), append(l.known, known)
 		e := runlog.Event{Type: runlog.EventGranted, Run: b.ID(), Profile: b.Spec.Name, Path: b.Spec.Path, Allow: []string{g.Word}, By: l.call.By}
 		if more.ThisRun {
 			e.Reason = "for this run"
