@@ -2,7 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -136,7 +135,9 @@ func (s *session) startBwrap(p plan.Plan) (err error) {
 	s.child, s.sock, s.owned, s.forker = e.s.child, e.s.sock, e.s.owned, e.over
 	e.s = nil
 	for i, d := range p.Data {
-		err = errors.Join(err, wire.Fill(e.data[i], d))
+		if err == nil {
+			err = wire.Fill(e.data[i], d)
+		}
 	}
 	if err == nil {
 		err = s.openDoor()
