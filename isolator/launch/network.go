@@ -74,7 +74,7 @@ func (s *session) takeNetwork() {
 			err = s.o.Network(net)
 		}
 		s.inbox.do(func() {
-			if n.up = true; err != nil {
+			if n.up = true; err != nil && s.mounts.failure == nil { // which ends the box, and with it the sockets
 				s.fail("network: " + err.Error())
 				return
 			}

@@ -42,7 +42,7 @@ func Later(p Plan, rc profile.RunConfig, f host.Facts, s Staged, place string) (
 	if err != nil || !ok || l.Dest == "" {
 		return p, rc
 	}
-	less.Late = append(p.Late, l)
+	less.Late = append([]Live{l}, p.Late...) // what holds the way to others comes before them
 	return less, without
 }
 
@@ -109,7 +109,7 @@ func Added(old, now Plan, f host.Facts) (l Live, ok bool) {
 	l.Masked = slices.DeleteFunc(slices.Clone(now.Masked), func(p string) bool { return slices.Contains(old.Masked, p) })
 	under := map[string]int{}
 	for i, o := range old.Ops {
-		if o.Mounts() {
+		if o.Mounts() && !(o.own && o.Reason == inPlace) { // which may be taken out, too
 			under[o.Dest] = i
 		}
 	}
