@@ -36,7 +36,12 @@ enter() {
 	sleep 0.5 # an Enter that comes at once is one of text that is pasted
 	tmux -L reach send-keys Enter
 }
-ended() { tmux -L reach kill-server; }
+# ended: nobody is at the terminal any more, and the box has ended, which keeps its home until then.
+ended() {
+	local end=$((SECONDS + 60))
+	tmux -L reach kill-server
+	until inner ps 2>&1 | grep -q 'no box is running' || [ $SECONDS -ge $end ]; do sleep 0.1; done
+}
 # anywhere TEXT: where boxes have it, their memory and files included.
 anywhere() {
 	printf '%s\n' "$1" >"$S/search"

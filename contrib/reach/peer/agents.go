@@ -195,6 +195,9 @@ func (a *agent) other(path string) object {
 	switch _, last, _ := strings.Cut(path, "v1internal:"); {
 	case last == "loadCodeAssist":
 		return object{"currentTier": object{"id": "free-tier", "name": "free"}, "cloudaicompanionProject": "project"}
+	case strings.HasSuffix(path, ":generateContent"): // of the session before; an empty one ends Gemini CLI, with 1 and no word, within 5 s
+		said := []any{object{"content": object{"role": "model", "parts": []any{object{"text": "a session"}}}, "finishReason": "STOP"}}
+		return object{"candidates": said, "response": object{"candidates": said}}
 	case strings.HasSuffix(path, "/userinfo"):
 		return object{"email": "me@reach.test", "id": "1"}
 	case strings.HasSuffix(path, "/tokeninfo"):
