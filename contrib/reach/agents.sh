@@ -115,7 +115,7 @@ unset ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY
 printf '{"security": {"auth": {"selectedType": "oauth-personal"}}}\n' >"$HOME/.gemini/settings.json"
 declare -A stores=([claude]=.claude/.credentials.json [codex]=.codex/auth.json [gemini]=.gemini/oauth_creds.json) resume=(
 	[claude]=--continue [codex]='resume --last' [gemini]='--resume latest'
-)
+) logout=([claude]='auth logout' [codex]=logout)
 term[codex]='args = ["--dangerously-bypass-approvals-and-sandbox"]'
 # put AGENT WHAT: the login of the service, after this was done with it, is the host's.
 put() {
@@ -193,14 +193,17 @@ for agent in claude codex gemini; do
 	check 'the host has it' current "$agent"
 	ended
 	check 'no service got a placeholder' not asked "$agent" STRANGE
-	[ "$agent" = claude ] || continue
+	[ "$agent" != gemini ] || continue # which has no command for it
 	cp "$HOME/${stores[$agent]}" "$HOME/before"
 	since
-	check 'it logs out in the box' inner run -p "$agent-bare-login" -- auth logout
+	# shellcheck disable=SC2086
+	check 'it logs out in the box' inner run -p "$agent-bare-login" -- ${logout[$agent]}
 	check 'the host stays logged in' cmp "$HOME/before" "$HOME/${stores[$agent]}"
 	check 'the service was not told of its login' not asked "$agent" '(token|old)' '.*/revoke'
-	seen=$(inner run -p "$agent-pipe-login" -- --continue 'please do ~~true~~' 2>&1 </dev/null) || failures=1
+	# shellcheck disable=SC2086
+	seen=$(inner run -p "$agent-pipe-login" -- ${resume[$agent]} 'please do ~~true~~' 2>&1 </dev/null) || failures=1
 	also 'the next run is logged in, and goes on' "^turn $((++turn)) is done"
+	[ "$agent" = claude ] || continue
 	service "$agent" end >/dev/null
 	put "$agent" store
 	sed -i 's/"expiresAt":[0-9]*/"expiresAt":1000/' "$HOME/${stores[$agent]}"
