@@ -11,6 +11,8 @@ package profile
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -111,13 +113,15 @@ func (r *resolver) boxFolders() []string {
 }
 
 // BoxFolder returns the folder, a real path itself or one above it, that a box of the run can write, or that one was
-// ever given to write; "" when there is none.
+// ever given to write; "" when there is none. Whoever was given a socket can talk to it, and put no other one there.
 func (c Context) BoxFolder(rc RunConfig, path string) string {
 	if dir := paths.Over(rc.boxFolders, path); dir != "" {
 		return dir
 	}
-	for ; c.Written != nil; path = filepath.Dir(path) {
-		if c.Written(path) {
+	fi, err := os.Lstat(path)
+	socket := err == nil && fi.Mode()&fs.ModeSocket != 0
+	for ; c.Written != nil; path, socket = filepath.Dir(path), false {
+		if !socket && c.Written(path) {
 			return path
 		}
 		if path == "/" {
