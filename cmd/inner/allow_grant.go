@@ -331,6 +331,6 @@ func (a *app) recordWider(f found, shown []byte) error {
 	if err := a.carryOut(p, false); err != nil {
 		return err
 	}
-	a.Say("allowed %s: in force from its next start on", p.list[0].Profile.Name)
+	a.Say("allowed %s, for each of its next starts", p.list[0].Profile.Name)
 	return nil
 }
