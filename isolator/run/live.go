@@ -40,9 +40,9 @@ const NotOf = "it is not a run of that profile"
 // live is what a box got since it runs.
 type live struct {
 	call  Call
-	mu    sync.Mutex // held while it gets something
-	text  []byte     // of the profile's file, with that; nil before the first
-	file  string     // the digest of the file, as far as all that it says is known
+	mu    sync.Mutex   // held while it gets something
+	text  []byte       // of the profile's file, with that; nil before the first
+	file  profile.File // as far as all that it says is known
 	got   []Grant
 	words []string // of these
 	known []string // of each, what the person is to know
@@ -91,13 +91,18 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 		return "", errors.New("the box has ended")
 	}
 	if l.text == nil {
-		l.text, l.file = b.Profile.Files[0].Data, b.Profile.Files[0].Digest
+		l.text, l.file = b.Profile.Files[0].Data, b.Profile.Files[0]
 	}
-	// What was taken out of the profile since would not hold for what the box gets.
-	if more.From != l.file {
+	// What was taken out of the profile since would not hold for what the box gets. What was added is no matter: for an
+	// answer that is to last, inner itself adds it, when the box of that answer ends.
+	now := l.file
+	if more.Becomes != now.Digest {
+		now, err = profile.ReadFile(b.Spec.Path)
+	}
+	if err != nil || (more.From != l.file.Digest || more.Becomes != now.Digest) && b.narrowed(l.file, now) {
 		return "", features.NewRun("its profile was changed since it began")
 	}
-	l.file = more.Becomes
+	l.file = now
 	for _, g := range more.Grants {
 		words = strings.TrimPrefix(words+", "+g.Word, ", ")
 		same := func(o Grant) bool { return o.Word == g.Word && o.Folder == g.Folder && slices.Equal(o.Lines, g.Lines) }
@@ -123,6 +128,37 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 	return words, nil
 }
 
+// as is the call of the box with another text of its profile's file, by settings as they are now, and this goroutine's own.
+func (b *Prepared) as(text []byte) (s *settings.Settings, c Call, err error) {
+	s, c = settings.Of(b.Caller), b.live.call
+	place, err := s.At(c.Context.Cwd)
+	if err != nil {
+		return nil, c, err
+	}
+	// What is hidden is what it is now.
+	if c.Context, err = s.Context(place, c.Context.Overrides, c.Context.ForShim); err == nil {
+		c.Profile, err = s.Loader(place).LoadBytes(profile.File{Path: b.Spec.Path, Data: text}, b.Spec.Scope)
+	}
+	return s, c, err
+}
+
+// narrowed reports whether a box of the profile may do less by its file now, or nobody can say so.
+func (b *Prepared) narrowed(was, now profile.File) bool {
+	var specs []profile.RunConfig
+	for _, f := range []profile.File{was, now} {
+		_, c, err := b.as(f.Data)
+		if err != nil {
+			return true
+		}
+		spec, err := settings.Resolve(c.Profile, c.Context)
+		if err != nil {
+			return true
+		}
+		specs = append(specs, spec)
+	}
+	return len(profile.Narrower(specs[0], specs[1])) > 0
+}
+
 // grant gives the box one thing: what a box of its profile has more with the lines, both as they would be now.
 func (b *Prepared) grant(g Grant, to launch.Running) (words string, err error) {
 	text, mounts, login := string(b.live.text), false, false
@@ -140,21 +176,10 @@ func (b *Prepared) grant(g Grant, to launch.Running) (words string, err error) {
 			return "", err
 		}
 	}
-	s := settings.Of(b.Caller) // as set now, and this goroutine's own
-	place, err := s.At(b.live.call.Context.Cwd)
-	if err != nil {
-		return "", err
-	}
-	// What is hidden is what it is now.
-	context, err := s.Context(place, b.live.call.Context.Overrides, b.live.call.Context.ForShim)
-	if err != nil {
-		return "", err
-	}
 	var looks []*Prepared
 	for _, data := range [][]byte{b.live.text, []byte(text)} {
-		c := b.live.call
-		c.Context = context
-		if c.Profile, err = s.Loader(place).LoadBytes(profile.File{Path: b.Spec.Path, Data: data}, b.Spec.Scope); err != nil {
+		s, c, err := b.as(data)
+		if err != nil {
 			return "", err
 		}
 		look, err := Show(s, c, false)
