@@ -47,7 +47,8 @@ var (
 	ForbidRemote = Forbidden{Key: "profile", Value: "https"}
 )
 
-// Forbids adds an entry KEY=VALUE of forbid. A value that the key can never have would forbid nothing, and is a problem.
+// Forbids adds an entry KEY=VALUE of forbid. A value that the key can never have would forbid nothing, and is a
+// problem.
 func (o *Organisation) Forbids(it strict.Item, problems *strict.Problems) {
 	key, value, _ := strings.Cut(it.Text, "=")
 	f := Forbidden{Key: key, Value: value, At: it.At}
@@ -102,8 +103,8 @@ func (o *Organisation) Forbidden(what Forbidden) (strict.Pos, bool) {
 // At writes the place of a line of OrganisationFile.
 func At(p strict.Pos) string { return p.File + ":" + strconv.Itoa(p.Line) }
 
-// values are what a run has of a key, each with the name to say it of: what is written, and what flags, defaults and other
-// keys say.
+// values are what a run has of a key, each with the name to say it of: what is written, and what flags,
+// defaults and other keys say.
 func (r *resolver) values(key string) (out []KV) {
 	rc, flags := &r.rc, &r.c.Overrides
 	one := map[string]string{
@@ -145,7 +146,8 @@ func (r *resolver) values(key string) (out []KV) {
 	return out
 }
 
-// mountValues are the modes of what is mounted from outside the project and the working folder, and "socket" for a socket.
+// mountValues are the modes of what is mounted from outside the project and the working folder, and "socket"
+// for a socket.
 func (r *resolver) mountValues() (out []KV) {
 	rc := &r.rc
 	inside := []string{rc.Real[rc.Workdir]}

@@ -94,8 +94,8 @@ func (h Home) loader(p *profile.Project) *profile.Loader {
 	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p}
 }
 
-// Around yields the folders from one outwards, each with the project that it is, nil for none. A linked worktree that has
-// a .inner of its own comes a second time, as what the main one has for it.
+// Around yields the folders from one outwards, each with the project that it is, nil for none. A linked
+// worktree that has a .inner of its own comes a second time, as what the main one has for it.
 func (h Home) Around(dir string) iter.Seq2[string, *profile.Project] {
 	return func(yield func(string, *profile.Project) bool) {
 		p := profile.FindProject(dir, h.own()...)

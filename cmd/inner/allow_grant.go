@@ -1,8 +1,8 @@
 package main
 
-// inner allow host:NAME, port:N, file:PATH, folder:PATH, mcp:NAME and credential:NAME add one grant each to a profile. What
-// becomes wider by that is shown, asked about and recorded, as with any other change of it. The boxes of the profile
-// that run get it, too, and with --for-this-run they alone.
+// inner allow host:NAME, port:N, file:PATH, folder:PATH, mcp:NAME and credential:NAME add one grant each to a
+// profile. What becomes wider by that is shown, asked about and recorded, as with any other change of it. The
+// boxes of the profile that run get it, too, and with --for-this-run they alone.
 
 import (
 	"bytes"

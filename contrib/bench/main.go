@@ -114,7 +114,8 @@ func (b *bench) run(rows []row, only string) {
 			versions = append(versions, v[0]+" "+words[max(0, number)])
 		}
 	}
-	fmt.Printf("\nMedians of %d rounds in one run of `make bench`, as a plain user: %s.\n", b.rounds, strings.Join(versions, ", "))
+	fmt.Printf("\nMedians of %d rounds in one run of `make bench`, as a plain user: %s.\n",
+		b.rounds, strings.Join(versions, ", "))
 }
 
 // line times a row, and is its line of the table.
@@ -154,7 +155,8 @@ func (b *bench) line(r row) string {
 		for i, ours := range rounds[0] {
 			more, times = append(more, 1e3*(ours-rounds[1][i])), append(times, ours/rounds[1][i])
 		}
-		against, ratio = r.against+", "+show(median(rounds[1])), fmt.Sprintf("%+.2f ms, %.2f×", median(more), median(times))
+		against, ratio = r.against+", "+show(median(rounds[1])), fmt.Sprintf("%+.2f ms, %.2f×",
+			median(more), median(times))
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |", r.what, figure, against, ratio, r.aim)
 }
@@ -190,7 +192,8 @@ func (b *bench) prepare(built string) {
 		return isolated + "session = \"" + session + "\"\n[output]\nrecord = \"audit\"\n"
 	}
 	b.allowed(b.app, map[string]string{
-		"prog": profile("prog", isolated), "show": profile("cat", isolated), "host": profile("true", ""), "listed": profile("true", listed),
+		"prog": profile("prog", isolated), "show": profile("cat", isolated), "host": profile("true",
+			""), "listed": profile("true", listed),
 		"call": profile("true", call("files")), "shared": profile("true", call("box")),
 	})
 	writeFiles(b.app, map[string]string{".envrc": "export A=b\n"})

@@ -20,18 +20,46 @@ func (b *bench) rows() []row {
 	terminal := func(words ...string) func() { return func() { b.onTerminal(b.app, words) } }
 	run := func(profile string) []string { return []string{b.inner, "run", "--no-interactive", "-p", profile} }
 	rows := []row{
-		{part: "starts", what: "`inner run`, no terminal", ours: plain(b.app, run("prog")...), against: "bwrap with the same arguments", theirs: plain(b.app, raw...), aim: "≤ +6 ms", runs: 60},
-		{part: "starts", what: "shim to running program, no terminal", ours: plain(b.app, shim), against: "that bwrap", theirs: plain(b.app, raw...), aim: "≤ +6 ms", runs: 60},
-		{part: "starts", what: "`inner run`, the box has a terminal of its own", ours: terminal(b.inner, "run", "-p", "prog"), against: "bwrap sharing your terminal", theirs: terminal(raw...), aim: "≤ +7 ms", runs: 60},
-		{part: "starts", what: "shim to running program, the box has a terminal of its own", ours: terminal(shim), against: "that bwrap", theirs: terminal(raw...), aim: "≤ +7 ms", runs: 60},
-		{part: "starts", what: "shim where nothing claims the command", ours: plain(b.empty, shim), against: "the program itself", theirs: plain(b.empty, b.bin+"/prog"), aim: "≤ +1.2 ms", runs: 200},
-		{part: "starts", what: "`inner run`, a list of hosts", ours: plain(b.app, run("listed")...), against: "without network", theirs: plain(b.app, run("host")...), aim: "≤ +5 ms", runs: 60},
-		{part: "starts", what: "`inner hook bash`", ours: plain(b.app, b.inner, "hook", "bash"), against: "`direnv hook bash`", theirs: plain(b.app, "direnv", "hook", "bash"), aim: "≤ 2 ms", runs: 100},
-		{part: "what is hidden", what: "bwrap, the whole table hidden", ours: plain(b.app, b.bwrap("host", false)...), against: "bwrap without", theirs: plain(b.app, b.bwrap("host", true)...), aim: "≤ +2 ms", runs: 60},
-		{part: "what is hidden", what: "`inner run`, 300 secret files in the home", ours: plain(b.app, b.withSecrets(300, 0)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +15 ms", runs: 40},
-		{part: "what is hidden", what: "100 of them in the project", ours: plain(b.app, b.withSecrets(200, 100)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +5 ms", runs: 40},
-		{part: "calls of tools", what: "`inner exec`", ours: plain(b.app, b.inner, "exec", "-p", "call", "--", "true"), against: "bwrap with the same arguments", theirs: plain(b.app, raw...), runs: 40},
-		{part: "calls of tools", what: "`inner exec --session`", ours: plain(b.app, b.inner, "exec", "-p", "call", "--session", "s1", "--", "true"), against: "that bwrap", theirs: plain(b.app, raw...), runs: 40},
+		{
+			part: "starts", what: "`inner run`, no terminal", ours: plain(b.app, run("prog")...),
+			against: "bwrap with the same arguments", theirs: plain(b.app, raw...), aim: "≤ +6 ms", runs: 60,
+		},
+		{
+			part: "starts", what: "shim to running program, no terminal", ours: plain(b.app, shim),
+			against: "that bwrap", theirs: plain(b.app, raw...), aim: "≤ +6 ms", runs: 60,
+		},
+		{
+			part: "starts", what: "`inner run`, the box has a terminal of its own",
+			ours: terminal(b.inner, "run", "-p", "prog"), against: "bwrap sharing your terminal", theirs: terminal(raw...), aim: "≤ +7 ms", runs: 60,
+		},
+		{
+			part: "starts", what: "shim to running program, the box has a terminal of its own",
+			ours: terminal(shim), against: "that bwrap", theirs: terminal(raw...), aim: "≤ +7 ms", runs: 60,
+		},
+		{
+			part: "starts", what: "shim where nothing claims the command", ours: plain(b.empty, shim),
+			against: "the program itself", theirs: plain(b.empty, b.bin+"/prog"), aim: "≤ +1.2 ms", runs: 200,
+		},
+		{
+			part: "starts", what: "`inner run`, a list of hosts", ours: plain(b.app, run("listed")...),
+			against: "without network", theirs: plain(b.app, run("host")...), aim: "≤ +5 ms", runs: 60,
+		},
+		{
+			part: "starts", what: "`inner hook bash`", ours: plain(b.app, b.inner, "hook", "bash"),
+			against: "`direnv hook bash`", theirs: plain(b.app, "direnv", "hook", "bash"), aim: "≤ 2 ms", runs: 100,
+		},
+		{part: "what is hidden", what: "bwrap, the whole table hidden", ours: plain(b.app,
+			b.bwrap("host", false)...), against: "bwrap without", theirs: plain(b.app, b.bwrap("host", true)...), aim: "≤ +2 ms", runs: 60},
+		{
+			part: "what is hidden", what: "`inner run`, 300 secret files in the home",
+			ours: plain(b.app, b.withSecrets(300, 0)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +15 ms", runs: 40,
+		},
+		{part: "what is hidden", what: "100 of them in the project", ours: plain(b.app,
+			b.withSecrets(200, 100)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +5 ms", runs: 40},
+		{part: "calls of tools", what: "`inner exec`", ours: plain(b.app, b.inner, "exec", "-p",
+			"call", "--", "true"), against: "bwrap with the same arguments", theirs: plain(b.app, raw...), runs: 40},
+		{part: "calls of tools", what: "`inner exec --session`", ours: plain(b.app, b.inner, "exec",
+			"-p", "call", "--session", "s1", "--", "true"), against: "that bwrap", theirs: plain(b.app, raw...), runs: 40},
 	}
 	rows = append(rows, b.prompts()...)
 	rows = append(rows, b.answered("a call of `inner exec --serve`", raw, "-p", "call"), b.answered("the same in a session's box", raw, "-p", "shared", "--session", "s2"),
@@ -82,9 +110,11 @@ func (b *bench) containers() []row {
 			writeFiles(b.home, map[string]string{".config/containers/containers.conf": "[engine]\nruntime = \"runc\"\n"})
 			b.output(b.app, podman("import", "-q", tar, id)...)
 			id = strings.TrimSpace(b.output(b.app, podman("images", "--no-trunc", "-q", id)...))
-			b.allowed(b.app, map[string]string{"boxed": profile("true", "home = \"isolated\"\nbase = \"minimal\"\nbackend = \"podman\"\nimage = \""+id+"\"\n[output]\nrecord = \"audit\"\n")})
+			b.allowed(b.app, map[string]string{"boxed": profile("true",
+				"home = \"isolated\"\nbase = \"minimal\"\nbackend = \"podman\"\nimage = \""+id+"\"\n[output]\nrecord = \"audit\"\n")})
 			b.partners = append(b.partners, &partner{close: func() { // the rest is removed with the home
-				_, _ = b.try(b.app, podman("unshare", "rm", "-rf", filepath.Join(b.home, ".local/share/containers"))...)
+				_, _ = b.try(b.app, podman("unshare", "rm", "-rf", filepath.Join(b.home,
+					".local/share/containers"))...)
 				_, _ = b.try(b.app, podman("system", "migrate")...)
 			}})
 		},
@@ -142,7 +172,8 @@ func (b *bench) throughput() row {
 			line := strings.Repeat("0123456789abcdef", 6) + "\n"
 			writeFiles(b.app, map[string]string{"big": strings.Repeat(line, size/len(line))})
 		},
-		ours: whole(b.inner, "run", "-p", "show", "--", file), theirs: whole("script", "-qec", "cat "+file, "/dev/null"),
+		ours: whole(b.inner, "run", "-p", "show", "--", file), theirs: whole("script", "-qec",
+			"cat "+file, "/dev/null"),
 		figure: func(s float64) string { return fmt.Sprintf("%.0f MB/s", size/s/1e6) },
 	}
 }
@@ -152,9 +183,18 @@ func (b *bench) throughput() row {
 func (b *bench) prompts() (rows []row) {
 	const read = `while read -r line; do eval "$line"; done`
 	for _, sh := range []struct{ name, read, hook, direnv, loop string }{
-		{"bash --norc", read, `eval "$(TOOL hook bash)"`, "_direnv_hook", `for ((i = 0; i < N; i++)); do FN; done`},
-		{"zsh -f", read, `eval "$(TOOL hook zsh)"`, "_direnv_hook", `for ((i = 0; i < N; i++)); do FN; done`},
-		{"fish --no-config", "while read -l line; eval $line; end", "TOOL hook fish | source", "__direnv_export_eval", "for i in (seq N); FN; end"},
+		{
+			"bash --norc", read, `eval "$(TOOL hook bash)"`, "_direnv_hook",
+			`for ((i = 0; i < N; i++)); do FN; done`,
+		},
+		{
+			"zsh -f", read, `eval "$(TOOL hook zsh)"`, "_direnv_hook",
+			`for ((i = 0; i < N; i++)); do FN; done`,
+		},
+		{
+			"fish --no-config", "while read -l line; eval $line; end", "TOOL hook fish | source",
+			"__direnv_export_eval", "for i in (seq N); FN; end",
+		},
 	} {
 		words := strings.Fields(sh.name)
 		for _, dir := range []string{b.empty, b.app} {
@@ -174,7 +214,8 @@ func (b *bench) prompts() (rows []row) {
 				{what: "unchanged prompt", aim: "≤ 1/100 of direnv's", ours: ours, open: openOurs, each: 1000},
 				{what: "the same with direnv's hook", ours: theirs, open: openTheirs, each: 10},
 			} {
-				r.part, r.runs, r.what = "prompts", 5, fmt.Sprintf("%s, %s, in %s", r.what, words[0], filepath.Base(dir))
+				r.part, r.runs, r.what = "prompts", 5, fmt.Sprintf("%s, %s, in %s", r.what,
+					words[0], filepath.Base(dir))
 				r.figure = func(s float64) string { return fmt.Sprintf("%.1f µs", s*1e6) }
 				rows = append(rows, r)
 			}
@@ -195,7 +236,10 @@ func (b *bench) withSecrets(inHome, inProject int) []string {
 		}
 		writeFiles(dir, map[string]string{fmt.Sprintf("%d.pem", i): "secret\n"})
 	}
-	words := []string{"/usr/bin/env", "-C", app, "HOME=" + home, b.inner, "run", "-p", "shell", "--no-interactive", "--entrypoint", "/bin/true"}
+	words := []string{
+		"/usr/bin/env", "-C", app, "HOME=" + home, b.inner, "run", "-p", "shell",
+		"--no-interactive", "--entrypoint", "/bin/true",
+	}
 	b.output(app, words...) // its folder is made at first use
 	return words
 }
@@ -219,9 +263,11 @@ func (b *bench) bwrap(profile string, bare bool) []string {
 	words := []string{plan.Bwrap}
 	for _, arg := range plan.Args {
 		data := slices.Index(arg.Args, "--ro-bind-data")
-		hides := slices.ContainsFunc([]string{"hidden", "inner's folder", "shim folder"}, func(s string) bool { return strings.Contains(arg.Reason, s) })
+		hides := slices.ContainsFunc([]string{"hidden", "inner's folder", "shim folder"},
+			func(s string) bool { return strings.Contains(arg.Reason, s) })
 		switch {
-		case bare && hides, strings.Contains(arg.Reason, "a cache of its own"), slices.Contains(arg.Args, "--seccomp"), slices.Contains(arg.Args, "--file"):
+		case bare && hides, strings.Contains(arg.Reason,
+			"a cache of its own"), slices.Contains(arg.Args, "--seccomp"), slices.Contains(arg.Args, "--file"):
 		case data >= 0:
 			words = append(words, "--ro-bind", file, arg.Args[data+2])
 		default:

@@ -17,7 +17,10 @@ func (b *bench) undos() (rows []row) {
 	for _, n := range []int{300, 50_000} {
 		for _, repository := range []bool{false, true} {
 			what := fmt.Sprintf("%d files", n)
-			p := undo.Project{Top: filepath.Join(b.home, fmt.Sprintf("undo-%d-%v", n, repository)), Home: filepath.Join(b.home, "undo"), Git: "/usr/bin/git"}
+			p := undo.Project{
+				Top:  filepath.Join(b.home, fmt.Sprintf("undo-%d-%v", n, repository)),
+				Home: filepath.Join(b.home, "undo"), Git: "/usr/bin/git",
+			}
 			if repository {
 				what += " of a repository"
 				p.Objects, p.Index = filepath.Join(p.Top, ".git"), filepath.Join(p.Top, ".git", "index")
@@ -32,7 +35,11 @@ func (b *bench) undos() (rows []row) {
 				aim = "≤ +60 ms"
 			}
 			look := func() {
-				must(copytree.Walk(p.Top, []string{"."}, func(rel string, _ unix.Stat_t) bool { return rel != ".git" }))
+				must(copytree.Walk(p.Top, []string{"."}, func(rel string,
+					_ unix.Stat_t,
+				) bool {
+					return rel != ".git"
+				}))
 			}
 			rows = append(rows, row{
 				part: "undo", what: "before a run, " + what + ", unchanged", ours: func() { begin().Drop() },
@@ -52,7 +59,8 @@ func (b *bench) undos() (rows []row) {
 				before: func() {
 					s = begin()
 					for i := range 10 {
-						must(os.WriteFile(filepath.Join(p.Top, fmt.Sprintf("d0/f%d", i)), fmt.Append(nil, run), 0o644))
+						must(os.WriteFile(filepath.Join(p.Top, fmt.Sprintf("d0/f%d", i)),
+							fmt.Append(nil, run), 0o644))
 					}
 				},
 				ours: func() { value(s.End(context.Background())) },

@@ -135,7 +135,8 @@ func mutate(tests string, names []string) (int, error) {
 		fmt.Printf("%-9s %-32s %s\n", verdict, g.Name, note)
 		count[verdict]++
 	}
-	fmt.Printf("mutate: %d guards: %d caught, %d survived, %d errors\n", len(guards), count[caught], count[survived], count[wrong])
+	fmt.Printf("mutate: %d guards: %d caught, %d survived, %d errors\n", len(guards), count[caught],
+		count[survived], count[wrong])
 	if count[caught] < len(guards) {
 		return 1, nil
 	}
@@ -193,7 +194,8 @@ func (g guard) try(dir string, limit time.Duration) (r result) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return result{err: err}
 		}
-		out, err := command(cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, g.Pkg).CombinedOutput()
+		out, err := command(cmp.Or(os.Getenv("GO"), "go"), "test", "-c", "-buildvcs=false",
+			"-trimpath", "-o", binary, g.Pkg).CombinedOutput()
 		if err == nil && usesProduct(g.Pkg) {
 			out, err = command("make", "--no-print-directory", "build").CombinedOutput() // as people do
 		}
@@ -205,7 +207,8 @@ func (g guard) try(dir string, limit time.Duration) (r result) {
 	if err != nil {
 		return result{err: err}
 	}
-	cmd := exec.Command(root+"/contrib/as-plain-user.sh", binary, "-test.v", "-test.run", g.Run, "-test.timeout", limit.String())
+	cmd := exec.Command(root+"/contrib/as-plain-user.sh", binary, "-test.v", "-test.run", g.Run,
+		"-test.timeout", limit.String())
 	cmd.Dir, cmd.Env = g.Pkg, append(os.Environ(), "INNER_TEST_BIN="+root+"/bin/inner")
 	start := time.Now()
 	out, err := cmd.CombinedOutput()

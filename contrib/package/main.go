@@ -112,7 +112,10 @@ func sbom(file string) ([]byte, error) {
 		settings = append(settings, node{"name": "go:build:" + s.Key, "value": s.Value})
 	}
 	library := func(name, version string) node {
-		return node{"type": "library", "name": name, "version": version, "purl": "pkg:golang/" + name + "@" + version}
+		return node{
+			"type": "library", "name": name, "version": version,
+			"purl": "pkg:golang/" + name + "@" + version,
+		}
 	}
 	components = append(components, library("std", strings.TrimPrefix(info.GoVersion, "go")))
 	for _, m := range info.Deps {
@@ -127,7 +130,10 @@ func sbom(file string) ([]byte, error) {
 		"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components,
 		"metadata": node{
 			"timestamp": date.Format(time.RFC3339), "properties": settings,
-			"component": node{"type": "application", "name": info.Path, "hashes": []node{{"alg": "SHA-256", "content": fmt.Sprintf("%x", sha256.Sum256(data))}}},
+			"component": node{
+				"type": "application", "name": info.Path,
+				"hashes": []node{{"alg": "SHA-256", "content": fmt.Sprintf("%x", sha256.Sum256(data))}},
+			},
 		},
 	}
 	out, err := json.MarshalIndent(doc, "", "  ")

@@ -23,7 +23,12 @@ func schema() ([]byte, error) {
 
 // table is the schema of a table with these keys, whose own key is prefix.
 func table(prefix string, keys []strict.Key) node {
-	object := func() node { return node{"type": "object", "properties": node{}, "additionalProperties": false} }
+	object := func() node {
+		return node{
+			"type": "object", "properties": node{},
+			"additionalProperties": false,
+		}
+	}
 	root := object()
 	var short []node
 	for _, k := range keys {

@@ -14,7 +14,8 @@ import (
 // keeps these two ignored (os/signal). Programs that are tested for what they do on
 // SIGHUP would do nothing. This process itself goes on ignoring both.
 func DefaultSignals() {
-	ignored := slices.DeleteFunc([]os.Signal{syscall.SIGHUP, syscall.SIGINT}, func(s os.Signal) bool { return !signal.Ignored(s) })
+	ignored := slices.DeleteFunc([]os.Signal{syscall.SIGHUP, syscall.SIGINT},
+		func(s os.Signal) bool { return !signal.Ignored(s) })
 	if len(ignored) > 0 {
 		signal.Notify(make(chan os.Signal, 1), ignored...)
 	}

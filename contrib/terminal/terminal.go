@@ -233,7 +233,8 @@ func (t *Terminal) Follow(steps string, getenv func(string) string) error {
 			continue
 		}
 		verb, arg, _ := strings.Cut(line, " ")
-		arg = variables().ReplaceAllStringFunc(strings.TrimSpace(arg), func(v string) string { return getenv(v[2 : len(v)-1]) })
+		arg = variables().ReplaceAllStringFunc(strings.TrimSpace(arg),
+			func(v string) string { return getenv(v[2 : len(v)-1]) })
 		if err := t.step(verb, arg); err != nil {
 			return fmt.Errorf("line %d, %s: %w", i+1, line, err)
 		}

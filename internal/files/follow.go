@@ -22,8 +22,8 @@ type Hop struct {
 const maxHops = 40
 
 // straight returns nil for what is there with no link on the way to it, and ENOENT for what is not there and has none.
-// The kernel knows it in one call; where it cannot be asked (before Linux 5.6, or an older filter around inner) the answer
-// is another error, as it is for a link (ELOOP), also for one that leads nowhere.
+// The kernel knows it in one call; where it cannot be asked (before Linux 5.6, or an older filter around inner)
+// the answer is another error, as it is for a link (ELOOP), also for one that leads nowhere.
 func straight(path string) error {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err == nil {

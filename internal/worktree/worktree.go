@@ -131,8 +131,8 @@ func Absolute(dir, p string) string {
 	return filepath.Join(dir, p)
 }
 
-// Named returns what a file that names a folder says, as git reads it: whatever follows its lines' ends, or a NUL. It is
-// "" where there is no such file.
+// Named returns what a file that names a folder says, as git reads it: whatever follows its lines' ends, or a
+// NUL. It is "" where there is no such file.
 //
 // Source: setup.c of git 2.39 (read_gitfile_gently, which reads 1 MiB at most; get_common_dir_noenv).
 func Named(path string) string {

@@ -39,7 +39,8 @@ func freeText(key string) bool {
 }
 
 // runs reports whether an unknown tool with that argument would run something outside of the box,
-// however the name is spelled: python_code and runScript, and code_snippet, as what follows says only that it is a text.
+// however the name is spelled: python_code and runScript, and code_snippet, as what follows says only that it
+// is a text.
 func runs(key string) bool {
 	name := strings.TrimRight(key, "0123456789_-. ")
 	for _, text := range []string{"line", "lines", "text", "string", "body", "content", "contents", "snippet", "block", "input", "list"} {
@@ -55,10 +56,14 @@ func runs(key string) bool {
 		}
 	}
 	name = strings.ToLower(name)
-	return name == "run" || slices.ContainsFunc([]string{"command", "commands", "cmd", "cmds", "commandline", "cmdline"}, func(end string) bool { return strings.HasSuffix(name, end) })
+	return name == "run" || slices.ContainsFunc([]string{
+		"command", "commands", "cmd", "cmds",
+		"commandline", "cmdline",
+	}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-// withoutWord removes the last word of a name, if it is that one. A word begins after what is no letter, or with a capital.
+// withoutWord removes the last word of a name, if it is that one. A word begins after what is no letter, or
+// with a capital.
 func withoutWord(name, word string) (rest string, ok bool) {
 	at := len(name) - len(word)
 	if at < 0 || !strings.EqualFold(name[at:], word) {
@@ -121,7 +126,8 @@ func tools(agent string) map[string]tool {
 	case "claude":
 		row(command, "Bash")
 		row(read, "Read", "LS", "BashOutput", "KillShell", "WebFetch", "WebSearch", "Skill", "ToolSearch")
-		row(read, "Task", "Agent", "TaskCreate", "TaskUpdate", "TaskOutput", "TaskStop", "TodoWrite", "ExitPlanMode", "AskUserQuestion")
+		row(read, "Task", "Agent", "TaskCreate", "TaskUpdate", "TaskOutput", "TaskStop",
+			"TodoWrite", "ExitPlanMode", "AskUserQuestion")
 		row(tool{use: reads, args: map[string]kind{"command": free}}, "SlashCommand")
 		row(write, "Write", "Edit", "MultiEdit", "NotebookEdit")
 		row(searchOnly("pattern"), "Glob")

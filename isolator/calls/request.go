@@ -78,7 +78,8 @@ func (q *Request) fields() map[string]any {
 	}
 }
 
-// take puts a value of a request into a field. A value of another kind, or null, is refused: want says what it has to be.
+// take puts a value of a request into a field. A value of another kind, or null, is refused: want says what it
+// has to be.
 func take(into, v any) (want string) {
 	text, err := json.Marshal(v)
 	if err == nil && whole(v) && json.Unmarshal(text, into) == nil {

@@ -17,7 +17,10 @@ import (
 
 // known are the words about the box as a whole that the arguments below say.
 func known() []plan.Flag {
-	list := []plan.Flag{plan.UnsharePID, plan.UnshareIPC, plan.UnshareUTS, plan.UnshareCgroup, plan.UnshareNet, plan.UnshareUser, plan.DisableUserns, plan.DieWithParent}
+	list := []plan.Flag{
+		plan.UnsharePID, plan.UnshareIPC, plan.UnshareUTS, plan.UnshareCgroup,
+		plan.UnshareNet, plan.UnshareUser, plan.DisableUserns, plan.DieWithParent,
+	}
 	return append(list, plan.DropCaps()...)
 }
 

@@ -26,7 +26,10 @@ func chooseBackend(run *features.Run) error {
 	case "podman", "docker":
 		e, why, fix := findEngine(rc.Backend, run.Facts.Env, run.Facts.UID)
 		if e == nil {
-			return &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("profile %q: the sandbox cannot start: %s", rc.Name, why), Hint: fix}
+			return &fault.Refusal{
+				Code: 125, Kind: fault.KindBackend,
+				Msg: fmt.Sprintf("profile %q: the sandbox cannot start: %s", rc.Name, why), Hint: fix,
+			}
 		}
 		return useEngine(run, e)
 	case "auto":
@@ -78,12 +81,18 @@ func useEngine(run *features.Run, e *engine) error {
 		if strings.Contains(rc.Image, "@") {
 			hint = e.Name + " pull " + rc.Image
 		}
-		return &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("profile %q: %s has no image %s (sandbox.image)", rc.Name, e.Name, rc.Image), Hint: hint}
+		return &fault.Refusal{
+			Code: 125, Kind: fault.KindBackend,
+			Msg: fmt.Sprintf("profile %q: %s has no image %s (sandbox.image)", rc.Name, e.Name, rc.Image), Hint: hint,
+		}
 	}
 	f.Engine, f.Proc, f.MoveMount, f.SysReadOnly = &e.Engine, "fresh", false, false
 	if f.Limits != nil {
 		why := "it holds no other limits here, with " + e.Why
-		f.Limits = &limits.Host{Systemd: limits.Manager{Why: e.Name + " makes the box"}, Group: limits.Parent{Holds: e.Holds, Why: why}}
+		f.Limits = &limits.Host{
+			Systemd: limits.Manager{Why: e.Name + " makes the box"},
+			Group:   limits.Parent{Holds: e.Holds, Why: why},
+		}
 		if !e.Users {
 			f.Limits.NprocWhy = e.Name + " counts its processes with all of yours (RLIMIT_NPROC)"
 		}
@@ -98,7 +107,10 @@ func translated(run *features.Run) error {
 	if e == nil {
 		return nil
 	}
-	t := Target{Spec: run.Spec, Engine: *e, Folder: stage.DryMark, Run: "dry-run", UID: run.Facts.UID, GID: run.Facts.GID}
+	t := Target{
+		Spec: run.Spec, Engine: *e, Folder: stage.DryMark, Run: "dry-run",
+		UID: run.Facts.UID, GID: run.Facts.GID,
+	}
 	table, err := mounts("/proc/self/mountinfo")
 	if err != nil {
 		return err

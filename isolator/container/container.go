@@ -98,7 +98,10 @@ func (t *translator) keys() error {
 		asked    bool
 		key, why string
 	}{
-		{len(rc.Capabilities) > 0, "capabilities", "the programs and settings of agents are this computer's, not the image's"},
+		{
+			len(rc.Capabilities) > 0, "capabilities",
+			"the programs and settings of agents are this computer's, not the image's",
+		},
 		{rc.Clipboard, "sandbox.clipboard", "a container has no display"},
 		{len(rc.Devices) > 0, "sandbox.devices", "the devices of a container are its engine's"},
 		{slices.Contains(rc.Allow, "nested-user-ns"), nested, "there are no containers in a container"},

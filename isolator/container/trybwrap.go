@@ -17,7 +17,10 @@ func Clean(path string, args ...string) (string, error) {
 // TryBwrap makes a sandbox with bwrap, which is the only test that counts. On an error said
 // is the first line of what bwrap said.
 func TryBwrap(bwrap string) (said string, err error) {
-	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"}
+	args := []string{
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all",
+		"--die-with-parent", "--cap-drop", "ALL",
+	}
 	if os.Getuid() != 0 {
 		args = append(args, "--unshare-user", "--disable-userns") // as every box has it
 	}

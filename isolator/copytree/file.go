@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// one copies a file or a link from one folder to another, and reports whether it is a folder instead. A fault of the source leaves it
-// out, and the copy goes on.
+// one copies a file or a link from one folder to another, and reports whether it is a folder instead. A fault
+// of the source leaves it out, and the copy goes on.
 func (c *copier) one(from, to int, name, at string, buf []byte) (isDir bool, err error) {
 	var st unix.Stat_t
 	e := Entry{Path: at}

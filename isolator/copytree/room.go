@@ -29,7 +29,8 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.0f %cB", f, units[u])
 }
 
-// room looks whether a file fits into the copy that to is of, where the file system does not share its blocks with the original.
+// room looks whether a file fits into the copy that to is of, where the file system does not share its blocks
+// with the original.
 func room(to int, st unix.Stat_t) error {
 	var disk unix.Statfs_t
 	if unix.Fstatfs(to, &disk) != nil || disk.Type == unix.BTRFS_SUPER_MAGIC || disk.Type == unix.XFS_SUPER_MAGIC { // then writing tells

@@ -191,7 +191,8 @@ func (r *Request) checkTasks() error {
 func CheckRepo(repo, commit string) error {
 	u, err := url.Parse(repo)
 	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "file" || u.Scheme != "file" && u.Host == "":
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "file" ||
+		u.Scheme != "file" && u.Host == "":
 		return fmt.Errorf("repository %q is not an https, http or file URL", repo)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("repository %q: a login, a query or a fragment does not belong into it; name a Secret with --secret publish=NAME", u.Redacted())
@@ -238,7 +239,10 @@ func (r *Request) claim(p string) string {
 
 // text returns the profile as it travels.
 func (r *Request) text() string {
-	without := []string{"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu", "shim.commands", "shim.when", "verify.custom.checks"}
+	without := []string{
+		"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu",
+		"shim.commands", "shim.when", "verify.custom.checks",
+	}
 	doc := r.Profile.Source()
 	if proc := doc.Value("sandbox.proc"); !proc.Set || proc.V == "auto" {
 		proc.V, proc.Set = podProc, true
@@ -276,7 +280,11 @@ func inPod(p string) string {
 
 // taskKeys are those of the file of --tasks.
 func taskKeys() []strict.Key {
-	return []strict.Key{{Name: "task", Kind: strict.Rows, Of: []strict.Key{{Name: "repo"}, {Name: "commit"}, {Name: "prompt"}}}}
+	return []strict.Key{{Name: "task", Kind: strict.Rows, Of: []strict.Key{
+		{Name: "repo"},
+		{Name: "commit"},
+		{Name: "prompt"},
+	}}}
 }
 
 // ReadTasks reads a file of tasks: one [[task]] for each run of the fleet, with the

@@ -101,7 +101,8 @@ func rows() map[string]Export {
 		"sandbox.allow": pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env").when("what is hidden otherwise",
 			func(_ *Request, item, _ string) bool { return !slices.Contains(profile.LayerWords(), item) })),
 		"sandbox.home": pod(
-			partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", withoutHome),
+			partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it",
+				"own").when("`own` without --volume", withoutHome),
 			partly("a home in a pod is empty, but for --volume", "host"),
 		),
 		"sandbox.home_allow": pod(partly("a home in a pod is empty, but for --volume; programs come with the image")),
@@ -181,7 +182,8 @@ func madeOfYours(_ *Request, _, value string) bool {
 	value = strings.ReplaceAll(value, "$$", "")
 	for _, part := range strings.Split(value, "$")[1:] {
 		name := strings.TrimPrefix(part, "{")
-		name = name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"))]
+		name = name[:len(name)-len(strings.TrimLeft(name,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"))]
 		if !slices.Contains([]string{"HOME", "USER", "PATH"}, name) {
 			return true
 		}
@@ -251,7 +253,10 @@ func judge(row Export, r *Request, w strict.Key) []Finding {
 
 // isList reports whether a key has items that are worth a name each.
 func isList(key string) bool {
-	return slices.Contains([]string{"mounts", "env.set", "env.inherit", "git.overrides", "sandbox.network_allow", "capabilities"}, key)
+	return slices.Contains([]string{
+		"mounts", "env.set", "env.inherit", "git.overrides",
+		"sandbox.network_allow", "capabilities",
+	}, key)
 }
 
 // refusal says that there is something refused.

@@ -19,9 +19,9 @@ import (
 	"github.com/enr/inner/isolator/repos"
 )
 
-// Adoption brings what a box made into a folder of the host: nothing of it runs or is obeyed there. It is searched in a folder
-// that no living box sees, and moved from there by way of the open folder. All of it is copied first: another box may
-// have a file open for writing that the box made.
+// Adoption brings what a box made into a folder of the host: nothing of it runs or is obeyed there. It is
+// searched in a folder that no living box sees, and moved from there by way of the open folder. All of it is
+// copied first: another box may have a file open for writing that the box made.
 type Adoption struct {
 	From string       // a private folder of INNER_HOME; all that is in it is brought
 	To   *os.File     // the folder of the host
@@ -29,8 +29,8 @@ type Adoption struct {
 	Over func() error // nil when what has a name there stays; else whether it may be replaced
 }
 
-// Bring brings it, says what was switched off or moved aside, and returns where everything is. What cannot be searched as a
-// whole is not brought.
+// Bring brings it, says what was switched off or moved aside, and returns where everything is. What cannot be
+// searched as a whole is not brought.
 func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string, err error) {
 	own := a.From + ".own"
 	if err := copytree.Remove(own); err != nil { // of an inner that was killed
@@ -111,8 +111,8 @@ func near(p string) string {
 // mostBack is how many lines that put something back are said one by one.
 const mostBack = 5
 
-// sayBack says what is to be typed, or which file holds the lines when they are many, or when some shell would read one in
-// another way. What was renamed last goes back first: it may lie in what was renamed before.
+// sayBack says what is to be typed, or which file holds the lines when they are many, or when some shell would
+// read one in another way. What was renamed last goes back first: it may lie in what was renamed before.
 func sayBack(c *caller.Caller, list []repos.Moved) {
 	var lines []string
 	for _, m := range slices.Backward(list) {

@@ -286,8 +286,8 @@ func (b *boxGits) start(run *Run, o *launch.Options) {
 	}
 }
 
-// notCarried are settings for the filters of the user that the box does not have: nothing that they are for is staged there
-// as it lies in the work tree.
+// notCarried are settings for the filters of the user that the box does not have: nothing that they are for is
+// staged there as it lies in the work tree.
 func notCarried(run *Run) (out []gitconfig.Entry) {
 	if run.Spec.Git != nil || run.Spec.Home == "host" {
 		return nil
@@ -313,8 +313,8 @@ func repoPolicy(run *Run) *gitconfig.Policy {
 	return &p
 }
 
-// oursInGit come after the settings of each repository: git in the box leaves to the host what rewrites whole files, and
-// writes an index that can be looked at.
+// oursInGit come after the settings of each repository: git in the box leaves to the host what rewrites whole
+// files, and writes an index that can be looked at.
 var oursInGit = []gitconfig.Entry{
 	{Key: "gc.auto", Value: "0"},
 	{Key: "gc.worktreepruneexpire", Value: "never"},

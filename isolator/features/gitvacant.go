@@ -14,8 +14,8 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Where the working folder is in no repository, git outside would obey what the box makes there while it lives. So an empty
-// private place lies at .git, and what the box has made in it is brought when it has ended.
+// Where the working folder is in no repository, git outside would obey what the box makes there while it lives.
+// So an empty private place lies at .git, and what the box has made in it is brought when it has ended.
 
 const gitVacant = "an empty place for a repository that the box makes: it is looked at, and comes when the box has ended"
 
@@ -60,7 +60,8 @@ func (b *boxGits) makeVacant(run *Run) (err error) {
 	return os.MkdirAll(place, 0o755)
 }
 
-// bindVacant puts it in the plan. Go takes any folder of that name for a repository, and fails where git cannot tell it the commit.
+// bindVacant puts it in the plan. Go takes any folder of that name for a repository, and fails where git cannot
+// tell it the commit.
 func bindVacant(run *Run, r *git.Repo, place string) {
 	if run.Getenv("GOFLAGS") == "" {
 		run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "GOFLAGS", Value: "-buildvcs=false"})

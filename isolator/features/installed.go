@@ -65,9 +65,9 @@ func installed() Feature {
 	}
 }
 
-// npmFile adds a line to npm's settings for all users, which the box has as far as they say where packages come from. They are
-// a file because nvm refuses to work where a variable or ~/.npmrc names the folder to install into, and some shells lose
-// variables whose names are those of logins.
+// npmFile adds a line to npm's settings for all users, which the box has as far as they say where packages come
+// from. They are a file because nvm refuses to work where a variable or ~/.npmrc names the folder to install
+// into, and some shells lose variables whose names are those of logins.
 func npmFile(run *Run, line, reason string) {
 	parts := run.Assets.Parts
 	i := slices.IndexFunc(parts, func(p plan.Part) bool { return p.Op.Dest == paths.BoxNpm })
@@ -96,8 +96,8 @@ func npmSettings(run *Run) []byte {
 	return []byte(text)
 }
 
-// pythonOutside has each Python of the box find what pip installed with --user outside, which PYTHONUSERBASE hides (site:
-// a line of a .pth file is a folder to look in).
+// pythonOutside has each Python of the box find what pip installed with --user outside, which PYTHONUSERBASE
+// hides (site: a line of a .pth file is a folder to look in).
 func (h *ownHome) pythonOutside(run *Run) error {
 	dirs, err := filepath.Glob(filepath.Join(run.Home, ".local/lib/python3*/site-packages"))
 	for _, dir := range dirs {

@@ -214,8 +214,8 @@ func tellNames(run *Run, what string, names []string) {
 	}
 }
 
-// put brings a folder or a file that the run has made or changed to the working folder. A file takes the place of the one
-// that it began as, unless somebody else has changed that since.
+// put brings a folder or a file that the run has made or changed to the working folder. A file takes the place
+// of the one that it began as, unless somebody else has changed that since.
 func (k *keepOf) put(name string) error {
 	work, err := os.MkdirTemp(filepath.Dir(k.folder), "put-")
 	if err != nil {

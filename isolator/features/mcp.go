@@ -13,8 +13,8 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// sayLeft names in one line the servers that the box does not have, and each that the profile names and that is not found, once
-// for a working folder, until there are others.
+// sayLeft names in one line the servers that the box does not have, and each that the profile names and that is
+// not found, once for a working folder, until there are others.
 func (a *agentsOf) sayLeft(run *Run) {
 	left := slices.Compact(slices.Sorted(slices.Values(a.left)))
 	lost := slices.DeleteFunc(slices.Clone(run.Spec.MCP), func(name string) bool {

@@ -27,7 +27,8 @@ func knownHosts(run *Run) (list []string, err error) {
 	return list, err
 }
 
-// giveSSH gives the box the socket, and ssh in it the keys of the hosts, by a file that the settings for all users name.
+// giveSSH gives the box the socket, and ssh in it the keys of the hosts, by a file that the settings for all
+// users name.
 func giveSSH(run *Run, socket, known string) {
 	const reason = "keys of your agent, for the hosts of [credentials] ssh"
 	run.Assets.Parts = append(run.Assets.Parts, plan.Part{Op: plan.Op{Kind: plan.OpReadOnly, Source: run.Folder.At(sshSocket), Dest: socket, Reason: reason}})

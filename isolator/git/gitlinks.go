@@ -17,8 +17,8 @@ const maxVacant = 200
 // maxIndex is the most bytes of an index that are read, with what it shares with others: some million paths.
 const maxIndex = 128 << 20
 
-// Gitlinks returns the places below the top of a work tree in which git looks for another repository, however deep: those in
-// which it finds none, and those in which one is. Git enters them by itself.
+// Gitlinks returns the places below the top of a work tree in which git looks for another repository, however
+// deep: those in which it finds none, and those in which one is. Git enters them by itself.
 func Gitlinks(r *Repo) (vacant, there []string, err error) {
 	links, err := r.links()
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/enr/inner/internal/own"
 )
 
-// program is one that cmd/inner carries: its text, compressed by gzip, "" in any other program, and a line with the digest
-// that the name of its file ends with, and its size.
+// program is one that cmd/inner carries: its text, compressed by gzip, "" in any other program, and a line with
+// the digest that the name of its file ends with, and its size.
 type program struct{ name, zip, sum string }
 
 // kept is for how long the file of another version of inner stays after it was written.

@@ -19,7 +19,8 @@ const (
 	callsWanted                 // is a box for calls wanted?
 )
 
-// alarms are the times of those that are set, and what is done then. A job has one of its own: its time limit, and that of its last call.
+// alarms are the times of those that are set, and what is done then. A job has one of its own: its time limit,
+// and that of its last call.
 type alarms map[any]struct {
 	at time.Time
 	do func()

@@ -15,9 +15,9 @@ import (
 )
 
 // Early is a bwrap that waits for its words. It is started before there is a plan, since that takes as long as to start
-// two programs. The words come through a pipe with room for them, where it can be had: one write(2) gives bwrap all or, when
-// we are killed, none. Of none it makes a box that has nothing in it, not even the first process, and ends; in any box
-// that one runs no program but by our word.
+// two programs. The words come through a pipe with room for them, where it can be had: one write(2) gives bwrap
+// all or, when we are killed, none. Of none it makes a box that has nothing in it, not even the first process,
+// and ends; in any box that one runs no program but by our word.
 //
 // A thread of its own forks it, which lives as long as the run does: bwrap dies with that thread. It is killed together
 // with the one that gives the program's word, see box.Run, which comes after bwrap has asked for that.

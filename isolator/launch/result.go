@@ -40,7 +40,8 @@ func (s *session) result() Result {
 	return r
 }
 
-// lost is the end of a program that the first process did not live to tell: bwrap, or we, or the program itself killed it.
+// lost is the end of a program that the first process did not live to tell: bwrap, or we, or the program itself
+// killed it.
 func (s *session) lost() Result {
 	p := &s.program
 	r := Result{Started: true, Code: wire.ExitCode(s.child.status)}

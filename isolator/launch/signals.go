@@ -62,7 +62,8 @@ func (s *session) catch() {
 	}()
 }
 
-// caught are the signals of this process. What comes when a try of a run is over waits for the next one, if there is one.
+// caught are the signals of this process. What comes when a try of a run is over waits for the next one, if
+// there is one.
 var caught = make(chan os.Signal, 64)
 
 func (s *session) onSignal(sig syscall.Signal) {

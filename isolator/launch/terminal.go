@@ -181,8 +181,8 @@ func (s *session) resize() {
 	}
 }
 
-// stop follows the job: the person's shell has to see a stopped job too. Whoever has joined stops there, and joins again
-// when continued.
+// stop follows the job: the person's shell has to see a stopped job too. Whoever has joined stops there, and
+// joins again when continued.
 func (s *session) stop() {
 	if s.console.at == none { // no shell has the box as its job
 		s.signalProgram(syscall.SIGCONT)
@@ -206,9 +206,9 @@ func (s *session) stop() {
 // soon is what no stop takes that somebody ends.
 const soon = 5 * time.Millisecond
 
-// suspend stops us as the terminal does it, with its modes put back: our whole group, with the default action. This is the
-// first thread of the process, which takes the signal before kill(2) returns: so it returns when we go on, and at once in
-// an orphaned process group, where the job goes on, too.
+// suspend stops us as the terminal does it, with its modes put back: our whole group, with the default action.
+// This is the first thread of the process, which takes the signal before kill(2) returns: so it returns when we
+// go on, and at once in an orphaned process group, where the job goes on, too.
 func (s *session) suspend(sig syscall.Signal) {
 	s.restore()
 	caught, at := defaultAction(syscall.SIGTSTP), time.Now()

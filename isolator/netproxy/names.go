@@ -118,8 +118,8 @@ func (p *Proxy) Names(box Box) error {
 	return nil
 }
 
-// Allowed follows what the policy has come to allow since Names. What a person is just being asked about needs no answer
-// then.
+// Allowed follows what the policy has come to allow since Names. What a person is just being asked about needs
+// no answer then.
 func (p *Proxy) Allowed() {
 	p.asking.Lock()
 	for to, a := range p.answers {
@@ -416,8 +416,8 @@ func (n *names) forget() bool {
 	return true
 }
 
-// refuse tells of a name that is asked for and not listed. What is asked for is its port, which nobody knows: of one that
-// is listed, with all its ports refused, the first says why.
+// refuse tells of a name that is asked for and not listed. What is asked for is its port, which nobody knows:
+// of one that is listed, with all its ports refused, the first says why.
 func (n *names) refuse(host string) {
 	n.mu.Lock()
 	again := n.last == host && time.Since(n.lastAt) < time.Second

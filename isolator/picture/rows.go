@@ -210,8 +210,8 @@ func organisation(b *run.Prepared) (rows []Row) {
 	return rows
 }
 
-// GrantsOf are those of a run of the profile, each with the places that it is written at, one for each file; with none where
-// a box is like that by default.
+// GrantsOf are those of a run of the profile, each with the places that it is written at, one for each file;
+// with none where a box is like that by default.
 func GrantsOf(p *profile.Profile, rc profile.RunConfig) []profile.Grant {
 	list := profile.Grants(rc)
 	for i := range list {

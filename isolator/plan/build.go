@@ -72,8 +72,8 @@ func newBuilder(rc profile.RunConfig, f host.Facts, s Staged) *builder {
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
-// clock, no map order, and of the disk it has what the facts look at. An error that is a *fault.Refusal carries the exit
-// code and what to type.
+// clock, no map order, and of the disk it has what the facts look at. An error that is a *fault.Refusal carries
+// the exit code and what to type.
 func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b := newBuilder(rc, f, s)
 	if err := b.possible(); err != nil {

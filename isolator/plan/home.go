@@ -51,9 +51,9 @@ func (b *builder) listedInHome() error {
 	return nil
 }
 
-// Versions are folders of a home in which tools keep a folder for each version of a program that they fetched, and where
-// in them. A home of the box's own has links to those (package features): the folder around them is its own, so that the
-// box fetches others, and many versions are one mount.
+// Versions are folders of a home in which tools keep a folder for each version of a program that they fetched,
+// and where in them. A home of the box's own has links to those (package features): the folder around them is
+// its own, so that the box fetches others, and many versions are one mount.
 func Versions() map[string]string {
 	return map[string]string{
 		".cache/ms-playwright": "[^.]*", ".cache/Cypress": "*", ".cache/puppeteer": "*/*", ".cache/electron": "*", ".cache/node-gyp": "*",

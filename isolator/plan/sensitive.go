@@ -78,8 +78,8 @@ func projectRoots(rc profile.RunConfig) []string {
 	return out
 }
 
-// HiddenPlaces returns the real paths of the folders that a box has hidden, with all that is in them, and of the files that
-// the table hides.
+// HiddenPlaces returns the real paths of the folders that a box has hidden, with all that is in them, and of
+// the files that the table hides.
 func HiddenPlaces(rc profile.RunConfig, f host.Facts) (folders, files []string) {
 	for _, h := range newBuilder(rc, f, Staged{}).hidden() {
 		switch {

@@ -24,8 +24,8 @@ func Aside(name string) bool {
 	return strings.HasSuffix(name, Suffix)
 }
 
-// nameOf is a name of a row of the table of what tools obey, or, with the row beyond, of what lies anywhere in a project by
-// the table of secrets. The zero value is none: rows count from 1.
+// nameOf is a name of a row of the table of what tools obey, or, with the row beyond, of what lies anywhere in
+// a project by the table of secrets. The zero value is none: rows count from 1.
 type nameOf struct{ row, name uint16 }
 
 // starry is what a name must begin with, hold and end with.
@@ -38,8 +38,8 @@ type starry struct {
 const places = 2048
 
 // index finds which of the names of both tables one may be, in lower case: a file system may not tell case. It holds
-// numbers and no text, since a start that has something to look up makes it. Names with a star are looked for by the last
-// byte behind their last one, or the first before their first.
+// numbers and no text, since a start that has something to look up makes it. Names with a star are looked for
+// by the last byte behind their last one, or the first before their first.
 type index struct {
 	exact       [places]nameOf // by their sum, or in the next free place
 	ends, heads [256][]starry

@@ -89,7 +89,8 @@ func inOrder(lines []string) []string {
 	return slices.Compact(lines)
 }
 
-// from returns the lines that begin with a text in lower case. They are found where they stand: a start wants few of them.
+// from returns the lines that begin with a text in lower case. They are found where they stand: a start wants
+// few of them.
 func (d *document) from(text string) []string {
 	first := d.search(func(line string) bool { return beginning(line, text) >= 0 })
 	block := d.places[first:d.search(func(line string) bool { return beginning(line, text) > 0 })]

@@ -336,8 +336,9 @@ type Place struct {
 	At []string
 }
 
-// Places returns the rows that stand for something in the run. match says what a pattern matches in a folder of files that
-// hold a text, or of all. What a row of the rest found in the path of another row is left to that one.
+// Places returns the rows that stand for something in the run. match says what a pattern matches in a folder of
+// files that hold a text, or of all. What a row of the rest found in the path of another row is left to that
+// one.
 func (s Site) Places(match func(dir, pattern, text string) []string) []Place {
 	var out []Place
 	for r, spot := range s.Spots() {

@@ -139,7 +139,8 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 }
 
 // InForce is what is set at a place: in the approved config.toml of its project, an empty one where none is in
-// force, and in the user's, which it goes before. A project with a Problem has none here; Layers refuses a run where it had one.
+// force, and in the user's, which it goes before. A project with a Problem has none here; Layers refuses a run
+// where it had one.
 func (s *Settings) InForce(pl Place) (own, users *config.Config, err error) {
 	own = &config.Config{}
 	if pl.Project != nil && pl.Project.Problem == nil {

@@ -59,7 +59,8 @@ func Checks(s Subject) []Check {
 	for _, k := range s.Config.Allow {
 		c.allowed[k] = true
 	}
-	list := slices.Concat(c.privileges(), c.filesystem(), c.planned(), c.git(), c.hiding(), c.environment(), c.network(), c.rest())
+	list := slices.Concat(c.privileges(), c.filesystem(), c.planned(), c.git(), c.hiding(),
+		c.environment(), c.network(), c.rest())
 	for i := range list {
 		ch := &list[i]
 		ch.Probe = cmp.Or(ch.Probe, ch.ID)
@@ -106,14 +107,35 @@ func (c *checker) privileges() []Check {
 	nested := lifted(c.allowed[nestedKey], nestedKey)
 	landlock := lifted(c.Facts.Landlock < plan.LandlockScopes && c.Config.Landlock != "required", "this kernel cannot")
 	list := []Check{
-		{ID: "no-root", Severity: Critical, What: "the program does not run as root", Hint: "run inner as a plain user", Allowed: lifted(c.Facts.UID == 0, "you are root, and so is the box")},
-		{ID: "no-capabilities", Severity: Critical, Probe: "status", What: "the program has no capability", Allowed: nested, Names: []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}},
-		{ID: "no-new-privileges", Severity: Critical, Probe: "status", What: "set-user-id programs give nothing", Names: []string{"NoNewPrivs"}, Want: "1"},
-		{ID: "nested-user-ns", Severity: High, What: "no user namespace can be made inside", Key: nestedKey, Allowed: nested},
-		{ID: "seccomp", Severity: High, Probe: "status", What: "a filter of system calls is in force", Names: []string{"Seccomp"}, Want: "2", Allowed: lifted(c.Config.Seccomp == "off", `allow = ["no-seccomp"]`)},
-		{ID: "landlock", Severity: Medium, What: "Landlock confines the program, too", Allowed: cmp.Or(landlock, lifted(c.Config.Landlock == "off", `allow = ["no-landlock"]`))},
+		{
+			ID: "no-root", Severity: Critical, What: "the program does not run as root",
+			Hint: "run inner as a plain user", Allowed: lifted(c.Facts.UID == 0, "you are root, and so is the box"),
+		},
+		{
+			ID: "no-capabilities", Severity: Critical, Probe: "status",
+			What: "the program has no capability", Allowed: nested, Names: []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"},
+		},
+		{
+			ID: "no-new-privileges", Severity: Critical, Probe: "status",
+			What: "set-user-id programs give nothing", Names: []string{"NoNewPrivs"}, Want: "1",
+		},
+		{
+			ID: "nested-user-ns", Severity: High, What: "no user namespace can be made inside",
+			Key: nestedKey, Allowed: nested,
+		},
+		{
+			ID: "seccomp", Severity: High, Probe: "status",
+			What: "a filter of system calls is in force", Names: []string{"Seccomp"}, Want: "2", Allowed: lifted(c.Config.Seccomp == "off", `allow = ["no-seccomp"]`),
+		},
+		{
+			ID: "landlock", Severity: Medium, What: "Landlock confines the program, too",
+			Allowed: cmp.Or(landlock, lifted(c.Config.Landlock == "off", `allow = ["no-landlock"]`)),
+		},
 		{ID: "kernel-keys", Severity: Medium, What: "your keys in the kernel are not listed", Allowed: nested},
-		{ID: "pid-namespace", Severity: Critical, Probe: "processes", What: "processes of the host cannot be seen or signalled", Want: "pid"},
+		{
+			ID: "pid-namespace", Severity: Critical, Probe: "processes",
+			What: "processes of the host cannot be seen or signalled", Want: "pid",
+		},
 		{ID: "mnt-namespace", Severity: Critical, What: "the box has mounts of its own", Want: "mnt"},
 		{ID: "ipc-namespace", Severity: High, What: "no shared memory or message queue of the host", Want: "ipc"},
 		{ID: "uts-namespace", Severity: Medium, What: "the box has its own host name", Want: "uts"},
@@ -129,7 +151,10 @@ func (c *checker) privileges() []Check {
 
 // filesystem is what is judged of all mounts and files at once.
 func (c *checker) filesystem() []Check {
-	writes := Check{ID: "writes-declared", Severity: Critical, What: "only what the profile makes writable is writable", Want: c.Staged.RunID}
+	writes := Check{
+		ID: "writes-declared", Severity: Critical,
+		What: "only what the profile makes writable is writable", Want: c.Staged.RunID,
+	}
 	devices := Check{ID: "devices", Severity: High, What: "only harmless devices are there"}
 	for _, o := range c.Plan.Ops {
 		if o.Bind() && o.Writable() {
@@ -146,7 +171,10 @@ func (c *checker) filesystem() []Check {
 }
 
 func (c *checker) environment() []Check {
-	declared := Check{ID: "env-declared", Severity: High, What: "only declared variables are set, and the first process shows no others", Names: []string{"PWD"}}
+	declared := Check{
+		ID: "env-declared", Severity: High,
+		What: "only declared variables are set, and the first process shows no others", Names: []string{"PWD"},
+	}
 	for _, kv := range c.Plan.Env {
 		declared.Names = append(declared.Names, envName(kv))
 	}
@@ -156,16 +184,25 @@ func (c *checker) environment() []Check {
 func (c *checker) network() []Check {
 	full := c.Config.Network == profile.NetFull
 	return []Check{
-		{ID: "network-policy", Severity: Medium, What: "no network but what the profile allows", Hint: "set network = false under [sandbox]", Allowed: lifted(full, "network = true: everything this machine reaches")},
+		{
+			ID: "network-policy", Severity: Medium, What: "no network but what the profile allows",
+			Hint: "set network = false under [sandbox]", Allowed: lifted(full, "network = true: everything this machine reaches"),
+		},
 		{ID: "host-loopback", Severity: High, What: "servers of the host on 127.0.0.1 and ::1 cannot be reached", Allowed: lifted(full, "network = true: the host's own servers too")},
-		{ID: "abstract-sockets", Severity: High, What: "abstract sockets of the host cannot be reached", Allowed: plan.AbstractOpen(c.Config, c.Facts)},
+		{
+			ID: "abstract-sockets", Severity: High,
+			What: "abstract sockets of the host cannot be reached", Allowed: plan.AbstractOpen(c.Config, c.Facts),
+		},
 	}
 }
 
 func (c *checker) rest() (list []Check) {
 	if p := c.Plan.Limits; p != nil {
 		r := p.Rlimits
-		ch := Check{ID: "limits", Severity: High, What: "limits are in force", Want: fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, p.Disk), Places: []Place{{Path: "/dev/shm"}}}
+		ch := Check{
+			ID: "limits", Severity: High, What: "limits are in force",
+			Want: fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, p.Disk), Places: []Place{{Path: "/dev/shm"}},
+		}
 		for _, h := range p.Held {
 			ch.Names = append(ch.Names, h.Key+"="+string(h.Engine))
 		}
@@ -175,7 +212,10 @@ func (c *checker) rest() (list []Check) {
 		list = append(list, ch)
 	}
 	if noop := c.Config.Noop; len(noop.Rules) > 0 {
-		list = append(list, Check{ID: "shims-active", Severity: Medium, What: "blocked and rewritten commands are found first", Want: paths.BoxNoop, Names: noop.Commands()})
+		list = append(list, Check{
+			ID: "shims-active", Severity: Medium,
+			What: "blocked and rewritten commands are found first", Want: paths.BoxNoop, Names: noop.Commands(),
+		})
 	}
 	return append(list,
 		Check{ID: "descriptors", Severity: High, What: "no descriptor but standard input, output and error"},

@@ -60,7 +60,8 @@ func canWrite(p string) bool {
 	case err != nil || !fi.IsDir() && !fi.Mode().IsRegular():
 		return false
 	case fi.IsDir():
-		how, name = how|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, filepath.Join(p, fmt.Sprintf("%s-%d", probeName, os.Getpid()))
+		how, name = how|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, filepath.Join(p,
+			fmt.Sprintf("%s-%d", probeName, os.Getpid()))
 	}
 	fd, err := unix.Open(name, how, 0o600)
 	if err != nil {
@@ -120,7 +121,10 @@ func (i *inside) partOf(place string, m proc.Mount, run string) bool {
 }
 
 func harmlessDevice(p string) bool {
-	return slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"}, p)
+	return slices.Contains([]string{
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+		"/dev/urandom", "/dev/tty", "/dev/console",
+	}, p)
 }
 
 // devices looks at everything in /dev: what is a device there is harmless or declared, or lies

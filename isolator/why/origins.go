@@ -46,7 +46,8 @@ func (t *Table) from(o plan.Op) string {
 	return cmp.Or(t.written(o.Key, shows), t.written(o.Key, group), t.written(o.Key, nil), "the default")
 }
 
-// written returns where the first value of a key, or of one below it, was written that is meant, be it any; "" for nowhere.
+// written returns where the first value of a key, or of one below it, was written that is meant, be it any; ""
+// for nowhere.
 func (t *Table) written(key string, meant func(value string) bool) string {
 	return written(t.origins, key, meant)
 }

@@ -70,7 +70,8 @@ type Table struct {
 // committed is how a hidden file looks of which git has something.
 const committed = "what the last commit has of it"
 
-// Of returns the table of a planned run that was not made: the operations of its plan in their order, with what comes after them.
+// Of returns the table of a planned run that was not made: the operations of its plan in their order, with what
+// comes after them.
 func Of(b *run.Prepared) *Table {
 	t := &Table{sealed: map[string]bool{}, Box: b, origins: b.Profile.Origins(), keys: profile.AllowKeys()}
 	root := plan.Op{Kind: plan.OpTmpfs, Dest: "/", Key: "sandbox.base", Reason: "a folder on the way to what the box shows", Perms: 0o755}

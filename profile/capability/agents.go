@@ -75,7 +75,8 @@ type Edit struct {
 	Known map[string]any
 	// MCP are the tables of MCP servers by their names, by dotted paths: of them stay those that are granted.
 	MCP []string
-	// Keys is the list, by its dotted path, of the ends of keys that the agent may use unasked: those of the box are in it.
+	// Keys is the list, by its dotted path, of the ends of keys that the agent may use unasked: those of the box
+	// are in it.
 	Keys string
 }
 

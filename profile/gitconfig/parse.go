@@ -50,7 +50,8 @@ func Parse(data []byte) (list []Entry, err error) {
 	return list, nil
 }
 
-// header reads the header of a section, with a sub-section or without, and returns what names of its settings begin with.
+// header reads the header of a section, with a sub-section or without, and returns what names of its settings
+// begin with.
 func header(data []byte) (base string, rest []byte, ok bool) {
 	section, rest := word(data[1:])
 	base = section + "."

@@ -18,8 +18,8 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// Resolved returns the text of a profile of that name, merged with everything it extends. Loaded again it resolves to the
-// same RunConfig. A comment tells the file and line each value comes from.
+// Resolved returns the text of a profile of that name, merged with everything it extends. Loaded again it
+// resolves to the same RunConfig. A comment tells the file and line each value comes from.
 func Resolved(name string, files []string, doc strict.Doc, home string) string {
 	e := &encoder{home: home}
 	fmt.Fprintf(&e.b, "# Profile %s, merged with everything it extends. It is made of:\n", comment(name))

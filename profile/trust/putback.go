@@ -13,8 +13,8 @@ import (
 const maxIndex = 256 << 20
 
 // PutBack says how a file of a project comes back that was allowed and is gone: from git, when
-// its index has it, by inner init for one of the agents, or for a config.toml as an empty one. It never names revoke, after which
-// the command would run outside of any sandbox.
+// its index has it, by inner init for one of the agents, or for a config.toml as an empty one. It never names
+// revoke, after which the command would run outside of any sandbox.
 func PutBack(root, path string) string {
 	rel, err := filepath.Rel(root, path)
 	index, _ := files.Read(filepath.Join(root, ".git/index"), files.NoLinks, maxIndex)

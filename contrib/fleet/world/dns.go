@@ -37,13 +37,19 @@ func serveDNS(addr string, fixed []string) error {
 		q := m.Questions[0]
 		ip, ok := known[strings.ToLower(q.Name.String())]
 		m = dnsmessage.Message{
-			Header:    dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true, RecursionDesired: true, RecursionAvailable: true},
+			Header: dnsmessage.Header{
+				ID: m.ID, Response: true, Authoritative: true,
+				RecursionDesired: true, RecursionAvailable: true,
+			},
 			Questions: m.Questions,
 		}
 		if !ok {
 			m.RCode = dnsmessage.RCodeNameError
 		} else if q.Type == dnsmessage.TypeA {
-			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 5}, Body: &dnsmessage.AResource{A: ip}}}
+			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{
+				Name:  q.Name,
+				Class: q.Class, TTL: 5,
+			}, Body: &dnsmessage.AResource{A: ip}}}
 		}
 		if reply, err := m.Pack(); err == nil {
 			_, _ = conn.WriteTo(reply, from)

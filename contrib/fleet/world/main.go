@@ -52,7 +52,11 @@ func run(args []string) error {
 
 // serveText answers every request with a text.
 func serveText(addr, text string) error {
-	return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, text) }))
+	return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		fmt.Fprintln(w, text)
+	}))
 }
 
 // pause waits for a signal, and reaps what processes of the pod leave.
@@ -77,7 +81,10 @@ func pause() error {
 
 // serveGit is git's own program behind HTTP. Everybody reads; who pushes has the token.
 func serveGit(root, addr, token string) error {
-	backend := &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=publisher"}}
+	backend := &cgi.Handler{
+		Path: "/usr/lib/git-core/git-http-backend",
+		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=publisher"},
+	}
 	return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, password, _ := r.BasicAuth()
 		push := strings.Contains(r.URL.RawQuery, "receive-pack") || strings.HasSuffix(r.URL.Path, "receive-pack")

@@ -69,14 +69,23 @@ func (a *agent) access() string {
 }
 
 func (a *agent) refresh() string {
-	return map[string]string{"claude": "sk-ant-ort01-", "codex": "rt_", "gemini": "1//0"}[a.name] + fmt.Sprintf("%s-r%d", os.Getenv("LAB_TOKEN"), a.count)
+	return map[string]string{
+		"claude": "sk-ant-ort01-", "codex": "rt_",
+		"gemini": "1//0",
+	}[a.name] + fmt.Sprintf("%s-r%d", os.Getenv("LAB_TOKEN"), a.count)
 }
 
 // jwt has claims as those of Codex have them, and a signature that is no signature.
 func jwt(ends time.Time, signature string) string {
 	part := func(v object) string { data, _ := json.Marshal(v); return base64.RawURLEncoding.EncodeToString(data) }
-	account := object{"chatgpt_plan_type": "plus", "chatgpt_account_id": "account", "chatgpt_user_id": "user"}
-	return part(object{"alg": "RS256", "typ": "JWT"}) + "." + part(object{"exp": ends.Unix(), "email": "me@reach.test", "https://api.openai.com/auth": account}) + "." + signature
+	account := object{
+		"chatgpt_plan_type": "plus", "chatgpt_account_id": "account",
+		"chatgpt_user_id": "user",
+	}
+	return part(object{"alg": "RS256", "typ": "JWT"}) + "." + part(object{
+		"exp":   ends.Unix(),
+		"email": "me@reach.test", "https://api.openai.com/auth": account,
+	}) + "." + signature
 }
 
 const scopes = "user:inference user:profile user:sessions:claude_code"
@@ -171,10 +180,14 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case verdict == "old" || verdict == "STRANGE":
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_ = json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": "authentication_error", "code": 401, "status": "UNAUTHENTICATED", "message": "no login"}})
+		_ = json.NewEncoder(w).Encode(object{
+			"type":  "error",
+			"error": object{"type": "authentication_error", "code": 401, "status": "UNAUTHENTICATED", "message": "no login"},
+		})
 	case r.Header.Get("Upgrade") != "":
 		a.websocket(w, r)
-	case strings.HasSuffix(r.URL.Path, "/messages"), strings.HasSuffix(r.URL.Path, "/responses"), strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
+	case strings.HasSuffix(r.URL.Path, "/messages"), strings.HasSuffix(r.URL.Path,
+		"/responses"), strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
 		if verdict == "none" {
 			http.Error(w, "no login", http.StatusUnauthorized)
 			return
@@ -194,9 +207,15 @@ func reply(w http.ResponseWriter, v object) {
 func (a *agent) other(path string) object {
 	switch _, last, _ := strings.Cut(path, "v1internal:"); {
 	case last == "loadCodeAssist":
-		return object{"currentTier": object{"id": "free-tier", "name": "free"}, "cloudaicompanionProject": "project"}
+		return object{
+			"currentTier":             object{"id": "free-tier", "name": "free"},
+			"cloudaicompanionProject": "project",
+		}
 	case strings.HasSuffix(path, ":generateContent"): // of the session before; an empty one ends Gemini CLI, with 1 and no word, within 5 s
-		said := []any{object{"content": object{"role": "model", "parts": []any{object{"text": "a session"}}}, "finishReason": "STOP"}}
+		said := []any{object{"content": object{
+			"role":  "model",
+			"parts": []any{object{"text": "a session"}},
+		}, "finishReason": "STOP"}}
 		return object{"candidates": said, "response": object{"candidates": said}}
 	case strings.HasSuffix(path, "/userinfo"):
 		return object{"email": "me@reach.test", "id": "1"}
@@ -208,7 +227,10 @@ func (a *agent) other(path string) object {
 			"is_fedramp_compliant_workspace": false, "workspace_backend_origin": "https://chatgpt.com", "account_routing_override": "NO_CONSTRAINT",
 		}}}
 	case strings.HasSuffix(path, "/oauth/profile"):
-		return object{"account": object{"uuid": "u", "email": "me@reach.test", "has_claude_max": true}, "organization": object{"uuid": "o", "organization_type": "claude_max"}}
+		return object{"account": object{
+			"uuid": "u", "email": "me@reach.test",
+			"has_claude_max": true,
+		}, "organization": object{"uuid": "o", "organization_type": "claude_max"}}
 	}
 	return object{"models": []any{}, "data": []any{}}
 }
@@ -221,14 +243,20 @@ func (a *agent) token(w http.ResponseWriter, r *http.Request, body string) strin
 	said := spelled.FindStringSubmatch(body)
 	if len(said) < 2 || strings.ReplaceAll(said[1], "%2F", "/") != a.refresh() || a.ended {
 		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).Encode(object{"error": "invalid_grant", "error_description": "the login has ended"})
+		_ = json.NewEncoder(w).Encode(object{
+			"error":             "invalid_grant",
+			"error_description": "the login has ended",
+		})
 		if len(said) > 1 && strings.Contains(said[1], os.Getenv("LAB_TOKEN")) {
 			return "old"
 		}
 		return "STRANGE"
 	}
 	a.renew()
-	v := object{"token_type": "Bearer", "access_token": a.access(), "refresh_token": a.refresh(), "expires_in": int(a.life.Seconds()), "scope": scopes}
+	v := object{
+		"token_type": "Bearer", "access_token": a.access(), "refresh_token": a.refresh(),
+		"expires_in": int(a.life.Seconds()), "scope": scopes,
+	}
 	switch a.name {
 	case "codex":
 		v["id_token"] = jwt(a.ends, os.Getenv("LAB_TOKEN")+"-id")
@@ -273,7 +301,10 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 	}
 	switch {
 	case asked.Messages != nil:
-		block, delta, stop := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": text}, "end_turn"
+		block, delta, stop := object{"type": "text", "text": ""}, object{
+			"type": "text_delta",
+			"text": text,
+		}, "end_turn"
 		if do != "" && strings.Contains(tools, `"Bash"`) {
 			input, _ := json.Marshal(object{"command": do, "description": "a step"})
 			block = object{"type": "tool_use", "id": "toolu_" + unique, "name": "Bash", "input": object{}}
@@ -286,23 +317,38 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 		event("content_block_start", object{"index": 0, "content_block": block})
 		event("content_block_delta", object{"index": 0, "delta": delta})
 		event("content_block_stop", object{"index": 0})
-		event("message_delta", object{"delta": object{"stop_reason": stop}, "usage": object{"output_tokens": 2}})
+		event("message_delta", object{
+			"delta": object{"stop_reason": stop},
+			"usage": object{"output_tokens": 2},
+		})
 		event("message_stop", object{})
 	case asked.Input != nil:
-		item := object{"type": "message", "role": "assistant", "id": "m" + unique, "content": []any{object{"type": "output_text", "text": text}}}
+		item := object{
+			"type": "message", "role": "assistant", "id": "m" + unique,
+			"content": []any{object{"type": "output_text", "text": text}},
+		}
 		if do != "" && strings.Contains(tools, `"exec_command"`) {
 			args, _ := json.Marshal(object{"cmd": do})
-			item = object{"type": "function_call", "id": "i" + unique, "call_id": "c" + unique, "name": "exec_command", "arguments": string(args)}
+			item = object{
+				"type": "function_call", "id": "i" + unique, "call_id": "c" + unique,
+				"name": "exec_command", "arguments": string(args),
+			}
 		}
 		event("response.created", object{"response": object{"id": "r" + unique}})
 		event("response.output_item.done", object{"output_index": 0, "item": item})
-		event("response.completed", object{"response": object{"id": "r" + unique, "usage": object{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
+		event("response.completed", object{"response": object{
+			"id":    "r" + unique,
+			"usage": object{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+		}})
 	default:
 		part := object{"text": text}
 		if do != "" && strings.Contains(tools, `"run_shell_command"`) {
 			part = object{"functionCall": object{"name": "run_shell_command", "args": object{"command": do}}}
 		}
-		v := object{"candidates": []any{object{"content": object{"role": "model", "parts": []any{part}}, "finishReason": "STOP", "index": 0}}}
+		v := object{"candidates": []any{object{"content": object{
+			"role":  "model",
+			"parts": []any{part},
+		}, "finishReason": "STOP", "index": 0}}}
 		if strings.Contains(r.URL.Path, "v1internal") {
 			v = object{"response": v}
 		}

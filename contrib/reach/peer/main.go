@@ -72,9 +72,15 @@ func serve(args []string) error {
 		return errors.New("too few arguments")
 	}
 	www, cert, key := args[0], args[2], args[3]
-	git := cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Root: "/git", Env: []string{"GIT_PROJECT_ROOT=" + args[1], "GIT_HTTP_EXPORT_ALL=1"}}
+	git := cgi.Handler{
+		Path: "/usr/lib/git-core/git-http-backend", Root: "/git",
+		Env: []string{"GIT_PROJECT_ROOT=" + args[1], "GIT_HTTP_EXPORT_ALL=1"},
+	}
 	http.Handle("/git/", &git)
-	http.Handle("/socket", httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:8765"}))
+	http.Handle("/socket", httputil.NewSingleHostReverseProxy(&url.URL{
+		Scheme: "http",
+		Host:   "127.0.0.1:8765",
+	}))
 	http.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		fmt.Fprintln(w, "hello from", r.Host, r.Proto, n, err)
@@ -315,7 +321,10 @@ func stream(t *http.Transport, r *http.Request, open func(int64)) error {
 
 func rate(where string, seconds, clients int) error {
 	// Connections are kept, as a client's own library does.
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: clients}}
+	client := &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		MaxIdleConnsPerHost: clients,
+	}}
 	end := time.Now().Add(time.Duration(seconds) * time.Second)
 	done := make(chan int)
 	for range clients {

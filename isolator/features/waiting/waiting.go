@@ -1,5 +1,5 @@
-// Package waiting is what a person does with what boxes did in git and that has not come to the host, or stays with them:
-// inner changes. A start links nothing of it.
+// Package waiting is what a person does with what boxes did in git and that has not come to the host, or stays
+// with them: inner changes. A start links nothing of it.
 package waiting
 
 import (

@@ -21,16 +21,16 @@ const (
 // it is null where index.skipHash is set. The result shares memory with nothing.
 func Parse(data []byte) (*Index, error) { return parse(data, sha1.Size) }
 
-// MayHold reports whether the file of an index may have entries at or below a path: it looks for the text alone. A split or a
-// sparse one, and one with shortened names, may hold anything.
+// MayHold reports whether the file of an index may have entries at or below a path: it looks for the text
+// alone. A split or a sparse one, and one with shortened names, may hold anything.
 func MayHold(data []byte, path string) bool {
 	whole := len(data) > headBytes && data[7] < 4 && !bytes.Contains(data, []byte("link")) && !bytes.Contains(data, []byte("sdir"))
 	return !whole || bytes.Contains(data, []byte(path))
 }
 
-// Gitlinks returns the places of submodules in the file of an index, in which the names of objects have that many bytes.
-// One that is no good path stands for others: for those in a folder of a sparse index, or for one in the other part of a
-// split index.
+// Gitlinks returns the places of submodules in the file of an index, in which the names of objects have that
+// many bytes. One that is no good path stands for others: for those in a folder of a sparse index, or for one
+// in the other part of a split index.
 func Gitlinks(data []byte, hash int) (links []string, err error) {
 	x, err := parse(data, hash)
 	if err != nil {

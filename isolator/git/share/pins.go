@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When another file has come to a name, the kernel is told ESTALE, asks for the name once more, and opens what it was told: once. So a
-// second rename of the host in between would be an error of git's, which no two terminals have. The file that was found when the
-// kernel asked again is therefore kept open for the one open that follows, and goes when the box makes a lock file: who holds a
-// lock reads what is true then.
+// When another file has come to a name, the kernel is told ESTALE, asks for the name once more, and opens what
+// it was told: once. So a second rename of the host in between would be an error of git's, which no two
+// terminals have. The file that was found when the kernel asked again is therefore kept open for the one open
+// that follows, and goes when the box makes a lock file: who holds a lock reads what is true then.
 type pins struct {
 	mu   sync.Mutex
 	list map[string]pin // by name
@@ -50,8 +50,8 @@ func (p *pins) wanted(name string) bool {
 	return known && one.h == nil && time.Since(one.at) < pinned
 }
 
-// with calls f with the file that is kept of a name, if it is this one, and reports whether f was called. Once it was taken it is
-// kept no more.
+// with calls f with the file that is kept of a name, if it is this one, and reports whether f was called. Once
+// it was taken it is kept no more.
 func (p *pins) with(name string, file uint64, take bool, f func(*handle)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

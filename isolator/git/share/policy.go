@@ -41,8 +41,9 @@ var (
 	mains = lazy.Regexp(`^(([A-Z_]+|index|next-index-[0-9]+)(\.lock)?|index\.stash\..*|logs/HEAD)$`)
 )
 
-// access returns what the box may do with a name. What is none of git's is the box's own, until it is renamed to one that is: what other
-// tools keep there of the host's, as keys, is not served. So are its settings, and what it has half done.
+// access returns what the box may do with a name. What is none of git's is the box's own, until it is renamed
+// to one that is: what other tools keep there of the host's, as keys, is not served. So are its settings, and
+// what it has half done.
 func (r *Server) access(name string) access {
 	if name == "info/exclude" && r.exclude || slices.ContainsFunc(r.Away, func(at string) bool { return paths.Below(at, name) }) || r.isSink(name) {
 		return private
@@ -106,8 +107,8 @@ func (r *Server) isOwn(name string) bool { return r.access(name) == private }
 // sinkText is all that a file has which is the box's, and says what is checked out in a worktree that it makes.
 const sinkText = "/*\n"
 
-// isSink reports whether a name is that of such a file, or of its folder. git worktree add copies there what the box's own
-// work tree leaves to the host; in the new one nothing is.
+// isSink reports whether a name is that of such a file, or of its folder. git worktree add copies there what
+// the box's own work tree leaves to the host; in the new one nothing is.
 func (r *Server) isSink(name string) bool {
 	tree, rest := inTree(name)
 	_, theirs := r.worktrees[tree]
@@ -163,8 +164,8 @@ func goodRef(name string) bool {
 	return ref == "" || gate.GoodRef("refs/"+strings.TrimSuffix(ref, ".lock"))
 }
 
-// isFolder reports whether a name of the host can be that of a folder. A lock that is one, or a message, nobody gets rid of
-// who does not know why git fails.
+// isFolder reports whether a name of the host can be that of a folder. A lock that is one, or a message, nobody
+// gets rid of who does not know why git fails.
 func isFolder(name string) bool {
 	_, rest := inTree(name)
 	top := firstPart(rest)

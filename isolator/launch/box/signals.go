@@ -30,8 +30,9 @@ func unblockSignals() {
 }
 
 // shrugOff has signals come to no effect. The first process of a namespace of processes takes none of their default
-// effects (pid_namespaces(7)): it is enough to take out the handlers of the Go runtime, which would. To have them tell us
-// takes a thread, and two switches to that for each. Where an engine has an init of its own we are not the first.
+// effects (pid_namespaces(7)): it is enough to take out the handlers of the Go runtime, which would. To have
+// them tell us takes a thread, and two switches to that for each. Where an engine has an init of its own we are
+// not the first.
 func shrugOff(list ...os.Signal) {
 	if unix.Getpid() != 1 {
 		signal.Notify(make(chan os.Signal, 1), list...)

@@ -92,8 +92,8 @@ func Main(args []string, version string) int {
 	return 0
 }
 
-// receive takes credentials and connections of the box until the launcher is gone, and with it the programs that are asked
-// for values.
+// receive takes credentials and connections of the box until the launcher is gone, and with it the programs
+// that are asked for values.
 func (p *proxy) receive() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var asked sync.WaitGroup

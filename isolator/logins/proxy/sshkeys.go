@@ -23,9 +23,9 @@ import (
 // Keys of the user's agent, by a socket that knows one thing: to log in to a host whose key is that of a given name.
 //
 // It goes by session-bind@openssh.com (OpenSSH 8.9, PROTOCOL.agent): before ssh asks for a key, it says which host the
-// session is with, and proves it by the host's signature of the session's id, which is of that one exchange of keys. What is signed
-// names this id, so a signature logs in there and nowhere else. A host to which the agent is forwarded gets nothing:
-// whom it would log in to, nobody could say.
+// session is with, and proves it by the host's signature of the session's id, which is of that one exchange of
+// keys. What is signed names this id, so a signature logs in there and nowhere else. A host to which the agent
+// is forwarded gets nothing: whom it would log in to, nobody could say.
 
 // sshKeys are those of the user's agent, for hosts.
 type sshKeys struct {

@@ -83,7 +83,10 @@ func rows(text string) (list []Attack) {
 		var part *string
 		for line := range strings.SplitSeq(rest, "\n") {
 			if name, more, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(line, "\t") {
-				part, line = map[string]*string{"stage": &a.Stage, "try": &a.Try, "host": &a.Host, "after": &a.After, "shows": &a.Shows, "limit": new(string)}[name], more
+				part, line = map[string]*string{
+					"stage": &a.Stage, "try": &a.Try, "host": &a.Host,
+					"after": &a.After, "shows": &a.Shows, "limit": new(string),
+				}[name], more
 				if name == "limit" {
 					a.declared = append(a.declared, limit(more))
 				}
@@ -140,7 +143,8 @@ func reasonOf(word string) reason {
 	return map[string]reason{
 		"containers": allows("nested-user-ns"),
 		"home-rw": when("the home is mounted rw", func(rc profile.RunConfig) bool {
-			return slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Mode == profile.RW && m.Source == rc.HomeDir })
+			return slices.ContainsFunc(rc.Mounts,
+				func(m profile.Mount) bool { return m.Mode == profile.RW && m.Source == rc.HomeDir })
 		}),
 		"workdir-rw": when(`workdir_mode = "rw"`, func(rc profile.RunConfig) bool { return rc.WorkdirMode == profile.RW }),
 		"git-rw":     when(`git_dir = "rw"`, func(rc profile.RunConfig) bool { return rc.GitDir == "rw" }),

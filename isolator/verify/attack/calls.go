@@ -74,15 +74,18 @@ func call(args []string) (string, error) {
 		return func() error { _, err := sys(unix.SYS_PERSONALITY, flag); return err }
 	}
 	return "", map[string]func() error{
-		"io-uring":     func() error { return made(unix.SYS_IO_URING_SETUP, 1, make([]byte, 120)) }, // struct io_uring_params
-		"userfaultfd":  func() error { return made(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1) },
-		"x32":          func() error { _, err := sys(0x4000_0000 | unix.SYS_GETPID); return err },
-		"perf":         perf,
-		"keyctl":       func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err },
-		"socket-vsock": socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0), "socket-alg": socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
-		"socket-packet": socket(unix.AF_PACKET, unix.SOCK_RAW, 0), "socket-raw": socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+		"io-uring":    func() error { return made(unix.SYS_IO_URING_SETUP, 1, make([]byte, 120)) }, // struct io_uring_params
+		"userfaultfd": func() error { return made(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1) },
+		"x32":         func() error { _, err := sys(0x4000_0000 | unix.SYS_GETPID); return err },
+		"perf":        perf,
+		"keyctl":      func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err },
+		"socket-vsock": socket(unix.AF_VSOCK, unix.SOCK_STREAM,
+			0), "socket-alg": socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
+		"socket-packet": socket(unix.AF_PACKET, unix.SOCK_RAW,
+			0), "socket-raw": socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
 		"socket-netlink": func() error {
-			return errors.Join(socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SELINUX)(), socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_CRYPTO)())
+			return errors.Join(socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SELINUX)(),
+				socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_CRYPTO)())
 		},
 		"mount-api":   func() error { return opened(unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLOEXEC)) },
 		"personality": personality(readImpliesExec), "no-randomisation": personality(addrNoRandomize),
@@ -122,7 +125,8 @@ func loadProgram() error {
 		insns, license uint64
 		rest           [96]byte
 	}{kind: 1, count: 2, insns: uint64(uintptr(unsafe.Pointer(&insns))), license: uint64(uintptr(unsafe.Pointer(&license[0])))}
-	return made(unix.SYS_BPF, 5, unsafe.Slice((*byte)(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)), int(unsafe.Sizeof(attr)))
+	return made(unix.SYS_BPF, 5, unsafe.Slice((*byte)(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)),
+		int(unsafe.Sizeof(attr)))
 }
 
 func openByHandle() error {
@@ -151,7 +155,8 @@ func hold([]string) (string, error) {
 func memory(args []string) (string, error) {
 	n := numbers(args...)
 	buf := make([]byte, n[2])
-	_, err := unix.ProcessVMReadv(n[0], []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}, []unix.RemoteIovec{{Base: uintptr(n[1]), Len: len(buf)}}, 0)
+	_, err := unix.ProcessVMReadv(n[0], []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}},
+		[]unix.RemoteIovec{{Base: uintptr(n[1]), Len: len(buf)}}, 0)
 	return string(buf), err
 }
 
@@ -255,7 +260,8 @@ func mq(args []string) (string, error) {
 		return string(text[:n]), err
 	}
 	attr := [8]int{1: 1, 2: len(text)} // struct mq_attr: one message
-	fd, err := sys(unix.SYS_MQ_OPEN, name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, 0o600, unsafe.Slice((*byte)(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)))
+	fd, err := sys(unix.SYS_MQ_OPEN, name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, 0o600,
+		unsafe.Slice((*byte)(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)))
 	if err != nil {
 		return "no queue\n", err
 	}

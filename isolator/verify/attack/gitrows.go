@@ -79,7 +79,10 @@ func (g GitAttack) InTree() string {
 
 // attack returns a row of the suite: the line runs bare or in a box, and then git on the host.
 func (g GitAttack) attack(tree bool) Attack {
-	a := Attack{Name: g.Name, Class: "files", What: "leave in the git directory: " + g.What, declared: []reason{reasonOf("git-rw"), reasonOf("home-rw")}}
+	a := Attack{
+		Name: g.Name, Class: "files", What: "leave in the git directory: " + g.What,
+		declared: []reason{reasonOf("git-rw"), reasonOf("home-rw")},
+	}
 	line, where, before, after := g.Line, "app", "rm -rf .git\n", ""
 	if tree {
 		a.Name, a.What = a.Name+"-tree", a.What+", in a linked worktree"

@@ -21,7 +21,8 @@ func configs() []Attack {
 	declared := []reason{allows("project-config")}
 	for _, dir := range sensitive.Made(nil) {
 		list = append(list, Attack{
-			Name: "config" + strings.Replace(dir, ".", "-", 1), Class: "files", What: "make a file in " + dir + " of the project",
+			Name: "config" + strings.Replace(dir, ".", "-",
+				1), Class: "files", What: "make a file in " + dir + " of the project",
 			Stage: "aim " + quoted("app/"+dir+"/new"), declared: declared,
 		}.usual())
 	}
@@ -85,7 +86,8 @@ func devices() (list []Attack) {
 		}
 		list = append(list, Attack{
 			Name: "device-" + set.Name, Class: "kernel", What: "open a device for " + set.What, Try: "allowed x open " + strings.Join(nodes, " "),
-			declared: []reason{when(fmt.Sprintf("devices = [%q]", set.Name), func(rc profile.RunConfig) bool { return slices.Contains(rc.Devices, set.Name) })},
+			declared: []reason{when(fmt.Sprintf("devices = [%q]", set.Name),
+				func(rc profile.RunConfig) bool { return slices.Contains(rc.Devices, set.Name) })},
 		}.usual())
 	}
 	return list
@@ -108,7 +110,8 @@ func hidden() []Attack {
 			}
 			name, capability := "table-"+r.Key, ""
 			if r.Key == "agent-state" {
-				i := slices.IndexFunc(profile.Capabilities(), func(c string) bool { return strings.Contains(strings.ToLower(p), c) })
+				i := slices.IndexFunc(profile.Capabilities(),
+					func(c string) bool { return strings.Contains(strings.ToLower(p), c) })
 				if i >= 0 {
 					capability = profile.Capabilities()[i]
 					name += "-" + capability
@@ -120,7 +123,10 @@ func hidden() []Attack {
 				given := func(rc profile.RunConfig) bool {
 					return slices.Contains(rc.Allow, r.Key) || capability != "" && slices.Contains(rc.Capabilities, capability)
 				}
-				a = &Attack{Name: name, Class: "secrets", What: "read " + r.What, declared: []reason{when("allow, or a copy for a capability", given)}}
+				a = &Attack{
+					Name: name, Class: "secrets", What: "read " + r.What,
+					declared: []reason{when("allow, or a copy for a capability", given)},
+				}
 				of[name] = a
 			}
 			a.Stage += plantRow(r, at)

@@ -191,7 +191,8 @@ func (t *trial) run(bare bool) error {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	cmd.Env = append(cmd.Env, "HOME="+t.Home, "XDG_RUNTIME_DIR="+filepath.Join(t.Dir, "run"), "INNER_HOME="+filepath.Join(t.Home, ".inner"))
+	cmd.Env = append(cmd.Env, "HOME="+t.Home, "XDG_RUNTIME_DIR="+filepath.Join(t.Dir, "run"),
+		"INNER_HOME="+filepath.Join(t.Home, ".inner"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if bare && os.Geteuid() == 0 {
 		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // what root mounts stays its own
