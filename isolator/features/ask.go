@@ -104,7 +104,7 @@ func (n *networkOf) askFolder(ctx context.Context, path string) (words string, e
 		n.mu.Unlock()
 		return "", errors.New("it was allowed, and this sandbox cannot have it while it runs")
 	}
-	return path + " can be read", nil
+	return real + " can be read", nil // where the box has it, by whatever link it was asked for
 }
 
 // keep puts what is always allowed into network_allow of the profile's own file, at the end: while the box runs, what

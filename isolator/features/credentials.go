@@ -97,6 +97,7 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 	for _, k := range list {
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error
+		var none []string // what each place of the value lacks
 		if k.Clone {
 			continue
 		}
@@ -112,6 +113,7 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 		for _, from := range k.From {
 			var source []string
 			if source, err = c.source(run, from); err != nil {
+				none = append(none, err.Error())
 				continue
 			}
 			w.From = append(w.From, source)
@@ -124,7 +126,7 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 			lost[cmp.Or(k.Of, k.Name)] = given.Error()
 		case len(w.From) == 0 && k.Of != "": // of several, one is enough
 		case len(w.From) == 0:
-			lost[k.Name] = err.Error()
+			lost[k.Name] = cmp.Or(strings.Join(none, ", and "), lost[k.Name])
 		default:
 			job.Credentials = append(job.Credentials, w)
 		}
@@ -266,6 +268,9 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 		path, key, _ := strings.Cut(arg, "#")
 		rc.Hide = append(slices.Clip(rc.Hide), gitignore.Escape(path))
 		real, err := run.unplanted(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s does not exist", run.Short(path))
+		}
 		return []string{kind, real, key}, err
 	case "key":
 		s, err := store(run, arg)
