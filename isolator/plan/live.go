@@ -12,18 +12,19 @@ import (
 
 // Live is a folder of the host that a box that runs gets, read-only.
 type Live struct {
-	Source, Dest string
-	ID           host.ID // of the source
-	Covered      []Covered
-	Masked       []string // these, as box paths, see Plan.Masked
-	Pins         []string // folders on the way to Dest that the box could move
-	Base         string   // a box path: below it what is missing on the way to Dest is made; "" where nothing is
+	Source  string    `json:"source"`
+	Dest    string    `json:"dest"`
+	ID      host.ID   `json:"id"` // of the source
+	Covered []Covered `json:"covered"`
+	Masked  []string  `json:"masked"` // these, as box paths, see Plan.Masked
+	Pins    []string  `json:"pins"`   // folders on the way to Dest that the box could move
+	Base    string    `json:"base"`   // a box path: below it what is missing on the way to Dest is made; "" where nothing is
 }
 
 // Covered is a place below a folder that the box does not see.
 type Covered struct {
-	Path   string
-	Folder bool
+	Path   string `json:"path"`
+	Folder bool   `json:"folder"`
 }
 
 // Later takes a folder that is to be read out of a plan of a box with a home of its own, where it is at that place: the

@@ -52,7 +52,7 @@ type Plan struct {
 
 	// Late are folders that the launcher mounts before the program starts, as in a box that runs: below a
 	// home that another box works in, which could lead bwrap astray. See Later.
-	Late []Live `json:"-"`
+	Late []Live `json:"late,omitempty"`
 	// Empty is an empty file of the host, which covers the files that are hidden in what the launcher mounts.
 	Empty string `json:"-"`
 
