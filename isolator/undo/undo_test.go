@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -380,10 +381,14 @@ func TestWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
 	ctx, stop := context.WithTimeout(t.Context(), time.Second/4)
 	defer stop()
+	others := runtime.NumGoroutine()
 	if _, err := undo.Begin(ctx, p, undo.About{Run: "r3"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
+	}
+	h.Close()
+	for runtime.NumGoroutine() > others { // the one that waited for the lock opens the home, and closes it
+		time.Sleep(time.Millisecond)
 	}
 }
