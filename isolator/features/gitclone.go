@@ -90,24 +90,20 @@ func recoverGit(c *caller.Caller) {
 	}
 	list, _ := filepath.Glob(BoxFolders(c.InnerHome))
 	for _, dir := range list {
-		if server.Locks(dir) || len(clone.States(dir)) > 0 {
+		if len(clone.States(dir)) > 0 {
 			Settle(c, dir, "")
 		}
 	}
 }
 
-// Settle does what a killed run did not in the folder of its box, unless another has it: its locks go, and what
-// it did in a clone comes. What waits of a run is tried again when that is named.
+// Settle does what a killed run did not in the folder of its box, unless another has it: what it did in a clone
+// comes. What waits of a run is tried again when that is named.
 func Settle(c *caller.Caller, dir, again string) {
 	s := &sharedGit{dir: dir}
 	if !s.locked() {
 		return
 	}
 	defer s.lock.Close()
-	top, _ := os.ReadFile(filepath.Join(dir, GitTop))
-	if r, err := git.FindAt(strings.TrimSpace(string(top))); err == nil && repositoryFolder(c, r.Common) == filepath.Dir(dir) {
-		_ = server.Sweep(r.Common, dir) // else the next run there does
-	}
 	for _, state := range clone.States(dir) {
 		if state.Lines == nil || state.Run == again {
 			BringClone(c, state, "")
