@@ -1,1 +1,0 @@
-// Without a file of assembly the compiler refuses functions that have no body.
