@@ -156,5 +156,8 @@ func (s *session) startBwrap(p plan.Plan) (err error) {
 		return err
 	}
 	defer s.owned.close() // its end of the socket, too
-	return s.describe()
+	if err = s.describe(); err == nil {
+		s.askAhead()
+	}
+	return err
 }

@@ -33,14 +33,15 @@ func (r Running) Local(ranges ...netip.Prefix) []error {
 		route := []byte{f, bits, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
 		route = attribute(route, unix.RTA_DST, to.Addr().AsSlice())
 		route = attribute(route, unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, loopback))
-		err := exchange(fd, message(unix.RTM_NEWROUTE, replace, route), 1)
-		if own := to.Addr().Next(); err == nil && to.Contains(own) {
+		requests, answers := message(unix.RTM_NEWROUTE, replace, route), 1
+		if own := to.Addr().Next(); to.Contains(own) {
 			// A struct ifaddrmsg, and the attributes of an address.
 			addr := []byte{f, byte(own.BitLen()), unix.IFA_F_NODAD, unix.RT_SCOPE_UNIVERSE, loopback, 0, 0, 0}
 			addr = attribute(addr, unix.IFA_LOCAL, own.AsSlice())
-			err = exchange(fd, message(unix.RTM_NEWADDR, replace, attribute(addr, unix.IFA_ADDRESS, own.AsSlice())), 1)
+			requests = append(requests, message(unix.RTM_NEWADDR, replace, attribute(addr, unix.IFA_ADDRESS, own.AsSlice()))...)
+			answers++
 		}
-		errs[i] = err
+		errs[i] = exchange(fd, requests, answers)
 	}
 	return errs
 }

@@ -49,7 +49,8 @@ type network struct {
 	refused refusals
 
 	mu     sync.Mutex
-	cookie uint64 // of its namespace, once a socket of it is there
+	cookie uint64                       // of its namespace, once a socket of it is there
+	ahead  map[uint32][]chan madeSocket // that were asked for before they are wanted, by the questions
 }
 
 // madeSocket is the answer to a question for a socket.
@@ -201,20 +202,70 @@ func (s *session) dialAt(ctx context.Context, to netip.AddrPort) (net.Conn, erro
 	return net.FileConn(f)
 }
 
-// askSocket asks for a fresh socket of the box. Any goroutine but the loop's may call it.
-func (s *session) askSocket(domain, kind, proto int) (fd int, err error) {
+// question is that for a socket, see wire.Socket.
+func question(domain, kind, proto int) uint32 { return uint32(domain | kind<<8 | proto<<16) }
+
+// wantSocket asks for a fresh socket of the box, unless that has ended.
+func (s *session) wantSocket(question uint32, answer chan madeSocket) {
+	if s.sock < 0 {
+		return
+	}
+	if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: question}); err != nil {
+		answer <- madeSocket{-1, err}
+		return
+	}
+	s.network.asked = append(s.network.asked, answer)
+}
+
+// askAhead asks for what a box with a proxy gets before its program starts: a way there and back for each takes as
+// long as all the rest. The answers lie ready when the box is.
+func (s *session) askAhead() {
 	n := &s.network
-	answer := make(chan madeSocket, 1)
-	s.inbox.do(func() {
-		if s.sock < 0 {
-			return
+	if s.o.Network == nil || len(n.ports) == 0 {
+		return
+	}
+	four, six := question(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP), question(unix.AF_INET6, unix.SOCK_STREAM, unix.IPPROTO_TCP)
+	list := []uint32{question(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE), question(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDP), four}
+	for range n.ports {
+		list = append(list, four, six)
+	}
+	n.ahead = map[uint32][]chan madeSocket{}
+	for _, q := range list {
+		answer := make(chan madeSocket, 1)
+		n.ahead[q] = append(n.ahead[q], answer)
+		s.wantSocket(q, answer)
+	}
+}
+
+// unwanted closes what was asked for and nobody took.
+func (n *network) unwanted() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, list := range n.ahead {
+		for _, answer := range list {
+			select {
+			case got := <-answer:
+				closeFds(&got.fd)
+			default:
+			}
 		}
-		if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: uint32(domain | kind<<8 | proto<<16)}); err != nil {
-			answer <- madeSocket{-1, err}
-			return
-		}
-		n.asked = append(n.asked, answer)
-	})
+	}
+	n.ahead = nil
+}
+
+// askSocket returns a fresh socket of the box. Any goroutine but the loop's may call it.
+func (s *session) askSocket(domain, kind, proto int) (fd int, err error) {
+	n, q := &s.network, question(domain, kind, proto)
+	var answer chan madeSocket
+	n.mu.Lock()
+	if list := n.ahead[q]; len(list) > 0 {
+		answer, n.ahead[q] = list[0], list[1:]
+	}
+	n.mu.Unlock()
+	if answer == nil {
+		answer = make(chan madeSocket, 1)
+		s.inbox.do(func() { s.wantSocket(q, answer) })
+	}
 	got := madeSocket{-1, net.ErrClosed}
 	select {
 	case got = <-answer:
@@ -254,8 +305,8 @@ func (n *network) has(fd, domain, kind, proto int) bool {
 // Names reports whether the kernel tells networks apart, without which addresses of a box are not touched.
 func Names() bool { return ourCookie() != 0 }
 
-// ourCookie is that of the network that we are in ourselves.
-func ourCookie() uint64 {
+// ourCookie is that of the network that we are in ourselves, for good.
+var ourCookie = sync.OnceValue(func() uint64 {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0
@@ -263,7 +314,7 @@ func ourCookie() uint64 {
 	defer unix.Close(fd)
 	cookie, _ := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 	return cookie
-}
+})
 
 // tookSocket hands on the answer of the first process, which come in the order of the questions, and reports whether it
 // was one.

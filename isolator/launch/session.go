@@ -138,6 +138,7 @@ func (s *session) close() {
 	s.console.real.restore()
 	s.limits.group.Close()
 	closeFds(&s.network.refused.packets)
+	s.network.unwanted()
 	s.owned.close()
 	s.closeDoor()
 	s.mounts.covered.close()
