@@ -37,6 +37,16 @@ func (g *granter) mounted(rc *RunConfig) (writes, copies, reads, empty []Item) {
 	return writes, copies, reads, empty
 }
 
+// alone are the files that a mount shows though a key hides them.
+func (g *granter) alone(mounts []Mount) (out []Item) {
+	for _, m := range mounts {
+		if m.Allow != "" {
+			out = append(out, Item{Text: g.short(m.Source) + " alone (" + m.Allow + ")", ID: m.Allow + "\x00" + m.Source})
+		}
+	}
+	return out
+}
+
 func (g *granter) program(rc *RunConfig) {
 	e := rc.Entrypoint
 	it := Item{Text: commandLine(e.Cmd, e.Args), ID: commandWords(e.Written)}

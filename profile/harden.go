@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,6 +120,9 @@ func (h *hardener) mounts(k strict.Key) {
 	k.Keep(func(e strict.Item) bool {
 		dest, _ := e.Get("dest")
 		why := foreign(e.Key, dest.Text)
+		if allow, ok := e.Get("allow"); ok {
+			why = cmp.Or(why, notAllowed(allow))
+		}
 		if why != "" {
 			h.say("%s is dropped: %s", strict.Join("mounts", e.Key), why)
 		}

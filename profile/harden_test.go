@@ -52,6 +52,7 @@ lab = { hosts = ["lab.example"], from = "env:LAB" }
 [mounts]
 "~/data" = "rw"
 "$GOPATH" = "ro"
+"${workdir}/.env" = { allow = "env-files" }
 "~/other" = { dest = "/srv/${USER}", mode = "ro" }
 "~/made" = { mode = "rw", missing = "create" }
 [env]
@@ -98,6 +99,7 @@ func TestHarden(t *testing.T) {
 		`sandbox.git_dir = "rw" is ignored: what it changes in git is checked`,
 		`mounts."~/made": missing = "create" is ignored: a remote profile makes no folders`,
 		`mounts."$GOPATH" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
+		`mounts."${workdir}/.env" is dropped: it stays hidden`,
 		`env.clearenv = false is ignored: your environment stays outside`,
 		`env.inherit: "API_TOKEN" is dropped: it looks like a secret`,
 		`env.set.STOLEN is dropped: a remote profile knows HOME, USER and UID, not API_TOKEN`,

@@ -49,6 +49,7 @@ func mountKeys() []strict.Key {
 		{Name: "dest"},
 		{Name: "mode", Short: true, Words: []string{string(RO), string(RW), string(SafeRW), string(Tmpfs)}},
 		{Name: "missing", Words: []string{"error", "skip", "create"}}, // what becomes of a source that is not there
+		{Name: "allow", Words: AllowKeys()},                           // by which the source, one file, is hidden otherwise
 	}
 }
 

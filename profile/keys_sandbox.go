@@ -106,7 +106,7 @@ func sandboxRules() []keyRule {
 			words: strings.Join(AllowKeys(), ","),
 			take:  (*resolver).allow,
 			say: func(g *granter, rc *RunConfig) {
-				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
+				g.list("secret", "allow", "can use what is hidden otherwise", append(itemsOf(rc.Allow, explained), g.alone(rc.Mounts)...))
 			},
 			remote: each(notAllowed),
 		},

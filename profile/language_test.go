@@ -334,7 +334,7 @@ func TestManual(t *testing.T) {
 		keys = append(keys, k.Of...)
 	}
 	for _, k := range keys {
-		if k.Words != nil && !slices.Contains([]string{"entrypoint.cursor_fix", "output.record", "sandbox.allow", "sandbox.devices"}, k.Name) {
+		if k.Words != nil && !slices.Contains([]string{"entrypoint.cursor_fix", "output.record", "sandbox.allow", "sandbox.devices", "allow"}, k.Name) {
 			list = append(list, k.Words)
 		}
 	}

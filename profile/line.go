@@ -10,6 +10,7 @@ import (
 type Line struct {
 	Table, Key, Value string
 	Listed            bool
+	Allow             string `json:",omitempty"` // of a mount, see Mount.Allow
 }
 
 // String is the line as it is written, and below which table where that is not [sandbox].
@@ -45,6 +46,9 @@ func (l Line) Add(text string) (string, error) {
 func (l Line) literal() string {
 	if l.Table == "credentials" { // NAME = true
 		return l.Value
+	}
+	if l.Allow != "" {
+		return "{ mode = " + strict.Quote(l.Value) + `, missing = "skip", allow = ` + strict.Quote(l.Allow) + " }"
 	}
 	return strict.Quote(l.Value)
 }

@@ -49,7 +49,8 @@ func (r *resolver) mounts() {
 
 func (r *resolver) mount(e strict.Item) (Mount, bool) {
 	missing, _ := e.Get("missing")
-	m := Mount{Mode: Mode(cmp.Or(e.Text, string(RO))), Create: missing.Text == "create", File: e.At.File, Line: e.At.Line, Key: strict.Join("mounts", e.Key), Written: e.Key}
+	allow, _ := e.Get("allow")
+	m := Mount{Mode: Mode(cmp.Or(e.Text, string(RO))), Create: missing.Text == "create", Allow: allow.Text, File: e.At.File, Line: e.At.Line, Key: strict.Join("mounts", e.Key), Written: e.Key}
 	dest, at := e.Key, e.At
 	what := tilde | vars | workdir
 	d, moved := e.Get("dest")

@@ -142,6 +142,12 @@ func (r *resolver) values(key string) (out []KV) {
 		}
 	case "mounts":
 		return r.mountValues()
+	case "sandbox.allow":
+		for _, m := range rc.Mounts {
+			if m.Allow != "" {
+				out = append(out, KV{m.Key, m.Allow})
+			}
+		}
 	}
 	return out
 }

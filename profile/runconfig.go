@@ -134,6 +134,12 @@ type Mount struct {
 	Create    bool   // Source is made when it is not there
 	Workspace bool   // Dest uses ${workspaces_path} and is made for the run
 	Written   string // its key in [mounts], or the flag's value
+	Allow     string // the key of the table of resources that hides Source, one file, which the box sees after all
+}
+
+// Alone reports whether a mount shows a file, by its real path, that a key of the table of resources hides.
+func (rc RunConfig) Alone(key, real string) bool {
+	return slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Allow == key && rc.Real[m.Source] == real })
 }
 
 // Env is [env], expanded. Order is file order.

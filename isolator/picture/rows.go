@@ -186,7 +186,7 @@ func hidden(b *run.Prepared) (rows []Row) {
 		}
 		for _, p := range r.At {
 			kind := b.Facts.Look(p).Kind
-			if kind != "" && kind != host.Missing && kind != host.Denied {
+			if kind != "" && kind != host.Missing && kind != host.Denied && !b.Spec.Alone(r.Key, b.Facts.Look(p).Real) {
 				all[i].Places, all[i].Count = append(all[i].Places, p), all[i].Count+1
 			}
 		}

@@ -208,7 +208,7 @@ func Fetched() []struct{ Rel, at, variable, value string } {
 func (b *builder) fetched(env map[string]string) error {
 	for _, f := range Fetched() {
 		switch real := b.s.Caches.Fetched[f.Rel]; {
-		case real == "" || b.canon(real) != real || !b.kind(real).FileOrDir() || b.notSecret(real, "") != nil || b.hides(real):
+		case real == "" || b.canon(real) != real || !b.kind(real).FileOrDir() || b.notSecret(real, "", "") != nil || b.hides(real):
 		case f.at == "":
 			b.plan.Fetched = append(b.plan.Fetched, f.Rel)
 		case env[f.variable] == "":
@@ -234,7 +234,7 @@ func (b *builder) goProxy(set string, shown bool) error {
 		return nil
 	}
 	real := b.canon(from)
-	if !shown || real != from && b.rc.Home == "own" || b.notSecret(real, "") != nil || b.hides(real) {
+	if !shown || real != from && b.rc.Home == "own" || b.notSecret(real, "", "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)

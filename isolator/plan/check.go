@@ -49,7 +49,7 @@ func (b *builder) check() error {
 		}
 		for _, h := range b.hidden() {
 			part := paths.Below(h.real, from) && last(o.Dest, decides) == i && !b.shownPart(from)
-			if h.kind.Seen() && (part || seen(h.real)) {
+			if h.kind.Seen() && !h.is(from, o.alone) && (part || seen(h.real)) {
 				return b.partShown(from, h)
 			}
 		}

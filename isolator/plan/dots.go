@@ -58,7 +58,7 @@ func (b *builder) dots() error {
 		}
 	}
 	for _, p := range listed {
-		if b.notSecret(b.canon(p), "") != nil {
+		if b.notSecret(b.canon(p), "", "") != nil {
 			continue // a variable has moved a secret there
 		}
 		if err := b.showInHome(p, "it is listed"); err != nil {

@@ -183,6 +183,11 @@ const (
 	byHide  = "hidden: " + hideKey
 )
 
+// is reports whether it is that one file, hidden by that key.
+func (h hid) is(real, key string) bool {
+	return h.key == key && h.real == real && h.kind == host.File
+}
+
 func (h hid) reason() string {
 	if h.key == hideKey {
 		return byHide
@@ -317,6 +322,9 @@ func (b *builder) isStaged(source string) bool {
 
 func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 	for _, at := range b.where(real) {
+		if l, _ := b.at(at); l.alone == b.key && l.alone != "" && l.Source == real {
+			continue
+		}
 		if kind == host.Dir {
 			b.tmpfs(reason, 0o555, at)
 			continue

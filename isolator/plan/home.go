@@ -26,7 +26,7 @@ func (b *builder) homeFolder() error {
 func (b *builder) listedInHome() error {
 	b.because("sandbox.home_allow")
 	for _, p := range b.rc.HomeAllow {
-		if rel, in := paths.Rest(b.f.Home, p); in && b.rc.Home == "own" && Versions()[rel] != "" && b.notSecret(b.canon(p), "") == nil {
+		if rel, in := paths.Rest(b.f.Home, p); in && b.rc.Home == "own" && Versions()[rel] != "" && b.notSecret(b.canon(p), "", "") == nil {
 			b.bind("versions of programs that your tools have fetched", b.canon(p), filepath.Join(paths.BoxVersions, rel), false)
 			for _, version := range b.f.Match(p, Versions()[rel], "") {
 				if at, _ := paths.Rest(b.f.Home, version); b.kind(version) == host.Dir {
@@ -90,7 +90,7 @@ func (b *builder) showInHome(p, reason string) error {
 	if paths.Below(real, b.home) {
 		return fault.Refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
 	}
-	if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
+	if err := b.notSecret(real, "", "home_allow "+quote(p)); err != nil {
 		return err
 	}
 	b.show(reason, p)
@@ -103,11 +103,11 @@ func (b *builder) linkFree(p string) string {
 }
 
 // notSecret refuses to show something that the table hides, or a part of it,
-// unless the profile allows the key.
-func (b *builder) notSecret(real, what string) error {
+// unless the profile allows the key, or a mount that of this one file.
+func (b *builder) notSecret(real, alone, what string) error {
 	for _, h := range b.hidden() {
 		switch {
-		case h.key == hideKey:
+		case h.key == hideKey, h.is(real, alone):
 		case b.holdsHome(h.path):
 			return b.refuseHome(h)
 		case paths.Below(h.real, real):

@@ -53,7 +53,7 @@ func (b *builder) programsOnPath() error {
 	}
 	b.because(systemKey)
 	for _, p := range b.rc.Programs {
-		if _, at := b.at(p); at == p || b.canon(p) != p || !b.kind(p).FileOrDir() || b.notSecret(p, "") != nil {
+		if _, at := b.at(p); at == p || b.canon(p) != p || !b.kind(p).FileOrDir() || b.notSecret(p, "", "") != nil {
 			continue
 		}
 		b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Probed: b.f.Look(p).ID, Reason: "programs of your PATH (@system)"})

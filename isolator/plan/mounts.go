@@ -81,7 +81,7 @@ func (b *builder) mounts() error {
 
 // oneMount shows a folder or a file of the host.
 func (b *builder) oneMount(m mount) error {
-	if err := b.notSecret(m.real, m.reason); err != nil {
+	if err := b.notSecret(m.real, m.Allow, m.reason); err != nil {
 		return err
 	}
 	for _, h := range b.hidden() {
@@ -100,7 +100,7 @@ func (b *builder) oneMount(m mount) error {
 			return fault.Refuse(125, "", "profile %q: %s: of dest %q and the source one is a folder and one is not", b.rc.Name, m.reason, m.Dest)
 		}
 	}
-	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Look(m.Source).ID}
+	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Look(m.Source).ID, alone: m.Allow}
 	if m.Mode == profile.SafeRW {
 		var err error
 		if shown, err = b.copied(m.Mount, m.real, m.dest, m.reason); err != nil {

@@ -45,6 +45,7 @@ type Op struct {
 	// What only the plan looks at, see view.go.
 	original string // what Source is a copy of, or ""
 	own      bool   // a bind of something of the box's own, or of the kernel's: the host has no such path
+	alone    string // the key that hides Source, a file, which a mount shows after all; or ""
 	empty    bool   // a folder in memory that is there to hide, not to be written
 }
 

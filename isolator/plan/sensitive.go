@@ -53,6 +53,16 @@ func StartupPlaces(rc profile.RunConfig, f host.Facts) []string {
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.
 func ResourceAt(p string, rc profile.RunConfig, f host.Facts) string { return site(rc, f).KeyAt(p) }
 
+// KeyOfFile returns the key of the table by which a file is hidden, by its real path; "" for what no key hides alone.
+func KeyOfFile(real string, rc profile.RunConfig, f host.Facts) string {
+	for _, h := range newBuilder(rc, f, Staged{}).hidden() {
+		if h.is(real, h.key) && h.key != hideKey {
+			return h.key
+		}
+	}
+	return ""
+}
+
 // Places is the table for one run, for those who check a box against it: the rows that
 // stand for anything here.
 func Places(rc profile.RunConfig, f host.Facts) []sensitive.Place {

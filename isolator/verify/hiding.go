@@ -46,7 +46,7 @@ func (c *checker) hiding() (list []Check) {
 // placesOf returns the places of a row that the box must not have, under both of their names.
 func (c *checker) placesOf(r sensitive.Place) (out []Place) {
 	for _, p := range r.At {
-		if c.inAllowed(p) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
+		if c.inAllowed(p) || c.Config.Alone(r.Key, c.canon(p)) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
 			continue // the second is the user's own
 		}
 		place := c.place(p)

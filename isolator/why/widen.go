@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,28 @@ func (t *Table) allowing(a *Answer, key, place string) {
 	}
 }
 
+// alone proposes the mount of one file that the table hides: no other file of its kind is seen by that. A link to
+// such a file has no mount of its own.
+func (t *Table) alone(a *Answer) bool {
+	spec := t.Box.Spec
+	key := plan.KeyOfFile(a.Real, spec, t.Box.Facts)
+	dir, _ := real(filepath.Dir(a.Asked))
+	if _, pattern := t.pattern(a.Real); key == "" || pattern != "" || filepath.Join(dir, filepath.Base(a.Asked)) != a.Real {
+		return false
+	}
+	line := Line{Table: "mounts", Key: a.Real, Value: "rw", Allow: key}
+	if a.Access != ReadOnly && !t.Write {
+		line.Value = "ro"
+	}
+	if rest, ok := paths.Rest(spec.Real[spec.Project], a.Real); ok && spec.Scope == profile.Local {
+		line.Key = "${workdir}/" + rest
+	} else if rest, ok := paths.Rest(spec.HomeDir, a.Real); ok {
+		line.Key = "~/" + rest
+	}
+	a.propose(line)
+	return true
+}
+
 // users and projects are the files that hide something besides the profile.
 const users, projects = "config.toml", "the project's config.toml"
 
@@ -69,6 +92,7 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 	resource := slices.Contains(t.keys, o.Key)
 	switch {
 	case a.Access == ReadWrite && !a.Own || a.Access == Absent:
+	case t.alone(a):
 	case slices.Contains(t.keys, a.Key) && a.Access == Hidden:
 		t.allowing(a, a.Key, a.Real)
 	case resource && (hides(o) || o.Key == "project-config" || o.Reason == committed):

@@ -121,7 +121,8 @@ func hidden() []Attack {
 			if a == nil {
 				names = append(names, name)
 				given := func(rc profile.RunConfig) bool {
-					return slices.Contains(rc.Allow, r.Key) || capability != "" && slices.Contains(rc.Capabilities, capability)
+					alone := func(m profile.Mount) bool { return m.Allow == r.Key }
+					return slices.Contains(rc.Allow, r.Key) || slices.ContainsFunc(rc.Mounts, alone) || capability != "" && slices.Contains(rc.Capabilities, capability)
 				}
 				a = &Attack{
 					Name: name, Class: "secrets", What: "read " + r.What,
