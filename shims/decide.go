@@ -187,7 +187,11 @@ func (d *Decision) askGone(e Env, dir string) bool {
 // global asks the user's own config.toml.
 func (d *Decision) global(e Env) bool {
 	path := filepath.Join(e.Home.Inner, "config.toml")
-	read := config.Load(path, false)
+	file, err := profile.ReadFile(path)
+	if err == nil && !mayName(file, e.Name) {
+		return false // whether or not it is valid
+	}
+	read := config.Of(file, err, false)
 	if read.Err != nil {
 		return mayClaim(read.File, e.Name) &&
 			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(read.Err)), "inner config edit")
@@ -217,6 +221,12 @@ func (d *Decision) global(e Env) bool {
 // refused: a typing error in it must not stop every script that calls a shim of some other project.
 func mayClaim(file *profile.File, name string) bool {
 	return isAgent(name) || file == nil && !Everyday(name) || file != nil && strings.Contains(string(file.Data), name)
+}
+
+// mayName reports whether a config.toml may have to do with a command: one that does not have its name, nor a
+// backslash, by which a name is written in another way, need not be parsed for any but an agent.
+func mayName(file profile.File, name string) bool {
+	return isAgent(name) || strings.Contains(string(file.Data), name) || strings.Contains(string(file.Data), `\`)
 }
 
 // loadGlobal loads a profile of the user's own; a project's of the same name does not

@@ -1,10 +1,10 @@
 package shims
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +13,8 @@ import (
 // called in circles. Another version manager's shim later on PATH may look the
 // command up on PATH again, find ours first, and call it back.
 //
-// Its value is a guard as JSON, written before the real program is executed.
+// Its value is a guard as text, written before the real program is executed: five numbers,
+// and the programs. (encoding/json takes a good part of a shim's time to look at the type.)
 //
 // A variable leaks into everything the program starts, so what it says is bound to
 // this one situation. It means nothing once loopWindow has passed. Within it:
@@ -41,12 +42,20 @@ type guard struct {
 	Depth int      // how many shims in a row
 	Call  uint64   // a sum of the command and its arguments
 	Tries int      // how often this very call came back
-	Paths []string // the programs tried for it; one whose name is not UTF-8 is not known again
+	Paths []string // the programs tried for it: each from an element of PATH, which no colon is in
 }
 
 // parseGuard reads the variable; anything it does not understand is nothing.
 func parseGuard(value string) (g guard) {
-	if json.Unmarshal([]byte(value), &g) != nil || g.Depth < 0 || g.Tries < 0 || len(g.Paths) > maxDepth {
+	if value == "" {
+		return g
+	}
+	numbers, paths, _ := strings.Cut(value, "\t")
+	n, err := fmt.Sscan(numbers, &g.PID, &g.At, &g.Depth, &g.Call, &g.Tries)
+	if paths != "" {
+		g.Paths = strings.Split(paths, ":")
+	}
+	if n != 5 || err != nil || g.Depth < 0 || g.Tries < 0 || len(g.Paths) > maxDepth {
 		return guard{}
 	}
 	return g
@@ -54,8 +63,7 @@ func parseGuard(value string) (g guard) {
 
 // String is the value of the variable.
 func (g guard) String() string {
-	text, _ := json.Marshal(g) // numbers and texts always can be
-	return string(text)
+	return fmt.Sprint(g.PID, " ", g.At, " ", g.Depth, " ", g.Call, " ", g.Tries, "\t", strings.Join(g.Paths, ":"))
 }
 
 // enter is the guard as a call finds it: what earlier calls left, judged now.

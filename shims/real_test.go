@@ -3,9 +3,9 @@ package shims
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -89,12 +89,15 @@ func TestFindReal(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	const window = loopWindow
-	paths := []string{"/a:b/100%3A", "/c"}
+	paths := []string{"/a b/100%3A", "/c"}
 	written := guard{PID: 7, At: 1000, Depth: 2, Call: 0xabc, Tries: 3, Paths: paths}
 	if diff := cmp.Diff(written, parseGuard(written.String())); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
-	for _, bad := range []string{"", "x", "7:1000:2:abc:3:/c", `{"PID":1,"Depth":-3}`, `{"PID":1,"Tries":-5}`, `{"PID":1,"Paths":["` + strings.Repeat(`x","`, 200) + `"]}`} {
+	for _, bad := range []string{
+		"", "x", "7:1000:2:abc:3:/c", `{"PID":1}`, "1 0 0 0\t/c", "1 0 -3 0 0\t/c", "1 0 0 0 -5\t/c",
+		"1 0 0 0 0\t" + strings.Repeat("x:", 200),
+	} {
 		if g := parseGuard(bad); g.PID != 0 {
 			t.Errorf("parseGuard(%q) = %+v, want nothing", bad, g)
 		}
@@ -122,7 +125,7 @@ func TestGuard(t *testing.T) {
 
 // Whatever the variable holds, reading it does no harm; what is written is read back.
 func FuzzGuard(f *testing.F) {
-	f.Add(`{"PID":7,"At":1000,"Depth":2,"Call":2748,"Tries":3,"Paths":["/a:b","/c"]}`, "/x:y")
+	f.Add("7 1000 2 2748 3\t/a b:/c", "/x y")
 	f.Add("::::", "")
 	f.Add("{}", "%3A")
 	f.Fuzz(func(t *testing.T, value, path string) {
@@ -131,7 +134,7 @@ func FuzzGuard(f *testing.F) {
 			t.Errorf("%q: %+v, then %+v", value, g, again)
 		}
 		left := parseGuard(guard{PID: 1, Paths: []string{path}}.String())
-		if len(left.Paths) != 1 || left.Paths[0] != path && utf8.ValidString(path) {
+		if path != "" && !strings.Contains(path, ":") && !slices.Equal(left.Paths, []string{path}) {
 			t.Errorf("%q comes back as %q", path, left.Paths)
 		}
 	})

@@ -7,7 +7,6 @@ package main
 
 import (
 	"os"
-	"runtime"
 
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/isolator/caller"
@@ -24,9 +23,6 @@ func main() {
 	if code, first := shim.AsFirst(); first {
 		os.Exit(code)
 	}
-	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
-	// everything runs on one that lives as long as the process.
-	runtime.LockOSThread()
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
 		os.Exit(shim.Call(call, os.Args, version, true))
 	}

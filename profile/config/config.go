@@ -163,6 +163,11 @@ func (r Read) Claims() (words []string) {
 // decides. A file that is not there is an empty Config.
 func Load(path string, project bool) Read {
 	read, err := profile.ReadFile(path)
+	return Of(read, err, project)
+}
+
+// Of is what Load returns for a file, or for the error of reading it.
+func Of(read profile.File, err error, project bool) Read {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Read{Config: &Config{}}

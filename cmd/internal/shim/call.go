@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -41,6 +42,9 @@ func Call(call shims.Call, argv []string, version string, goesOn bool) int {
 		p.sayBare(d, env.Cwd)
 		return p.pass(call, argv)
 	case shims.Run:
+		// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG): everything runs on one that lives
+		// as long as the process. What only goes on as the real program needs no thread more.
+		runtime.LockOSThread()
 		run := run.Call{Word: d.Name}
 		if goesOn {
 			run.Elsewhere = func(spec profile.RunConfig) error { return p.goOn(call, argv, spec) }
