@@ -26,6 +26,8 @@ type Project struct {
 	// Problem says why the .inner folder is not used: its owner, its mode, or
 	// that it cannot be inspected. It is nil for a project in order.
 	Problem error
+
+	tree *worktree.Tree // the linked worktree that Root lies in; where it does in none, nil
 }
 
 // FindProject returns the project that dir, a physical path, lies in: the
@@ -44,8 +46,8 @@ func FindProject(dir string, innerHomes ...string) *Project {
 	w := walk{homes: innerHomes}
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
 		if p := projectAt(dir, innerHomes); p != nil {
-			if tree := w.tree(dir); tree != nil && tree.Main != "" && confirmed(tree) == nil {
-				p.Of = inMain(tree, dir)
+			if p.tree = w.tree(dir); p.tree != nil && p.tree.Main != "" && confirmed(p.tree) == nil {
+				p.Of = inMain(p.tree, dir)
 			}
 			return p
 		}
@@ -69,7 +71,7 @@ func (p *Project) Behind(innerHomes ...string) *Project {
 	if p.Dir != filepath.Join(p.Root, ".inner") {
 		return nil
 	}
-	w := walk{homes: innerHomes}
+	w := walk{homes: innerHomes, top: p.Root, at: p.tree}
 	return w.main(p.Root)
 }
 

@@ -1,6 +1,7 @@
 package shims
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type View struct {
 
 	// Uncertain lists what keeps some claims from being known.
 	Uncertain []error
+
+	words bool // only the words are asked for, see byRecord
 }
 
 // ProfileView is one profile of a project, or its config.toml.
@@ -120,7 +123,7 @@ func (h Home) Around(dir string) iter.Seq2[string, *profile.Project] {
 // Look reads a project and what is recorded about it.
 func (h Home) Look(p *profile.Project) *View {
 	rec, err := h.Trust().For(p)
-	return h.look(p, rec, err)
+	return h.look(&View{Project: p, Record: rec, RecordErr: err})
 }
 
 // Open reads what is recorded about a folder, and the config.toml of the project that it is; p is nil where it is none.
@@ -136,10 +139,11 @@ func (h Home) Open(root string, p *profile.Project) *View {
 	return v
 }
 
-func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *View {
-	v := &View{Root: p.Root, Project: p, Record: rec, RecordErr: recErr}
+// look fills in the view of a project.
+func (h Home) look(v *View) *View {
+	v.Root = v.Project.Root
 	h.lookConfig(v)
-	files, err := p.ProfileFiles()
+	files, err := v.Project.ProfileFiles()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		err = plain(err)
 		v.Uncertain = append(v.Uncertain, err)
@@ -192,6 +196,9 @@ func (h Home) lookConfig(v *View) {
 func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView {
 	rec := v.Record.Profile(path)
 	pv := ProfileView{Name: strings.TrimSuffix(filepath.Base(path), ".toml"), Path: path, rec: rec}
+	if h.byRecord(v, &pv) {
+		return pv
+	}
 	loader := h.loader(v.Project)
 	if rec == nil || !rec.WasApproved() {
 		loader.Read = unapproved.reader(h.globalDir())
@@ -210,6 +217,22 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 		pv.Claims = recorded(rec, pv.Claims)
 	}
 	return pv
+}
+
+// byRecord fills in the view of a profile for Wanted, which asks for words alone, and reports whether it has: those of
+// the very bytes that were allowed are in the record. A file that may extend another one is loaded.
+func (h Home) byRecord(v *View, pv *ProfileView) bool {
+	if !v.words || pv.rec == nil || pv.rec.Decision != trust.Allowed || v.Project.Problem != nil || v.Conf.Err != nil {
+		return false
+	}
+	file, err := profile.ReadFile(pv.Path)
+	if err != nil || bytes.Contains(file.Data, []byte("extends")) || bytes.ContainsRune(file.Data, '\\') {
+		return false
+	}
+	p := profile.Profile{Path: pv.Path, Scope: profile.Local, Files: []profile.File{file}}
+	pv.Verdict = h.Trust().Judge(v.Record, &p, v.Config.File)
+	pv.Claims = claims(pv.rec.Commands, pv.rec.ShimWhen, true)
+	return pv.State == trust.Allowed && pv.Of == ""
 }
 
 // broken fills in the view of a profile that could not be loaded.

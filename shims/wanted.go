@@ -169,7 +169,7 @@ func (h Home) lookFor(rec *trust.ProjectRecord) (views []*View) {
 	case p.Of != "":
 		views = []*View{h.Look(p)}
 	default:
-		views = []*View{h.look(p, rec, nil)}
+		views = []*View{h.look(&View{Project: p, Record: rec, words: true})}
 	}
 	if m := p.Behind(h.own()...); m != nil {
 		views = append(views, h.Look(m))

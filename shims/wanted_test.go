@@ -96,6 +96,20 @@ func TestWanted(t *testing.T) {
 	}
 }
 
+// The words of an allowed profile are in its record, but for one that extends a file that need not be allowed.
+func TestWantedExtends(t *testing.T) {
+	w := newWorld(t)
+	w.file(".inner/profiles/base.toml", shim("always", "first"))
+	w.profile("app", "tools", "extends = \"base\"\nschema_version = \"1\"\n")
+	w.profile("app", "escaped", "\"ext\\u0065nds\" = \"base\"\nschema_version = \"1\"\n")
+	w.allow("app")
+	must(t, w.home.Trust().Enter(w.path("app")))
+	for _, word := range []string{"first", "second"} {
+		w.file(".inner/profiles/base.toml", shim("always", word))
+		w.wantSet(word, word+`: claimed by profile "escaped" of "~/app" (allowed)`, word+`: claimed by profile "tools" of "~/app" (allowed)`)
+	}
+}
+
 // A project's config.toml, and projects in each other's way.
 func TestWantedConfig(t *testing.T) {
 	w := newWorld(t)
