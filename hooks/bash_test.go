@@ -359,10 +359,15 @@ func TestTraceIsShort(t *testing.T) {
 	}
 }
 
-// TestBashLooksInTurn: with more than two files to watch, one that was edited in place is
+// TestLooksInTurn: with more than two files to watch, one that was edited in place is
 // noticed within as many prompts as there are files; a new one at once.
-func TestBashLooksInTurn(t *testing.T) {
-	s := newWorld(t).start("bash")
+func TestLooksInTurn(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) { looksInTurn(t, newWorld(t).start(shell)) })
+	}
+}
+
+func looksInTurn(t *testing.T, s *session) {
 	profiles := filepath.Join(s.w.project, ".inner", "profiles")
 	for _, name := range []string{"one", "two", "three"} {
 		if err := os.WriteFile(filepath.Join(profiles, name+".toml"), []byte(name), 0o644); err != nil {

@@ -39,9 +39,9 @@ package hooks
 // away (all but fish) and asks again only when folder or token change.
 //
 // The mark (shims.Folder.Mark) makes the token cheap to check: a second link to the
-// state file, named after its token. The shell compares the two with -ef, without reading,
-// and falls back to reading when they differ. Without it everything works, at about
-// three times the cost per prompt.
+// state file, named after its token, that is taken away before another token is written. The
+// shell looks whether it is there, without reading, and falls back to reading when it is not.
+// Without it everything works, at about three times the cost per prompt.
 
 import (
 	"cmp"

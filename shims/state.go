@@ -74,21 +74,24 @@ func (f Folder) Touch(t time.Time) error {
 	return os.Chtimes(f.StateFile(), t, t)
 }
 
-// Mark is a second link to the state file, named after its generation: a shell sees with one
-// test of two names whether the generation is the one it knows. One that is not there makes
-// prompts slower.
+// Mark is a second link to the state file, named after its generation: a shell sees by whether it
+// is there that the generation is the one it knows. One that is not there makes prompts slower.
 func (f Folder) Mark(generation string) string { return f.StateFile() + "." + generation }
 
-// writeState replaces the state. The caller holds the lock.
+// writeState replaces the state. The caller holds the lock. The marks go first: a shell must not find that of another
+// state, and one that finds none reads the file.
 func (f Folder) writeState(s State, checked time.Time) error {
-	if err := files.Replace(f.StateFile(), s.bytes(), 0o600); err != nil {
-		return err
-	}
-	entries, _ := os.ReadDir(filepath.Dir(f.StateFile()))
+	entries, err := os.ReadDir(filepath.Dir(f.StateFile()))
 	for _, e := range entries {
 		if rest, ok := strings.CutPrefix(e.Name(), "state."); ok && len(rest) == generationLength {
-			_ = os.Remove(f.Mark(rest)) // a shell that knows it reads the file, then
+			err = cmp.Or(err, os.Remove(f.Mark(rest)))
 		}
+	}
+	if err == nil {
+		err = files.Replace(f.StateFile(), s.bytes(), 0o600)
+	}
+	if err != nil {
+		return err
 	}
 	_ = os.Link(f.StateFile(), f.Mark(s.Generation))
 	return f.Touch(checked)

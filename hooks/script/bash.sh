@@ -77,7 +77,9 @@ __inner_stale() {
 #
 # - "a != A" is false under nocasematch, when == cannot be trusted.
 # - The mark is a second link to the state file inner last read for this
-#   shell: as long as both are one file, the token has not changed.
+#   shell: as long as it is there, the token has not changed. It has the time of
+#   the state, and what is there is newer than a mark that is not (test(1)), so with
+#   a watched path there is no test of its own.
 # - Standard error is closed meanwhile, so that set -x prints one line a
 #   prompt and not ten; nothing in there opens a file.
 # - A test of a file costs two stats. With more than two files, each prompt tests
@@ -91,18 +93,19 @@ __inner_compile() {
     __inner_files=(); __inner_turn=0;
     for __inner_i in "${!__inner_watch[@]}"; do
         if [[ -d ${__inner_watch[$__inner_i]} ]]; then
-            __inner_t+=" && ! \${__inner_watch[$__inner_i]-} -nt \$__inner_state";
+            __inner_t+=" && ! \${__inner_watch[$__inner_i]-} -nt \$__inner_mark";
         else
             __inner_files+=("${__inner_watch[$__inner_i]}");
         fi;
     done;
     if ((${#__inner_files[@]} > 2)); then
-        __inner_t+=" && ! \${__inner_files[__inner_turn=(__inner_turn+1)%${#__inner_files[@]}]-} -nt \$__inner_state";
+        __inner_t+=" && ! \${__inner_files[__inner_turn=(__inner_turn+1)%${#__inner_files[@]}]-} -nt \$__inner_mark";
     else
         for __inner_i in "${!__inner_files[@]}"; do
-            __inner_t+=" && ! \${__inner_files[$__inner_i]-} -nt \$__inner_state";
+            __inner_t+=" && ! \${__inner_files[$__inner_i]-} -nt \$__inner_mark";
         done;
     fi;
+    [[ -n $__inner_t ]] || __inner_t=" && -e \$__inner_mark";
     for __inner_i in "${!__inner_there[@]}"; do
         __inner_t+=" && -e \${__inner_there[$__inner_i]-}";
     done;
@@ -122,7 +125,7 @@ __inner_compile() {
         {
             local __inner_rc=$?;
             '"$__inner_h"'
-            if [[ a != A && $PWD == "$__inner_pwd" && $PATH: == $__inner_first && $__inner_state -ef $__inner_mark'"$__inner_t"' ]]'"$__inner_f"'; then
+            if [[ a != A && $PWD == "$__inner_pwd" && $PATH: == $__inner_first '"$__inner_t"' ]]'"$__inner_f"'; then
                 [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
                 return 0;
             fi;

@@ -35,6 +35,8 @@ set -g __inner_mark ''
 set -g __inner_flush ''
 set -g __inner_tries 0
 set -g __inner_watch
+set -g __inner_files
+set -g __inner_queue
 set -g __inner_there
 set -g __inner_absent
 set -g __inner_names
@@ -77,13 +79,29 @@ end
 # test, 8 us in a test of its own).
 function __inner_compile
     set -l t -n '"$__inner_mark"'
-    if set -q __inner_new[1]
-        set t '"$__inner_mark"' -ef (string escape -- $__inner_state)
-    else
-        set -g __inner_watch
-    end
+    set -l turn
+    set -g __inner_files
+    set -g __inner_queue
+    set -q __inner_new[1]; or set -g __inner_watch
     for p in $__inner_watch
-        set t $t -a ! (string escape -- $p) -nt (string escape -- $__inner_state)
+        if test -d $p
+            set t $t -a ! (string escape -- $p) -nt '"$__inner_mark"'
+        else
+            set __inner_files $__inner_files $p
+        end
+    end
+    if set -q __inner_files[3]
+        set turn 'set -q __inner_queue[2]; and set -e __inner_queue[1]; or set -g __inner_queue $__inner_files'
+        set t $t -a ! '"$__inner_queue[1]"' -nt '"$__inner_mark"'
+    else
+        for p in $__inner_files
+            set t $t -a ! (string escape -- $p) -nt '"$__inner_mark"'
+        end
+    end
+    if set -q t[3]
+        set -e t[1..3]
+    else if set -q __inner_new[1]
+        set t -e '"$__inner_mark"'
     end
     for p in $__inner_there
         set t $t -a -e (string escape -- $p)
@@ -97,6 +115,7 @@ function __inner_compile
         abbr --query $n; and set t "$t; and abbr --query $n"; or set t "$t; and not abbr --query $n"
     end
     eval "function __inner_prompt --on-event fish_prompt
+        $turn
         test $t
         or __inner_update
     end"

@@ -51,20 +51,34 @@ __inner_stale() {
 
 # Writes __inner_prompt anew for the paths now watched; see bash.sh. The one
 # setopt keeps set -x down to one line a prompt. On one line each, because
-# under cshjunkiequotes no quoted text has two.
+# under cshjunkiequotes no quoted text has two. The files are in a table, since
+# ksharrays counts the items of a list otherwise.
 __inner_compile() {
     emulate -L zsh;
-    local __inner_p __inner_t=;
+    local __inner_p __inner_t= __inner_h=;
+    __inner_files=() __inner_turn=0;
     for __inner_p in "${__inner_watch[@]}"; do
-        __inner_t+=" && ! ${(qqqq)__inner_p} -nt \"\$__inner_state\"";
+        if [[ -d $__inner_p ]]; then
+            __inner_t+=" && ! ${(qqqq)__inner_p} -nt \"\$__inner_mark\"";
+        else
+            __inner_files[$(( $#__inner_files + 1 ))]=$__inner_p;
+        fi;
     done;
+    if (( $#__inner_files > 2 )); then
+        __inner_h="(( __inner_turn = __inner_turn % $#__inner_files + 1 )); ";
+        __inner_t+=' && ! "${__inner_files[$__inner_turn]}" -nt "$__inner_mark"';
+    else
+        for __inner_p in "${__inner_files[@]}"; do
+            __inner_t+=" && ! ${(qqqq)__inner_p} -nt \"\$__inner_mark\"";
+        done;
+    fi;
     for __inner_p in "${__inner_there[@]}"; do
         __inner_t+=" && -e ${(qqqq)__inner_p}";
     done;
     for __inner_p in "${__inner_absent[@]}"; do
         __inner_t+=" && ! -e ${(qqqq)__inner_p}";
     done;
-    local __inner_h= __inner_s=;
+    local __inner_s=;
     for __inner_p in "${__inner_names[@]}"; do
         __inner_h+="builtin hash ${(qqqq)__inner_p}=${(qqqq)__inner_dir}/${(qqqq)__inner_p}; ";
         __inner_s+="\${aliases[$__inner_p]-}/\${galiases[$__inner_p]-}/\${functions[$__inner_p]-}/";
@@ -74,7 +88,7 @@ __inner_compile() {
         builtin eval "__inner_sign=\"$__inner_s\"";
         __inner_t+=" && \"$__inner_s\" == \"\$__inner_sign\"";
     fi;
-    __inner_t='"$PWD" == "$__inner_pwd" && "$PATH:" == "$__inner_dir:"* && "$__inner_state" -ef "$__inner_mark"'$__inner_t;
+    __inner_t='"$PWD" == "$__inner_pwd" && "$PATH:" == "$__inner_dir:"* && -e "$__inner_mark"'$__inner_t;
     builtin eval '__inner_prompt() { builtin setopt localoptions noxtrace; '$__inner_h'if [[ '$__inner_t' ]]; then return 0; fi; __inner_update; return 0; }';
 };
 
@@ -177,7 +191,8 @@ __inner_setup() {
     builtin typeset -g __inner_bin=@bin@ __inner_dir=@dir@ __inner_state=@state@;
     builtin typeset -g __inner_seen=${__inner_seen-};
     builtin typeset -g __inner_pwd= __inner_token= __inner_mark= __inner_flush=;
-    builtin typeset -gi __inner_tries=0;
+    builtin typeset -gi __inner_tries=0 __inner_turn=0;
+    builtin typeset -gA __inner_files;
     builtin typeset -ga __inner_names __inner_watch __inner_there __inner_absent precmd_functions chpwd_functions;
     __inner_watch=(); __inner_there=(); __inner_absent=(); __inner_names=();
     if ! builtin whence inner >/dev/null; then builtin typeset -g __inner_made=1; function inner { "$__inner_command" "$@"; }; fi;
