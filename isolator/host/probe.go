@@ -25,16 +25,12 @@ type Request struct {
 	Obeyed   []string // folders the box will write: searched for what tools outside obey
 	Startup  []string // the start-up files and folders of the user
 
-	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
-
-	Found func(bwrap string) // is told of bwrap, before the rest is looked at; may be nil
-
 	Nested bool // whether the box is to make containers
 	Limits bool // look for what holds limits
 }
 
-// Begin returns facts of which nothing is known but who asks: the homes and folders of inner, and the
-// environment. What is at a path is looked at from here on.
+// Begin returns facts of which nothing is known but who asks: the homes and folders of inner, the
+// environment, and what FindBwrap said. What is at a path is looked at from here on.
 func Begin(who Facts) Facts {
 	who.UID, who.GID = os.Getuid(), os.Getgid()
 	who.Paths, who.on = make(map[string]Path, 400), newLooker()
@@ -50,10 +46,6 @@ func Probe(f Facts, r Request) Facts {
 	f.User = userName(f.Env["USER"], strconv.Itoa(f.UID))
 	if r.Display {
 		f.Display = FindDisplay(f.Env)
-	}
-	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
-	if f.Bwrap != "" && r.Found != nil {
-		r.Found(f.Bwrap)
 	}
 	f.Hide = f.on.hide(r.Hide)
 	wanted := f.on.obeyed(r, &f)

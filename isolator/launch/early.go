@@ -34,7 +34,7 @@ type Early struct {
 // earlyData is how many files an early bwrap has for the data of a plan: most have two.
 const earlyData = 8
 
-// StartEarly starts one, to be given to Run with the same options, or closed.
+// StartEarly starts one, to be given to Run with the same Supervisor and Done, or closed.
 func StartEarly(bwrap string, o Options) *Early {
 	e := &Early{bwrap: bwrap, s: newSession(o), words: -1, forked: make(chan error, 1), over: make(chan struct{})}
 	go func() {

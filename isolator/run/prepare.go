@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/sensitive"
@@ -32,7 +33,7 @@ type Prepared struct {
 
 	live live // what the box got since it runs
 
-	early *launch.Early // a bwrap that waits for the plan
+	begun begun
 
 	missing  error // why the host has no such program; no fault where the box has an image's system
 	features []features.Feature
@@ -41,8 +42,9 @@ type Prepared struct {
 // Prepare probes the host, makes what the run needs, and plans it. In a preview nothing is made,
 // and folder is dry. The caller closes the result when there is no error; after an error it is
 // already closed, and holds what is known so far.
-func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
+func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode, bw begun) (b *Prepared, err error) {
 	b = &Prepared{
+		begun:    bw,
 		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Done: c.Done, Spec: spec, Folder: folder},
 		features: features.All(backend()), live: live{call: c},
 	}
@@ -107,7 +109,7 @@ func Show(s *settings.Settings, c Call, pasted bool) (*Prepared, error) {
 	if err != nil {
 		return &Prepared{Run: &features.Run{Settings: s, Spec: spec}}, err
 	}
-	return Prepare(s, c, spec, stage.Dry(), mode)
+	return Prepare(s, c, spec, stage.Dry(), mode, startEarly(s, c, spec, mode))
 }
 
 // each runs one step of every feature that has it, and stops at the first error.
@@ -150,6 +152,7 @@ func (b *Prepared) probe() host.Facts {
 	terminal := spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout)
 	who := host.Begin(host.Facts{
 		Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), Env: host.Environment(b.Environ), Terminal: terminal,
+		Bwrap: b.begun.bwrap, BwrapWhy: b.begun.why, BwrapFix: b.begun.fix,
 	})
 	programs := b.OnPath(sensitive.Signs()...)
 	needed := func(sign string) bool {
@@ -162,19 +165,27 @@ func (b *Prepared) probe() host.Facts {
 	return host.Probe(who, host.Request{
 		Hide: spec.Hide, Writable: spec.WritableRoots(),
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: plan.StartupPlaces(spec, who), Display: spec.Clipboard,
-		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), Setuid: b.SetuidBwrap,
-		Found: b.startEarly,
+		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(),
 	})
 }
 
-// startEarly starts bwrap while its plan is made, where a program is to run and bwrap makes its box as it is.
-func (b *Prepared) startEarly(bwrap string) {
-	if b.Mode.Made() && b.Plan.Bwrap == "" && !b.Spec.Container() && !b.Spec.Limits.Any() {
-		o := b.Options()
-		o.Done = b.Done
-		b.early = launch.StartEarly(bwrap, o)
-		b.Undo(b.early.Close)
+// begun is the bwrap of a run, or why there is none, and what was started of it.
+type begun struct {
+	bwrap, why, fix string
+	supervisor      string
+	early           *launch.Early // waits for the plan; nil when nothing was started
+}
+
+// startEarly finds bwrap, and starts it while its plan is made, where a program is to run and bwrap makes its box as it is.
+func startEarly(s *settings.Settings, c Call, spec profile.RunConfig, mode features.Mode) (b begun) {
+	b.bwrap, b.why, b.fix = host.FindBwrap(s.Getenv("PATH"), s.SetuidBwrap)
+	if mode.Made() {
+		b.supervisor = cmp.Or(innerbox.Box(filepath.Join(s.InnerHome, "shims")), s.Exe)
 	}
+	if b.bwrap != "" && mode.Made() && !spec.Container() && !spec.Limits.Any() {
+		b.early = launch.StartEarly(b.bwrap, launch.Options{Supervisor: b.supervisor, Done: c.Done})
+	}
+	return b
 }
 
 // Named completes a profile that names no program: a run takes the caller's shell then.

@@ -90,6 +90,11 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 			return out, err
 		}
 	}
+	if err := s.OwnFolder(); err != nil {
+		return out, err
+	}
+	bwrap := startEarly(s, c, spec, c.Mode)
+	defer bwrap.early.Close()          // where nobody took it
 	folder, err := openFolder(s, spec) // of this run; what crashed runs left is gone
 	if err != nil {
 		return out, err
@@ -101,7 +106,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, err
 	}
 	defer rec.close(out.ID)
-	box, err := Prepare(s, c, spec, folder, c.Mode) // facts, assets, plan
+	box, err := Prepare(s, c, spec, folder, c.Mode, bwrap) // facts, assets, plan
 	if err != nil {
 		return out, err
 	}
@@ -192,9 +197,6 @@ func Experimental(p *profile.Profile) error {
 // the host is probed, so that the facts are about what the box will see.
 func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error) {
 	base := s.StageBase()
-	if err := s.OwnFolder(); err != nil {
-		return nil, err
-	}
 	stuck, err := features.Sweep(s.Caller)
 	if err != nil {
 		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "ls -lA " + base}

@@ -1,14 +1,12 @@
 package run
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
@@ -18,7 +16,7 @@ import (
 func (b *Prepared) Options() launch.Options {
 	e := b.Spec.Entrypoint
 	return launch.Options{
-		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Supervisor: cmp.Or(innerbox.Box(filepath.Join(b.InnerHome, "shims")), b.Exe),
+		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Supervisor: b.begun.supervisor,
 		Interactive: e.Interactive, Raw: e.TUI, CursorFix: e.CursorFix,
 		Clipboard: b.Spec.Clipboard,
 		Timeout:   b.Spec.Output.Timeout,
@@ -52,7 +50,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 				f.Start(b.Run, &o)
 			}
 		}
-		o.Early = b.early
+		o.Early = b.begun.early
 		b.Result = launch.Run(p, o)
 		if b.Result.Signal != 0 || !b.learned() || !b.again() {
 			break

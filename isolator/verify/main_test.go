@@ -176,6 +176,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
 	who := host.Begin(host.Facts{Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)})
+	who.Bwrap, _, _ = host.FindBwrap(os.Getenv("PATH"), nil)
 	w.facts = host.Probe(who, host.Request{Hide: w.rc.Hide, Writable: w.rc.WritableRoots(), Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Startup: plan.StartupPlaces(w.rc, who)})
 	w.staged = plan.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
