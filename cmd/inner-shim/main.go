@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/enr/inner/cmd/internal/shim"
+	"github.com/enr/inner/internal/deep"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/run"
@@ -19,6 +20,7 @@ import (
 var version = "dev"
 
 func main() {
+	deep.Stack()
 	run.Main(features.Bwrap)
 	if code, first := shim.AsFirst(); first {
 		os.Exit(code)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/shim"
+	"github.com/enr/inner/internal/deep"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/shims"
 )
@@ -18,6 +19,7 @@ import (
 var version = "dev"
 
 func main() {
+	deep.Stack()
 	// Inside a box inner is the supervisor, and nothing else.
 	isolator.Main()
 	if code, first := shim.AsFirst(); first {

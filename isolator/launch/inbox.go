@@ -12,6 +12,7 @@ type inbox struct {
 	event int // eventfd(2): there is something to do
 	mu    sync.Mutex
 	todo  []func()
+	shut  bool
 }
 
 func (i *inbox) open() (err error) {
@@ -19,12 +20,16 @@ func (i *inbox) open() (err error) {
 	return os.NewSyscallError("eventfd", err)
 }
 
-// do has something done. Once the inbox is closed it is not.
-func (i *inbox) do(f func()) {
+// do has something done, and reports whether it will be: not once the inbox is closed.
+func (i *inbox) do(f func()) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.shut {
+		return false
+	}
 	i.todo = append(i.todo, f)
 	_, _ = unix.Write(i.event, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // in host order; both supported ones are little-endian
+	return true
 }
 
 // doAll does it.
@@ -44,4 +49,5 @@ func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	closeFds(&i.event)
+	i.shut = true
 }

@@ -8,7 +8,8 @@
 //
 //	memfds, socketpair, fresh keyring; forks bwrap, in a run before there is a plan (early.go), and catches signals
 //	Here      pins links, serves git, from outside, while the supervisor prepares the box
-//	Ready     takes the network of the box; the real terminal raw; what was typed before, typed again
+//	Ready     takes the network of the box; the real terminal raw; what was typed before, typed again (not waited
+//	          for where the box has no terminal: the word is read when the box is ready)
 //	Start     lets go of pipes; relays bytes, sends signals
 //	Stopped   stops itself
 //	Ended     drains, restores
@@ -140,7 +141,7 @@ type Options struct {
 	// Ending, when not nil, is called before the box is killed, and when its program has ended.
 	Ending func()
 
-	// Begun, when not nil, is called when the program is about to start.
+	// Begun, when not nil, is called when the program is about to start, after all that has to be done then.
 	Begun func()
 
 	// Trial has the program loaded, and ended before its first instruction: Result.Started

@@ -39,6 +39,9 @@ func (s *session) message(m wire.Msg, fds []int) {
 	case m.Kind == wire.Here && s.program.at == making:
 		s.program.at = here
 		s.complete()
+		if len(s.console.ptys) == 0 && s.o.Calls == nil && s.program.at == here {
+			s.made(nil) // nothing will come with Ready, and the word waits there until the box is
+		}
 	case j == nil:
 	case m.Kind == wire.Failed:
 		s.end(j, Result{Code: int(m.N), Reason: wire.Line(m.Text)})
@@ -62,10 +65,7 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 		if p.at != here {
 			return false
 		}
-		p.at = ready
-		s.takeNetwork()
-		s.takeMasters(fds)
-		s.release()
+		s.made(fds)
 		return true
 	case wire.Socket:
 		return s.network.tookSocket(m, fds)
@@ -78,6 +78,14 @@ func (s *session) take(m wire.Msg, fds []int) bool {
 		return true
 	}
 	return false
+}
+
+// made has the program started once all is there that its box sends: the masters of its terminals.
+func (s *session) made(masters []int) {
+	s.program.at = ready
+	s.takeNetwork()
+	s.takeMasters(masters)
+	s.release()
 }
 
 // takeMasters starts the relays for the box's terminals.

@@ -92,9 +92,6 @@ func (s *session) begin() {
 	if s.o.Calls != nil {
 		s.alarms.in(callsWanted, wantedEvery, s.lookAtCalls)
 	}
-	if s.o.Begun != nil {
-		s.o.Begun()
-	}
 	if s.mounts.covered.table >= 0 {
 		s.alarms.in(lookAtCovers, firstLook, s.coverAgain)
 	}
@@ -109,6 +106,9 @@ func (s *session) begin() {
 		s.alarms.in(lookAtLimits, lookEvery, s.lookAtLimits)
 	}
 	s.limitTime(&p.task, s.o.Timeout)
+	if s.o.Begun != nil {
+		s.o.Begun()
+	}
 }
 
 // letGoOfPipes replaces our own ends of the pipes that the program now has, so

@@ -114,10 +114,7 @@ func (c *covered) lost() (lost places, wait time.Duration, err error) {
 	if err != nil {
 		return lost, 0, fmt.Errorf("the box's table of mounts: %w", err)
 	}
-	there := map[string]bool{}
-	for _, mount := range proc.Mounts(text) {
-		there[mount.At] = true
-	}
+	there := proc.Points(text)
 	wait = coversEvery
 	open := func(places []string) (open []string) {
 		for _, p := range places {

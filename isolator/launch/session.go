@@ -130,10 +130,10 @@ func programOf(p plan.Plan, o Options) wire.Job {
 // close lets go of everything but the signals: they stay caught, and without
 // effect, while the caller cleans up after the run and exits.
 func (s *session) close() {
+	s.inbox.close()
 	if s.stopWaiting != nil {
 		s.stopWaiting()
 	}
-	s.inbox.close()
 	s.leaveContainer()
 	s.console.real.restore()
 	s.limits.group.Close()

@@ -14,20 +14,13 @@ import (
 // one, being locked, cannot afford while bwrap works. A signal that was ignored when inner started stays ignored, as
 // nohup(1) and background jobs of scripts want it.
 func (s *session) catch() {
-	over, ended := make(chan struct{}), make(chan struct{})
+	over := make(chan struct{})
 	s.stopWaiting = func() {
 		close(over)
-		<-ended
-		if sig := syscall.Signal(s.late.Load()); sig != 0 { // for the next try
-			select {
-			case caught <- sig:
-			default:
-			}
-		}
+		s.keepLate()
 	}
 	s.caught = s.o.Done != nil
 	go func() {
-		defer close(ended)
 		if s.o.Done == nil {
 			// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us, and what SIGCONT ends, see suspend.
 			signal.Notify(caught, slices.DeleteFunc([]os.Signal{
@@ -46,12 +39,15 @@ func (s *session) catch() {
 				if sig != syscall.SIGWINCH {
 					s.late.Store(int32(sig))
 				}
-				s.inbox.do(func() {
+				if !s.inbox.do(func() {
 					if !s.over() || s.started() {
 						s.late.Store(0)
 					}
 					s.onSignal(sig)
-				})
+				}) {
+					s.keepLate()
+					return
+				}
 			case <-s.o.Done:
 				s.inbox.do(s.cancel)
 				return
@@ -60,6 +56,17 @@ func (s *session) catch() {
 			}
 		}
 	}()
+}
+
+// keepLate keeps the last signal of a try that is over for the next one. Nobody waits for the one who catches, who does
+// the same with what it takes when the inbox is closed.
+func (s *session) keepLate() {
+	if sig := syscall.Signal(s.late.Swap(0)); sig != 0 {
+		select {
+		case caught <- sig:
+		default:
+		}
+	}
 }
 
 // caught are the signals of this process. What comes when a try of a run is over waits for the next one, if

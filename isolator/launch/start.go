@@ -38,7 +38,7 @@ func startable(p plan.Plan) error {
 // The order, up to [session.release]: the keyring before the fork, so that the
 // box has it; descriptors close-on-exec before the fork; signals caught before
 // the terminal is raw; raw before the word that lets the program start; the
-// word only after the box has said that it waits.
+// word only after the box has said that it is there.
 func (s *session) start(p plan.Plan) error {
 	if err := s.inbox.open(); err != nil {
 		return err

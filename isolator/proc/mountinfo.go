@@ -17,15 +17,30 @@ type Mount struct {
 	Write  bool // neither the mount nor the file system is read-only
 }
 
+// plain is a path as a mountinfo has it.
+func plain(path string) string {
+	if strings.IndexByte(path, '\\') < 0 { // as nearly always
+		return path
+	}
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(path)
+}
+
+// Points are the places of a mountinfo at which something is mounted.
+func Points(mountinfo []byte) map[string]bool {
+	out := map[string]bool{}
+	for line := range bytes.Lines(mountinfo) {
+		var at []byte
+		for range 5 {
+			at, line, _ = bytes.Cut(line, []byte(" "))
+		}
+		out[plain(string(at))] = true
+	}
+	return out
+}
+
 // Mounts reads a mountinfo, in its order. Lines that are none are passed over.
 func Mounts(mountinfo []byte) []Mount {
 	// 31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw
-	plain := func(path string) string {
-		if !strings.ContainsRune(path, '\\') { // as nearly always
-			return path
-		}
-		return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(path)
-	}
 	var out []Mount
 	for line := range bytes.Lines(mountinfo) {
 		f := strings.Split(strings.TrimSuffix(string(line), "\n"), " ") // the name of a device may be empty

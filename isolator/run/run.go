@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -147,6 +148,7 @@ func (c Call) options(box *Prepared) launch.Options {
 	o.Done = c.Done
 	o.Join, o.Grant = stage.Door(box.StageBase(), box.ID()), box.Grant
 	box.Has, box.Give = box.has, box.give
+	o.Begun = sensitive.Prepare // for what follows the program
 	if c.Detached != nil {
 		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
 	}

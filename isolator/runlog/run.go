@@ -173,12 +173,15 @@ func (r *Run) Close() error {
 }
 
 // Tidy removes the oldest runs of the folder when there are too many, more than MaxTotal
-// bytes, or older than keep (0: of any age). How many bytes they have it counts
-// only when one is too old, after one run in 256, and after one that left much.
+// bytes, or older than keep (0: of any age). It looks
+// only where there is an age, after one run in 256, and after one that left much.
 func (r *Run) Tidy(left int64, keep time.Duration) error {
+	seldom := left >= 1<<20 || r.ID[len(r.ID)-2:] == "00"
+	if keep == 0 && !seldom { // the list of them grows with every run
+		return nil
+	}
 	ids, err := r.folder.Runs()
-	seldom := r.ID[len(r.ID)-2:] == "00"
-	if err != nil || len(ids) == 0 || left < 1<<20 && !seldom && !older(ids[0], keep) {
+	if err != nil || len(ids) == 0 || !seldom && !older(ids[0], keep) {
 		return err
 	}
 	return r.folder.tidy(ids, MaxRuns, MaxTotal, keep)

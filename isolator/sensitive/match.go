@@ -65,6 +65,9 @@ var lookup = sync.OnceValue(func() *index { // allowed: written once
 	return x
 })
 
+// Prepare makes what Match and Notable look names up in, when nobody waits for it.
+func Prepare() { lookup() }
+
 // text is a name, or the last of its folders and it.
 func (x *index) text(n nameOf) string {
 	if int(n.row) > len(Rows()) {

@@ -62,9 +62,10 @@ type job struct {
 //  2. it says that it is there, as early as can be: the launcher mounts what is made from outside meanwhile
 //  3. everything from descriptor 3 up close-on-exec
 //  4. what is mounted looked at
-//  5. the launcher's word, which names the program; nothing here knows it before. By then bwrap has asked to die with
-//     the thread that forked it, which dies together with the one that gives the word: so everything is tied to it.
-//     Killing the launcher in the first milliseconds left the box alive in 28 of 60 tries without it
+//  5. the launcher's word, which names the program; nothing here knows it before. It comes after step 2: by then bwrap
+//     and this process have asked to die with who started them, and the thread that forked bwrap dies together with the
+//     one that gives the word: so everything is tied to it. Killing the launcher in the first milliseconds left the box
+//     alive in 28 of 60 tries without it
 //  6. the word that the program is about to start, then the start: so that the launcher never says it has
 //     not run when it has
 func Run() int { return run(nil) }

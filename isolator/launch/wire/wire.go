@@ -6,7 +6,7 @@
 //	  Make(Box) ───────────────────────►
 //	                    ◄───────────────── Here             mount in it
 //	                    ◄───────────────── Ready            all is done that goes before a job; with the masters of its terminals
-//	  Start(job) ──────────────────────► a Job and its standard streams
+//	  Start(job) ──────────────────────► a Job and its standard streams; where no terminals come, not after Ready
 //	                    ◄───────────────── Observer         where the program is observed
 //	                    ◄───────────────── Started, or Failed
 //	  Signal(job), Kill(job) ──────────►
