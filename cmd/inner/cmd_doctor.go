@@ -146,7 +146,7 @@ func bwrapVersion(path string) []finding {
 	}
 	list := []finding{ok("bwrap", "%s, version %s", path, version)}
 	if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSetuid != 0 {
-		list = append(list, warning("bwrap", "sudo chmod u-s "+path, "it is set-user-id root, and your config.toml says setuid_bwrap = true: CVE-2020-5291 and CVE-2026-41163 concern that form, boxes that forbid user namespaces inside do not start with it, and others reach hosts by name through the proxy alone"))
+		list = append(list, warning("bwrap", "sudo chmod u-s "+path, "it is set-user-id root, and your config.toml says setuid_bwrap = true: CVE-2020-5291 and CVE-2026-41163 concern that form, boxes that forbid user namespaces inside do not start with it, and others reach hosts by name through the proxy alone; bwrap makes the mounts that hide files, and who writes their folder during a start can have it make empty files elsewhere"))
 	}
 	if older(version, "0.12") {
 		list = append(list, ok("bwrap", "CVE-2026-87766 (before 0.12.0, mount points through planted links) is avoided: nothing is created in a writable folder"))

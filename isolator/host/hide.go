@@ -26,7 +26,7 @@ type Hide struct {
 }
 
 // How much is looked through for [sandbox] hide before the run is refused, and how
-// much may be found: each place that is covered costs bwrap a look through all
+// much may be found: where bwrap covers them, each costs it a look through all
 // others (measured with bwrap 0.8.0: 1000 files take 2.7 s, 100 take 0.1 s).
 const (
 	hideEntries = 1_000_000

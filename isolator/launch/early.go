@@ -118,7 +118,7 @@ func (e *Early) fits(p plan.Plan, supervisor string) bool {
 	err := <-e.forked
 	e.forked <- err
 	group := p.Limits != nil && (p.Limits.Parent != "" || len(p.Limits.Scope) > 0)
-	return err == nil && p.Bwrap == e.bwrap && supervisor == e.s.o.Supervisor && !group && p.Map == nil && p.Self == "" && len(p.Data) <= earlyData
+	return err == nil && p.Bwrap == e.bwrap && supervisor == e.s.o.Supervisor && !group && p.Map == nil && p.Self == "" && len(p.Given()) <= earlyData
 }
 
 // startBwrap has the bwrap that was started early make the box, or another one.
@@ -127,14 +127,14 @@ func (s *session) startBwrap(p plan.Plan) (err error) {
 	if !e.fits(p, s.o.Supervisor) {
 		e.Close()
 		e = &Early{s: s, words: -1}
-		if err = e.start(p, len(p.Data)); err != nil {
+		if err = e.start(p, len(p.Given())); err != nil {
 			closeFds(&e.words)
 			return err
 		}
 	}
 	s.child, s.sock, s.owned, s.forker = e.s.child, e.s.sock, e.s.owned, e.over
 	e.s = nil
-	for i, d := range p.Data {
+	for i, d := range p.Given() {
 		if err == nil {
 			err = wire.Fill(e.data[i], d)
 		}

@@ -142,6 +142,9 @@ type job struct {
 	NoNetwork   string // what taking them says, an error
 	Landlock    *plan.Landlock
 	Pins        []plan.Pin
+	Outside     []plan.Op
+	Attack      string        // what a shell does once bwrap was started
+	After       string        // and when all is mounted
 	Meanwhile   string        // what is said while the box is made, an error; with Watch it watches
 	Early       time.Duration // for how long bwrap waits for its words at least; 0 for a bwrap that finds them
 }
@@ -181,6 +184,12 @@ func launcherMain(file string) int {
 			}
 			return nil, errors.New(j.Meanwhile)
 		}
+	}
+	if j.Attack != "" {
+		o.Meanwhile = func() (Watcher, error) { return nil, exec.Command("/bin/sh", "-ec", j.Attack).Run() }
+	}
+	if j.After != "" {
+		o.Inside = func(Inside) error { return exec.Command("/bin/sh", "-ec", j.After).Run() }
 	}
 	if len(j.Listen)+len(j.Publish) > 0 {
 		o.Network = accepting(j)
@@ -235,7 +244,7 @@ func (j job) plan() plan.Plan {
 	for _, w := range words {
 		flags.Flags = append(flags.Flags, plan.Flag(w))
 	}
-	p.Ops = []plan.Op{flags}
+	p.Ops = append([]plan.Op{flags}, j.Outside...)
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,8 @@ const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
 
 // mounts are those that are made in the box from outside.
 type mounts struct {
+	ops     []plan.Op // what is hidden, see plan.Op.Outside
+	data    [][]byte
 	pins    []wire.Pin
 	late    []plan.Live
 	empty   string  // see plan.Plan
@@ -103,13 +106,20 @@ func (g *mounting) change(attr *unix.MountAttr, flags int) nsenter.Call {
 }
 
 // empty makes a new folder in memory that nothing can be written to the tree.
-func (g *mounting) empty() []nsenter.Call {
-	return []nsenter.Call{
+func (g *mounting) empty() []nsenter.Call { return g.memory(g.tree, 0o555, 0, unix.MOUNT_ATTR_RDONLY) }
+
+// memory makes a new folder in memory, of so many bytes at most when that is not 0.
+func (g *mounting) memory(at int, mode uint32, size uint64, attr int) []nsenter.Call {
+	calls := []nsenter.Call{
 		nsenter.Opens(g.fs, unix.SYS_FSOPEN, "tmpfs", unix.FSOPEN_CLOEXEC),
-		nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_SET_STRING, "mode", "0555", 0),
-		nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0),
-		nsenter.Opens(g.tree, unix.SYS_FSMOUNT, g.fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV),
+		nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_SET_STRING, "mode", fmt.Sprintf("%#o", mode), 0),
 	}
+	if size > 0 {
+		calls = append(calls, nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_SET_STRING, "size", strconv.FormatUint(size, 10), 0))
+	}
+	return append(calls,
+		nsenter.New(unix.SYS_FSCONFIG, g.fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0),
+		nsenter.Opens(at, unix.SYS_FSMOUNT, g.fs, unix.FSMOUNT_CLOEXEC, attr|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 }
 
 // boxRoot is the root folder of a box, seen from outside.
@@ -135,14 +145,17 @@ func (m *mounts) complete(box int) (err error) {
 	}
 	m.ns = st.Ino
 	c := &m.covered
-	if len(m.pins)+len(c.hidden)+len(c.protected) > 0 {
+	if len(m.ops)+len(m.pins)+len(c.hidden)+len(c.protected) > 0 {
 		if err := c.open(box); err != nil {
 			return err
 		}
 	}
-	if len(m.pins) > 0 {
+	if len(m.ops)+len(m.pins) > 0 {
 		g, err := m.mounting(box)
 		defer g.owned.close()
+		if err == nil {
+			err = m.hide(&g)
+		}
 		if err == nil {
 			err = g.pin(m.pins)
 		}

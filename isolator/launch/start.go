@@ -83,7 +83,7 @@ func boxWords(p plan.Plan) []string {
 	// bwrap's own can be traced, and talked out of dying with its parent.
 	words := append(append(p.Words(), "--setenv", "GOMAXPROCS", "1", "--as-pid-1"), bounding(p)...)
 	if p.Map != nil {
-		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(p.Data)))
+		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(p.Given())))
 	}
 	return words
 }

@@ -120,8 +120,8 @@ func (b *builder) order() []func() error {
 		b.homeFolder, b.programsOnPath, // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
 		b.staged, b.parts, b.reexposeAllowed, b.nestedInner, b.entered, // 6
-		b.protect,                                               // 7
-		b.hide, b.seal, b.pins, b.check, b.followed, b.landlock, // 8
+		b.protect,                                                          // 7
+		b.hide, b.seal, b.outside, b.pins, b.check, b.followed, b.landlock, // 8
 		b.program, b.pathNames, // what depends on all of that
 	}
 }

@@ -98,6 +98,9 @@ type replayedMount struct {
 func replayed(plan Plan) replay {
 	var r replay
 	words := plan.Words()
+	for _, o := range plan.Outside() { // which the launcher makes last
+		words = append(words, o.Words()...)
+	}
 	add := func(s, d string, w bool) {
 		r = append(r, replayedMount{s, d, w})
 	}
@@ -168,7 +171,8 @@ func (r replay) unseen(plan Plan, empty string) (out []string) {
 		looked := slices.ContainsFunc(plan.Shown, func(s Shown) bool { return s.Path == m.dest && s.Source == m.source })
 		// A git directory is served over what is mounted there, before or after the box looks.
 		served := slices.ContainsFunc(plan.Shown, func(s Shown) bool { return s.Path == m.dest && s.Source == "" }) && m.dest == testWork+"/.git"
-		if m.source != "" && m.source != empty && !covered && !looked && !served {
+		outside := slices.ContainsFunc(plan.Outside(), func(o Op) bool { return o.Dest == m.dest }) // the launcher does
+		if m.source != "" && m.source != empty && !covered && !looked && !served && !outside {
 			out = append(out, m.source+" at "+m.dest)
 		}
 	}

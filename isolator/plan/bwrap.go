@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -49,9 +50,22 @@ func User(uid, gid int) []Flag {
 func (p Plan) Words() []string {
 	var out []string
 	for _, o := range p.Ops {
-		out = append(out, o.Words()...)
+		if !o.Outside {
+			out = append(out, o.Words()...)
+		}
 	}
 	return out
+}
+
+// Outside returns the operations that the launcher makes.
+func (p Plan) Outside() []Op {
+	return slices.DeleteFunc(slices.Clone(p.Ops), func(o Op) bool { return !o.Outside })
+}
+
+// Given returns the data that bwrap gets.
+func (p Plan) Given() [][]byte {
+	kept := len(slices.DeleteFunc(p.Outside(), func(o Op) bool { return o.Kind != OpData }))
+	return p.Data[:len(p.Data)-kept]
 }
 
 // Words returns the bwrap option that the operation is, with its operands; none for a

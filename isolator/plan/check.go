@@ -16,7 +16,8 @@ import (
 //   - what can be written lies in a folder that the run grants for that, or was made for the run;
 //   - of what is hidden nothing is seen, whole or in part;
 //   - what is held, for the host obeys it, can be written nowhere;
-//   - what bwrap makes without mounting it (a file, a folder, a link) lies in memory.
+//   - what bwrap makes without mounting it (a file, a folder, a link) lies in memory;
+//   - what the launcher makes when bwrap has made the rest covers nothing that is to be seen.
 //
 // It reads the list as bwrap does: the last mount at a place, or at a folder around it, decides.
 
@@ -36,6 +37,15 @@ func (b *builder) check() error {
 		}
 		if o.Mounts() {
 			decides[o.Dest] = i
+		}
+	}
+	later := map[string]bool{} // places at or in which bwrap makes something by what follows
+	for _, o := range slices.Backward(b.plan.Ops) {
+		if o.Outside && later[o.Dest] {
+			return b.unlawful(o, "%q would cover what is mounted in it", o.Dest)
+		}
+		for p := o.Dest; !o.Outside && len(p) > 1 && !later[p]; p = filepath.Dir(p) {
+			later[p] = true
 		}
 	}
 	for i, o := range b.plan.Ops {

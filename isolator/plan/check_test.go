@@ -103,3 +103,16 @@ func TestCheckCopy(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckOutside: what the launcher makes last covers nothing that bwrap mounts for the box to see.
+func TestCheckOutside(t *testing.T) {
+	mask, bind := Op{Kind: OpTmpfs, Perms: 0o555, Dest: testWork, Outside: true}, Op{Kind: OpReadOnly, Source: "/data", Dest: testWork + "/x"}
+	for wrong, ops := range map[bool][]Op{true: {mask, bind}, false: {bind, mask}} {
+		b := newBuilder(config(), machine(), staged())
+		b.home = testHome
+		b.plan.Ops = append([]Op{{Kind: OpTmpfs, Dest: "/"}}, ops...)
+		if err := b.check(); (err != nil && strings.Contains(err.Error(), "would cover")) != wrong {
+			t.Errorf("%v: %v", ops, err)
+		}
+	}
+}

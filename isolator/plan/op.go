@@ -40,7 +40,8 @@ type Op struct {
 	// resources; "" for what every box has.
 	Key string
 
-	Probed host.ID // of the source of a bind; zero when that is not known
+	Probed  host.ID // of the source of a bind, or of what the launcher mounts on; zero when that is not known
+	Outside bool    // made by the launcher, after all that bwrap makes, see outside.go
 
 	// What only the plan looks at, see view.go.
 	original string // what Source is a copy of, or ""

@@ -25,7 +25,7 @@ import (
 type Plan struct {
 	Bwrap string `json:"-"` // absolute path of bwrap
 	Ops   []Op   `json:"-"` // in order; the program is not part of them
-	// Data holds the content of files that exist only in the box, see Op.Data.
+	// Data holds the content of files that exist only in the box, see Op.Data: what bwrap gets comes first.
 	Data [][]byte `json:"-"`
 
 	// Shown are the mounts whose place or source somebody could replace between

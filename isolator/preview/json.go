@@ -45,7 +45,11 @@ func each[T any](list []T, row func(T) object) (rows []object) {
 func JSON(b *run.Prepared) (json.RawMessage, error) {
 	rc, p := b.Spec, b.Plan
 	args := each(p.Ops, func(op plan.Op) object {
-		return object{"args": slices.Concat([]string{}, op.Words()), "reason": op.Reason}
+		arg := object{"args": slices.Concat([]string{}, op.Words()), "reason": op.Reason}
+		if op.Outside { // the launcher does the same, from outside
+			arg["outside"] = true
+		}
+		return arg
 	})
 	env := map[string]string{}
 	for _, kv := range p.Env {
