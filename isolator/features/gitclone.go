@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/copytree"
@@ -88,11 +89,15 @@ func recoverGit(c *caller.Caller) {
 			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had, settings of git too, is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
 		}
 	}
-	list, _ := filepath.Glob(BoxFolders(c.InnerHome))
-	for _, dir := range list {
-		if len(clone.States(dir)) > 0 {
-			Settle(c, dir, "")
-		}
+	settled := filepath.Join(c.InnerHome, "repositories", clone.Settled)
+	if files.Exists(settled) {
+		return
+	}
+	for _, state := range clone.States(BoxFolders(c.InnerHome)) {
+		Settle(c, state.Private, "")
+	}
+	if len(clone.States(BoxFolders(c.InnerHome))) == 0 && files.Write(settled, nil, 0o600) == nil && len(clone.States(BoxFolders(c.InnerHome))) > 0 {
+		_ = os.RemoveAll(settled)
 	}
 }
 

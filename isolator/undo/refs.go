@@ -3,7 +3,6 @@ package undo
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,13 +103,20 @@ func moved(before, after []Ref) []Ref {
 	if before == nil || after == nil {
 		return nil
 	}
-	all := map[Path]Ref{}
+	was := map[Path]string{}
 	for _, r := range before {
-		all[r.Name] = r
+		was[r.Name] = r.Old
 	}
-	for _, r := range after {
-		all[r.Name] = Ref{Name: r.Name, Old: all[r.Name].Old, New: r.Old}
+	var list []Ref
+	for _, r := range after { // nearly all are as they were
+		if old := was[r.Name]; old != r.Old {
+			list = append(list, Ref{Name: r.Name, Old: old, New: r.Old})
+		}
+		delete(was, r.Name)
 	}
-	list := slices.SortedFunc(maps.Values(all), func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
-	return slices.DeleteFunc(list, func(r Ref) bool { return r.Old == r.New })
+	for name, old := range was {
+		list = append(list, Ref{Name: name, Old: old})
+	}
+	slices.SortFunc(list, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }

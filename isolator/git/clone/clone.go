@@ -136,10 +136,15 @@ func States(private string) (list []State) {
 	return list
 }
 
+// Settled is a file beside the folders of repositories that says that none of them has a state: a start need not look
+// into each. Who writes a state takes it away before and after, and who makes it looks once more.
+const Settled = ".settled"
+
 // Write writes a state.
 func (s State) Write() error {
+	settled := filepath.Join(s.Private, "../..", Settled)
 	data, err := json.Marshal(s)
-	return errors.Join(err, files.Write(s.file(), data, 0o600))
+	return errors.Join(err, os.RemoveAll(settled), files.Write(s.file(), data, 0o600), os.RemoveAll(settled))
 }
 
 // Drop removes a state, and a folder that was kept for it.
