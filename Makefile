@@ -115,7 +115,7 @@ screenshot: ## make the picture of the README: a session with the real Claude Co
 	@$(MAKE) --no-print-directory build
 	@contrib/screenshot.sh
 
-bench: ## measure against bwrap, direnv and script(1); prints the tables of docs/benchmarks.md
+bench: ## measure against bwrap, direnv, script(1) and other sandboxes; prints the tables of docs/benchmarks.md
 	@contrib/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@contrib/bench.sh

@@ -8,7 +8,7 @@
 # versions  prints what is there
 #
 # Agents: claude, gemini, codex, opencode; all of them when none is named. By its name
-# alone, nu: Nushell, for the tests of its hook, which distributions do not have, and
+# alone, srt for make bench, nu: Nushell, for the tests of its hook, which distributions do not have, and
 # node18, node22, node (the newest), for make reach. The cache is $XDG_CACHE_HOME/inner-test/AGENT; for root, the one of the plain user
 # as whom root's tests run, and npm runs as that user as well: what a package does
 # when it is installed is nobody's reason to be root. INNER_TEST_CLAUDE_VERSION
@@ -38,6 +38,7 @@ select_agent() {
 	gemini) package=@google/gemini-cli size='100 MB' ;;
 	codex) package=@openai/codex size='400 MB' ;;
 	opencode) package=opencode-ai size='350 MB' ;;
+	srt) package=@anthropic-ai/sandbox-runtime size='10 MB' ;;
 	nu) package=nushell size='50 MB' ;;
 	node18 | node22) package=node@${agent#node} size='150 MB' ;;
 	node) package=node size='200 MB' ;;

@@ -1,9 +1,10 @@
 #!/bin/bash
-# bench.sh: what inner costs, against bwrap, direnv and script(1) in the same run.
+# bench.sh: what inner costs, against bwrap, direnv, script(1) and other sandboxes in the same run.
 # Prints the tables of docs/benchmarks.md. Always as a plain user; root's boxes are
 # a little cheaper and nobody's. INNER_BENCH_ROUNDS (default 5) sets how often
 # everything is repeated, INNER_BENCH_ONLY names the one part that is measured. Calls in
-# containers are measured where podman and runc are installed.
+# containers are measured where podman and runc are installed, and the sandboxes of agents where
+# contrib/agents.sh install srt codex has been called.
 set -eu
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,6 +20,9 @@ if command -v podman >/dev/null && command -v runc >/dev/null; then
 else
 	printf 'inner: not measured here: calls in containers (podman or runc is not installed)\n' >&2
 fi
+INNER_BENCH_SRT=$(contrib/agents.sh path srt)
+INNER_BENCH_CODEX=$(contrib/agents.sh path codex)
+export INNER_BENCH_SRT INNER_BENCH_CODEX
 plain=$PWD/contrib/as-plain-user.sh
 cd /
 "$plain" "$dir/bench"

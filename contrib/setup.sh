@@ -173,14 +173,10 @@ for goal; do
 		want setpriv util-linux
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
-		# Tools that keep caches, where the plain user finds them. crates.io and PyPI may not be
-		# reached: the sources of two crates, and what pip builds a package with, are Debian's.
-		want_plain npm npm
-		want_plain cargo cargo
-		want_plain pip3 python3-pip
-		compgen -G '/usr/share/cargo/registry/itoa-*' >/dev/null || want_always librust-itoa-dev
-		compgen -G '/usr/share/cargo/registry/memchr-*' >/dev/null || want_always librust-memchr-dev
-		compgen -G '/usr/share/python-wheels/setuptools-*' >/dev/null || want_always python3-setuptools-whl
+		want firejail firejail
+		# For srt, from npm.
+		want socat socat
+		want rg ripgrep
 		;;
 	*) die "unknown goal \"$goal\": test, agents, podman, docker, reach, lint, demo, bench, package, fleet or site" ;;
 	esac

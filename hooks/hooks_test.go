@@ -70,11 +70,6 @@ func TestFilesParse(t *testing.T) {
 			t.Errorf("%s: comments or unfilled values are left:\n%s", name, on)
 		}
 	}
-	bench, err := os.ReadFile("testdata/bench/bench.bash")
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, string(bench), "shellcheck")
 }
 
 // Every function and variable of the hook starts with __inner_.

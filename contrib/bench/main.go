@@ -36,7 +36,7 @@ func measure() (code int) {
 			close(done)
 		}()
 		b.prepare(os.Getenv("INNER_TEST_BIN"))
-		b.run(slices.Concat(b.rows(), b.repositories(), b.undos()), os.Getenv("INNER_BENCH_ONLY"))
+		b.run(slices.Concat(b.rows(), b.repositories(), b.undos(), b.growth(), b.peers()), os.Getenv("INNER_BENCH_ONLY"))
 		done <- true
 	}()
 	if !<-done {

@@ -61,7 +61,7 @@ func (b *bench) rows() []row {
 		{part: "calls of tools", what: "`inner exec --session`", ours: plain(b.app, b.inner, "exec",
 			"-p", "call", "--session", "s1", "--", "true"), against: "that bwrap", theirs: plain(b.app, raw...), runs: 40},
 	}
-	rows = append(rows, b.prompts()...)
+	rows = append(rows, b.prompts("prompts", nil, true, b.empty, b.app)...)
 	rows = append(rows, b.answered("a call of `inner exec --serve`", raw, "-p", "call"), b.answered("the same in a session's box", raw, "-p", "shared", "--session", "s2"),
 		b.library(raw), b.regenerate(), b.memory(), b.throughput())
 	return append(rows, b.containers()...)
@@ -178,9 +178,9 @@ func (b *bench) throughput() row {
 	}
 }
 
-// prompts times unchanged prompts with and without a project: what a hook runs at each prompt, a thousand times in a
+// prompts times unchanged prompts in folders, beside direnv's: what a hook runs at each prompt, a thousand times in a
 // shell that has it.
-func (b *bench) prompts() (rows []row) {
+func (b *bench) prompts(part string, made func(), direnv bool, dirs ...string) (rows []row) {
 	const read = `while read -r line; do eval "$line"; done`
 	for _, sh := range []struct{ name, read, hook, direnv, loop string }{
 		{
@@ -197,24 +197,29 @@ func (b *bench) prompts() (rows []row) {
 		},
 	} {
 		words := strings.Fields(sh.name)
-		for _, dir := range []string{b.empty, b.app} {
+		for _, dir := range dirs {
 			// A prompt of direnv's starts a program, and is the same for fewer of them.
 			side := func(tool, function, times string) (open, ask func()) {
 				var p *partner
 				fill := strings.NewReplacer("TOOL", tool, "FN", function, "N", times)
 				open = func() {
+					if made != nil {
+						made()
+					}
 					p = b.partner(dir, append(words[:len(words):len(words)], "-i", "-c", sh.read)...)
 					p.ask(fill.Replace(sh.hook)+"; "+fill.Replace(sh.loop)+"; echo ready", "ready")
 				}
 				return open, func() { p.ask(fill.Replace(sh.loop)+"; echo done", "done") }
 			}
 			openOurs, ours := side(b.inner, "__inner_prompt", "1000")
-			openTheirs, theirs := side("direnv", sh.direnv, "10")
-			for _, r := range []row{
-				{what: "unchanged prompt", aim: "≤ 1/100 of direnv's", ours: ours, open: openOurs, each: 1000},
-				{what: "the same with direnv's hook", ours: theirs, open: openTheirs, each: 10},
-			} {
-				r.part, r.runs, r.what = "prompts", 5, fmt.Sprintf("%s, %s, in %s", r.what,
+			sides := []row{{what: "unchanged prompt", ours: ours, open: openOurs, each: 1000}}
+			if direnv {
+				openTheirs, theirs := side("direnv", sh.direnv, "10")
+				sides[0].aim = "≤ 1/100 of direnv's"
+				sides = append(sides, row{what: "the same with direnv's hook", ours: theirs, open: openTheirs, each: 10})
+			}
+			for _, r := range sides {
+				r.part, r.runs, r.what = part, 5, fmt.Sprintf("%s, %s, in %s", r.what,
 					words[0], filepath.Base(dir))
 				r.figure = func(s float64) string { return fmt.Sprintf("%.1f µs", s*1e6) }
 				rows = append(rows, r)
