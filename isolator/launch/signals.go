@@ -117,6 +117,10 @@ func (s *session) passOn(sig syscall.Signal) {
 
 // stopJob follows SIGTSTP: the program stops, and inner with it.
 func (s *session) stopJob() {
+	if s.program.at < told { // there is none that could say when it has stopped
+		stopGroup(syscall.SIGTSTP)
+		return
+	}
 	if s.console.full || s.program.at != running {
 		s.signalProgram(syscall.SIGTSTP) // it says when it has stopped
 		return

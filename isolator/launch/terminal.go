@@ -211,9 +211,8 @@ const soon = 5 * time.Millisecond
 // go on, and at once in an orphaned process group, where the job goes on, too.
 func (s *session) suspend(sig syscall.Signal) {
 	s.restore()
-	caught, at := defaultAction(syscall.SIGTSTP), time.Now()
-	_ = unix.Kill(0, sig)
-	setAction(syscall.SIGTSTP, &caught)
+	at := time.Now()
+	stopGroup(sig)
 	switch {
 	case !s.console.full:
 	case s.console.at != wanted:

@@ -208,6 +208,13 @@ func rtSigaction(sig syscall.Signal, action, old *sigaction) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(action)), uintptr(unsafe.Pointer(old)), setSize, 0, 0)
 }
 
+// stopGroup stops our whole group, with the default action, and returns when it goes on.
+func stopGroup(sig syscall.Signal) {
+	caught := defaultAction(syscall.SIGTSTP)
+	_ = unix.Kill(0, sig)
+	setAction(syscall.SIGTSTP, &caught)
+}
+
 // StopSelf stops this process as SIGTSTP does that nobody catches, and returns when it goes on:
 // at once where its group is orphaned.
 func StopSelf() {
