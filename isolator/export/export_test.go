@@ -310,3 +310,13 @@ func TestTexts(t *testing.T) {
 		}
 	}
 }
+
+// An agent's login as a copy needs nothing of this computer but the login, which is variables there.
+func TestCloneOfALogin(t *testing.T) {
+	for value, want := range map[string]bool{`"clone"`: false, "true": true} {
+		refused, _ := Judge(request(load(t, "capabilities = [\"claude\"]\n[sandbox]\nnetwork_mode = \"allowlist\"\n[credentials]\nclaude = "+value+"\n"), Targets()[0]))
+		if got := slices.ContainsFunc(refused, func(f Finding) bool { return f.Key == "credentials" }); got != want {
+			t.Errorf("claude = %s: %v", value, refused)
+		}
+	}
+}
