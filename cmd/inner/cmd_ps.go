@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/runlog/records"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/isolator/visit"
@@ -37,6 +38,7 @@ type box struct {
 	Folder  string    `json:"folder,omitempty"`
 	// Terminal is where its terminal is: "own", "none", "joined", "starting" or "stopped"; empty without one.
 	Terminal string `json:"terminal,omitempty"`
+	TTY      string `json:"tty,omitempty"`     // in which it was started, as "pts/7"
 	Session  string `json:"session,omitempty"` // the id of a session of inner exec
 	// Granted is what it got since it runs, as inner allow names it.
 	Granted []string `json:"granted,omitempty"`
@@ -92,7 +94,7 @@ func (a *app) boxes() ([]box, error) {
 	out := []box{}
 	for _, l := range live {
 		b := box{Run: l.ID, PID: visit.Holder(a.StageBase(), l.ID), Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder, Granted: l.Granted}
-		b.Terminal = visit.State(stage.Door(a.StageBase(), l.ID), b.PID)
+		b.Terminal, b.TTY = visit.State(stage.Door(a.StageBase(), l.ID), b.PID), visit.Terminal(b.PID)
 		out = append(out, b)
 	}
 	return out, err
@@ -160,20 +162,23 @@ func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]str
 }
 
 // whichRun says what boxNamed takes.
-const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that runs is used."
+const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that runs is used, or the\nonly one that was started in this terminal."
 
 // boxNamed is the box that runs and whose id begins with the word in args; without one the
-// only box.
+// only box, or the only one of this terminal.
 func (a *app) boxNamed(args []string) (box, error) {
 	list, err := a.boxes()
 	if err != nil {
 		return box{}, err
 	}
-	switch {
+	others := func(b box) bool { return b.TTY == "" || b.TTY != visit.Terminal(os.Getpid()) }
+	switch here := slices.DeleteFunc(slices.Clone(list), others); {
 	case len(args) > 0:
 		return byID(list, args[0], func(b box) string { return b.Run }, "inner ps", "no box of a run %q is running")
 	case len(list) == 0:
 		return box{}, fault.Refuse(1, "", "no box is running")
+	case len(list) > 1 && len(here) == 1:
+		return here[0], nil
 	case len(list) > 1:
 		return box{}, fault.Refuse(2, "inner ps", "%d boxes are running, and none is named", len(list))
 	}
@@ -257,6 +262,12 @@ func (a *app) attach(args []string) error {
 		return fault.Refuse(2, "type it in a terminal", "standard input is not a terminal, and the box needs one")
 	}
 	end, err := visit.Attach(stage.Door(a.StageBase(), b.Run), b.PID, a.In)
+	if err == visit.ErrEnded {
+		if run, none := a.findRun(b.Run); none == nil && run.State == records.Ended {
+			a.Say("run %s has ended", b.Run)
+			return cli.Exit(run.End.Code)
+		}
+	}
 	switch {
 	case err != nil:
 		return a.notJoined(b, err)
@@ -294,6 +305,10 @@ func (a *app) startDetached() error {
 func terminalWords(b box) string {
 	words := map[string]string{
 		launch.Starting: "starting", launch.InItsTerminal: "its own", launch.Detached: "detached", launch.Joined: "attached", launch.Stopped: "stopped",
+	}
+	switch b.Terminal {
+	case launch.InItsTerminal, launch.Stopped:
+		return b.TTY + ", " + words[b.Terminal]
 	}
 	return cmp.Or(words[b.Terminal], "-")
 }

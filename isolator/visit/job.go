@@ -2,6 +2,7 @@ package visit
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 type jobOf struct {
 	stopped               bool
 	group, session, front int // front is the group that has its terminal; 0 when it is gone
+	terminal              int // its controlling terminal, as a number of a device; 0 for none
 }
 
 func lookAt(pid int) (j jobOf) {
@@ -25,9 +27,26 @@ func lookAt(pid int) (j jobOf) {
 	j.stopped = f[0][0] == 'T'
 	j.group, _ = strconv.Atoi(string(f[2]))
 	j.session, _ = strconv.Atoi(string(f[3]))
+	j.terminal, _ = strconv.Atoi(string(f[4]))
 	j.front, _ = strconv.Atoi(string(f[5]))
 	return j
 }
+
+// Terminal names the terminal in which a process was started, as "pts/7"; "" where it has none.
+func Terminal(pid int) string {
+	device := uint64(uint32(lookAt(pid).terminal))
+	switch major, minor := unix.Major(device), unix.Minor(device); {
+	case device == 0:
+		return ""
+	case major == unix98Terminals:
+		return fmt.Sprint("pts/", minor)
+	default:
+		return fmt.Sprintf("tty %d:%d", major, minor)
+	}
+}
+
+// unix98Terminals is the major number of /dev/pts (Documentation/admin-guide/devices.txt).
+const unix98Terminals = 136
 
 // givePrompt has the shell of a launcher take its terminal back: the launcher stops, with its group, as for ^Z, and
 // goes on in the background. Where it is no job of a shell it is left alone, and taken is false.

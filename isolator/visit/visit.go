@@ -33,6 +33,8 @@ const (
 var (
 	errNotLetIn = errors.New("its inner does not let this process in")
 	errSilent   = errors.New("its inner does not answer")
+	// ErrEnded is how a visit ends when the launcher is gone, also while who visits was stopped.
+	ErrEnded = errors.New("its inner has ended without an answer")
 )
 
 // RefusedError is what a launcher says to whoever it does not let in.
@@ -93,7 +95,7 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 		case letGo.Load():
 			a.Words, err = "this terminal was let go", nil
 		default:
-			err = errors.New("its inner has ended without an answer")
+			err = ErrEnded
 		}
 	}
 	return a, err
