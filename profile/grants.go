@@ -57,7 +57,7 @@ func (it Item) id() string {
 // can change, last what narrows the box. Values of variables that look secret
 // are not in it.
 func Grants(rc RunConfig) []Grant {
-	g := granter{home: rc.HomeDir, real: rc.Real}
+	g := granter{homes: []string{rc.HomeDir, real(rc.HomeDir)}, real: rc.Real}
 	for _, rule := range keyRules() {
 		if rule.say != nil {
 			rule.say(&g, &rc)
@@ -85,7 +85,7 @@ var (
 )
 
 type granter struct {
-	home   string
+	homes  []string // as it is called, and its real path
 	real   map[string]string
 	grants []Grant
 }
@@ -159,8 +159,10 @@ func itemsOf(list []string, shown func(string) string) []Item {
 
 // short writes a path of the home folder with ~.
 func (g *granter) short(path string) string {
-	if g.home != "" && g.home != "/" && paths.Below(g.home, path) {
-		return "~" + strings.TrimPrefix(path, g.home)
+	for _, home := range g.homes {
+		if home != "" && home != "/" && paths.Below(home, path) {
+			return "~" + strings.TrimPrefix(path, home)
+		}
 	}
 	return path
 }

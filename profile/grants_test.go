@@ -1,12 +1,17 @@
 package profile
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/enr/inner/internal/files"
 )
 
 func lines(list []Grant) string {
@@ -236,4 +241,20 @@ func blocking(commands ...string) (n Noop) {
 		n.Rules = append(n.Rules, NoopRule{Words: []string{c}})
 	}
 	return n
+}
+
+// A home that is a link has two names, and both are "~".
+func TestHomeByBothNames(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "link")
+	target := t.TempDir()
+	must(t, os.Symlink(target, home))
+	for _, dir := range []string{home, files.Real(target)} {
+		var texts []string
+		for _, g := range Grants(RunConfig{HomeDir: home, Workdir: dir + "/src", WorkdirMode: RW}) {
+			texts = append(texts, g.Text)
+		}
+		if !slices.Contains(texts, "can change files in: ~/src") {
+			t.Errorf("%q: %q", dir, texts)
+		}
+	}
 }

@@ -213,6 +213,10 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w w
 		switch {
 		case err != nil:
 			return nil, err
+		case has.Link && (w.kind == "file" || w.kind == "folder"):
+			a.Say("%s leads to %s, which is granted, and where the box has it", cli.Printable(w.what), cli.Printable(a.Short(has.Real)))
+			w.what = has.Real
+			continue
 		case has.Granted(write) && !has.Own && now == p:
 			a.Say("profile %s has %s already: %s", p.Name, w.word, has.How)
 			return p, nil

@@ -451,6 +451,7 @@ func (a *app) mountsOf(text string) (list []starter.Mount, err error) {
 		if _, err := os.Stat(a.Absolute(m.Path, "")); err != nil || !strings.HasPrefix(m.Path, "/") && !strings.HasPrefix(m.Path, "~/") {
 			return nil, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.Path)
 		}
+		m.Path = a.Short(files.Real(a.Absolute(m.Path, ""))) // of a link, which the box would lack
 		list = append(list, m)
 	}
 	return list, nil

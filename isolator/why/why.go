@@ -44,6 +44,7 @@ type Answer struct {
 
 	Makes   bool   `json:"makes,omitempty"` // it is nowhere, and the box can make it
 	Own     bool   `json:"-"`               // the box has it, and not what the host has of that name
+	Link    bool   `json:"-"`               // it was asked for by a link of the user's own, which the box lacks: it has Real, or Lines grant that
 	Refused bool   `json:"-"`               // a line refuses it, and no other one gives it back
 	Lines   []Line `json:"-"`               // which say what Widen says; none where it takes more than to add lines
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -117,7 +118,7 @@ func (t *Table) widen(a *Answer, o plan.Op) {
 
 // mounting proposes what is to be written to have a path mounted, or to write in the working folder.
 func (t *Table) mounting(a *Answer, o plan.Op) {
-	spec, path, mode := t.Box.Spec, cmp.Or(a.own, a.Real), "rw"
+	spec, mode := t.Box.Spec, "rw"
 	if a.Access != ReadOnly && !t.Write {
 		mode = "ro"
 	}
@@ -130,19 +131,41 @@ func (t *Table) mounting(a *Answer, o plan.Op) {
 		a.How += "; " + strings.TrimPrefix(strings.TrimPrefix(how, "shown, and "), "shown, but ")
 		return
 	}
-	if rest, ok := paths.Rest(spec.HomeDir, path); ok {
-		path = strings.TrimSuffix("~/"+rest, "/")
-		// A mount comes after it. Of a folder that is mounted, the project's secrets are hidden, too.
-		if mode == "ro" && o.Key == "sandbox.home" && rest != "" && t.Box.Facts.Look(a.Real).Kind != host.Dir {
-			a.propose(listing("home_allow", path))
-			return
-		}
+	rest, inHome := paths.Rest(spec.HomeDir, cmp.Or(a.own, a.Real))
+	// A mount comes after it. Of a folder that is mounted, the project's secrets are hidden, too.
+	if inHome && mode == "ro" && o.Key == "sandbox.home" && rest != "" && t.Box.Facts.Look(a.Real).Kind != host.Dir {
+		a.propose(listing("home_allow", "~/"+rest))
+		return
+	}
+	if !t.led(a) {
+		return
 	}
 	if rest, ok := paths.Rest(spec.Workdir, a.Real); ok && o.Key == "sandbox.workdir_mode" {
 		a.propose(zone(spec, rest)...)
 		return
 	}
-	a.propose(Line{Table: "mounts", Key: path, Value: mode})
+	a.propose(Line{Table: "mounts", Key: t.Box.Short(a.Real), Value: mode})
+}
+
+// led follows the links by which somebody asked for a path that the box does not have. What they lead to is granted by
+// its own name, which a person sees; it reports false where that is there already, or a box may have made one of them.
+func (t *Table) led(a *Answer) bool {
+	if a.own == "" || t.Box.Short(a.own) == t.Box.Short(a.Real) {
+		return true
+	}
+	hops, _, _ := files.Follow(a.own) // that it leads somewhere was seen
+	for _, hop := range hops {
+		if t.Box.Context.BoxFolder(t.Box.Spec, filepath.Dir(hop.Path)) != "" {
+			a.How += "; boxes can change the link " + t.Box.Short(hop.Path) + ", which leads there"
+			return false
+		}
+	}
+	a.Link = true
+	_, e := t.follow(a.Real)
+	if e.kind != '-' {
+		a.How += "; what it leads to is there, by its own name"
+	}
+	return e.kind == '-'
 }
 
 // zone are the lines with which the box can write at a path of the working folder.
