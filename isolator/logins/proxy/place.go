@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -28,6 +29,7 @@ type login struct {
 type held struct {
 	value  string
 	forms  []string          // in which a service may say the value again
+	least  int               // bytes of each of them
 	echoes *strings.Replacer // takes these out of what it says
 }
 
@@ -54,9 +56,12 @@ func newLogin(ctx context.Context, c logins.Credential, variables map[string]str
 
 // hold has the login use a value from now on. Others of its values are taken out of answers, too.
 func (l *login) hold(value string, others ...string) {
-	h := &held{value: value}
+	h := &held{value: value, least: math.MaxInt}
 	var pairs []string
-	add := func(from, to string) { h.forms, pairs = append(h.forms, from), append(pairs, from, to) }
+	add := func(from, to string) {
+		h.forms, pairs = append(h.forms, from), append(pairs, from, to)
+		h.least = min(h.least, len(from), len(strings.ToLower(from)))
+	}
 	for _, text := range append(others, value) {
 		if text == "" {
 			continue
@@ -214,10 +219,14 @@ func matches(pattern, p string) bool {
 func (l *login) clean(h http.Header) {
 	is := l.held.Load()
 	for name, values := range h {
-		if slices.ContainsFunc(is.forms, func(form string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(form)) }) {
+		has := func(form string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(form)) }
+		if len(name) >= is.least && slices.ContainsFunc(is.forms, has) {
 			delete(h, name)
 		}
 		for i, v := range values {
+			if len(v) < is.least { // in no spelling it is shorter, and most headers are
+				continue
+			}
 			if values[i] = is.echoes.Replace(v); is.escaped(v) {
 				values[i] = l.placeholder
 			}

@@ -216,7 +216,8 @@ func (p *proxy) serve() {
 	})
 	p.way = &httputil.ReverseProxy{
 		Transport:     transports{p.transport("h2", "http/1.1"), p.transport("http/1.1")},
-		FlushInterval: -1, // events pass at once
+		FlushInterval: time.Millisecond, // events pass at once, as all that has no length
+		BufferPool:    &buffers{sync.Pool{New: func() any { return new(buffer) }}},
 		ErrorLog:      log.Default(),
 		Rewrite:       p.rewrite, ModifyResponse: p.answer, ErrorHandler: p.failed,
 	}
@@ -244,6 +245,14 @@ func (p *proxy) state(c net.Conn, s http.ConnState) {
 		p.tell(logins.Event{Host: in.to.Host, Refused: distrusted})
 	}
 }
+
+// buffers are for bodies of answers: one of its own for each was most of the work on a request.
+type buffers struct{ sync.Pool }
+
+type buffer [32 << 10]byte
+
+func (b *buffers) Get() []byte  { return b.Pool.Get().(*buffer)[:] }
+func (b *buffers) Put(p []byte) { b.Pool.Put((*buffer)(p)) }
 
 // transports are for any request, and for one that is to become a websocket, which needs HTTP/1.1.
 type transports struct{ any, one *http.Transport }
@@ -387,7 +396,9 @@ func (p *proxy) answer(r *http.Response) error {
 		if l.oauth != nil && r.StatusCode == http.StatusUnauthorized {
 			l.oauth.saw(r.Request)
 		}
-		l.clean(r.Header) // of a 101, too, which is written past cleaned
+		if r.StatusCode == http.StatusSwitchingProtocols { // which is written past cleaned
+			l.clean(r.Header)
+		}
 		if l.Filter && r.StatusCode != http.StatusSwitchingProtocols {
 			r.Header.Del("Content-Length")
 			r.ContentLength = -1
