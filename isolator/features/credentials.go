@@ -22,8 +22,6 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/logins"
 	"github.com/enr/inner/isolator/netproxy"
@@ -309,6 +307,9 @@ func (c *credentialsOf) make(run *Run) error {
 	if c.proxy == nil {
 		return nil
 	}
+	if c.puts() {
+		run.trusted = trustOf(run)
+	}
 	ready, err := c.proxy.Wait(readyTimeout)
 	if err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
@@ -423,69 +424,4 @@ func (c *credentialsOf) tell(run *Run, o *Outcome) error {
 	}
 	c.told = len(c.seen)
 	return nil
-}
-
-// systemBundles are where systems keep the certificates that they trust, as one file.
-func systemBundles() []string {
-	return []string{
-		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-		"/etc/ssl/cert.pem",
-	}
-}
-
-// trustRun has the programs of the box take the certificates of inner-proxy: with those of the system and of the user
-// they lie over the system's, and the variables lead to them that programs read. Variables of the profile stay.
-func trustRun(run *Run, variables []string) {
-	var system []byte
-	for _, p := range systemBundles() {
-		if data, err := files.Read(files.Real(p), files.NoLinks, 8<<20); err == nil && len(system) == 0 {
-			system = data
-		}
-	}
-	own := run.authority
-	var read []string // many variables name one file
-	for _, name := range variables {
-		for _, p := range filepath.SplitList(run.Getenv(name)) {
-			if run.Spec.Env.Kept(name) || run.ofSystem(p) || slices.Contains(read, p) {
-				continue
-			}
-			read = append(read, p)
-			entries, _ := os.ReadDir(p)
-			list := []string{p}
-			for _, e := range entries {
-				list = append(list, filepath.Join(p, e.Name()))
-			}
-			for _, file := range list {
-				if data, err := run.certificate(file); err == nil {
-					own = append(own, data...)
-				}
-			}
-		}
-	}
-	all := slices.Concat(system, []byte("\n"), own)
-	const reason = "logins are put in by inner-proxy ([credentials])"
-	var covered []string
-	for _, p := range systemBundles() {
-		if real := files.Real(p); files.Exists(real) && run.ofSystem(real) && !slices.Contains(covered, real) {
-			covered = append(covered, real)
-			run.Assets.Parts = append(run.Assets.Parts, systemFile(real, all, reason))
-		}
-	}
-	trustJava(run, all, own, reason)
-	for _, kv := range run.Spec.Env.Set {
-		if slices.Contains(variables, kv.Key) {
-			run.Warn("%s is set by the profile: programs that read it may not take the certificates of [credentials]", kv.Key)
-		}
-	}
-	at := boxFile(run, paths.BoxTrust, all, reason)
-	extra := boxFile(run, paths.BoxTrust+"-own", own, reason)
-	for _, name := range append(variables, "CODEX_CA_CERTIFICATE", "npm_config_cafile") {
-		switch name {
-		case "SSL_CERT_DIR":
-		case "NODE_EXTRA_CA_CERTS", "DENO_CERT":
-			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: name, Value: extra})
-		default:
-			run.Assets.Env = append(run.Assets.Env, profile.KV{Key: name, Value: at})
-		}
-	}
 }

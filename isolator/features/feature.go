@@ -99,6 +99,7 @@ type Run struct {
 	LostLogins map[string]string // credentials: why one has no value
 
 	authority     []byte                // credentials: the certificate that the box takes of inner-proxy; nil without that
+	trusted       *trust                // credentials: what it takes besides
 	gitLogins     []gitconfig.Entry     // credentials: with which git has the placeholders
 	usedLogins    map[string]*usedLogin // credentials: by the capabilities whose logins the box uses and cannot read
 	throughLogins func(netproxy.Target) func([]netip.Addr) (net.Conn, error)

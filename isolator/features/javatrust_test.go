@@ -33,7 +33,6 @@ func TestJavaStore(t *testing.T) {
 	}
 	jks, system := certificate("JKS", "one")
 	pkcs, own := certificate("PKCS12", "two")
-	all := append(system, own...)
 	for name, c := range map[string]struct {
 		base []byte
 		want []string
@@ -44,7 +43,7 @@ func TestJavaStore(t *testing.T) {
 		"cut":    {jks[:20], []string{"inner-0", "inner-1"}},
 	} {
 		at := filepath.Join(dir, "made")
-		if err := os.WriteFile(at, javaStore(c.base, all, own), 0o600); err != nil {
+		if err := os.WriteFile(at, newJavaStore(at, c.base, system).with(own), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		list := keytool("-list", "-keystore", at)

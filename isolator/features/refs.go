@@ -27,15 +27,11 @@ import (
 
 // trusting gives the box the certificates that variables name.
 func trusting(run *Run) error {
-	variables := []string{
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO",
-		"GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT", "DENO_CERT",
-	}
 	if run.authority != nil {
-		trustRun(run, variables)
+		run.trusted.give(run)
 		return nil
 	}
-	for _, name := range variables {
+	for _, name := range certificateVariables() {
 		if run.Mode.Made() && (run.Spec.Network != profile.NetOff || run.Spec.Env.InheritAll || run.Spec.Env.Inherits(name)) {
 			run.trust(name, run.Getenv(name))
 		}
