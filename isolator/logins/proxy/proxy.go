@@ -65,6 +65,20 @@ type conn struct {
 	used bool
 }
 
+// Close takes what still comes for a moment. An answer that came before the end of an upload would be lost
+// with what is unread; net/http sees to that, but not of requests that expect to be told to go on.
+func (c *conn) Close() error {
+	if s, ok := c.Conn.(*net.UnixConn); ok {
+		_ = s.CloseWrite()
+	}
+	go func() {
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_, _ = io.Copy(io.Discard, c.Conn)
+		c.Conn.Close()
+	}()
+	return nil
+}
+
 type connKey struct{}
 
 type uploadKey struct{} // what the box sends
@@ -391,6 +405,10 @@ func (p *proxy) answer(r *http.Response) error {
 	to := r.Request.Context().Value(connKey{}).(*conn).to
 	if r.StatusCode != http.StatusSwitchingProtocols {
 		r.Body = answered{r.Body, r.Request.Context().Value(uploadKey{}).(io.Closer)}
+	}
+	if r.Request.ContentLength != 0 {
+		// Flushed at each write: curl loses an answer over HTTP/2 that comes with the end of its upload, in one piece.
+		r.ContentLength = -1
 	}
 	for _, l := range p.of(to) {
 		if l.oauth != nil && r.StatusCode == http.StatusUnauthorized {
