@@ -6,10 +6,12 @@ package main
 import (
 	"os"
 
+	"github.com/enr/inner/internal/deep"
 	"github.com/enr/inner/isolator/launch/box"
 )
 
 func main() {
+	deep.Stack()
 	if box.Is(os.Args) {
 		os.Exit(box.Run())
 	}

@@ -43,7 +43,7 @@ func (a *app) command(args []string) int {
 		}
 	}
 	args = a.renamed(args)
-	root := a.tree(isRun(args))
+	root := a.tree(a.alone(args))
 	args, err := a.unalias(root, args)
 	if err != nil {
 		a.Fail(err)
@@ -120,19 +120,28 @@ func isRun(args []string) bool {
 	return true
 }
 
-// tree is the command tree, or for a run only its own command: the others cost more than
-// all that is read from the disk until the host is looked at. Nothing of it exists on the
-// shim's way.
-func (a *app) tree(run bool) *cobra.Command {
+// alone is the one command that a command line needs, or nil: the others cost more than all that a run
+// reads from the disk until the host is looked at.
+func (a *app) alone(args []string) *cobra.Command {
+	switch {
+	case isRun(args):
+		return a.cmdRun()
+	case len(args) == 1 && args[0] == "version":
+		return a.cmdVersion()
+	}
+	return nil
+}
+
+// tree is the command tree, with all commands or with one alone. Nothing of it exists on the shim's way.
+func (a *app) tree(alone *cobra.Command) *cobra.Command {
 	root := a.Root()
 	root.Short = "Sandbox coding agents and shells automatically"
 	root.Long = "Type inner init in a project, and from then on typing claude there runs claude in a sandbox,\n" +
 		"which sees and changes only what its profile grants."
 	root.ValidArgsFunction = a.completeAliases
-	if run {
-		c := a.cmdRun()
-		cli.WrapArgs(c)
-		root.AddCommand(c)
+	if alone != nil {
+		cli.WrapArgs(alone)
+		root.AddCommand(alone)
 		return root
 	}
 	a.addCommands(root)

@@ -28,7 +28,6 @@ func main() {
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.
 	runtime.LockOSThread()
-	shim.Deepen()
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
 		os.Exit(shim.Call(call, os.Args, version, false))
 	}

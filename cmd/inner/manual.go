@@ -15,7 +15,7 @@ var version = "dev"
 // nothing of it is in the binary. What programs beside inner have, cmd/inner-beside writes over it.
 func main() {
 	a := withProgram(cli.Of("", "", version))
-	root := a.tree(false)
+	root := a.tree(nil)
 	// inner completes by scripts of its own, and cobra adds a help command later.
 	for _, c := range root.Commands() {
 		c.DisableAutoGenTag = true

@@ -13,7 +13,7 @@ func frame(clear bool) byte {
 	if !clear {
 		return 0
 	}
-	var room [28 << 10]byte
+	var room [100 << 10]byte
 	return room[len(none)]
 }
 

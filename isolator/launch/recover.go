@@ -98,7 +98,7 @@ func (c *covered) exists(p string) bool {
 // mounts reads the box's table of mounts. It opens nothing: who keeps us from opening files, by
 // as many connections as we may have, must not keep us from seeing what is lost.
 func (c *covered) mounts() (text []byte, err error) {
-	for chunk := make([]byte, 64<<10); ; {
+	for chunk := make([]byte, 4<<10); ; { // the kernel gives no more at once
 		n, err := wire.ReadAt(c.table, chunk, int64(len(text)))
 		if err != nil || n == 0 {
 			return text, err

@@ -45,7 +45,6 @@ func Call(call shims.Call, argv []string, version string, goesOn bool) int {
 		// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG): everything runs on one that lives
 		// as long as the process. What only goes on as the real program needs no thread more.
 		runtime.LockOSThread()
-		Deepen()
 		run := run.Call{Word: d.Name}
 		if goesOn {
 			run.Elsewhere = func(spec profile.RunConfig) error { return p.goOn(call, argv, spec) }

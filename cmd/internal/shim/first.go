@@ -3,7 +3,6 @@ package shim
 import (
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 )
 
@@ -54,13 +53,4 @@ func reap(child int) int {
 			return st.ExitStatus()
 		}
 	}
-}
-
-// Deepen makes the stack of its caller at once as large as a start needs: to double it five times, when ever more of it has
-// to be moved, takes a quarter of a millisecond.
-//
-//go:noinline
-func Deepen() {
-	var room [48 << 10]byte
-	runtime.KeepAlive(&room[len(os.Args)])
 }

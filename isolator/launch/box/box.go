@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/deep"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/launch/wire"
 )
@@ -91,6 +92,7 @@ func run(in *Container) int {
 	}
 	go b.reap()
 	apart(func() {
+		deep.Stack()
 		unblockSignals()
 		b.obey()
 		b.hangUp()
