@@ -116,7 +116,7 @@ func others(innerHome, dir string) (known map[string]other, gate *os.File, err e
 		if !d.IsDir() || at == dir {
 			continue
 		}
-		rec, errRead := readRecord(at)
+		rec, errRead := readRecord(at, true)
 		err = errors.Join(err, errRead)
 		lives := len(rec.places) > 0 && owned.Alive(at)
 		for _, p := range rec.places {

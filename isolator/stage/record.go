@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
@@ -97,17 +99,21 @@ func (rec record) write(dir string) error {
 	return nil
 }
 
-// read adds what lines of a record say. A line that is torn is none.
-func (rec *record) read(lines string) {
+// read adds what lines of a record say, with places only the placeholders. A line that is torn is none.
+func (rec *record) read(lines string, places bool) {
+	lists := rec.lists()
 	for line := range strings.Lines(lines) {
 		quoted, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if places && what != "dir" && !strings.HasPrefix(what, `"`) {
+			continue
+		}
 		path, err := strconv.Unquote(quoted)
 		if err != nil {
 			continue
 		}
 		word, rest, _ := strings.Cut(what, ":")
 		content, errContent := strconv.Unquote(what)
-		list := rec.lists()[word]
+		list := lists[word]
 		switch {
 		case errContent == nil:
 			rec.places = append(rec.places, host.Placeholder{Path: path, Content: []byte(content)})
@@ -127,19 +133,20 @@ func (rec *record) read(lines string) {
 	}
 }
 
-// readRecord reads the record in a folder, none when there is none.
-func readRecord(dir string) (rec record, err error) {
-	data, err := os.ReadFile(recordOf(dir))
+// readRecord reads the record in a folder, none when there is none. Each start reads those of all runs that live, and
+// of these the placeholders alone.
+func readRecord(dir string, places bool) (rec record, err error) {
+	data, err := files.Head(recordOf(dir), files.NoLinks, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	rec.read(string(data))
+	rec.read(string(data), places)
 	return rec, err
 }
 
 // sweepRecord takes back what the run of a record made, and has its leavings looked at, once.
 func sweepRecord(innerHome, dir string, look func(Watched)) (stuck []error, err error) {
-	rec, err := readRecord(dir)
+	rec, err := readRecord(dir, false)
 	if err != nil {
 		return nil, err
 	}
