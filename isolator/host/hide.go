@@ -61,10 +61,19 @@ func (h *hider) folder(dir string, s gitignore.State) error {
 	names, known := h.list.Names(s)
 	var list []files.Entry
 	if !known && !systemMade(dir) {
-		var err error
-		if list, err = files.ReadDir(dir); err != nil {
+		var was syscall.Stat_t
+		err := syscall.Lstat(dir, &was)
+		if err == nil {
+			list, err = files.ReadDir(dir)
+		}
+		if err != nil {
 			return h.unread(dir, err)
 		}
+		matter := func(name string, what fs.FileMode) bool {
+			_, _, matched := h.list.Step(s, name, false)
+			return matched || !what.IsRegular()
+		}
+		h.walked[dir] = walked{notes{list, true, was}, matter}
 	}
 	for _, e := range list { // whether a file that matches can be looked at, entry sees
 		if _, _, matched := h.list.Step(s, e.Name, false); matched || !e.Type.IsRegular() {

@@ -27,6 +27,7 @@ type looker struct {
 	since  time.Time           // when the first of them was read
 	paths  map[string]Path     // of folders that were looked at
 	inside map[string][]string // what lies in folders, see glob
+	walked map[string]walked   // those that patterns of [sandbox] hide were looked for in
 
 	matched map[[3]string][]string // see Match
 
@@ -34,7 +35,7 @@ type looker struct {
 }
 
 func newLooker() *looker {
-	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]string{}, matched: map[[3]string][]string{}}
+	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]string{}, walked: map[string]walked{}, matched: map[[3]string][]string{}}
 }
 
 // Look looks at one path.
@@ -210,10 +211,15 @@ func (f Facts) Notes(dir string, now *syscall.Stat_t) ([]files.Entry, bool) {
 		return nil, false
 	}
 	n := f.on.noted[dir]
+	return n.entries, f.on.same(n, now)
+}
+
+// same reports whether a folder that was looked through is as it was then.
+func (l *looker) same(n *notes, now *syscall.Stat_t) bool {
 	// What changed in the moment of the look has the time of that, and so has what changes in the same one later; some
 	// disks know seconds alone.
-	before := n.was.Ctim.Nsec != 0 && time.Unix(n.was.Ctim.Unix()).Before(f.on.since.Add(-time.Second))
-	return n.entries, before && n.known && n.was.Dev == now.Dev && n.was.Ino == now.Ino && n.was.Ctim == now.Ctim
+	before := n.was.Ctim.Nsec != 0 && time.Unix(n.was.Ctim.Unix()).Before(l.since.Add(-time.Second))
+	return before && n.known && n.was.Dev == now.Dev && n.was.Ino == now.Ino && n.was.Ctim == now.Ctim
 }
 
 // lacks reports whether nothing is at a path, as far as that is known without looking.

@@ -38,18 +38,13 @@ func (m *mounts) hide(g *mounting) error {
 	if len(m.ops) == 0 {
 		return nil
 	}
-	// The process writes into pages that are ours, too.
-	shared, err := unix.Mmap(-1, 0, len(m.ops)*int(unsafe.Sizeof(looked{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Munmap(shared) }()
-	looks := unsafe.Slice((*looked)(unsafe.Pointer(&shared[0])), len(m.ops))
+	var err error
 	for _, fd := range []*int{&g.from, &g.dir} {
 		if *fd, err = g.owned.add(wire.OpenNull()); err != nil {
 			return err
 		}
 	}
+	looks := make([]looked, len(m.ops)) // the process shares our memory
 	calls, err := m.hiding(g, looks)
 	if err != nil {
 		return err

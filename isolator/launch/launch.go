@@ -134,6 +134,9 @@ type Options struct {
 	// ran: an editor's save. Its identity is that of files.Identity, "" when another one came since.
 	Saved func(place, identity string)
 
+	// Mounted, when not nil, is called when all is hidden. With an error no program starts.
+	Mounted func() error
+
 	// Inside, when not nil, mounts more in the box before the program starts: all of bwrap's mounts are
 	// there. The descriptors are closed when it returns.
 	Inside func(Inside) error

@@ -33,8 +33,9 @@ type mounts struct {
 	data    [][]byte
 	pins    []wire.Pin
 	late    []plan.Live
-	empty   string  // see plan.Plan
-	covered covered // made again when the host replaces what is under them, see recover.go
+	empty   string       // see plan.Plan
+	covered covered      // made again when the host replaces what is under them, see recover.go
+	looks   func() error // see Options.Mounted
 	others  func(Inside) error
 	ns      uint64 // the number of the box's namespace of mounts
 	failure error  // why some are missing
@@ -160,6 +161,11 @@ func (m *mounts) complete(box int) (err error) {
 			err = g.pin(m.pins)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if m.looks != nil {
+		if err := m.looks(); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if s.mounts.covered.saved = o.Saved; o.Saved == nil {
 		s.mounts.covered.saved = func(string, string) {}
 	}
-	s.mounts.ops, s.mounts.data = p.Outside(), p.Data
+	s.mounts.ops, s.mounts.data, s.mounts.looks = p.Outside(), p.Data, o.Mounted
 	s.mounts.pins, s.mounts.late, s.mounts.empty, s.mounts.others = p.Pins, p.Late, p.Empty, o.Inside
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
 	for _, l := range p.Listen {

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
@@ -51,6 +53,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 			}
 		}
 		o.Early = b.begun.early
+		o.Mounted = b.unmoved
 		b.Result = launch.Run(p, o)
 		if b.Result.Signal != 0 || !b.learned() || !b.again() {
 			break
@@ -96,11 +99,24 @@ func (b *Prepared) hostChanged() bool {
 	return b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }) == nil
 }
 
+// unmoved looks whether what is hidden is all that there was to be hidden, now that it is.
+func (b *Prepared) unmoved() error {
+	ours := func(path string) bool {
+		made := func(p host.Placeholder) bool { return p.Path == path }
+		return slices.ContainsFunc(b.Facts.Later, made) || slices.ContainsFunc(b.Folder.Places, made)
+	}
+	if p := b.Facts.Moved(ours); p != "" {
+		return fmt.Errorf("%q was replaced since the host was looked at", p)
+	}
+	return nil
+}
+
 // masksFailed reports whether a run did not start because masks could not be made or followed from
 // outside, as where a security module forbids it. In another plan bwrap makes them all, and none is
 // made again.
 func (b *Prepared) masksFailed() bool {
-	if len(b.Plan.Masked)+len(b.Plan.Protected) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
+	replaced := strings.Contains(b.Result.Reason, "was replaced") // somebody's doing, and not the machine's
+	if len(b.Plan.Masked)+len(b.Plan.Protected) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) || replaced {
 		return false
 	}
 	b.Facts.MoveMount = false

@@ -49,6 +49,9 @@ func TestAgain(t *testing.T) {
 		t.Fatal("the first plan has no marker")
 	}
 	b.Plan.Masked = []string{"/x"}
+	if b.Result.Reason = launch.OutsideFailed + ` "/x" was replaced`; b.masksFailed() {
+		t.Error("what somebody replaced has bwrap make the masks")
+	}
 	b.Result = launch.Result{Reason: launch.OutsideFailed + " forbidden"}
 	if !b.learned() || !b.again() {
 		t.Fatal("there is no other plan")
