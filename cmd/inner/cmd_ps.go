@@ -36,7 +36,7 @@ type box struct {
 	Profile string    `json:"profile,omitempty"`
 	Command string    `json:"command,omitempty"`
 	Folder  string    `json:"folder,omitempty"`
-	// Terminal is where its terminal is: "own", "none", "joined", "starting" or "stopped"; empty without one.
+	// Terminal is where its terminal is: "own", "none", "asks", "joined", "starting" or "stopped"; empty without one.
 	Terminal string `json:"terminal,omitempty"`
 	TTY      string `json:"tty,omitempty"`     // in which it was started, as "pts/7"
 	Session  string `json:"session,omitempty"` // the id of a session of inner exec
@@ -304,7 +304,7 @@ func (a *app) startDetached() error {
 // terminalWords say where the terminal of a box is.
 func terminalWords(b box) string {
 	words := map[string]string{
-		launch.Starting: "starting", launch.InItsTerminal: "its own", launch.Detached: "detached", launch.Joined: "attached", launch.Stopped: "stopped",
+		launch.Starting: "starting", launch.InItsTerminal: "its own", launch.Detached: "detached", launch.Asks: "detached, asks", launch.Joined: "attached", launch.Stopped: "stopped",
 	}
 	switch b.Terminal {
 	case launch.InItsTerminal, launch.Stopped:

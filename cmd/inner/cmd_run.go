@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/handover"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/preview"
@@ -110,6 +111,7 @@ func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 }
 
 func (a *app) runRun(f runFlags, extra []string) error {
+	launch.QuitPlainly()
 	pl, err := a.Here()
 	if err != nil {
 		return err

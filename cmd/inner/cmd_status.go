@@ -283,8 +283,8 @@ func runningText(b box) string {
 		return b.Run + ", which has no record here"
 	}
 	line := fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile)
-	if b.Terminal == launch.Detached {
-		line += ", detached"
+	if b.Terminal == launch.Detached || b.Terminal == launch.Asks {
+		line += ", " + terminalWords(b)
 	}
 	return line
 }

@@ -40,6 +40,7 @@ const (
 	Starting      = "starting" // in the one it was started in; the program does not run yet
 	InItsTerminal = "own"      // in the one it was started in
 	Detached      = "none"     // in none: inner attach
+	Asks          = "asks"     // in none, and a question waits for somebody who joins
 	Joined        = "joined"   // in that of inner attach
 	Stopped       = "stopped"  // in the one it was started in, and stopped there (^Z)
 )
@@ -130,6 +131,9 @@ func (s *session) noteWhere() {
 	where := ""
 	if !s.join.closed {
 		where = cmp.Or(map[place]string{guests: Joined, none: Detached}[s.console.at], InItsTerminal)
+		if where == Detached && len(s.questions) > 0 {
+			where = Asks
+		}
 	}
 	_ = os.WriteFile(s.o.Join+WhereSuffix, []byte(where), 0o600)
 }

@@ -115,6 +115,9 @@ func (s *session) ask() {
 		s.endQuestion(0)
 	}
 	if s.asked != nil || len(s.questions) == 0 || !s.wantKeys() {
+		if s.runs() {
+			s.noteWhere()
+		}
 		return
 	}
 	q, r := &asked{pending: s.questions[0]}, s.output.first()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -27,6 +29,7 @@ func (s *session) catch() {
 				syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
 				syscall.SIGTSTP, syscall.SIGWINCH,
 			}, signal.Ignored)...)
+			signal.Stop(quits) // see QuitPlainly
 			s.inbox.do(func() {
 				s.caught = true
 				s.release()
@@ -67,6 +70,23 @@ func (s *session) keepLate() {
 		default:
 		}
 	}
+}
+
+// quits are what QuitPlainly waits for.
+var quits = make(chan os.Signal, 1)
+
+// QuitPlainly has SIGQUIT end this process as it ends others, until a box is started, which passes it on: a Go program
+// prints what it is doing, and ends with 2.
+func QuitPlainly() {
+	if signal.Ignored(syscall.SIGQUIT) {
+		return
+	}
+	go func() {
+		signal.Notify(quits, syscall.SIGQUIT)
+		<-quits
+		defaultAction(syscall.SIGQUIT)
+		_ = unix.Kill(unix.Getpid(), unix.SIGQUIT)
+	}()
 }
 
 // caught are the signals of this process. What comes when a try of a run is over waits for the next one, if

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -45,6 +46,7 @@ func Call(call shims.Call, argv []string, version string, goesOn bool) int {
 		// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG): everything runs on one that lives
 		// as long as the process. What only goes on as the real program needs no thread more.
 		runtime.LockOSThread()
+		launch.QuitPlainly()
 		run := run.Call{Word: d.Name}
 		if goesOn {
 			run.Elsewhere = func(spec profile.RunConfig) error { return p.goOn(call, argv, spec) }
