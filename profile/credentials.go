@@ -24,10 +24,13 @@ type Credential struct {
 	Deny   []string // requests by which the service makes another secret
 	Filter bool     // it is taken out of bodies of answers, too
 
-	Of    string // the name in the profile, of a login of several
-	Agent string // whose own login it is, that it renews: From is empty then
-	Clone bool   // the box has a copy of it, and can read that
-	File  string // that names it
+	Of      string   // the name in the profile, of a login of several
+	Agent   string   // whose own login it is, that it renews: From is empty then
+	Servers []string // variables that name another server of that agent
+	Clone   bool     // the box has a copy of it, and can read that
+	Why     string   // it has that, where a built-in profile wants it used and nobody asked
+	File    string   // that names it
+	Builtin bool     // which is a built-in profile that nobody changed
 }
 
 // SSHKeys names the entry that is a list of hosts, to which the keys of the user's agent log in.
@@ -62,14 +65,14 @@ func agentLogins() map[string][]Credential {
 	claude, codex, gemini := "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"
 	all := map[string][]Credential{
 		"claude": {
-			{Agent: "claude", Hosts: []string{claude}},
+			{Agent: "claude", Hosts: []string{claude}, Servers: []string{"ANTHROPIC_BASE_URL"}},
 			row("env:ANTHROPIC_API_KEY", "header:X-Api-Key", claude),
 			row("env:ANTHROPIC_AUTH_TOKEN", "authorization", claude),
 			row("env:CLAUDE_CODE_OAUTH_TOKEN", "authorization", claude),
 		},
 		"codex": {
 			{
-				Agent: "codex", Hosts: []string{"chatgpt.com"},
+				Agent: "codex", Hosts: []string{"chatgpt.com"}, Servers: []string{"OPENAI_BASE_URL"},
 				Allow: []string{"* /backend-api/codex/*", "* /backend-api/wham/*", "* /backend-api/ps/*"},
 			},
 			row("env:OPENAI_API_KEY", "authorization", codex),
@@ -79,6 +82,7 @@ func agentLogins() map[string][]Credential {
 		"gemini": {
 			{
 				Agent: "gemini", Hosts: []string{"cloudcode-pa.googleapis.com", "www.googleapis.com", "oauth2.googleapis.com"},
+				Servers: []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"},
 				// The login is one for all of Google Cloud, and much of that is at
 				// www.googleapis.com, too.
 				Allow: []string{
@@ -291,6 +295,7 @@ func entry(p strict.Item) (c Credential) {
 
 func (r *resolver) credential(p strict.Item, c Credential) {
 	c.Name, c.File = cmp.Or(c.Name, p.Key), p.At.File
+	c.Builtin = r.c.Builtin != nil && slices.ContainsFunc(r.files, func(f File) bool { return f.Path == c.File && r.c.Builtin(f) })
 	for i, from := range c.From {
 		if name, ok := strings.CutPrefix(from, "env:"); ok && i == 0 {
 			c.Env = cmp.Or(c.Env, name)
@@ -311,6 +316,36 @@ func (r *resolver) credential(p strict.Item, c Credential) {
 	r.rc.Credentials = append(r.rc.Credentials, c)
 }
 
+// copies has the box have copies of agents' logins that a built-in profile wants used, where they cannot be. What
+// goes with an agent that a profile took out goes, too.
+func (r *resolver) copies() {
+	rc := &r.rc
+	why := map[string]string{}
+	rc.Credentials = slices.DeleteFunc(slices.Clone(rc.Credentials), func(c Credential) bool {
+		return c.Builtin && c.Of != "" && !slices.Contains(rc.Capabilities, c.Of)
+	})
+	for _, c := range rc.Credentials {
+		set := slices.IndexFunc(rc.Env.Set, func(kv KV) bool { return slices.Contains(c.Servers, kv.Key) })
+		switch {
+		case !c.Builtin || c.Agent == "":
+		case rc.Network == NetFull:
+			why[c.Of] = "with the whole network"
+		case set >= 0: // a server that the profile chose gets what the profile gives
+			why[c.Of] = rc.Env.Set[set].Key + " is set:"
+		}
+	}
+	for agent, text := range why {
+		rc.Copy(agent, text)
+	}
+}
+
+// Copy has the box have a copy of an agent's login.
+func (rc *RunConfig) Copy(agent, why string) {
+	rc.Credentials = slices.DeleteFunc(slices.Clone(rc.Credentials), func(c Credential) bool { return c.Of == agent && c.Agent == "" })
+	i := slices.IndexFunc(rc.Credentials, func(c Credential) bool { return c.Agent == agent })
+	rc.Credentials[i] = Credential{Name: agent, Clone: true, Why: why, File: rc.Credentials[i].File}
+}
+
 // Uses reports whether a box uses the login of an agent, and cannot read it. With the whole
 // network none does.
 func (rc *RunConfig) Uses(agent string) bool {
@@ -327,29 +362,22 @@ func (g *granter) credentials(rc *RunConfig) {
 	var items []Item
 	for _, c := range rc.Credentials {
 		from := cmp.Or(strings.Join(c.From, " or "), "what "+c.Agent+" keeps")
-		if c.Of != "" && strings.HasPrefix(from, "key:") {
-			from = "a key that it keeps"
-		}
-		text := " at " + strings.Join(c.Hosts, ", ")
+		text := c.Name + " at " + strings.Join(c.Hosts, ", ")
 		if len(c.Allow) > 0 {
 			text += " for " + strings.Join(c.Allow, ", ")
 		}
-		text = c.Name + text + " (from " + from + ")"
-		id := strings.Join([]string{
+		it := Item{Text: text + " (from " + from + ")", ID: strings.Join([]string{
 			c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n"),
-		}, "\x00")
-		if last := len(items) - 1; c.Clone || c.Agent != "" && !rc.Uses(c.Agent) {
+		}, "\x00")}
+		switch last := len(items) - 1; {
+		case c.Clone || c.Agent != "" && !rc.Uses(c.Agent):
 			copied = append(copied, c.Name)
-		} else if c.Of != "" && !rc.Uses(c.Of) {
-			continue
-		} else if c.Of != "" && c.Agent == "" { // with what the agent keeps
-			more := " or " + from + ")"
-			if at := strings.Join(c.Hosts, ", "); !strings.Contains(items[last].Text, " at "+at) {
-				more = "), at " + at + " (from " + from + ")"
-			}
-			items[last] = Item{Text: strings.TrimSuffix(items[last].Text, ")") + more, ID: items[last].ID + "\x00" + id}
-		} else {
-			items = append(items, Item{Text: text, ID: id})
+		case c.Agent != "": // at its service; inner why credential:NAME says from where
+			items = append(items, Item{Text: c.Name, ID: it.ID})
+		case c.Of == "":
+			items = append(items, it)
+		case rc.Uses(c.Of): // goes with what the agent keeps
+			items[last].ID += "\x00" + it.ID
 		}
 		for _, from := range c.From {
 			if kind, arg, _ := strings.Cut(from, ":"); kind == "cmd" {

@@ -56,6 +56,9 @@ type Context struct {
 	ForShim        bool   // the call is that of a shim: the program starts in the current folder
 	Entered        string // Cwd by the path with links by which the person came, or ""
 
+	// Builtin reports whether a file is a built-in profile that nobody changed; nil for none.
+	Builtin func(File) bool
+
 	// MCP finds the MCP servers in the user's settings of the agents of a run; nil for none.
 	MCP func(RunConfig) []MCPServer
 
@@ -92,6 +95,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.entrypoint()
 	r.hide()
 	r.rest()
+	r.copies()
 	r.sessionBox()
 	r.organisation()
 	if len(r.problems) > 0 {
@@ -120,7 +124,7 @@ func newResolver(p *Profile, c Context) *resolver {
 		c.Lookup = func(string) (string, bool) { return "", false }
 	}
 	r := resolverOf(c)
-	r.s, c.Home = &p.src, r.c.Home
+	r.s, r.files, c.Home = &p.src, p.Files, r.c.Home
 	r.rc = RunConfig{
 		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
 	}
@@ -146,6 +150,7 @@ func newResolver(p *Profile, c Context) *resolver {
 type resolver struct {
 	c        Context
 	s        *source
+	files    []File // of the profile
 	x        expander
 	rc       RunConfig
 	problems strict.Problems

@@ -32,6 +32,8 @@ func (r *resolver) warnings() {
 	alone := !rc.Entrypoint.Interactive
 	shell := slices.Contains([]string{"bash", "zsh", "fish", "sh", "dash", "ksh"}, filepath.Base(rc.Entrypoint.Cmd))
 	copies := slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Mode == SafeRW })
+	// A profile that says both has it for boxes in which the login cannot be used so.
+	both := slices.ContainsFunc(rc.Credentials, func(c Credential) bool { return c.File == s.Value("sync_credentials").At.File })
 	const noEffect = "has no effect: the run is not interactive"
 	for _, w := range []struct {
 		applies         bool
@@ -40,7 +42,7 @@ func (r *resolver) warnings() {
 	}{
 		{name.V != "" && name.V != rc.Name && (rc.Scope == Global || rc.Scope == Local), name.At, "name", fmt.Sprintf("is %q, but -p and extends know the profile by its file's name, %q", name.V, rc.Name), ""},
 		{rc.SyncLogin && len(rc.Capabilities) == 0, s.Value("sync_credentials").At, "sync_credentials", "has no effect without capabilities", ""},
-		{rc.SyncLogin && len(rc.Capabilities) > 0 && len(rc.agents(false)) == 0, s.Value("sync_credentials").At, "sync_credentials", "has no effect: the sandbox has no copy of a login ([credentials])", ""},
+		{rc.SyncLogin && len(rc.Capabilities) > 0 && len(rc.agents(false)) == 0 && !both, s.Value("sync_credentials").At, "sync_credentials", "has no effect: the sandbox has no copy of a login ([credentials])", ""},
 		{out("log").V != "" && rc.Output.Audit, out("log").At, "output.log", `has no effect with record = "audit", which keeps no folder of the run`, ""},
 		{len(rc.NetworkDeny) > 0 && rc.Network == NetOff, s.Value("sandbox.network_allow").At, "sandbox.network_allow", "has no effect: there is no network", ""},
 		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.Value("sandbox.network_mode").At, "sandbox.network_mode", "the list of hosts is empty: nothing can be reached", ""},

@@ -65,7 +65,13 @@ func TestFourAgents(t *testing.T) {
 				t.Errorf("%d rows:\n%s", rows(screen, 80)+1, shown)
 			}
 			_, danger, _ := strings.Cut(screen, "reaches beyond the project and the box:\n")
-			for _, want := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
+			wants := []string{"reaches hosts with logins of yours, which it cannot read: claude", "codex", "gemini", "gets your secrets: "}
+			if slices.Contains(agents, "cursor-interactive") {
+				wants = append(wants, "CURSOR_API_KEY")
+			} else {
+				wants = append(wants, "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+			}
+			for _, want := range wants {
 				if !strings.Contains(danger, want) {
 					t.Errorf("next to the question there is no %s:\n%s", want, shown)
 				}

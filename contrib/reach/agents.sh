@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # agents.sh: real Claude Code, Codex and Gemini CLI in boxes, with logins that they cannot read, before services at their
-# own names that hold each request against what was given out (peer/agents.go). Sourced by user.sh.
+# own names that hold each request against what was given out (peer/agents.go). The built-in profiles say so. Sourced by user.sh.
 export LAB_TOKEN=$INNER_TEST_REACH_TOKEN
 export TMUX_TMPDIR=$HOME # the terminals of another run are in other networks
 service() { curl -sS --fail "http://192.175.48.1/agents/$1/$2"; }
@@ -63,10 +63,6 @@ declare -A pipe=(
 	[claude]='args = ["--dangerously-skip-permissions"]'
 	[codex]='args = ["-c", "model_provider=key", "--dangerously-bypass-approvals-and-sandbox"]'
 	[gemini]='args = ["--yolo", "-m", "gemini-2.5-pro"]'
-) keys=(
-	[claude]='key = { hosts = ["api.anthropic.com"], header = "x-api-key", from = "env:ANTHROPIC_API_KEY", env = "ANTHROPIC_API_KEY" }'
-	[codex]='key = { hosts = ["api.openai.com"], from = "env:OPENAI_API_KEY", env = "CODEX_API_KEY" }'
-	[gemini]='key = { hosts = ["generativelanguage.googleapis.com"], header = "x-goog-api-key", from = "env:GEMINI_API_KEY", env = "GEMINI_API_KEY" }'
 )
 for agent in claude codex gemini; do
 	for kind in pipe term; do
@@ -74,16 +70,14 @@ for agent in claude codex gemini; do
 		cat >"$HOME/.inner/profiles/$agent-$kind-key.toml" <<-END
 			schema_version = "1"
 			extends = "$agent-interactive"
-			[credentials]
-			${keys[$agent]}
 			[entrypoint]
 			interactive = $([ $kind = term ] && echo true || echo false)
 			${args[$agent]}
 		END
 	done
 done
-ANTHROPIC_API_KEY=$(service claude key) OPENAI_API_KEY=$(service codex key) GEMINI_API_KEY=$(service gemini key)
-export ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY
+ANTHROPIC_API_KEY=$(service claude key) CODEX_API_KEY=$(service codex key) GEMINI_API_KEY=$(service gemini key)
+export ANTHROPIC_API_KEY CODEX_API_KEY GEMINI_API_KEY
 
 for agent in claude codex gemini; do
 	printf '\n# %s with a key that it cannot read\n' "$agent"
@@ -111,7 +105,7 @@ for agent in claude codex gemini; do
 done
 
 # The login that the agent keeps and renews, through one long session in a terminal, and what comes behind it.
-unset ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY
+unset ANTHROPIC_API_KEY CODEX_API_KEY GEMINI_API_KEY
 printf '{"security": {"auth": {"selectedType": "oauth-personal"}}}\n' >"$HOME/.gemini/settings.json"
 declare -A stores=([claude]=.claude/.credentials.json [codex]=.codex/auth.json [gemini]=.gemini/oauth_creds.json) resume=(
 	[claude]=--continue [codex]='resume --last' [gemini]='--resume latest'
@@ -136,8 +130,6 @@ for agent in claude codex gemini; do
 		cat >"$HOME/.inner/profiles/$agent-$kind-login.toml" <<-END
 			schema_version = "1"
 			extends = "$agent-interactive"
-			[credentials]
-			$agent = true
 			[entrypoint]
 			interactive = $([ $kind = term ] && echo true || echo false)
 			${args:-args = []}

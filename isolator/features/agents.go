@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
@@ -48,6 +49,7 @@ type clonedLogin struct {
 	of    capability.Capability
 	was   []byte // on the host
 	begun []byte // in a home that stays, when the program started; else nil
+	ends  bool   // the box has none any more
 }
 
 // agents gives the box clones of what agents keep in the home, and their logins.
@@ -242,7 +244,7 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 }
 
 func item(p capability.Piece) ownhome.Item {
-	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle, Used: p.File.Used}
+	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle, Used: p.File.Used, Alone: p.File.Alone}
 }
 
 // begin keeps in mind which login the box has.
@@ -424,6 +426,13 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 		return nil
 	case err != nil || merged == nil:
 		return nil
+	case !run.Spec.SyncLogin && l.ends:
+		at, err := a.home.Store("renewed-"+c.Login.File, is)
+		if err == nil {
+			run.Say("%s renewed its login inside the sandbox before, which uses the one on the host now: that may have ended", c.Name)
+			run.Hint("cp %s %s", quote.POSIX(at), quote.POSIX(c.LoginPath(origin(run.Caller, run.Spec))))
+		}
+		return err
 	case !run.Spec.SyncLogin:
 		stays := "stays there"
 		if a.home.Home != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -31,11 +30,15 @@ import (
 	"github.com/enr/inner/profile/gitignore"
 )
 
+// noNetwork is why a login is not there which nobody would use.
+const noNetwork = "there is no network"
+
 // readyTimeout is how long the values may take, of which a password store may ask for its passphrase.
 const readyTimeout = 2 * time.Minute
 
 // credentialsOf is what a run has of them.
 type credentialsOf struct {
+	home  *ownHome
 	job   logins.Job
 	proxy *logins.Proxy
 
@@ -47,13 +50,16 @@ type credentialsOf struct {
 }
 
 // credentials starts inner-proxy for a profile that has some.
-func credentials() Feature {
-	c := new(credentialsOf)
+func credentials(home *ownHome) Feature {
+	c := &credentialsOf{home: home}
 	return Feature{
 		Name: "credentials", Keys: []string{"credentials"}, Ask: c.ask, Make: c.make,
 		Start: func(run *Run, _ *launch.Options) {
-			for _, name := range slices.Sorted(maps.Keys(run.LostLogins)) {
-				run.Warn("credential %s: %s: the box makes its requests without it", name, run.LostLogins[name])
+			for _, k := range run.Spec.Credentials {
+				why := run.LostLogins[k.Name]
+				if none := why == logins.Nobody || why == noNetwork; why != "" && (!none || !k.Builtin) {
+					run.Warn("credential %s: %s: the box makes its requests without it", k.Name, why)
+				}
 			}
 			clear(run.LostLogins)
 		},
@@ -64,11 +70,16 @@ func credentials() Feature {
 // ask hides where the values are, also of a box without a network, and starts the program that reads them.
 func (c *credentialsOf) ask(run *Run) error {
 	rc := &run.Spec
-	if rc.Network == profile.NetFull {
-		copied(run)
-	}
+	atServers(run, c.home)
 	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials, func(k profile.Credential) bool { return k.Name != profile.SSHKeys && !k.Clone }) {
 		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
+	}
+	for _, k := range rc.Credentials {
+		if k.Agent != "" {
+			if err := (&agentsOf{home: c.home}).end(run, k.Agent); err != nil {
+				return err
+			}
+		}
 	}
 	run.usedLogins = map[string]*usedLogin{}
 	c.job, run.LostLogins = c.wanted(run, rc.Credentials)
@@ -91,7 +102,7 @@ func (c *credentialsOf) ask(run *Run) error {
 // wanted is what inner-proxy is told of credentials, and why others have no value.
 func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job, map[string]string) {
 	job, lost := logins.Job{Values: map[string]string{}}, map[string]string{}
-	given := cmp.Or(c.asFile(run), map[profile.Network]error{profile.NetOff: errors.New("there is no network")}[run.Spec.Network])
+	given := cmp.Or(c.asFile(run), map[profile.Network]error{profile.NetOff: errors.New(noNetwork)}[run.Spec.Network])
 	for _, k := range list {
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error

@@ -69,7 +69,7 @@ func reachOf(run *Run) (r Reach, err error) {
 				return r, err
 			}
 			rule := netproxy.Rule{Entry: e, Origin: "credential " + cmp.Or(c.Of, c.Name)}
-			if !slices.ContainsFunc(r.Allow, func(o netproxy.Rule) bool { return o.Origin == rule.Origin && o.String() == rule.String() }) {
+			if !slices.ContainsFunc(r.Allow, func(o netproxy.Rule) bool { return o.String() == rule.String() }) {
 				r.Allow = append(r.Allow, rule)
 			}
 		}

@@ -25,25 +25,88 @@ type usedLogin struct {
 	key string // what stands there for a key
 }
 
-// copied has a box with the whole network, where nothing leads to inner-proxy, keep copies
-// of agents' logins, if it is a built-in profile that wants them used.
-func copied(run *Run) {
-	ours := func(k profile.Credential) bool {
-		return k.Of != "" && slices.ContainsFunc(run.Profile.Files, func(f profile.File) bool {
-			return f.Path == k.File && run.IsBuiltin(f)
-		})
-	}
-	var list []profile.Credential
-	for _, k := range run.Spec.Credentials {
-		switch {
-		case !ours(k):
-			list = append(list, k)
-		case k.Agent != "":
-			list = append(list, profile.Credential{Name: k.Name, Clone: true})
-			run.Say("credential %s: with the whole network the box has a copy of the login, which its programs can read", k.Name)
+// atServers has the logins of agents count at the servers that the person's variables and settings name in the place
+// of the usual ones. Where such a one is not reached by TLS, or another box of the same home has a copy, this one has,
+// if it is a built-in profile that wants the login used.
+func atServers(run *Run, home *ownHome) {
+	before := run.Spec.Credentials
+	run.Spec.Credentials = slices.Clone(before)
+	for _, k := range before {
+		if k.Agent == "" {
+			continue
+		}
+		at, keysAt, why := servers(run, k)
+		if hasCopy(home, k.Agent) && home.InUse() {
+			why = "as another one that works in this home,"
+		}
+		if k.Builtin && why != "" {
+			run.Spec.Copy(k.Agent, why)
+		}
+		for i, o := range run.Spec.Credentials {
+			list := keysAt
+			if o.Agent != "" {
+				list = at
+			}
+			for _, host := range list {
+				if o.Of == k.Of && !slices.Contains(o.Hosts, host) {
+					run.Spec.Credentials[i].Hosts = append(slices.Clip(o.Hosts), host)
+					o = run.Spec.Credentials[i]
+				}
+			}
 		}
 	}
-	run.Spec.Credentials = list
+	for _, k := range run.Spec.Credentials {
+		if k.Why != "" {
+			run.Say("credential %s: %s the box has a copy of the login, which its programs can read", k.Name, k.Why)
+		}
+	}
+}
+
+// hasCopy reports whether a home has a copy of an agent's login.
+func hasCopy(home *ownHome, agent string) bool {
+	c, _ := capability.Find(agent)
+	return home.Home != nil && home.Copied("capability "+agent, filepath.Join(c.Folders[0].Rel(), c.OAuth.File))
+}
+
+// end has what the box renewed of a copy, which it has no more, be the host's, or kept where no box sees it.
+func (a *agentsOf) end(run *Run, agent string) (err error) {
+	l := clonedLogin{ends: true}
+	l.of, _ = capability.Find(agent)
+	if l.of.Login == nil || !hasCopy(a.home, agent) {
+		return nil
+	}
+	if l.was, err = capability.ReadLogin(l.of.LoginPath(origin(run.Caller, run.Spec))); err != nil || l.was == nil {
+		return err
+	}
+	return a.keepLogin(run, l)
+}
+
+// servers are the hosts with which an agent works by the person's own word, usual ones for its login and all for its
+// keys, and why these cannot be put in there.
+func servers(run *Run, k profile.Credential) (usual, all []string, why string) {
+	c, _ := capability.Find(k.Agent)
+	list := c.Servers(run.origin())
+	for _, name := range k.Servers {
+		if value, own := boxVariable(run, name); value != "" && own {
+			list = append(list, capability.Server{From: name, URL: value, Usual: true})
+		}
+	}
+	for _, s := range list {
+		var r Reach
+		endpoint(&r, s.From, s.URL, true)
+		for _, rule := range r.Allow { // one, or none
+			host := rule.Entry.String()
+			switch tls := strings.HasPrefix(s.URL, "https:") && !rule.Loopback() && rule.Host != ""; {
+			case tls && s.Usual:
+				usual, all = append(usual, host), append(all, host)
+			case tls:
+				all = append(all, host)
+			case s.Usual:
+				why = s.From + " names no host behind TLS:"
+			}
+		}
+	}
+	return usual, all, why
 }
 
 // store is the file in which an agent keeps its login: one in which no box had a say.
@@ -63,7 +126,8 @@ func store(run *Run, agent string) (*logins.OAuth, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.New(logins.Nobody)
 	}
-	return &logins.OAuth{Store: *c.OAuth, Path: real, Folder: files.Real(folder)}, err
+	later := c.Login != nil && logsInWith(run, c.Login.Instead)
+	return &logins.OAuth{Store: *c.OAuth, Path: real, Folder: files.Real(folder), Later: later}, err
 }
 
 // take notes what inner-proxy has for one of the agent's credentials.

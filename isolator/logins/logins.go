@@ -53,6 +53,7 @@ type OAuth struct {
 	renewal.Store
 	Path   string // of the file, through no link
 	Folder string // the agent's, which is locked by another one beside it
+	Later  bool   // it is renewed when the box asks for that, and not at the start: the agent logs in otherwise
 }
 
 // Order is a packet to the program: credentials, at first and when a box that runs gets

@@ -6,6 +6,7 @@
 //	  home.json                 whose it is, and the places where boxes mount something in it
 //	  files/                    what the box has of files of the project as copies of its own
 //	  base/                     what the host had last of settings that the box may change
+//	  renewed-NAME              a login that boxes renewed, from before they had placeholders
 //	  staged.json               what inner put into home/ and files/, by its hash
 //	  lock                      held while a box is prepared
 //	  running                   held, shared, for as long as a box runs

@@ -37,8 +37,8 @@ type Item struct {
 	Settle func(base, kept []byte) []byte
 	// Used says that the file is in the place of one with a login that the box cannot read;
 	// without Data the box's own stays. What boxes of one kind have there, those of the
-	// other kind never see.
-	Used bool
+	// other kind never see, but for the box's own where the host has none, which Alone says.
+	Used, Alone bool
 }
 
 // maxStaged bounds a file that is compared with the one in the home.
@@ -82,7 +82,7 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 // of the box's is not decided about: it is moved aside.
 func (h *Home) put(it Item, bases string, old put) (put, error) {
 	is, data := put{From: hash(it.Data), Used: it.Used}, it.Data
-	if it.Used != old.Used {
+	if it.Used != old.Used && !it.Alone {
 		if err := h.otherKind(it.Path); err != nil {
 			return is, err
 		}
@@ -101,7 +101,7 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 		kept = nil
 	}
 	base := filepath.Join(h.folder, bases, it.Path)
-	if kept != nil && hash(kept) != old.Is && it.Settle != nil && !it.Used {
+	if kept != nil && hash(kept) != old.Is && it.Settle != nil {
 		was := it.Data
 		if is.From != old.From {
 			was, _ = files.Read(base, files.NoLinks, maxStaged)
@@ -111,8 +111,8 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 	switch {
 	case data == nil:
 		is.Is = old.Is // the box's own
-	case bytes.Equal(data, it.Data): // else some of it is the box's own
-		is.Is = is.From
+	case it.Used || bytes.Equal(data, it.Data): // else some of it is the box's own
+		is.Is = hash(data)
 	}
 	st, err := copytree.Lstat(h.root, it.Path)
 	asIs := err == nil && st.Mode == unix.S_IFREG|uint32(it.Mode) && kept != nil && bytes.Equal(data, kept)
@@ -128,6 +128,22 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 		return is, err
 	}
 	return is, files.Write(base, it.Data, 0o600) // last: after a crash the host's change comes again
+}
+
+// Copied reports whether there is a copy of a login, or what a box made of it, in the place that a label has for it.
+func (h *Home) Copied(label, rel string) bool {
+	all, _ := h.staged()
+	was, ok := all[label][rel]
+	return ok && !was.Used
+}
+
+// InUse reports whether another box has the home.
+func (h *Home) InUse() bool { return InUse(h.folder) }
+
+// Store keeps data where no box sees it, and says where.
+func (h *Home) Store(name string, data []byte) (at string, err error) {
+	at = filepath.Join(h.folder, name)
+	return at, files.Write(at, data, 0o600)
 }
 
 // otherKind takes away a file of the other kind: see Item.Used.
@@ -148,11 +164,8 @@ func (h *Home) unstage(old, now map[string]put) error {
 		if _, ok := now[rel]; ok {
 			continue
 		}
-		if was.Used {
-			if err := h.otherKind(rel); err != nil {
-				return err
-			}
-			continue
+		if was.Used { // the host has none
+			now[rel] = was
 		}
 		kept, err := h.Read(rel, maxStaged)
 		if err != nil || hash(kept) != was.Is {

@@ -21,7 +21,7 @@ func (s *Settings) Context(pl Place, o profile.Overrides, forShim bool) (profile
 func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool) (profile.Context, error) {
 	c := profile.Context{
 		Home: s.Home, OtherHome: s.OtherHome(), InnerHome: s.InnerHome, UID: os.Getuid(), Lookup: s.LookupEnv,
-		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim, MCP: s.MCP,
+		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim, MCP: s.MCP, Builtin: s.IsBuiltin,
 	}
 	if pwd := s.Getenv("PWD"); pwd != pl.Cwd && filepath.IsAbs(pwd) && files.Real(pwd) == pl.Cwd {
 		c.Entered = filepath.Clean(pwd)

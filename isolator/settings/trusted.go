@@ -119,9 +119,12 @@ func (s *Settings) builtins(p *profile.Profile, c profile.Context) (list []profi
 
 // IsBuiltin reports whether a file is a built-in profile that nobody changed.
 func (s *Settings) IsBuiltin(f profile.File) bool {
+	if filepath.Dir(f.Path) != s.ProfilesDir() {
+		return false
+	}
 	name := strings.TrimSuffix(filepath.Base(f.Path), ".toml")
 	written, _ := files.Read(s.BuiltinsFile(), files.NoLinks, profile.MaxFileSize)
-	return filepath.Dir(f.Path) == s.ProfilesDir() && strings.Contains(string(written), f.Digest+"  "+name+"\n")
+	return strings.Contains(string(written), f.Digest+"  "+name+"\n")
 }
 
 // withoutFlags is what a profile resolves to at the root of its project without any flag.

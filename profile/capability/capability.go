@@ -89,6 +89,8 @@ type File struct {
 	Servers []string
 	// Used says of a part of a clone that it is in the place of a login, which the box cannot read; nil for nothing.
 	Used bool
+	// Alone says so of the box's own login: the host has none.
+	Alone bool
 	// Instructions says that it is what the user tells every session of the agent. The copy has,
 	// below that, what the box says of itself: see Origin.Says.
 	Instructions bool
@@ -235,6 +237,7 @@ func (cl *cloner) clone() error {
 		src := cl.f.file(cl.o, file)
 		used, isUsed := cl.o.Used[file.Name]
 		file.Used = isUsed && used.Instead
+		file.Alone = file.Used && !files.Exists(src)
 		data, err := cl.read(src, file, used)
 		if errors.Is(err, files.ErrNotRegular) {
 			cl.leftOut = append(cl.leftOut, src)

@@ -14,6 +14,8 @@ import (
 // and so do the entries of a document that only the box changed; else the host's.
 func (p Piece) Settle(base, kept []byte) []byte {
 	switch l := p.of.Login; {
+	case p.File.Used:
+		return keptIn(p.File, p.Data, kept)
 	case p.File.Login && (bytes.Equal(base, p.Data) || l != nil && l.File == p.File.Name && l.newer(kept, p.Data)):
 		return nil
 	case p.File.Instructions:
@@ -22,6 +24,19 @@ func (p Piece) Settle(base, kept []byte) []byte {
 		return settle(p.File.Name, base, p.Data, kept)
 	}
 	return p.Data
+}
+
+// keptIn is a file with placeholders that has what is never the host's, as logins at MCP servers, from the box.
+func keptIn(f File, fresh, kept []byte) []byte {
+	box, _ := document(f.Name, kept)
+	for _, key := range f.Strip {
+		v, has := box[key]
+		out, err := rewrite(f.Name, fresh, func(doc map[string]any) { doc[key] = v })
+		if has && err == nil {
+			fresh = out
+		}
+	}
+	return fresh
 }
 
 // newer reports whether a login is newer than another one. One without a time is not.

@@ -9,17 +9,18 @@ import (
 
 // Server is an address that the user's own settings of an agent name.
 type Server struct {
-	From string // the file, as people write it, and the entry
-	URL  string
+	From  string // the file, as people write it, and the entry
+	URL   string
+	Usual bool // it takes the place of the usual one, and is not one of several
 }
 
 // Servers are those that an agent works with in the place of its usual one.
 func (c Capability) Servers(o Origin) (out []Server) {
 	c.documents(o, func(file File) bool { return len(file.Servers) > 0 }, func(f Folder, file File, _ string, doc map[string]any) {
-		for _, path := range file.Servers {
-			visit(doc, path, "", func(parent map[string]any, key, path string) {
+		for _, written := range file.Servers {
+			visit(doc, written, "", func(parent map[string]any, key, path string) {
 				if url, ok := parent[key].(string); ok && url != "" {
-					out = append(out, Server{From: fmt.Sprintf("%s of %s/%s", path, f.Path, file.Name), URL: url})
+					out = append(out, Server{From: fmt.Sprintf("%s of %s/%s", path, f.Path, file.Name), URL: url, Usual: !strings.Contains(written, "*")})
 				}
 			})
 		}

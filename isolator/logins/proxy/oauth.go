@@ -91,7 +91,7 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 	l.oauth = o
 	l.hold("")
 	t := o.current()
-	if !t.ends.IsZero() && time.Until(t.ends) <= 0 { // before, the box can ask for it
+	if !c.OAuth.Later && !t.ends.IsZero() && time.Until(t.ends) <= 0 { // before, the box can ask for it
 		if t, _, err = o.renew(ctx, nil, "inner"); err != nil {
 			ready.Ended[c.Name] = err.Error()
 		}
