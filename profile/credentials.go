@@ -5,6 +5,7 @@ package profile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,6 +112,9 @@ func agentLogins() map[string][]Credential {
 	}
 	return all
 }
+
+// AgentLogins are the names of agents of which a profile can name the login.
+func AgentLogins() []string { return slices.Sorted(maps.Keys(agentLogins())) }
 
 // KnowsCredential reports whether NAME = true is a login.
 func KnowsCredential(name string) bool {
@@ -370,6 +374,7 @@ func (g *granter) credentials(rc *RunConfig) {
 			c.Name, strings.Join(c.Hosts, " "), from, strings.Join(c.In, " "), c.Env, strings.Join(c.Allow, "\n"),
 		}, "\x00")}
 		switch last := len(items) - 1; {
+		case c.Why != "": // as capabilities say
 		case c.Clone || c.Agent != "" && !rc.Uses(c.Agent):
 			copied = append(copied, c.Name)
 		case c.Agent != "": // at its service; inner why credential:NAME says from where

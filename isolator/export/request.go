@@ -240,7 +240,7 @@ func (r *Request) claim(p string) string {
 // text returns the profile as it travels.
 func (r *Request) text() string {
 	without := []string{
-		"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu",
+		"credentials", "sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu",
 		"shim.commands", "shim.when", "verify.custom.checks",
 	}
 	doc := r.Profile.Source()

@@ -94,8 +94,14 @@ func rows() map[string]Export {
 		"sandbox.network_mode": pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
 		"sandbox.publish":      pod(refused("the network of a pod cannot be reached from your computer")),
 		"sandbox.host_ports":   pod(refused("the services of your computer are not the pod's")),
-		"credentials": pod(refused("inner-proxy and your logins are on your machine; a secret comes with --secret or --secret-env").when("all but `clone`",
-			func(_ *Request, _, value string) bool { return value != "clone" })),
+		"credentials": pod(
+			partly("the variables of the Secret are in the box, which can read them").when("`true` of an agent",
+				func(_ *Request, item, value string) bool {
+					return value == "true" && slices.Contains(profile.AgentLogins(), item)
+				}),
+			refused("inner-proxy and your logins are on your machine; a secret comes with --secret or --secret-env").when("all but `clone`",
+				func(_ *Request, _, value string) bool { return value != "clone" }),
+		),
 		"sandbox.mcp":       pod(refused("your MCP servers and their settings are on your machine")),
 		"sandbox.clipboard": pod(refused("a pod has no clipboard", "true")),
 		"sandbox.devices":   pod(refused("a pod gets no device of its node")),
