@@ -66,6 +66,7 @@ func samples(t *testing.T) map[string][]string {
 		key, text, _ := strings.Cut(part, " --\n")
 		out[key] = append(out[key], text)
 	}
+	out["credentials"] = append(out["credentials"], "[credentials]\ncodex = true\n") // an agent's, as in built-in profiles
 	return out
 }
 
