@@ -312,12 +312,12 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// An agent's login as a copy needs nothing of this computer but the login, which is variables there.
-func TestCloneOfALogin(t *testing.T) {
-	for value, want := range map[string]bool{`"clone"`: false, "true": true} {
-		refused, _ := Judge(request(load(t, "capabilities = [\"claude\"]\n[sandbox]\nnetwork_mode = \"allowlist\"\n[credentials]\nclaude = "+value+"\n"), Targets()[0]))
+// An agent's login needs nothing of this computer but the login, which is variables there.
+func TestLoginOfAnAgent(t *testing.T) {
+	for login, want := range map[string]bool{`claude = "clone"`: false, "claude = true": false, "github = true": true} {
+		refused, _ := Judge(request(load(t, "capabilities = [\"claude\"]\n[sandbox]\nnetwork_mode = \"allowlist\"\n[credentials]\n"+login+"\n"), Targets()[0]))
 		if got := slices.ContainsFunc(refused, func(f Finding) bool { return f.Key == "credentials" }); got != want {
-			t.Errorf("claude = %s: %v", value, refused)
+			t.Errorf("%s: %v", login, refused)
 		}
 	}
 }
