@@ -41,6 +41,7 @@ type credentialsOf struct {
 	home  *ownHome
 	job   logins.Job
 	proxy *logins.Proxy
+	start func() error // starts that, and is nil without credentials
 
 	mu   sync.Mutex
 	seen []logins.Event
@@ -63,7 +64,10 @@ func credentials(home *ownHome) Feature {
 			}
 			clear(run.LostLogins)
 		},
-		Grant: c.grant, Between: c.tell, Finish: c.tell,
+		Grant: c.grant, Between: c.tell, Finish: func(run *Run, o *Outcome) error {
+			go c.end() // while the rest is done, which waits for it
+			return c.tell(run, o)
+		},
 	}
 }
 
@@ -92,11 +96,20 @@ func (c *credentialsOf) ask(run *Run) error {
 	}
 	cmd := exec.Command(path, "--build="+run.Version)
 	cmd.Env = c.environ(run)
-	if c.proxy, err = logins.Start(cmd, c.job, c.hear); err != nil {
-		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
-	}
-	run.Undo(c.proxy.Close)
+	c.start = sync.OnceValue(func() (err error) {
+		c.proxy, err = logins.Start(cmd, c.job, c.hear)
+		return err
+	})
+	go func() { _ = c.start() }()
+	run.Undo(c.end)
 	return nil
+}
+
+// end ends inner-proxy.
+func (c *credentialsOf) end() {
+	if c.start != nil && c.start() == nil {
+		c.proxy.Close()
+	}
 }
 
 // wanted is what inner-proxy is told of credentials, and why others have no value.
@@ -315,13 +328,17 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 
 // make gives the box what stands for the values, and the certificate of the run.
 func (c *credentialsOf) make(run *Run) error {
-	if c.proxy == nil {
+	if c.start == nil {
 		return nil
 	}
 	if c.puts() {
 		run.trusted = trustOf(run)
 	}
-	ready, err := c.proxy.Wait(readyTimeout)
+	var ready logins.Ready
+	err := c.start()
+	if err == nil {
+		ready, err = c.proxy.Wait(readyTimeout)
+	}
 	if err != nil {
 		return fault.Refuse(125, "inner doctor", "inner-proxy does not start: %v", err)
 	}

@@ -109,6 +109,7 @@ type Proxy struct {
 
 	socket *os.File
 
+	close sync.Once
 	mu    sync.Mutex
 	ended bool
 }
@@ -209,15 +210,13 @@ func (p *Proxy) send(v any, file *os.File) error {
 // it has begun, and takes no longer than a service may.
 const endTime = 10 * time.Second
 
-// Close ends the program, and with it all that it knows.
-func (p *Proxy) Close() {
+// Close ends the program, and with it all that it knows, once.
+func (p *Proxy) Close() { p.close.Do(p.end) }
+
+func (p *Proxy) end() {
 	p.mu.Lock()
-	again := p.ended
 	p.ended = true
 	p.mu.Unlock()
-	if again {
-		return
-	}
 	_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_WR)
 	gone := make(chan struct{})
 	go func() { _ = p.cmd.Wait(); close(gone) }()
