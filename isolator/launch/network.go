@@ -84,28 +84,25 @@ func (s *session) takeNetwork() {
 	}()
 }
 
-// listenAll opens the listeners of the plan, all at once: each is a question to the box.
+// listenAll opens the listeners of the plan.
 func (r Running) listenAll(ports []uint16) ([][]net.Listener, error) {
-	list, errs := make([][]net.Listener, len(ports)), make([]error, len(ports))
-	var wait sync.WaitGroup
+	list := make([][]net.Listener, len(ports))
+	var err error
 	for i, port := range ports {
-		wait.Go(func() { list[i], errs[i] = r.Loopback(port) })
+		if list[i], err = r.Loopback(port); err != nil {
+			return nil, err
+		}
 	}
-	wait.Wait()
-	return list, errors.Join(errs...)
+	return list, nil
 }
 
 // Loopback listens on a port of both loopbacks. Without IPv6 in the kernel there is one.
 func (r Running) Loopback(port uint16) ([]net.Listener, error) {
-	var six net.Listener
-	var wait sync.WaitGroup
-	wait.Go(func() { six, _ = r.Listen(netip.AddrPortFrom(netip.IPv6Loopback(), port)) })
 	four, err := r.Listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
-	wait.Wait()
-	if six == nil {
-		return []net.Listener{four}, err
+	if six, none := r.Listen(netip.AddrPortFrom(netip.IPv6Loopback(), port)); none == nil {
+		return []net.Listener{four, six}, err
 	}
-	return []net.Listener{four, six}, err
+	return []net.Listener{four}, err
 }
 
 // Listen listens on TCP at an address of the box. Who asked for it closes it.
