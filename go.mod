@@ -2,9 +2,9 @@ module github.com/enr/inner
 
 go 1.26.0
 
-// The runtime would read the cgroup's processor quota at each start, in the list of
-// all mounts, to spread work that inner does not have (measured: a tenth of a
-// millisecond, twice for each run).
+// The runtime would read the cgroup's processor quota again and again while a box runs, to spread
+// work that inner does not have. Once at each start it does so whatever is set here (Go 1.26), in
+// the list of all mounts: measured, 0.15 milliseconds, twice for each run.
 godebug (
 	containermaxprocs=0
 	updatemaxprocs=0
