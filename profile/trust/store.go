@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -222,7 +223,10 @@ func readOwn(path string) ([]byte, error) {
 	case info.Size() > maxRecord:
 		return nil, fmt.Errorf("it is larger than %d bytes", maxRecord)
 	}
-	return io.ReadAll(io.LimitReader(f, maxRecord+1))
+	var text bytes.Buffer
+	text.Grow(int(info.Size()) + bytes.MinRead) // one read, and one that finds the end
+	_, err = text.ReadFrom(io.LimitReader(f, maxRecord+1))
+	return text.Bytes(), err
 }
 
 // unwrapPath drops the path of a file error: the caller names it already.
