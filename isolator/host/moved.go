@@ -92,5 +92,6 @@ func (m *mover) in(dir string, was *notes, keep func(string, fs.FileMode) bool) 
 func (m *mover) young(dir int, name string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
-	return err == unix.ENOENT || err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(m.since)
+	born := time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
+	return err == unix.ENOENT || err == nil && st.Mask&unix.STATX_BTIME != 0 && born.After(m.since)
 }

@@ -88,7 +88,8 @@ func (l *looked) other(o plan.Op) bool {
 // hiding are the calls that mount what is hidden, and look at it.
 func (m *mounts) hiding(g *mounting, looks []looked) ([]nsenter.Call, error) {
 	look := func(fd int, at *unix.Statx_t) nsenter.Call {
-		return nsenter.New(unix.SYS_STATX, fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, unsafe.Pointer(at))
+		const what = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
+		return nsenter.New(unix.SYS_STATX, fd, "", unix.AT_EMPTY_PATH, what, unsafe.Pointer(at))
 	}
 	calls, names, err := m.files(g)
 	if err != nil {
@@ -141,7 +142,8 @@ func (m *mounts) files(g *mounting) (calls []nsenter.Call, names map[int]string,
 		if !there {
 			name = strconv.Itoa(len(made))
 			made[string(text)] = name
-			calls = append(calls, nsenter.Opens(g.tree, unix.SYS_OPENAT, g.from, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o444))
+			const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
+			calls = append(calls, nsenter.Opens(g.tree, unix.SYS_OPENAT, g.from, name, flags, 0o444))
 			if len(text) > 0 {
 				write := nsenter.New(unix.SYS_WRITE, g.tree, unsafe.Pointer(unsafe.SliceData(text)), len(text))
 				write.Some = true
@@ -153,12 +155,14 @@ func (m *mounts) files(g *mounting) (calls []nsenter.Call, names map[int]string,
 	if names == nil {
 		return nil, nil, nil
 	}
-	readOnly := nsenter.New(unix.SYS_MOUNT_SETATTR, g.from, "", unix.AT_EMPTY_PATH, unsafe.Pointer(&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}), int(unsafe.Sizeof(unix.MountAttr{})))
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	readOnly := nsenter.New(unix.SYS_MOUNT_SETATTR, g.from, "", unix.AT_EMPTY_PATH, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
 	clone := g.clone(g.from, "0", 0)
+	const remount = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
 	readOnly.May, clone.May, clone.Skip = true, true, 2
 	return append(calls,
 		nsenter.New(unix.SYS_DUP3, g.dir, g.tree, unix.O_CLOEXEC), // none is open for writing any more
 		readOnly, clone,
 		nsenter.New(unix.SYS_MOVE_MOUNT, g.from, "", unix.AT_FDCWD, filesAt, unix.MOVE_MOUNT_F_EMPTY_PATH),
-		nsenter.New(unix.SYS_MOUNT, "none", filesAt, 0, unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, 0)), names, nil
+		nsenter.New(unix.SYS_MOUNT, "none", filesAt, 0, remount, 0)), names, nil
 }

@@ -7,7 +7,7 @@
 // say to each other. The launcher's part, in its order:
 //
 //	memfds, socketpair, fresh keyring; forks bwrap, in a run before there is a plan (early.go), and catches signals
-//	Here      pins links, serves git, from outside, while the supervisor prepares the box
+//	Here      hides, pins links, serves git, from outside, while the supervisor prepares the box
 //	Ready     takes the network of the box; the real terminal raw; what was typed before, typed again (not waited
 //	          for where the box has no terminal: the word is read when the box is ready)
 //	Start     lets go of pipes; relays bytes, sends signals

@@ -18,7 +18,8 @@ package plan
 //     and start-up files that [noop] covers, listening sockets, inner's own state
 //
 // Hiding comes last, so nothing re-exposes what it covers. When all are there, folders on the way to what is mounted
-// in something writable are bound onto themselves, each right after the mount that it is in: see pins.go.
+// in something writable are bound onto themselves, each right after the mount that it is in: see pins.go. What of all
+// that lies where somebody may write is not bwrap's, but the launcher's, when bwrap has made the rest: see outside.go.
 
 import (
 	"cmp"

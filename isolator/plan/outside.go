@@ -58,7 +58,8 @@ func (b *builder) changeable(o mounted) bool {
 	case o.over.Writable():
 		return true
 	}
-	return !b.ours(place) && slices.ContainsFunc(append(projectRoots(b.rc), b.homes()...), func(root string) bool { return paths.Inside(root, place) })
+	in := func(root string) bool { return paths.Inside(root, place) }
+	return !b.ours(place) && slices.ContainsFunc(append(projectRoots(b.rc), b.homes()...), in)
 }
 
 // withoutCovered takes out what hides something in a folder that is itself covered later.
