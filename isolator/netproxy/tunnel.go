@@ -179,7 +179,7 @@ func copyTo(w way, from net.Conn) error {
 		_, err = w.Write(b.Bytes()[:n])
 		putBuffer(b)
 		over := false
-		if err == nil && n == largeSize {
+		if err == nil && n >= flowFrom {
 			over, err = w.flow(from)
 		}
 		if err != nil || over {
@@ -189,6 +189,7 @@ func copyTo(w way, from net.Conn) error {
 }
 
 const (
+	flowFrom = 64 << 10 // bytes that had come at once
 	flowSize = 64 << 20
 	flowTime = 20 * time.Millisecond
 )
