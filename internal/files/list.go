@@ -34,7 +34,8 @@ func Type(mode uint32) fs.FileMode { return types[mode&unix.S_IFMT>>12] }
 // List returns what an open folder holds, in the folder's order: all, or what keep says. It looks at nothing but the
 // names, with which most file systems tell what is there. With an error it returns what could be read.
 func List(fd int, keep func(name string, what fs.FileMode) bool) (out []Entry, err error) {
-	buf := make([]byte, 32<<10)
+	var room [32 << 10]byte // on the stack: on the heap those of hundreds of folders would have the collector run
+	buf := room[:]
 	for {
 		n, err := unix.Getdents(fd, buf)
 		switch {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -24,16 +25,19 @@ func (l *looker) glob(dir, pattern string) (out []string) {
 	}
 	all, seen := l.inside[dir]
 	if !seen { // many patterns ask about the same ones
+		l.ahead(dir, math.MaxInt, depth)
 		all = l.below(dir, depth)
 		l.inside[dir] = all
 	}
 	notable := sensitive.Deep(pattern)
 	for _, d := range all {
-		if n := l.note(d); notable && n.known {
-			out = append(out, l.match(d, more, n.entries, true)...)
-		} else {
-			in := l.folder(d)
-			out = append(out, l.match(d, more, in.entries, in.known)...)
+		switch {
+		case notable && d.known && len(d.entries) == 0: // of tens of thousands
+		case notable && d.known:
+			out = append(out, l.match(d.path, more, d.entries, true)...)
+		default:
+			in := l.folder(d.path)
+			out = append(out, l.match(d.path, more, in.entries, in.known)...)
 		}
 	}
 	return out
@@ -106,18 +110,25 @@ func holds(file, text string) bool {
 	return err != nil || bytes.Contains(data, []byte(text))
 }
 
+// noted is a folder and what of it is notable.
+type noted struct {
+	path string
+	*notes
+}
+
 // depth is how far below a folder "**" looks.
 const depth = 2
 
 // below returns the folder and what lies in it, depth levels down. Folders that
 // hold other people's packages or build results are passed over: what lies
 // there was published, and there are thousands of them.
-func (l *looker) below(dir string, depth int) []string {
-	out := []string{dir}
+func (l *looker) below(dir string, depth int) []noted {
+	n := l.note(dir)
+	out := []noted{{dir, n}}
 	if depth == 0 {
 		return out
 	}
-	for _, e := range l.note(dir).entries {
+	for _, e := range n.entries {
 		if e.IsDir() && e.Name != ".git" && !published(e.Name) {
 			out = append(out, l.below(paths.Join(dir, e.Name), depth-1)...)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
@@ -22,12 +23,12 @@ import (
 // one home cost little more than that many calls of lstat, and less where the
 // folder is not there.
 type looker struct {
-	read   map[string]*folder  // what folders hold
-	noted  map[string]*notes   // and what of that is notable, of those that a look through a project came to
-	since  time.Time           // when the first of them was read
-	paths  map[string]Path     // of folders that were looked at
-	inside map[string][]string // what lies in folders, see glob
-	walked map[string]walked   // those that patterns of [sandbox] hide were looked for in
+	read   map[string]*folder // what folders hold
+	noted  map[string]*notes  // and what of that is notable, of those that a look through a project came to
+	since  time.Time          // when the first of them was read
+	paths  map[string]Path    // of folders that were looked at
+	inside map[string][]noted // what lies in folders, see glob
+	walked map[string]walked  // those that patterns of [sandbox] hide were looked for in
 
 	matched map[[3]string][]string // see Match
 
@@ -35,7 +36,7 @@ type looker struct {
 }
 
 func newLooker() *looker {
-	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]string{}, walked: map[string]walked{}, matched: map[[3]string][]string{}}
+	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]noted{}, walked: map[string]walked{}, matched: map[[3]string][]string{}}
 }
 
 // Look looks at one path.
@@ -185,11 +186,49 @@ type notes struct {
 // note looks through a folder of a project, once. Of its files, which may be tens of thousands, it keeps few.
 func (l *looker) note(dir string) *notes {
 	n, seen := l.noted[dir]
-	if seen {
-		return n
+	if !seen {
+		n = notesOf(dir)
+		l.noted[dir] = n
 	}
-	n = new(notes)
-	l.noted[dir] = n
+	return n
+}
+
+// ahead notes a folder and those in it, in which a person works, that nobody has noted: so many of them, no deeper than
+// depth, the nearest first. As many as there are processors are looked through at a time.
+func (l *looker) ahead(dir string, folders, depth int) {
+	for level := []string{dir}; len(level) > 0 && folders > 0 && depth >= 0; depth-- {
+		level = level[:min(len(level), folders)]
+		folders -= len(level)
+		if len(level) >= fewFolders {
+			found := make([]*notes, len(level))
+			atonce.Of(len(level), func(i int) {
+				if l.noted[level[i]] == nil {
+					found[i] = notesOf(level[i])
+				}
+			})
+			for i, n := range found {
+				if n != nil {
+					l.noted[level[i]] = n
+				}
+			}
+		}
+		var below []string
+		for _, dir := range level {
+			for _, e := range l.note(dir).entries {
+				if e.IsDir() && e.Name != ".git" && !published(e.Name) && !sensitive.PackageFolder(e.Name) {
+					below = append(below, paths.Join(dir, e.Name))
+				}
+			}
+		}
+		level = below
+	}
+}
+
+// fewFolders are noted sooner than a thread starts.
+const fewFolders = 8
+
+func notesOf(dir string) *notes {
+	n := new(notes)
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return n

@@ -30,7 +30,7 @@ func (f Facts) Moved(ours func(path string) bool) string {
 	m := mover{looker: f.on, ours: ours, left: young}
 	for _, list := range f.on.inside {
 		for _, dir := range list {
-			if n := f.on.noted[dir]; n != nil && m.in(dir, n, sensitive.Notable) {
+			if m.in(dir.path, dir.notes, sensitive.Notable) {
 				return m.found
 			}
 		}

@@ -105,6 +105,7 @@ func Reached(folder string, startup, homes []string, getenv func(string) string)
 // walk looks through a root. What lies in a repository is looked at, too: repositories lie in
 // repositories.
 func (s *survey) walk(root string, obeyed bool) {
+	s.ahead(root, walkFolders, walkFolders)
 	queues := [3][]string{{root}}
 	for class := range queues {
 		for left := walkFolders; len(queues[class]) > 0; left-- {
