@@ -30,8 +30,9 @@ import (
 
 // Files of a base and of a folder.
 const (
-	gateName = ".gate"
-	lockName = "lock"
+	gateName  = ".gate"
+	lockName  = "lock"
+	spareName = ".spare"
 )
 
 // Folder is a folder and its lock, which its owner holds.
@@ -48,8 +49,10 @@ func New(base, name string) (*Folder, error) {
 	}
 	defer gate.Close()
 	f := &Folder{Path: filepath.Join(base, name)}
-	if err := files.MkdirOwn(f.Path); err != nil {
-		return nil, err
+	if err := os.Rename(filepath.Join(base, spareName), f.Path); err != nil {
+		if err := files.MkdirOwn(f.Path); err != nil {
+			return nil, err
+		}
 	}
 	if f.lock, err = Lock(filepath.Join(f.Path, lockName), unix.LOCK_EX); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(f.Path))
@@ -88,6 +91,16 @@ func (f *Folder) Close() error {
 	return copytree.Remove(f.Path)
 }
 
+// Spare is Close for a folder in which is nothing of its owner but files that the next one writes over: that one
+// has it, since a disk takes longer to make folders and files than for anything else that New does.
+func (f *Folder) Spare() error {
+	if os.Rename(f.Path, filepath.Join(filepath.Dir(f.Path), spareName)) != nil { // another one is there
+		return f.Close()
+	}
+	f.Leave()
+	return nil
+}
+
 // Alive reports whether somebody holds a folder.
 func Alive(dir string) bool { return Held(filepath.Join(dir, lockName)) }
 
@@ -122,7 +135,7 @@ func list(base string) (names []string, err error) {
 	}
 	entries, err := os.ReadDir(base)
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && e.Name() != spareName {
 			names = append(names, e.Name())
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // what the other one needs.
 func records(innerHome string) string { return filepath.Join(innerHome, "runs") }
 
-// recordOf is the file in one of these folders; none when there is nothing to undo. Its lines are a
+// recordOf is the file in one of these folders; none, or an empty one, when there is nothing to undo. Its lines are a
 // quoted path, for a name can have any byte, and what it is.
 func recordOf(dir string) string { return filepath.Join(dir, "undo") }
 
@@ -93,10 +93,16 @@ func (rec record) write(dir string) error {
 		}
 		return errors.Join(err, f.Close())
 	}
-	if err := os.Remove(recordOf(dir)); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Truncate(recordOf(dir), 0); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
+}
+
+// undone reports whether nothing is left to undo in a folder.
+func undone(dir string) bool {
+	fi, err := os.Lstat(recordOf(dir))
+	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0
 }
 
 // read adds what lines of a record say, with places only the placeholders. A line that is torn is none.

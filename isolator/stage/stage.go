@@ -104,27 +104,28 @@ func (r *Run) Close() error {
 	staged := make(chan error, 1) // meanwhile: to remove a folder can be to wait for the disk
 	go func() {
 		group := dropGroup(r.Path)
-		staged <- errors.Join(group, end(r.staged, group == nil))
+		if group != nil { // the next sweep tries again
+			r.staged.Leave()
+			staged <- group
+			return
+		}
+		staged <- r.staged.Close()
 	}()
 	left, errs, err := takeBack(r.home, r.record.Path, r.noted.places, r.dirs)
 	errs = append(errs, err, record{places: left}.write(r.record.Path))
 	r.dirs.close()
-	errs = append(errs, end(r.record, !files.Exists(recordOf(r.record.Path))), <-staged, r.disk.Close())
+	if undone(r.record.Path) {
+		errs = append(errs, r.record.Spare())
+	} else {
+		r.record.Leave()
+	}
+	errs = append(errs, <-staged, r.disk.Close())
 	r.kept.Leave()
 	if r.workspaces != nil {
 		r.workspaces.Close()
 	}
 	r.staged = nil
 	return errors.Join(errs...)
-}
-
-// end removes a folder of a run, unless something is left to undo: then it stays for the next sweep.
-func end(f *owned.Folder, done bool) error {
-	if !done {
-		f.Leave()
-		return nil
-	}
-	return f.Close()
 }
 
 // Dir makes a folder of the run.
@@ -230,7 +231,7 @@ func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error
 	errRecords := owned.Sweep(records(innerHome), func(dir string) bool {
 		errs, errOf := sweepRecord(innerHome, dir, look)
 		stuck, err = append(stuck, errs...), errors.Join(err, errOf)
-		return !files.Exists(recordOf(dir))
+		return undone(dir)
 	})
 	return stuck, errors.Join(err, errRecords)
 }
