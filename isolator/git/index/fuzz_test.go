@@ -79,10 +79,18 @@ func made(program []byte) *Index {
 		}
 		x.put(e)
 	}
-	for i := len(x.Entries) - 1; i >= 0 && x.ordered() != nil; i-- {
+	for i := len(x.Entries) - 1; i >= 0 && ordered(x) != nil; i-- {
 		x.Entries = slices.Delete(x.Entries, i, i+1)
 	}
 	return x
+}
+
+func ordered(x *Index) error {
+	var o ordering
+	for i := range x.Entries {
+		o.add(&x.Entries[i])
+	}
+	return o.err
 }
 
 // FuzzCheck: whatever a box writes, what becomes of it does not have what a box may not bring. The

@@ -19,7 +19,7 @@ const (
 
 // Parse reads the file of an index whose objects have names of SHA-1. As in git, the hash at its end is not looked at:
 // it is null where index.skipHash is set. The result shares memory with nothing.
-func Parse(data []byte) (*Index, error) { return parse(data, sha1.Size) }
+func Parse(data []byte) (*Index, error) { return parse(data, sha1.Size, nil) }
 
 // MayHold reports whether the file of an index may have entries at or below a path: it looks for the text
 // alone. A split or a sparse one, and one with shortened names, may hold anything.
@@ -32,22 +32,22 @@ func MayHold(data []byte, path string) bool {
 // many bytes. One that is no good path stands for others: for those in a folder of a sparse index, or for one
 // in the other part of a split index.
 func Gitlinks(data []byte, hash int) (links []string, err error) {
-	x, err := parse(data, hash)
-	if err != nil {
-		return nil, err
-	}
-	for i := range x.Entries {
-		switch e := &x.Entries[i]; e.Mode() {
+	_, err = parse(data, hash, func(e *Entry) {
+		switch e.Mode() {
 		case modeGitlink:
 			links = append(links, e.Name)
 		case modeFolder:
 			links = append(links, e.Name+"/")
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return links, nil
 }
 
-func parse(data []byte, hash int) (*Index, error) {
+// parse reads an index. With see that is given the entries, and none is kept: a start sees tens of thousands.
+func parse(data []byte, hash int, see func(*Entry)) (*Index, error) {
 	if len(data) < headBytes+hash || string(data[:4]) != "DIRC" {
 		return nil, errors.New("index: not an index")
 	}
@@ -59,10 +59,22 @@ func parse(data []byte, hash int) (*Index, error) {
 	if count*minEntry > int64(len(p.text)) {
 		return nil, fmt.Errorf("index: %w", errCutOff)
 	}
-	p.index.Entries = make([]Entry, count)
-	for i := range p.index.Entries {
-		if err := p.entry(&p.index.Entries[i]); err != nil {
+	if see == nil {
+		p.index.Entries = make([]Entry, count)
+	}
+	var order ordering
+	var two [2]Entry // this one and the one before
+	for i := range count {
+		e := &two[i%2]
+		if see == nil {
+			e = &p.index.Entries[i]
+		}
+		if err := p.entry(e); err != nil {
 			return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
+		}
+		order.add(e)
+		if see != nil {
+			see(e)
 		}
 	}
 	for p.at < len(p.text) {
@@ -70,7 +82,7 @@ func parse(data []byte, hash int) (*Index, error) {
 			return nil, fmt.Errorf("index: at byte %d: %w", p.at, err)
 		}
 	}
-	if err := p.index.ordered(); err != nil && !p.index.Partial { // the entries of a split one may have no names
+	if err := order.err; err != nil && !p.index.Partial { // the entries of a split one may have no names
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	return &p.index, nil
@@ -95,6 +107,7 @@ func (p *parser) entry(e *Entry) error {
 	copy(e.ID[:], p.take(p.hash))
 	flags := p.uint16()
 	e.Flags = flags & (assumeValid | stageMask)
+	e.Extra = 0
 	if flags&extended != 0 {
 		e.Extra = p.uint16() & (skipWorktree | intentToAdd)
 	}
@@ -189,27 +202,29 @@ func (p *parser) extension() error {
 	return nil
 }
 
-// ordered refuses what git refuses: entries in another order, and a path twice but in a conflict.
+// ordering refuses what git refuses: entries in another order, and a path twice but in a conflict.
 // A path that is a file and a folder is refused, too. Git does not look (verify_cache looks at
 // neighbours only), and makes a tree of it that nobody can check out.
-func (x *Index) ordered() error {
-	var files []string // whose names the next one may begin with, each also with the one before
-	for i := range x.Entries {
-		e := &x.Entries[i]
-		before := &x.Entries[max(i-1, 0)]
-		if i > 0 && (compare(before, e) >= 0 || before.Name == e.Name && before.Stage() == 0) {
-			return fmt.Errorf("%q is not in order", e.Name)
-		}
-		if e.Stage() != 0 {
-			continue // of a conflict, which may be about just that
-		}
-		for len(files) > 0 && !strings.HasPrefix(e.Name, files[len(files)-1]) {
-			files = files[:len(files)-1]
-		}
-		if last := len(files) - 1; last >= 0 && e.Name[len(files[last])] == '/' {
-			return fmt.Errorf("%q is a file and a folder", files[last])
-		}
-		files = append(files, e.Name)
+type ordering struct {
+	before *Entry
+	files  []string // whose names the next one may begin with, each also with the one before
+	err    error    // the first
+}
+
+func (o *ordering) add(e *Entry) {
+	before := o.before
+	o.before = e
+	if o.err == nil && before != nil && (compare(before, e) >= 0 || before.Name == e.Name && before.Stage() == 0) {
+		o.err = fmt.Errorf("%q is not in order", e.Name)
 	}
-	return nil
+	if o.err != nil || e.Stage() != 0 {
+		return // of a conflict, which may be about just that
+	}
+	for len(o.files) > 0 && !strings.HasPrefix(e.Name, o.files[len(o.files)-1]) {
+		o.files = o.files[:len(o.files)-1]
+	}
+	if last := len(o.files) - 1; last >= 0 && e.Name[len(o.files[last])] == '/' {
+		o.err = fmt.Errorf("%q is a file and a folder", o.files[last])
+	}
+	o.files = append(o.files, e.Name)
 }
