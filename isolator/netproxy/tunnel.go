@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -153,7 +152,7 @@ func putBuffer(b *bytes.Buffer) {
 }
 
 // copyTo copies until the end of a connection, which is no error.
-func copyTo(w way, from net.Conn) error {
+func copyTo(w io.Writer, from net.Conn) error {
 	raw, err := from.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return err
@@ -178,47 +177,10 @@ func copyTo(w way, from net.Conn) error {
 		}
 		_, err = w.Write(b.Bytes()[:n])
 		putBuffer(b)
-		over := false
-		if err == nil && n >= flowFrom {
-			over, err = w.flow(from)
-		}
-		if err != nil || over {
+		if err != nil {
 			return err
 		}
 	}
-}
-
-const (
-	flowFrom = 64 << 10 // bytes that had come at once
-	flowSize = 64 << 20
-	flowTime = 20 * time.Millisecond
-)
-
-// flow has the kernel pass what comes faster than it is copied (splice(2)), until nothing comes for a moment, and
-// reports whether that was the end. Each has a pipe: there are no more than large buffers.
-func (w way) flow(from net.Conn) (over bool, err error) {
-	in, tcp := from.(*net.TCPConn)
-	out, both := w.to.(*net.TCPConn)
-	if !tcp || !both || w.shut {
-		return false, nil
-	}
-	select {
-	case large <- struct{}{}:
-	default:
-		return false, nil
-	}
-	defer func() { <-large }()
-	for n := int64(flowSize); n == flowSize && err == nil; {
-		_ = in.SetReadDeadline(time.Now().Add(flowTime))
-		n, err = out.ReadFrom(io.LimitReader(in, flowSize))
-		w.count.Add(n)
-		w.t.idle.Reset(w.t.quiet)
-	}
-	_ = in.SetReadDeadline(time.Time{})
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return false, nil
-	}
-	return true, err
 }
 
 // abort resets both connections: what a side has got must not look complete.
