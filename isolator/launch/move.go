@@ -29,8 +29,11 @@ func (s *session) moveTo(terminal, guest int, bye wire.Msg) {
 	if s.console.at != none && s.console.real.foreground() { // else a shell has it
 		s.restore()
 		last := r.modes.resets()
+		if bye.Text != "" {
+			last = append(last, "\n\x1b[J"...) // what the program has drawn below its cursor
+		}
 		if had < 0 && bye.Text != "" {
-			last = fmt.Appendf(last, "\n%s\n", bye.Text)
+			last = fmt.Appendf(last, "%s\n", bye.Text)
 		}
 		r.say(last)
 	}
