@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -54,25 +53,14 @@ func (m *mounts) hide(g *mounting) error {
 		if i < 0 {
 			i = max(0, slices.IndexFunc(looks, func(l looked) bool { return l.now.Mask == 0 }))
 		}
-		if o := m.ops[i]; vanished(err) || looks[i].was.Mask != 0 && looks[i].other(o) {
-			err = errReplaced
-		}
-		return fmt.Errorf("%q %w", m.ops[i].Dest, err)
+		return fmt.Errorf("%q: %w", m.ops[i].Dest, err)
 	}
 	for i, o := range m.ops {
 		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || l.now.Mnt_id != l.is.Mnt_id {
-			return fmt.Errorf("%q %w", o.Dest, errReplaced)
+			return fmt.Errorf("%q: %w", o.Dest, errReplaced)
 		}
 	}
 	return nil
-}
-
-// errReplaced has its words from those that make inner look at the host again.
-var errReplaced = errors.New("was replaced since the host was looked at")
-
-// vanished reports whether a place is not there any more, or is behind a link.
-func vanished(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
 
 func id(st *unix.Statx_t) host.ID {

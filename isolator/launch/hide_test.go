@@ -85,6 +85,18 @@ func TestHidden(t *testing.T) {
 	}
 }
 
+// TestHiddenNotOpened: what cannot be opened, for whatever reason, is looked at anew: no other box is made in which bwrap
+// hides it.
+func TestHiddenNotOpened(t *testing.T) {
+	dir := t.TempDir()
+	j := sh("true")
+	j.Args = []string{"--bind", dir, dir}
+	j.Outside = []plan.Op{{Kind: plan.OpMask, Dest: filepath.Join(dir, strings.Repeat("x", 256)), Outside: true}}
+	if r, _, _ := j.run(t); r.Started || r.Forbidden || !strings.Contains(r.Reason, "was replaced") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // filesIn are the regular files in a folder.
 func filesIn(t *testing.T, dir string) map[string]uint64 {
 	t.Helper()

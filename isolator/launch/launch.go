@@ -180,6 +180,8 @@ type Result struct {
 	Signal   syscall.Signal // what it died of, or 0; before Linux 6.15 without a terminal as told by Code
 	Reason   string         // one line, when the program has not run
 	Err      error          `json:"-"` // what Meanwhile returned, then
+	// Forbidden says that it did not start because this machine lets nobody make mounts in a box from outside.
+	Forbidden bool `json:"-"`
 	// Interrupted says that SIGINT ended it, or kept it from starting. Who waits for inner in its
 	// place should see that: a shell leaves a loop at ^C only then.
 	Interrupted bool

@@ -124,10 +124,10 @@ func (g *mounting) take(f plan.Live, empty string) error {
 		}
 		calls = append(calls, g.onto(g.dir, filepath.Base(h.Path), 0))
 	}
-	return nsenter.Do(append(calls,
+	return do(append(calls,
 		g.clone(g.from, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE),
 		g.change(&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}, unix.AT_RECURSIVE),
-	)...)
+	))
 }
 
 // place mounts the tree in the box. Folders on the way that are missing are made where the plan says that all is the
@@ -136,7 +136,7 @@ func (g *mounting) place(f plan.Live) error {
 	tree := g.tree
 	g.tree = g.from
 	if f.Base != "" {
-		dir, err := g.owned.add(g.root.at(f.Base, unix.O_NOFOLLOW|unix.O_DIRECTORY))
+		dir, err := g.open(f.Base, unix.O_NOFOLLOW|unix.O_DIRECTORY)
 		if err != nil {
 			return err
 		}
@@ -154,16 +154,16 @@ func (g *mounting) place(f plan.Live) error {
 		}
 	}
 	for _, p := range f.Pins {
-		dir, err := g.owned.add(g.root.at(filepath.Dir(p), 0))
+		dir, err := g.open(p, unix.O_NOFOLLOW)
 		if err == nil {
-			err = g.make([]nsenter.Call{g.clone(dir, filepath.Base(p), unix.AT_SYMLINK_NOFOLLOW), g.onto(dir, filepath.Base(p), 0)})
+			err = g.make(g.onItself(dir, 0))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	g.tree = tree
-	at, err := g.owned.add(g.root.at(f.Dest, unix.O_NOFOLLOW|unix.O_DIRECTORY))
+	at, err := g.open(f.Dest, unix.O_NOFOLLOW|unix.O_DIRECTORY)
 	if err == nil {
 		err = g.make([]nsenter.Call{g.onto(at, "", unix.MOVE_MOUNT_T_EMPTY_PATH)})
 	}

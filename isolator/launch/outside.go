@@ -24,8 +24,46 @@ import (
 // does (package nsenter), and makes the mounts of a list by descriptors that were opened here, where
 // they are looked at before and after, too.
 
-// OutsideFailed begins the reason of a result when a mount cannot be made from outside.
-const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
+// Why a mount cannot be made from outside decides what follows. What is said of a place is the doing of who can write
+// there, a box perhaps: the host is looked at again. Only what the machine says of the means, whatever the place, has
+// bwrap make what hides, see run.masksFailed. With anything else, as with too little memory, nothing runs.
+
+// errReplaced has its words from those that make inner look at the host again.
+var errReplaced = errors.New("was replaced since the host was looked at")
+
+// forbidden is what the machine forbids, as a security module does.
+type forbidden struct{ error }
+
+func (f forbidden) Unwrap() error { return f.error }
+
+// means is the failure of something that needs no place that somebody else writes.
+func means(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS) {
+		return forbidden{err}
+	}
+	return err
+}
+
+// do makes calls. Those that mount get descriptors, and look for no name in a folder of somebody else.
+func do(calls []nsenter.Call) error {
+	err := nsenter.Do(calls...)
+	var f *nsenter.Failed
+	if !errors.As(err, &f) {
+		return err
+	}
+	switch f.Number {
+	case unix.SYS_OPENAT2, unix.SYS_STATX:
+		return fmt.Errorf("%w: %w", errReplaced, err)
+	case unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT: // the place was removed when it was open, or is a file, and no folder
+		if f.Errno == unix.EINVAL || f.Errno == unix.ENOENT || f.Errno == unix.ENOTDIR {
+			return fmt.Errorf("%w: %w", errReplaced, err)
+		}
+		return means(err)
+	case unix.SYS_SETNS, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_MOUNT, unix.SYS_UNSHARE:
+		return means(err)
+	}
+	return err
+}
 
 // mounts are those that are made in the box from outside.
 type mounts struct {
@@ -50,10 +88,10 @@ type Inside struct {
 // inside opens the namespaces of the box of this process.
 func inside(box int, owned *descriptors) (in Inside, err error) {
 	if in.Mounts, err = owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", box), unix.O_RDONLY|unix.O_CLOEXEC, 0)); err != nil {
-		return in, fmt.Errorf("the mounts of the box: %w", err)
+		return in, fmt.Errorf("the mounts of the box: %w", means(err))
 	}
 	if in.User, err = owned.add(unix.IoctlRetInt(in.Mounts, unix.NS_GET_USERNS)); err != nil {
-		return in, fmt.Errorf("the owner of the mounts of the box: %w", err)
+		return in, fmt.Errorf("the owner of the mounts of the box: %w", means(err))
 	}
 	return in, nil
 }
@@ -88,7 +126,21 @@ func (m *mounts) mounting(box int) (g mounting, err error) {
 // make makes calls in the namespaces of the box.
 func (g *mounting) make(calls []nsenter.Call) error {
 	list := []nsenter.Call{nsenter.Owner(g.User), nsenter.Setns(g.Mounts, unix.CLONE_NEWNS), nsenter.Bound()}
-	return nsenter.Do(append(list, calls...)...)
+	return do(append(list, calls...))
+}
+
+// open opens a place of the box.
+func (g *mounting) open(p string, flags uint64) (int, error) {
+	fd, err := g.owned.add(g.root.at(p, flags))
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errReplaced, err)
+	}
+	return fd, err
+}
+
+// onItself are the calls that mount what is open onto itself.
+func (g *mounting) onItself(at, flags int) []nsenter.Call {
+	return []nsenter.Call{g.clone(at, "", unix.AT_EMPTY_PATH|flags), g.onto(at, "", unix.MOVE_MOUNT_T_EMPTY_PATH)}
 }
 
 // clone makes a clone of what is at a name the tree, and onto mounts the tree on a name. open_tree(2)
@@ -137,12 +189,12 @@ func (r boxRoot) at(p string, flags uint64) (int, error) {
 func (m *mounts) complete(box int) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s %w", OutsideFailed, err)
+			err = fmt.Errorf("a mount of the sandbox cannot be made from outside: %w", err)
 		}
 	}()
 	var st unix.Stat_t
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", box), &st); err != nil {
-		return fmt.Errorf("the mounts of the box: %w", err)
+		return fmt.Errorf("the mounts of the box: %w", means(err))
 	}
 	m.ns = st.Ino
 	c := &m.covered
@@ -192,17 +244,20 @@ func (m *mounts) complete(box int) (err error) {
 // here on nobody can exchange them.
 func (g *mounting) pin(pins []wire.Pin) error {
 	for _, p := range pins {
-		dir, err := g.owned.add(g.root.at(filepath.Dir(p.Path), 0))
-		name, target := filepath.Base(p.Path), make([]byte, 4096)
+		link, err := g.open(p.Path, unix.O_NOFOLLOW)
 		if err == nil {
-			err = g.make([]nsenter.Call{g.clone(dir, name, unix.AT_SYMLINK_NOFOLLOW), g.onto(dir, name, 0)})
+			err = g.make(g.onItself(link, 0))
+		}
+		if err == nil {
+			link, err = g.open(p.Path, unix.O_NOFOLLOW)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)
 		}
-		n, err := unix.Readlinkat(dir, name, target)
+		target := make([]byte, 4096)
+		n, err := unix.Readlinkat(link, "", target)
 		if err != nil || string(target[:n]) != p.Target {
-			return fmt.Errorf("%s: was replaced since the host was looked at", p.Path)
+			return fmt.Errorf("%s: %w", p.Path, errReplaced)
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (c *covered) follow(pid int) error {
 	}
 	table, err := unix.Open(fmt.Sprintf("/proc/%d/mountinfo", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("the box's table of mounts: %w", err)
+		return fmt.Errorf("the box's table of mounts: %w", means(err))
 	}
 	c.table = table
 	return nil
@@ -74,7 +74,7 @@ func (c *covered) open(box int) error {
 	}
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", box), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("the box's root folder: %w", err)
+		return fmt.Errorf("the box's root folder: %w", means(err))
 	}
 	c.root = boxRoot(root)
 	return nil

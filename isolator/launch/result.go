@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (s *session) result() Result {
 		r = Result{Code: 128 + int(p.early), Signal: p.early, Interrupted: p.early == syscall.SIGINT}
 		r.Reason = fmt.Sprintf("interrupted by %v before the program started", p.early)
 	case p.at != ended:
-		r = Result{Code: CodeNoSandbox, Reason: s.reason()}
+		r = Result{Code: CodeNoSandbox, Reason: s.reason(), Forbidden: errors.As(s.mounts.failure, new(forbidden))}
 	}
 	r.TimedOut = p.timedOut
 	s.mounts.covered.tell(&r)

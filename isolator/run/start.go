@@ -115,12 +115,9 @@ func (b *Prepared) unmoved() error {
 // outside, as where a security module forbids it. In another plan bwrap makes them all, and none is
 // made again.
 func (b *Prepared) masksFailed() bool {
-	replaced := strings.Contains(b.Result.Reason, "was replaced") // somebody's doing, and not the machine's
-	if len(b.Plan.Masked)+len(b.Plan.Protected) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) || replaced {
-		return false
-	}
-	b.Facts.MoveMount = false
-	return true
+	could := b.Facts.MoveMount
+	b.Facts.MoveMount = could && !b.Result.Forbidden
+	return could && b.Result.Forbidden
 }
 
 // tellReplaced names what the host has replaced: hidden and protected places.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -48,13 +47,16 @@ func TestAgain(t *testing.T) {
 	if !marked() {
 		t.Fatal("the first plan has no marker")
 	}
-	b.Plan.Masked = []string{"/x"}
-	if b.Result.Reason = launch.OutsideFailed + ` "/x" was replaced`; b.masksFailed() {
-		t.Error("what somebody replaced has bwrap make the masks")
+	b.Facts.MoveMount = true
+	if b.Result.Reason = "a mount of the sandbox cannot be made from outside: no memory"; b.learned() {
+		t.Error("what somebody may cause has bwrap make the masks")
 	}
-	b.Result = launch.Result{Reason: launch.OutsideFailed + " forbidden"}
+	b.Result.Forbidden = true
 	if !b.learned() || !b.again() {
 		t.Fatal("there is no other plan")
+	}
+	if b.learned() {
+		t.Error("the same plan is made again")
 	}
 	if !marked() {
 		t.Error("the other plan has no marker")

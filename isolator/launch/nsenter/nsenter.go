@@ -21,9 +21,6 @@ func beforeFork()
 //go:linkname afterFork syscall.runtime_AfterFork
 func afterFork()
 
-//go:linkname afterForkInChild syscall.runtime_AfterForkInChild
-func afterForkInChild()
-
 // Call is a system call.
 type Call struct {
 	Number uintptr
@@ -33,7 +30,17 @@ type Call struct {
 	May    bool             // it may fail: then the next one follows
 	Skip   int              // how many are left out after it when it did not fail
 	Keep   []unsafe.Pointer // what the arguments point to
+	failed syscall.Errno    // for Do
 }
+
+// Failed is the error of Do when a call failed.
+type Failed struct {
+	Number uintptr
+	Errno  syscall.Errno
+}
+
+func (f *Failed) Error() string { return f.Errno.Error() }
+func (f *Failed) Unwrap() error { return f.Errno }
 
 // New is a call with these arguments: numbers, strings, and pointers to what the kernel reads or writes.
 func New(number uintptr, args ...any) Call {
@@ -78,7 +85,7 @@ func Bound() Call {
 }
 
 // Do has a process of one thread, which shares our descriptors, make the calls in their order up to
-// the first that fails, whose error it returns.
+// the first that fails, which it returns as Failed.
 func Do(calls ...Call) error {
 	// It has our memory, and this thread stands still meanwhile: a copy of the memory's tables takes half a
 	// millisecond. None of the calls may take its rights from it that has the memory, as setuid(2) does.
@@ -86,7 +93,13 @@ func Do(calls ...Call) error {
 	if err != nil {
 		return err
 	}
-	return Wait(pid)
+	err = Wait(pid)
+	for _, c := range calls {
+		if err != nil && c.failed != 0 {
+			err = &Failed{c.Number, c.failed}
+		}
+	}
+	return err
 }
 
 // Start is Do without waiting for the end.
@@ -124,7 +137,8 @@ func Wait(pid int) error {
 func clone(flags uintptr) (pid, errno uintptr)
 
 // fork returns in the parent alone. The child ends with the error of the call that failed: it goes on in this frame,
-// which may be the parent's, too.
+// which may be the parent's, too. All signals stay blocked in it, as beforeFork has them: one of a terminal would stop or
+// kill it in the parent's place, which waits for it.
 //
 //go:norace
 //go:nosplit
@@ -135,7 +149,6 @@ func fork(flags uintptr, calls *Call, n int) (pid, errno uintptr) {
 		afterFork()
 		return pid, errno
 	}
-	afterForkInChild()
 	var failed syscall.Errno
 	for i := 0; i < n && failed == 0; i++ {
 		c := (*Call)(unsafe.Add(unsafe.Pointer(calls), uintptr(i)*unsafe.Sizeof(Call{})))
@@ -153,6 +166,7 @@ func fork(flags uintptr, calls *Call, n int) (pid, errno uintptr) {
 		} else if c.May {
 			failed = 0
 		}
+		c.failed = failed // its memory may be ours
 	}
 	for {
 		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(failed), 0, 0)
