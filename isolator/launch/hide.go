@@ -57,7 +57,7 @@ func (m *mounts) hide(g *mounting) error {
 	}
 	for i, o := range m.ops {
 		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || l.now.Mnt_id != l.is.Mnt_id {
-			return fmt.Errorf("%q: %w", o.Dest, errReplaced)
+			return fmt.Errorf("%q: %w", o.Dest, ErrReplaced)
 		}
 	}
 	return nil
@@ -73,12 +73,14 @@ func (l *looked) other(o plan.Op) bool {
 	return o.Probed != (host.ID{}) && o.Probed != id(&l.was) || folder != (l.was.Mode&unix.S_IFMT == unix.S_IFDIR)
 }
 
+// look looks at what is open.
+func look(fd int, at *unix.Statx_t) nsenter.Call {
+	const what = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
+	return nsenter.New(unix.SYS_STATX, fd, "", unix.AT_EMPTY_PATH, what, unsafe.Pointer(at))
+}
+
 // hiding are the calls that mount what is hidden, and look at it.
 func (m *mounts) hiding(g *mounting, looks []looked) ([]nsenter.Call, error) {
-	look := func(fd int, at *unix.Statx_t) nsenter.Call {
-		const what = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
-		return nsenter.New(unix.SYS_STATX, fd, "", unix.AT_EMPTY_PATH, what, unsafe.Pointer(at))
-	}
 	calls, names, err := m.files(g)
 	if err != nil {
 		return nil, err

@@ -97,6 +97,38 @@ func TestHiddenNotOpened(t *testing.T) {
 	}
 }
 
+// TestHiddenInLate: so it is for what is hidden in a folder that the launcher mounts, at the start or later.
+func TestHiddenInLate(t *testing.T) {
+	for attack, starts := range map[string]bool{
+		"true":                             true,
+		"mv sub sub2; mv sub2 sub":         true,
+		"rm sub/.env":                      false,
+		"mv sub/.env x; mv y sub/.env":     false,
+		"mv sub/.env sub/x; cp y sub/.env": false,
+		"mv sub x; ln -s x sub":            false,
+		"mv hidden x; mkdir hidden":        false,
+		"mv hidden x; mv y hidden":         false,
+	} {
+		dir := t.TempDir()
+		for _, d := range []string{"sub", "hidden"} {
+			must(t, os.Mkdir(filepath.Join(dir, d), 0o755))
+		}
+		for _, f := range []string{"sub/.env", "hidden/file", "y"} {
+			must(t, os.WriteFile(filepath.Join(dir, f), []byte("SECRET\n"), 0o644))
+		}
+		found := func(path string) host.ID { return host.Look(filepath.Join(dir, path)).ID }
+		j := sh("cd /mnt; cat sub/.env hidden/*; ls")
+		j.Args, j.Attack = []string{"--dir", "/mnt"}, "cd "+dir+"; "+attack
+		j.Late = []plan.Live{{Source: dir, Dest: "/mnt", ID: found(""), Covered: []plan.Covered{
+			{Path: "sub/.env", ID: found("sub/.env")}, {Path: "hidden", Folder: true, ID: found("hidden")},
+		}}}
+		r, out, errs := j.run(t)
+		if starts && (!r.Started || out != "hidden\nsub\ny\n") || !starts && (r.Started || !strings.Contains(r.Reason, "was replaced")) {
+			t.Errorf("%s: %+v %q %q", attack, r, out, errs)
+		}
+	}
+}
+
 // filesIn are the regular files in a folder.
 func filesIn(t *testing.T, dir string) map[string]uint64 {
 	t.Helper()

@@ -3,7 +3,6 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
@@ -41,15 +40,16 @@ func (s *session) grant(client, file int) {
 	}()
 }
 
-// Mount shows a folder of the host in the box.
-func (r Running) Mount(f plan.Live) error {
+// Mount shows a folder of the host in the box. looks is called when what is hidden in it is covered, and the box has
+// nothing of it yet.
+func (r Running) Mount(f plan.Live, looks func() error) error {
 	done := make(chan error, 1)
 	r.s.inbox.do(func() {
 		if r.s.over() {
 			done <- errNoBox
 			return
 		}
-		err := r.s.mounts.show(r.s.first, f)
+		err := r.s.mounts.show(r.s.first, f, looks)
 		if r.s.mounts.covered.table >= 0 {
 			r.s.coverAgain()
 		}
@@ -73,7 +73,7 @@ func opening(at, dir int, path string) nsenter.Call {
 // hidden in it is covered before the box sees any of it. No process of the box's owner may take a mount of the host's
 // namespace, so all is put together in a copy of that: there the places are covered, and of the result a clone
 // is taken, which is looked at before it goes into the box.
-func (m *mounts) show(box int, f plan.Live) error {
+func (m *mounts) show(box int, f plan.Live, looks func() error) error {
 	c := &m.covered
 	if err := c.open(box); err != nil {
 		return err
@@ -88,12 +88,15 @@ func (m *mounts) show(box int, f plan.Live) error {
 	if err == nil {
 		err = g.take(f, m.empty)
 	}
+	if err == nil && looks != nil {
+		err = looks()
+	}
 	if err != nil {
 		return fmt.Errorf("%q cannot be mounted from outside: %w", f.Source, err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(g.tree, &st); err != nil || st.Dev != f.ID.Dev || st.Ino != f.ID.Ino {
-		return fmt.Errorf("%q was replaced meanwhile", f.Source)
+		return fmt.Errorf("%q %w", f.Source, ErrReplaced)
 	}
 	before := c.hidden
 	c.hidden = slices.Concat(before, f.Masked)
@@ -107,7 +110,8 @@ func (m *mounts) show(box int, f plan.Live) error {
 	return nil
 }
 
-// take makes the tree of what is to be shown, in a copy of the host's mounts.
+// take makes the tree of what is to be shown, in a copy of the host's mounts. What is covered is what was found when the
+// host was looked at, and its place shows the cover, as in hide.
 func (g *mounting) take(f plan.Live, empty string) error {
 	calls := []nsenter.Call{
 		nsenter.Owner(g.User), nsenter.New(unix.SYS_UNSHARE, unix.CLONE_NEWNS), nsenter.Bound(),
@@ -115,19 +119,29 @@ func (g *mounting) take(f plan.Live, empty string) error {
 		nsenter.New(unix.SYS_MOUNT, "none", "/", 0, unix.MS_REC|unix.MS_PRIVATE, 0),
 		opening(g.from, unix.AT_FDCWD, f.Source),
 	}
-	for _, h := range f.Covered {
-		calls = append(calls, opening(g.dir, g.from, filepath.Dir(h.Path)))
+	looks := make([]looked, len(f.Covered))
+	for i, h := range f.Covered {
+		calls = append(calls, opening(g.dir, g.from, h.Path), look(g.dir, &looks[i].was))
 		if h.Folder {
 			calls = append(calls, g.empty()...)
 		} else {
 			calls = append(calls, g.clone(unix.AT_FDCWD, empty, unix.AT_SYMLINK_NOFOLLOW))
 		}
-		calls = append(calls, g.onto(g.dir, filepath.Base(h.Path), 0))
+		calls = append(calls, g.onto(g.dir, "", unix.MOVE_MOUNT_T_EMPTY_PATH), look(g.tree, &looks[i].is))
 	}
-	return do(append(calls,
+	for i, h := range f.Covered {
+		calls = append(calls, opening(g.dir, g.from, h.Path), look(g.dir, &looks[i].now))
+	}
+	err := do(append(calls,
 		g.clone(g.from, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE),
 		g.change(&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}, unix.AT_RECURSIVE),
 	))
+	for i, h := range f.Covered {
+		if l := &looks[i]; err == nil && (id(&l.was) != h.ID || id(&l.now) != id(&l.is)) {
+			err = fmt.Errorf("%q %w", h.Path, ErrReplaced)
+		}
+	}
+	return err
 }
 
 // place mounts the tree in the box. Folders on the way that are missing are made where the plan says that all is the

@@ -143,6 +143,7 @@ type job struct {
 	Landlock    *plan.Landlock
 	Pins        []plan.Pin
 	Outside     []plan.Op
+	Late        []plan.Live
 	Attack      string        // what a shell does once bwrap was started
 	After       string        // and when all is mounted
 	Meanwhile   string        // what is said while the box is made, an error; with Watch it watches
@@ -215,7 +216,10 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() plan.Plan {
-	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins}
+	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Late: j.Late}
+	if j.Late != nil {
+		p.Empty = "/dev/null"
+	}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

@@ -28,8 +28,8 @@ import (
 // there, a box perhaps: the host is looked at again. Only what the machine says of the means, whatever the place, has
 // bwrap make what hides, see run.masksFailed. With anything else, as with too little memory, nothing runs.
 
-// errReplaced has its words from those that make inner look at the host again.
-var errReplaced = errors.New("was replaced since the host was looked at")
+// ErrReplaced has its words from those that make inner look at the host again, see run.hostChanged.
+var ErrReplaced = errors.New("was replaced since the host was looked at")
 
 // forbidden is what the machine forbids, as a security module does.
 type forbidden struct{ error }
@@ -53,10 +53,10 @@ func do(calls []nsenter.Call) error {
 	}
 	switch f.Number {
 	case unix.SYS_OPENAT2, unix.SYS_STATX:
-		return fmt.Errorf("%w: %w", errReplaced, err)
+		return fmt.Errorf("%w: %w", ErrReplaced, err)
 	case unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT: // the place was removed when it was open, or is a file, and no folder
 		if f.Errno == unix.EINVAL || f.Errno == unix.ENOENT || f.Errno == unix.ENOTDIR {
-			return fmt.Errorf("%w: %w", errReplaced, err)
+			return fmt.Errorf("%w: %w", ErrReplaced, err)
 		}
 		return means(err)
 	case unix.SYS_SETNS, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_MOUNT, unix.SYS_UNSHARE:
@@ -133,7 +133,7 @@ func (g *mounting) make(calls []nsenter.Call) error {
 func (g *mounting) open(p string, flags uint64) (int, error) {
 	fd, err := g.owned.add(g.root.at(p, flags))
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errReplaced, err)
+		err = fmt.Errorf("%w: %w", ErrReplaced, err)
 	}
 	return fd, err
 }
@@ -233,7 +233,7 @@ func (m *mounts) complete(box int) (err error) {
 		}
 	}
 	for _, f := range m.late {
-		if err := m.show(box, f); err != nil {
+		if err := m.show(box, f, nil); err != nil {
 			return err
 		}
 	}
@@ -257,7 +257,7 @@ func (g *mounting) pin(pins []wire.Pin) error {
 		target := make([]byte, 4096)
 		n, err := unix.Readlinkat(link, "", target)
 		if err != nil || string(target[:n]) != p.Target {
-			return fmt.Errorf("%s: %w", p.Path, errReplaced)
+			return fmt.Errorf("%s: %w", p.Path, ErrReplaced)
 		}
 	}
 	return nil

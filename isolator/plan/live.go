@@ -23,8 +23,9 @@ type Live struct {
 
 // Covered is a place below a folder that the box does not see.
 type Covered struct {
-	Path   string `json:"path"`
-	Folder bool   `json:"folder"`
+	Path   string  `json:"path"`
+	Folder bool    `json:"folder"`
+	ID     host.ID `json:"id"` // of what is there
 }
 
 // Later takes a folder that is to be read out of a plan of a box with a home of its own, where it is at that place: the
@@ -89,7 +90,7 @@ func Added(old, now Plan, f host.Facts) (l Live, ok bool) {
 		case o.own && o.Reason == inPlace && l.Dest == "":
 			l.Pins = append(l.Pins, o.Dest)
 		case in && below != "" && (o.Kind == OpMask || o.Kind == OpData || o.Kind == OpTmpfs && (o.empty || !o.Writable())):
-			l.Covered = append(l.Covered, Covered{below, o.Kind == OpTmpfs})
+			l.Covered = append(l.Covered, Covered{below, o.Kind == OpTmpfs, f.Look(paths.Join(l.Source, below)).ID})
 		default:
 			return l, false
 		}

@@ -111,6 +111,9 @@ func (b *Prepared) get(more More, to launch.Running) (words string, err error) {
 			continue
 		}
 		known, err := b.grant(g, to)
+		if errors.Is(err, launch.ErrReplaced) { // once more: somebody saves a file there
+			known, err = b.grant(g, to)
+		}
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", g.Word, err)
 		}
@@ -229,7 +232,7 @@ func (b *Prepared) mount(before, next *Prepared, folder string, to launch.Runnin
 	case f.Source != folder:
 		return fmt.Errorf("it leads to %q, and not to %q", f.Source, folder)
 	}
-	if err := to.Mount(f); err != nil {
+	if err := to.Mount(f, func() error { return b.unmovedSince(next.Facts) }); err != nil {
 		return err
 	}
 	b.Plan.Late = append(b.Plan.Late, f)

@@ -100,13 +100,15 @@ func (b *Prepared) hostChanged() bool {
 }
 
 // unmoved looks whether what is hidden is all that there was to be hidden, now that it is.
-func (b *Prepared) unmoved() error {
+func (b *Prepared) unmoved() error { return b.unmovedSince(b.Facts) }
+
+func (b *Prepared) unmovedSince(look host.Facts) error {
 	ours := func(path string) bool {
 		made := func(p host.Placeholder) bool { return p.Path == path }
 		return slices.ContainsFunc(b.Facts.Later, made) || slices.ContainsFunc(b.Folder.Places, made)
 	}
-	if p := b.Facts.Moved(ours); p != "" {
-		return fmt.Errorf("%q was replaced since the host was looked at", p)
+	if p := look.Moved(ours); p != "" {
+		return fmt.Errorf("%q %w", p, launch.ErrReplaced)
 	}
 	return nil
 }
