@@ -83,7 +83,7 @@ starts_light() {
 		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|hooks/(script|watch)|isolator(/(agenthook|git/share|agentsettings|calls|container|escape/shown|export|features/waiting|handover|learn|mcp|picture|preview|consent|needs|review|roles|session|streams|undo/back|verify(/attack)?|visit|why))?|internal/sshsig|profile/(builtin|config/keys|listing|remote|shared))' |
 		sed 's/$/ is linked into inner-shim/'
 	"$GO" list -deps ./cmd/inner-box | grep -E '^net(/|$)|^[^/]*\.[^/]*/' |
-		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(paths|visible)|isolator/(launch/(box|outside|wire)|limits|proc|seccomp))' |
+		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(deep|paths|visible)|isolator/(launch/(box|outside|wire)|limits|proc|seccomp))' |
 		sed 's/$/ is linked into inner-box/'
 }
 

@@ -1,10 +1,13 @@
 package profile
 
 import (
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // PasswordHome is the home that the password file names for the user, or "". HOME
@@ -16,6 +19,26 @@ func PasswordHome() string {
 		return ""
 	}
 	return filepath.Clean(u.HomeDir)
+}
+
+// homeAllow takes the folders of the home that the profile lists.
+func (r *resolver) homeAllow() {
+	rc := &r.rc
+	for _, it := range r.s.Value("sandbox.home_allow").Items {
+		if it.Text == Toolchains {
+			continue // they are there already
+		}
+		p, err := r.x.path(it.Text, tilde|vars)
+		switch {
+		case err != nil:
+			r.add(it.At, "sandbox.home_allow", err.Error(), `write it like "~/.local/bin"`)
+		case p == r.c.Home || !paths.Below(r.c.Home, p):
+			r.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is not below your home folder", it.Text), "")
+		default:
+			rc.HomeAllow = append(rc.HomeAllow, p)
+			r.named = append(r.named, named{path: p, at: it.At, key: "sandbox.home_allow"})
+		}
+	}
 }
 
 // HidesHome reports whether the box sees only those parts of the user's home folder that

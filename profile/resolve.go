@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 	"github.com/enr/inner/profile/strict"
 )
@@ -233,25 +232,6 @@ func (r *resolver) sandbox() {
 		r.addToolchains()
 	}
 	r.homeAllow()
-}
-
-func (r *resolver) homeAllow() {
-	rc := &r.rc
-	for _, it := range r.s.Value("sandbox.home_allow").Items {
-		if it.Text == Toolchains {
-			continue // they are there already
-		}
-		p, err := r.x.path(it.Text, tilde|vars)
-		switch {
-		case err != nil:
-			r.add(it.At, "sandbox.home_allow", err.Error(), `write it like "~/.local/bin"`)
-		case p == r.c.Home || !paths.Below(r.c.Home, p):
-			r.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is not below your home folder", it.Text), "")
-		default:
-			rc.HomeAllow = append(rc.HomeAllow, p)
-			r.named = append(r.named, named{path: p, at: it.At, key: "sandbox.home_allow"})
-		}
-	}
 }
 
 // limits takes each limit from the flags, else the profile, else a project's
