@@ -21,7 +21,7 @@ import (
 // which anything is not as it was planned starts no program, see run.hostChanged:
 //
 //   - what was mounted on is what was found when the host was looked at, and not something that came to its place;
-//   - the place shows what was mounted, so neither it nor a folder on the way was moved away meanwhile.
+//   - the place shows what was mounted, or a folder on the way a copy of that, so nothing was moved away meanwhile.
 //
 // What is gone may have another name now, by which the box would see it: that is looked at anew, too.
 
@@ -56,7 +56,7 @@ func (m *mounts) hide(g *mounting) error {
 		return fmt.Errorf("%q: %w", m.ops[i].Dest, err)
 	}
 	for i, o := range m.ops {
-		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || l.now.Mnt_id != l.is.Mnt_id {
+		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || o.Kind == plan.OpBind && l.now.Mnt_id != l.is.Mnt_id {
 			return fmt.Errorf("%q: %w", o.Dest, ErrReplaced)
 		}
 	}

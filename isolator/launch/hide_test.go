@@ -146,13 +146,15 @@ func filesIn(t *testing.T, dir string) map[string]uint64 {
 
 // TestHiddenMoved: what is moved when it is hidden takes the cover along.
 func TestHiddenMoved(t *testing.T) {
-	for _, attack := range []string{"mv .env x", "mv sub x", "mv sub x; ln -s x sub", "mv sub x; mkdir sub", "mv sub/.env sub/x"} {
+	for _, attack := range []string{"mv .env x", "mv sub x", "mv sub x; ln -s x sub", "mv sub x; mkdir sub", "mv sub/.env sub/x", "mv sub/.env x", "mv sub/deep/.env x", "mv sub/deep/.env sub/x", "mv sub/deep x"} {
 		dir := t.TempDir()
-		must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+		must(t, os.MkdirAll(filepath.Join(dir, "sub/deep"), 0o755))
 		j := sh("grep -rh SECRET .; true")
 		j.Args, j.Dir, j.After = []string{"--bind", dir, dir}, dir, "cd "+dir+"; "+attack
-		j.Outside = []plan.Op{{Kind: plan.OpBind, Dest: filepath.Join(dir, "sub"), Outside: true}}
-		for _, name := range []string{".env", "sub/.env"} {
+		for _, way := range []string{"sub", "sub/deep"} {
+			j.Outside = append(j.Outside, plan.Op{Kind: plan.OpBind, Dest: filepath.Join(dir, way), Outside: true})
+		}
+		for _, name := range []string{".env", "sub/.env", "sub/deep/.env"} {
 			at := filepath.Join(dir, name)
 			must(t, os.WriteFile(at, []byte("SECRET\n"), 0o600))
 			j.Outside = append(j.Outside, plan.Op{Kind: plan.OpMask, Dest: at, Probed: host.Look(at).ID, Outside: true})

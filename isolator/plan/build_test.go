@@ -97,9 +97,10 @@ type replayedMount struct {
 
 func replayed(plan Plan) replay {
 	var r replay
-	words := plan.Words()
+	words, ways := plan.Words(), map[string]bool{}
 	for _, o := range plan.Outside() { // which the launcher makes last
 		words = append(words, o.Words()...)
+		ways[o.Dest] = o.Kind == OpBind
 	}
 	add := func(s, d string, w bool) {
 		r = append(r, replayedMount{s, d, w})
@@ -107,7 +108,14 @@ func replayed(plan Plan) replay {
 	for i := 0; i < len(words); i++ {
 		switch words[i] {
 		case "--ro-bind", "--bind":
+			var in replay // a folder that the launcher binds onto itself takes along what is mounted in it
+			for _, m := range r {
+				if ways[words[i+2]] && inside(words[i+2], m.dest) && m.dest != words[i+2] {
+					in = append(in, m)
+				}
+			}
 			add(words[i+1], words[i+2], words[i] == "--bind")
+			r = append(r, in...)
 			i += 2
 		case "--ro-bind-data":
 			add("", words[i+2], false)

@@ -57,9 +57,18 @@ func (p Plan) Words() []string {
 	return out
 }
 
-// Outside returns the operations that the launcher makes.
-func (p Plan) Outside() []Op {
-	return slices.DeleteFunc(slices.Clone(p.Ops), func(o Op) bool { return !o.Outside })
+// Outside returns the operations that the launcher makes, in its order. The folders on the way come last: bound with all
+// that is mounted in them, they take the masks along. So a hidden file is covered in each mount by which it can be reached,
+// also when the host moves it out of such a folder while the box runs.
+func (p Plan) Outside() (ops []Op) {
+	for _, way := range []bool{false, true} {
+		for _, o := range p.Ops {
+			if o.Outside && (o.Kind == OpBind) == way {
+				ops = append(ops, o)
+			}
+		}
+	}
+	return ops
 }
 
 // Given returns the data that bwrap gets.

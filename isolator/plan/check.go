@@ -41,7 +41,7 @@ func (b *builder) check() error {
 	}
 	later := map[string]bool{} // places at or in which bwrap makes something by what follows
 	for _, o := range slices.Backward(b.plan.Ops) {
-		if o.Outside && later[o.Dest] {
+		if o.Outside && o.Kind != OpBind && later[o.Dest] { // a folder on the way takes along what is in it
 			return b.unlawful(o, "%q would cover what is mounted in it", o.Dest)
 		}
 		for p := o.Dest; !o.Outside && len(p) > 1 && !later[p]; p = filepath.Dir(p) {

@@ -68,15 +68,13 @@ const inPlace = "what is in it cannot be moved away"
 // something is mounted in the box's own home, too.
 func (b *builder) pins() error {
 	under, pins := map[string]int{}, make([][]string, len(b.plan.Ops))
-	byBwrap := map[string]bool{} // for what it mounts there; the launcher makes the others
-	way := func(place string, outside bool) (in int) {
+	way := func(place string) (in int) {
 		in = last(filepath.Dir(place), under)
 		if in < 0 || b.plan.Ops[in].Kind != OpBind {
 			return in
 		}
 		for dir := filepath.Dir(place); dir != b.plan.Ops[in].Dest; dir = filepath.Dir(dir) {
 			pins[in] = append(pins[in], dir)
-			byBwrap[dir] = byBwrap[dir] || !outside
 		}
 		return in
 	}
@@ -85,7 +83,7 @@ func (b *builder) pins() error {
 			continue
 		}
 		known, again := under[o.Dest]
-		if in := way(o.Dest, o.Outside); b.rc.Home == "own" && in == b.homeAt && !(again && known > in) {
+		if in := way(o.Dest); b.rc.Home == "own" && in == b.homeAt && !(again && known > in) {
 			p := HomePoint{File: o.Kind == OpMask || o.Kind == OpData}
 			if p.Path, _ = paths.Rest(b.home, o.Dest); o.Bind() {
 				p.Source = o.Source
@@ -95,20 +93,19 @@ func (b *builder) pins() error {
 		under[o.Dest] = i
 	}
 	for _, p := range b.plan.Pins {
-		way(p.Path, Follows(b.rc, b.f))
+		way(p.Path)
 	}
 	if b.rc.Home == "own" {
-		for _, p := range b.otherPoints() {
-			pins[b.homeAt], byBwrap[p] = append(pins[b.homeAt], p), true
-		}
+		pins[b.homeAt] = append(pins[b.homeAt], b.otherPoints()...)
 	}
 	var ops []Op
+	outside := Follows(b.rc, b.f)
 	for i, m := range b.plan.Ops {
 		ops = append(ops, m)
 		slices.Sort(pins[i]) // parents first
 		for _, p := range slices.Compact(pins[i]) {
 			rest, _ := paths.Rest(m.Dest, p)
-			pinned := Op{Kind: OpBind, Key: m.Key, Source: filepath.Join(m.Source, rest), Dest: p, own: m.own, Reason: inPlace, Outside: !byBwrap[p]}
+			pinned := Op{Kind: OpBind, Key: m.Key, Source: filepath.Join(m.Source, rest), Dest: p, own: m.own, Reason: inPlace, Outside: outside}
 			if m.original != "" {
 				pinned.original = filepath.Join(m.original, rest)
 			}
