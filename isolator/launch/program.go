@@ -71,6 +71,7 @@ func (s *session) release() {
 	if s.o.Calls != nil {
 		s.begin()
 	} else if err := s.startProgram(); err != nil {
+		s.readMessages() // where the box has ended meanwhile it has said why
 		s.fail(err.Error())
 	}
 }

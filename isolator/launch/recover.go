@@ -92,7 +92,23 @@ func (c *covered) close() {
 func (c *covered) exists(p string) bool {
 	fd, err := c.root.at(p, unix.O_NOFOLLOW)
 	closeFds(&fd)
-	return err != unix.ENOENT && err != unix.ENOTDIR
+	return !absent(err)
+}
+
+func absent(err error) bool { return err == unix.ENOENT || err == unix.ENOTDIR }
+
+// seen reports that of something hidden. Where the host has put a link on the way, that may lead to nothing, or to
+// what is covered, as to the folder that was there.
+func (c *covered) seen(p string) bool {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(int(c.root), "."+p, how)
+	if err != nil {
+		return !absent(err)
+	}
+	defer unix.Close(fd)
+	var st unix.Statx_t
+	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH, 0, &st)
+	return err != nil || st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
 }
 
 // mounts reads the box's table of mounts. It opens nothing: who keeps us from opening files, by
@@ -116,11 +132,11 @@ func (c *covered) lost() (lost places, wait time.Duration, err error) {
 	}
 	there := proc.Points(text)
 	wait = coversEvery
-	open := func(places []string) (open []string) {
+	open := func(places []string, exists func(string) bool) (open []string) {
 		for _, p := range places {
 			switch {
 			case there[p]:
-			case c.exists(p):
+			case exists(p):
 				open = append(open, p)
 			default:
 				wait = absentEvery
@@ -128,7 +144,7 @@ func (c *covered) lost() (lost places, wait time.Duration, err error) {
 		}
 		return open
 	}
-	lost.protect, lost.hide = open(c.protected), open(c.hidden)
+	lost.protect, lost.hide = open(c.protected, c.exists), open(c.hidden, c.seen)
 	return lost, wait, nil
 }
 
