@@ -302,7 +302,8 @@ func (p *Profile) Classify(host string) (Place, error) {
 func (p *Profile) Table() (*why.Table, error) {
 	c := p.context
 	c.Overrides.Entrypoint = "/bin/sh"
-	b, err := run.Show(p.settings.With(p.caller), run.Call{Profile: p.profile, Context: c, Word: p.word, By: p.role.By("", p.session)}, false)
+	b, err := run.Show(p.settings.With(p.caller),
+		run.Call{Profile: p.profile, Context: c, Word: p.word, By: p.role.By("", p.session)}, false)
 	if err != nil {
 		return nil, refused(err)
 	}

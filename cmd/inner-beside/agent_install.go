@@ -212,7 +212,8 @@ func (it agentFiles) installed() bool {
 		return false
 	}
 	state, err := agentsettings.Read(text, it.entry)
-	return err == nil && (state.Hook != "" || strings.HasPrefix(state.Value, it.entry.Tools+"/")) || it.plugin != "" && files.Exists(it.plugin)
+	return err == nil && (state.Hook != "" || strings.HasPrefix(state.Value, it.entry.Tools+"/")) ||
+		it.plugin != "" && files.Exists(it.plugin)
 }
 
 // cmdAgentLeft is what inner uninstall asks.

@@ -120,7 +120,8 @@ func (s *suite) all() error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(s.Out, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
+		fmt.Fprintf(s.Out, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n",
+			len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
 	}
 	return cli.ExitCode(cli.OneIf(r.Leaked > 0))
 }
@@ -202,7 +203,8 @@ func (r *report) count(row row) {
 
 func (s *suite) print(r row) {
 	mark := s.mark(r.Result == "leaked", r.Result == "unknown", r.Result == "held")
-	fmt.Fprintf(s.Out, "%s %-9s %-26s %s\n", mark, r.Result, visible.Text(r.Name), visible.Text(withDetail(r.What, r.Detail)))
+	fmt.Fprintf(s.Out, "%s %-9s %-26s %s\n", mark, r.Result, visible.Text(r.Name),
+		visible.Text(withDetail(r.What, r.Detail)))
 }
 
 // attackBase is where fixtures are made: private, and not where a box has a
@@ -220,11 +222,13 @@ func attackBase() (string, error) {
 		return "", fault.Refuse(125, "", "there is no place for the attacks: %v", err)
 	}
 	if len(dir) > attack.MaxBase {
-		return "", fault.Refuse(125, "set XDG_CACHE_HOME", "the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase)
+		return "", fault.Refuse(125, "set XDG_CACHE_HOME",
+			"the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase)
 	}
 	for _, tmp := range []string{"/tmp", "/var/tmp", "/run", "/dev/shm"} {
 		if paths.Below(tmp, dir) {
-			return "", fault.Refuse(125, "set XDG_CACHE_HOME", "the cache folder %q is below %s, of which a box has its own", dir, tmp)
+			return "", fault.Refuse(125, "set XDG_CACHE_HOME",
+				"the cache folder %q is below %s, of which a box has its own", dir, tmp)
 		}
 	}
 	return dir, nil

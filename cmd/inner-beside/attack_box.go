@@ -92,7 +92,8 @@ func (s *suite) furnish(fix *attack.Fixture) error {
 	}
 	// The programs that inner carries and this one does not, and profiles: who extends what cannot be read is told.
 	shims := filepath.Join(s.InnerHome, "shims")
-	if err := copyTo(filepath.Join(fix.Home, ".inner/shims"), 0o500, os.ReadFile, innerbox.Box(shims), innerbox.Git(shims)); err != nil {
+	if err := copyTo(filepath.Join(fix.Home, ".inner/shims"), 0o500, os.ReadFile,
+		innerbox.Box(shims), innerbox.Git(shims)); err != nil {
 		return err
 	}
 	list, err := filepath.Glob(filepath.Join(s.ProfilesDir(), "*.toml"))

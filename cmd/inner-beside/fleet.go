@@ -45,9 +45,12 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringVar(&f.repo, "repo", "", "the repository to work on: an https `URL`")
 	fl.StringVar(&f.commit, "commit", "", "the commit of it to begin at: the whole `SHA`")
 	fl.StringVar(&f.tasks, "tasks", "", "a TOML `FILE` with a [[task]] for each run: repo, commit, prompt")
-	fl.StringArrayVar(&f.secrets, "secret", nil, "`CAP=NAME`: the Secret with the login of a capability; publish=NAME, checkout=NAME: the one with the token for git (repeatable)")
-	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
-	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
+	fl.StringArrayVar(&f.secrets, "secret", nil,
+		"`CAP=NAME`: the Secret with the login of a capability; publish=NAME, checkout=NAME: the one with the token for git (repeatable)")
+	fl.StringArrayVar(&f.variables, "secret-env", nil,
+		"`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
+	fl.StringArrayVar(&f.volumes, "volume", nil,
+		"`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = a.OnHost(func(_ *cobra.Command, args []string) error {
 		if f.profile == "" || f.to == "" {

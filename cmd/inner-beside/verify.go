@@ -111,7 +111,8 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	}
 	_, err = run.Run(a.Settings, run.Call{Profile: p, Context: c, Mode: features.Checks, Instead: func(b *run.Prepared) error {
 		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan}
-		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
+		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks,
+			b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {
 			return fault.Refuse(125, "", "the checks cannot be prepared: %v", err)
 		}
@@ -145,12 +146,14 @@ func withDetail(what, detail string) string { return strings.TrimSuffix(what+": 
 func (a *app) printVerdicts(r verify.Report) {
 	for _, v := range r.Checks {
 		mark := a.mark(v.Result == verify.Fail && v.Bad(), v.Result == verify.Unknown && v.Bad(), v.Result == verify.Pass)
-		fmt.Fprintf(a.Out, "%s %-8s %-22s %s\n", mark, v.Severity, cli.Printable(v.ID), cli.Printable(withDetail(v.What, v.Detail)))
+		fmt.Fprintf(a.Out, "%s %-8s %-22s %s\n", mark, v.Severity, cli.Printable(v.ID),
+			cli.Printable(withDetail(v.What, v.Detail)))
 		if v.Hint != "" {
 			fmt.Fprintf(a.Out, "     %-8s %-22s hint: %s\n", "", "", cli.Printable(v.Hint))
 		}
 	}
-	fmt.Fprintf(a.Out, "\n%d checks: %d passed, %d failed, %d for information\n", len(r.Checks), r.Passed, r.Failed, r.Lifted)
+	fmt.Fprintf(a.Out, "\n%d checks: %d passed, %d failed, %d for information\n",
+		len(r.Checks), r.Passed, r.Failed, r.Lifted)
 	if r.Conformant {
 		fmt.Fprintf(a.Out, "profile %q: the sandbox is what the profile promises\n", r.Profile)
 	} else {

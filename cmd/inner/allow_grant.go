@@ -68,7 +68,8 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 		return a.Unusable(err, flags.profile)
 	}
 	if approved, state := a.standing(f.place, old); !approved {
-		return fault.Refuse(126, "inner allow", "profile %q has to be allowed first: %s", old.Name, strings.TrimSuffix(state, ": read this, then inner allow"))
+		return fault.Refuse(126, "inner allow", "profile %q has to be allowed first: %s", old.Name,
+			strings.TrimSuffix(state, ": read this, then inner allow"))
 	}
 	d := draft{path: f.path, text: file.Data, old: file.Data, judge: f.judge}
 	p := old
@@ -166,7 +167,8 @@ func (a *app) profileToWiden(name string, list []wanted) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	if fit := slices.DeleteFunc(slices.Clone(t.files), func(file string) bool { return !a.knows(t.place, file, list) }); len(fit) == 1 {
+	if fit := slices.DeleteFunc(slices.Clone(t.files),
+		func(file string) bool { return !a.knows(t.place, file, list) }); len(fit) == 1 {
 		t.files = fit
 	}
 	if len(t.files) != 1 {
@@ -198,7 +200,8 @@ func (a *app) knows(place settings.Place, file string, list []wanted) bool {
 func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w wanted, write bool) (*profile.Profile, error) {
 	text, now := string(d.text), p
 	none := func(format string, args ...any) (*profile.Profile, error) {
-		return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name, "no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
+		return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name,
+			"no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
 	}
 	for tries := 0; ; tries++ {
 		t, err := a.tableOf(f.place, now)
@@ -214,7 +217,8 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w w
 		case err != nil:
 			return nil, err
 		case has.Link && (w.kind == "file" || w.kind == "folder"):
-			a.Say("%s leads to %s, which is granted, and where the box has it", cli.Printable(w.what), cli.Printable(a.Short(has.Real)))
+			a.Say("%s leads to %s, which is granted, and where the box has it",
+				cli.Printable(w.what), cli.Printable(a.Short(has.Real)))
 			w.what = has.Real
 			continue
 		case has.Granted(write) && !has.Own && now == p:

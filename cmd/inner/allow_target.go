@@ -45,9 +45,11 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 		t.place.Project = rec
 		return t, nil
 	case t.place.Project == nil:
-		return t, fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(dir))
+		return t, fault.Refuse(1, "mkdir -p .inner/profiles",
+			"no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(dir))
 	case t.one && dir != filepath.Join(t.place.Project.Dir, "profiles") && !(recorded && filepath.Base(file) == "config.toml"):
-		return t, cli.Usagef("%q is not a profile of the project: those are in %q", path, filepath.Join(t.place.Project.Dir, "profiles"))
+		return t, cli.Usagef("%q is not a profile of the project: those are in %q", path,
+			filepath.Join(t.place.Project.Dir, "profiles"))
 	}
 	if p := t.place.Project.Problem; p != nil {
 		return t, fault.Refuse(126, ownFolder, "%s is not used: %v", t.place.Project.Dir, p)

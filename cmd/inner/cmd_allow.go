@@ -52,7 +52,8 @@ func (a *app) cmdAllow() *cobra.Command {
 	fl.BoolVar(&never, "never", false, "refuse the profiles for good, without further notices")
 	fl.BoolVar(&forget, "forget", false, "forget what was decided about them")
 	fl.BoolVarP(&flags.write, "write", "w", false, "let the file or folder be written, too")
-	fl.BoolVar(&flags.thisRun, "for-this-run", false, "give it to the sandboxes of the profile that run, and leave the profile as it is")
+	fl.BoolVar(&flags.thisRun, "for-this-run", false,
+		"give it to the sandboxes of the profile that run, and leave the profile as it is")
 	a.ProfileFlag(c, &flags.profile)
 	return c
 }
@@ -128,7 +129,8 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	waiting := consent.Unsettled(p.list)
 	if len(waiting) > maxUnnamed && !t.one {
-		return fault.Refuse(2, "inner allow NAME… for those that you want", "%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", "))
+		return fault.Refuse(2, "inner allow NAME… for those that you want",
+			"%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", "))
 	}
 	a.showConsent(consent.Page{Place: t.place, List: p.list, Config: p.cfg, NewConfig: p.newConfig, Words: a.givenUp(p)})
 	for _, c := range p.list {
@@ -200,7 +202,8 @@ func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
 		}
 	}
 	if noConfig {
-		return fault.Refuse(1, "inner profile list", "%s holds no profiles", a.Short(filepath.Join(place.Project.Dir, "profiles")))
+		return fault.Refuse(1, "inner profile list", "%s holds no profiles",
+			a.Short(filepath.Join(place.Project.Dir, "profiles")))
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (a *app) kept(ctx context.Context) (list []keptRun, err error) {
 		}
 		for _, r := range runs {
 			list = append(list, keptRun{&changes.Kept{Record: changes.Record{
-				Run: r.Run, Profile: cmp.Or(r.Profile, "undo of "+r.Undoes), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(back.Changes(r)),
+				Run: r.Run, Profile: cmp.Or(r.Profile,
+					"undo of "+r.Undoes), Command: r.Command, Begun: r.Begun, Ended: &r.Ended, Count: changes.CountOf(back.Changes(r)),
 				Copies: []changes.Copy{{Source: changes.Path(top), Dest: changes.Path(top)}},
 			}}, r})
 		}
@@ -253,7 +254,8 @@ func (a *app) findKept(list []keptRun, name string) (none keptRun, err error) {
 		}
 		return none, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
 	}
-	return byID(list, name, func(k keptRun) string { return k.Record.Run }, "inner changes list", "there is no kept copy of a run %q")
+	return byID(list, name, func(k keptRun) string { return k.Record.Run }, "inner changes list",
+		"there is no kept copy of a run %q")
 }
 
 // keptChanges reads [RUN] [PATH...].

@@ -32,7 +32,8 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			"but commits, which are checked as those of a box are) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: a.OnHost(func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && waiting.Apply(a.Caller, args[0]) && !files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
+			if len(args) == 1 && waiting.Apply(a.Caller, args[0]) &&
+				!files.Exists(filepath.Join(stage.Kept(a.InnerHome), args[0])) {
 				return nil
 			}
 			k, list, err := a.keptChanges(c.Context(), args)
@@ -91,7 +92,8 @@ func (a *app) apply(run keptRun, list []changes.Change, f applyFlags) error {
 		return fault.Refuse(126, "wait for it to end", "run %s: %v", k.Record.Run, err)
 	case err != nil:
 		// Each file written so far is complete.
-		return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest", "%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
+		return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest",
+			"%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
 	}
 	a.Say("wrote %s", cli.Counted(len(done), "change", "changes"))
 	if err := review.Applied(k, waiting.BringCopies(a.Caller, k, git)); err != nil {

@@ -151,7 +151,8 @@ func (a *app) configPath(pl settings.Place, w which) (string, error) {
 	case !w.local:
 		return a.ConfigFile(), nil
 	case pl.Project == nil:
-		return "", fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd))
+		return "", fault.Refuse(1, "mkdir -p .inner/profiles",
+			"no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd))
 	case pl.Project.Problem != nil:
 		return "", fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 	}

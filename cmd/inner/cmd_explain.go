@@ -160,7 +160,8 @@ func (a *app) standing(pl settings.Place, p *profile.Profile) (approved bool, te
 	case trust.Denied:
 		return false, "DENIED: it does not run"
 	}
-	return false, fmt.Sprintf("NOT ALLOWED as it is (%s): read this, then inner allow", cmp.Or(v.Detail, string(v.State)))
+	return false, fmt.Sprintf("NOT ALLOWED as it is (%s): read this, then inner allow",
+		cmp.Or(v.Detail, string(v.State)))
 }
 
 // pictureOf shows as much of a profile's box as there is, and returns why a run would

@@ -49,7 +49,8 @@ func (a *app) homeKey(c *cobra.Command) (string, error) {
 		root := files.Real(cmp.Or(pl.Root(), pl.Cwd))
 		var last homes.Info
 		for _, h := range list {
-			if h.Project == root && !h.Undo && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
+			if h.Project == root && !h.Undo &&
+				(last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
 				last = h
 			}
 		}
@@ -59,7 +60,8 @@ func (a *app) homeKey(c *cobra.Command) (string, error) {
 		return "", cli.Usagef("%q is not the key of a home: inner home list prints them", of)
 	}
 	if fi, err := os.Lstat(filepath.Join(ownhome.Base(a.InnerHome), of)); err != nil || !fi.IsDir() {
-		return "", fault.Refuse(1, "inner home list; --of KEY names another one", "there is no home %q: no box with home = \"own\" has run here", of)
+		return "", fault.Refuse(1, "inner home list; --of KEY names another one",
+			"there is no home %q: no box with home = \"own\" has run here", of)
 	}
 	return of, nil
 }
@@ -285,12 +287,14 @@ func (a *app) cmdHomeMove() *cobra.Command {
 		if files.Exists(a.Absolute(args[0], cwd)) { // a link may be a box's, and lead to another project
 			return fault.Refuse(1, "mv OLD NEW comes first", "%q is still there", args[0])
 		}
-		old := slices.DeleteFunc(slices.Clone(list), func(h homes.Info) bool { return h.Project != from || h.Damaged != "" })
+		old := slices.DeleteFunc(slices.Clone(list),
+			func(h homes.Info) bool { return h.Project != from || h.Damaged != "" })
 		if len(old) == 0 {
 			return fault.Refuse(1, "inner home list", "%q has no home", from)
 		}
 		if slices.ContainsFunc(list, func(h homes.Info) bool { return h.Project == to }) {
-			if err := a.askFor("Remove what "+a.Short(to)+" has in its place?", yes, "inner home move --yes "+cli.Quoted(args[0])+" "+cli.Quoted(args[1])); err != nil {
+			if err := a.askFor("Remove what "+a.Short(to)+" has in its place?", yes,
+				"inner home move --yes "+cli.Quoted(args[0])+" "+cli.Quoted(args[1])); err != nil {
 				return err
 			}
 		}
@@ -329,7 +333,8 @@ func (a *app) cmdHomeReset() *cobra.Command {
 			} else if h.Undo {
 				with = ": what runs changed, for inner undo"
 			}
-			fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key), copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
+			fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key),
+				copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
 		}
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err

@@ -107,12 +107,14 @@ func (a *app) printHookLine() {
 	case h.Problem == "":
 		fmt.Fprintf(a.Out, "line %d of %s loads the hook\n", h.Number, cli.Printable(a.Short(h.File)))
 	default:
-		fmt.Fprintf(a.Out, "line %d of %s %s; make it this one:\n  %s\n", h.Number, cli.Printable(a.Short(h.File)), cli.Printable(h.Problem), cli.Printable(line))
+		fmt.Fprintf(a.Out, "line %d of %s %s; make it this one:\n  %s\n", h.Number,
+			cli.Printable(a.Short(h.File)), cli.Printable(h.Problem), cli.Printable(line))
 	}
 }
 
 func (a *app) cmdShim() *cobra.Command {
-	return cli.Noun(&cobra.Command{Use: "shim", Short: "Rebuild and show the shim folder"}, a.cmdShimRegenerate(), a.cmdShimList(), a.cmdShimPath())
+	return cli.Noun(&cobra.Command{Use: "shim", Short: "Rebuild and show the shim folder"},
+		a.cmdShimRegenerate(), a.cmdShimList(), a.cmdShimPath())
 }
 
 func (a *app) cmdShimRegenerate() *cobra.Command {

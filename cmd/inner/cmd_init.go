@@ -57,7 +57,8 @@ func (a *app) cmdInit() *cobra.Command {
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
 	fl.BoolVar(&f.private, "private", false, "keep .inner out of git, in this clone; otherwise it may be committed")
 	fl.BoolVar(&f.restore, "restore", false, "restore the built-in profiles; your own are kept")
-	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(starter.NetworkWords(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("network",
+		cobra.FixedCompletions(starter.NetworkWords(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -223,7 +224,8 @@ func (a *app) restore(yes bool) error {
 		for _, name := range changed {
 			a.Say("profile %s is not the built-in one any more: inner profile diff %s shows both", name, name)
 		}
-		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes, "inner init --restore --yes"); err != nil {
+		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes,
+			"inner init --restore --yes"); err != nil {
 			return err
 		}
 	}

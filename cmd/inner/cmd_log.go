@@ -22,7 +22,8 @@ import (
 )
 
 func (a *app) cmdLog() *cobra.Command {
-	return cli.Noun(&cobra.Command{Use: "log", Short: "Show and remove the records of past runs"}, a.cmdLogList(), a.cmdLogShow(), a.cmdLogPlay(), a.cmdLogClean())
+	return cli.Noun(&cobra.Command{Use: "log", Short: "Show and remove the records of past runs"},
+		a.cmdLogList(), a.cmdLogShow(), a.cmdLogPlay(), a.cmdLogClean())
 }
 
 // runs returns the records of past runs, newest first.
@@ -46,7 +47,8 @@ func (a *app) findRun(name string) (records.Record, error) {
 	if name == "last" && len(runs) > 0 {
 		return runs[0], nil
 	}
-	return byID(runs, name, func(r records.Record) string { return r.ID }, "inner log list", "there is no record of a run %q")
+	return byID(runs, name, func(r records.Record) string { return r.ID },
+		"inner log list", "there is no record of a run %q")
 }
 
 // byID is what has an id, or the only one whose id begins or ends so; where there is none the error says so.
@@ -66,7 +68,8 @@ func byID[T any](list []T, name string, id func(T) string, hint, none string) (o
 	case 1:
 		return found[0], nil
 	}
-	return one, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), id(found[0]), id(found[1]))
+	return one, cli.Usagef("%q begins the ids of %d runs, %s and %s among them", name,
+		len(found), id(found[0]), id(found[1]))
 }
 
 // completeRuns offers the ids of past runs.
@@ -335,7 +338,8 @@ func (a *app) cmdAudit() *cobra.Command {
 			"Every line has the hash of the line before: inner log audit verify says whether one was edited,\n" +
 			"removed or inserted, or the end cut off. The chain has no secret key: whoever runs as you\n" +
 			"can rewrite all of it.\n\n" +
-			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
+			"Types: " + strings.Join(runlog.EventTypes()[:7],
+			", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
 		RunE: a.OnHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(types, asJSON) }),
 	}
 	fl := c.Flags()
@@ -349,7 +353,8 @@ func (a *app) cmdAudit() *cobra.Command {
 func (a *app) showAudit(types []string, asJSON bool) error {
 	i := slices.IndexFunc(types, func(t string) bool { return !slices.Contains(runlog.EventTypes(), t) })
 	if i >= 0 {
-		return cli.Usagef("--type: %q is not a type of event: those are %s", types[i], strings.Join(runlog.EventTypes(), ", "))
+		return cli.Usagef("--type: %q is not a type of event: those are %s", types[i],
+			strings.Join(runlog.EventTypes(), ", "))
 	}
 	list, _, err := runlog.ReadAudit(a.LogsDir())
 	if err != nil {

@@ -100,7 +100,8 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64) error {
 		err = nil // somebody has had enough
 	}
 	_, errEnd := tty.WriteString(playEnd)
-	return errors.Join(err, errEnd, unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH), unix.IoctlSetTermios(fd, unix.TCSETS, was))
+	return errors.Join(err, errEnd, unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH),
+		unix.IoctlSetTermios(fd, unix.TCSETS, was))
 }
 
 // player shows text, and of sequences those that only draw: a terminal answers none of them, and none reaches the
@@ -143,7 +144,8 @@ func draws(kind byte, body string, final byte) bool {
 	private := strings.ContainsAny(body, "<=>?")
 	switch {
 	case kind == 0:
-		return body == "" && strings.IndexByte("78DEHMc", final) >= 0 || (body == "(" || body == ")") && strings.IndexByte("0B", final) >= 0
+		return body == "" && strings.IndexByte("78DEHMc", final) >= 0 ||
+			(body == "(" || body == ")") && strings.IndexByte("0B", final) >= 0
 	case !private:
 		return strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefgmrsu", final) >= 0 && !strings.ContainsAny(body, " !\"#$%&'*+,-./")
 	}

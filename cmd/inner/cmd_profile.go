@@ -62,7 +62,8 @@ func (a *app) find(name string) (found, error) {
 func (a *app) profilesOf(pl settings.Place) (list []found, err error) {
 	l := a.Loader(pl)
 	add := func(files []string, scope profile.Scope) {
-		for _, f := range slices.SortedFunc(slices.Values(files), func(x, y string) int { return strings.Compare(cli.NameOf(x), cli.NameOf(y)) }) {
+		for _, f := range slices.SortedFunc(slices.Values(files),
+			func(x, y string) int { return strings.Compare(cli.NameOf(x), cli.NameOf(y)) }) {
 			list = append(list, found{pl, l, f, scope})
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 func (a *app) cmdProfileDiff() *cobra.Command {
 	return a.Answers(&cobra.Command{
-		Use: "diff A [B]", Short: "Compare what two profiles grant", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.CompleteProfiles,
+		Use: "diff A [B]", Short: "Compare what two profiles grant", Args: cobra.RangeArgs(1,
+			2), ValidArgsFunction: a.CompleteProfiles,
 		Long: "Compare what two profiles, names or ./FILEs, grant: what B lets a program do that A does not\n" +
 			"(wider), and the other way round (narrower). With one name, of a built-in profile that you\n" +
 			"changed: that of this version of inner, and yours. Exit code 0 when they grant the same, 1 when\n" +

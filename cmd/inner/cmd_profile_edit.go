@@ -65,7 +65,8 @@ func (a *app) newFile(name string, local bool) (found, error) {
 			}
 		}
 		if own := filepath.Join(root, ".inner"); own == a.InnerHome || own == filepath.Join(a.Home, ".inner") {
-			return f, fault.Refuse(1, "inner profile new "+name+", or cd to a project", "%s is not a project: %s is inner's own folder", a.Short(root), a.Short(own))
+			return f, fault.Refuse(1, "inner profile new "+name+", or cd to a project",
+				"%s is not a project: %s is inner's own folder", a.Short(root), a.Short(own))
 		}
 		dir, err := makeProfiles(root)
 		if err != nil {
@@ -90,7 +91,8 @@ func profilesFolder(root string) (string, error) {
 		switch {
 		case err != nil:
 		case !fi.IsDir():
-			return "", fault.Refuse(126, "look at it, then rm "+cli.Quoted(d), "%q is a link, or not a folder: no profile is written there", d)
+			return "", fault.Refuse(126, "look at it, then rm "+cli.Quoted(d),
+				"%q is a link, or not a folder: no profile is written there", d)
 		case own.Fault(fi) != "":
 			return "", fault.Refuse(126, ownFolder, "%q %s: no profile is written there", d, own.Fault(fi))
 		}
@@ -214,7 +216,8 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			if err != nil {
 				return a.notFound(err)
 			}
-			if err := a.askFor(fmt.Sprintf("Delete %s?", cli.Printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
+			if err := a.askFor(fmt.Sprintf("Delete %s?", cli.Printable(a.Short(f.path))), yes,
+				"inner profile delete --yes "+args[0]); err != nil {
 				return err
 			}
 			return a.deleteProfile(f, args[0])

@@ -90,7 +90,8 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 	}
 	name = cmp.Or(name, called)
 	f := a.ownProfile(pl, name)
-	if base := saysExtends(file); profiles.Read(base) != nil && !profile.IsURL(from) && !files.Exists(a.ownProfile(pl, base).path) {
+	if base := saysExtends(file); profiles.Read(base) != nil && !profile.IsURL(from) &&
+		!files.Exists(a.ownProfile(pl, base).path) {
 		if err := a.installProfile(base, "", "", false); err != nil {
 			return err
 		}
@@ -174,7 +175,8 @@ func (a *app) store(path string, data []byte, force bool) error {
 // have, when there is one.
 func (a *app) download(url, pin string) (profile.File, error) {
 	if err := remote.Check(url); err != nil {
-		return profile.File{}, fault.Refuse(126, "use an https URL, or download it, read it, and use -p ./FILE", "profile %v", err)
+		return profile.File{}, fault.Refuse(126,
+			"use an https URL, or download it, read it, and use -p ./FILE", "profile %v", err)
 	}
 	if err := a.Permitted(profile.ForbidRemote, "a profile from a URL"); err != nil {
 		return profile.File{}, err
@@ -217,7 +219,8 @@ func checkPin(file profile.File, pin string) error {
 		return cli.Usagef("--sha256: %w", err)
 	}
 	if file.Digest != want {
-		return fault.Refuse(126, "somebody changed it: read it before you trust it", "profile %q has the sha256 %s, expected %s", file.Path, file.Digest, want)
+		return fault.Refuse(126, "somebody changed it: read it before you trust it",
+			"profile %q has the sha256 %s, expected %s", file.Path, file.Digest, want)
 	}
 	return nil
 }

@@ -97,7 +97,8 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	}
 	return a.keep(at, name, file, kept{
 		scope: profile.Remote, force: replace, first: remember,
-		source: fmt.Sprintf("version %d of index %q at %s, signed by %s", o.Index.Version, o.Index.Name, o.From, o.Key.Fingerprint()),
+		source: fmt.Sprintf("version %d of index %q at %s, signed by %s", o.Index.Version,
+			o.Index.Name, o.From, o.Key.Fingerprint()),
 	})
 }
 
@@ -178,9 +179,11 @@ func (a *app) replacing(at found, known *shared.Known, o *shared.Opened, e share
 	case ours && old.Digest == file.Digest:
 		return false, nil
 	case !ours && !f.force:
-		return false, fault.Refuse(1, "--name OTHER, or --force to replace it", "profile %q already exists, and is not from this index", name)
+		return false, fault.Refuse(1, "--name OTHER, or --force to replace it",
+			"profile %q already exists, and is not from this index", name)
 	case ours && old.Digest != was.SHA256 && !f.force:
-		return false, fault.Refuse(1, "--name OTHER, or --force to replace it", "profile %q was changed here since it was installed", name)
+		return false, fault.Refuse(1, "--name OTHER, or --force to replace it",
+			"profile %q was changed here since it was installed", name)
 	}
 	a.Say("profile %q is replaced: sha256 %s becomes %s", name, old.Digest, file.Digest)
 	if err := a.showDifference(at, old, file); err != nil {
@@ -292,7 +295,8 @@ func (a *app) publishIndex(dir, key, name string) error {
 	if err != nil {
 		return err
 	}
-	a.Say("version %d of index %q has %d profiles, signed by %s", next.Version, next.Name, len(next.Profiles), signer.Fingerprint())
+	a.Say("version %d of index %q has %d profiles, signed by %s", next.Version, next.Name,
+		len(next.Profiles), signer.Fingerprint())
 	return nil
 }
 

@@ -67,7 +67,8 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	if asJSON {
 		return a.PrintJSON(map[string]any{
 			"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "extends": p.Extends(), "toml": string(file.Data),
-			"resolved": resolvedText(p, c), "grants": picture.GrantsOf(p, rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
+			"resolved": resolvedText(p, c), "grants": picture.GrantsOf(p,
+				rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
 		})
 	}
 	a.printText(header + string(file.Data))

@@ -96,7 +96,8 @@ func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated
 // built-in profiles are for agents that one may not have.
 func (a *app) notInstalled(rc profile.RunConfig) string {
 	cmd := rc.Entrypoint.Cmd
-	if cmd == "" || strings.Contains(cmd, "/") || rc.Scope == profile.Global && slices.Contains(builtin.Names(), rc.Name) {
+	if cmd == "" || strings.Contains(cmd, "/") || rc.Scope == profile.Global &&
+		slices.Contains(builtin.Names(), rc.Name) {
 		return ""
 	}
 	if _, err := a.FindReal(cmd, os.Getenv("PATH")); err == nil {

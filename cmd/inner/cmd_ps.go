@@ -141,7 +141,8 @@ func (a *app) stopAll(names []string) error {
 
 // endSessions ends the sessions of these ids, or all of them when there are none, and reports whether there were any.
 func (a *app) endSessions(ids []string) (any bool, err error) {
-	ended, err := session.End(a.SessionsDir(), func(it session.Info) bool { return len(ids) == 0 || slices.Contains(ids, it.ID) })
+	ended, err := session.End(a.SessionsDir(),
+		func(it session.Info) bool { return len(ids) == 0 || slices.Contains(ids, it.ID) })
 	for _, it := range ended {
 		if it.Busy {
 			return true, fault.Refuse(125, "wait for its end", "session %q is in use: a call runs in it", it.ID)

@@ -58,20 +58,23 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVarP(&f.interactive, "interactive", "i", false, "give the program a terminal")
 	fl.BoolVar(&f.noInteractive, "no-interactive", false, "give the program no terminal")
 	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC[:DEST][:MODE], MODE ro, rw or safe-rw (repeatable)")
-	fl.StringArrayVarP(&f.env, "env", "e", nil, "`KEY=VALUE`, or KEY to pass your own without its value on the command line (repeatable)")
+	fl.StringArrayVarP(&f.env, "env", "e", nil,
+		"`KEY=VALUE`, or KEY to pass your own without its value on the command line (repeatable)")
 	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
 	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
 	fl.StringVar(&f.timeout, "timeout", "", "stop after this `duration`: seconds, or 90s, 10m; 0 is no limit")
 	fl.BoolVar(&f.keep, "keep", false, "keep the copies of safe-rw mounts, for inner changes")
-	fl.BoolVar(&f.denials, "explain-denials", false, "list at the end the hidden places that the program asked for; it opens files more slowly")
+	fl.BoolVar(&f.denials, "explain-denials", false,
+		"list at the end the hidden places that the program asked for; it opens files more slowly")
 	fl.BoolVar(&f.detach, "detach", false, "go on without this terminal: inner attach joins the program")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; it never allows a remote profile")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
-	fl.StringVar(&f.approved, "approved", "", "run exactly the profile with this digest, `sha256:HEX`, from the file that -p names")
+	fl.StringVar(&f.approved, "approved", "",
+		"run exactly the profile with this digest, `sha256:HEX`, from the file that -p names")
 	fl.StringVar(&f.bundle, "bundle", "", "leave the commits of the run, and what it did not commit, as a git bundle in this `FILE`")
 	fl.StringVar(&f.limits.Memory, "limit-memory", "", "memory limit, e.g. 2G")
 	fl.StringVar(&f.limits.CPU, "limit-cpu", "", "CPU limit, e.g. 200%")
@@ -93,11 +96,13 @@ func (a *app) cmdRun() *cobra.Command {
 // checkRun refuses flags and words that do not go together.
 func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 	if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-		return fault.Refuse(2, a.runHint(args), "unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0])
+		return fault.Refuse(2, a.runHint(args),
+			"unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0])
 	}
 	if err := cmp.Or(
 		cli.Apart(cmd, "network", "no-network"), cli.Apart(cmd, "interactive", "no-interactive"),
-		cli.Filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle", "timeout"), cli.Filled(cmd, limitFlags()...), checkApproved(*f, cmd.Flags().Changed), f.who.Check(cmd),
+		cli.Filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle",
+			"timeout"), cli.Filled(cmd, limitFlags()...), checkApproved(*f, cmd.Flags().Changed), f.who.Check(cmd),
 	); err != nil {
 		return err
 	}
@@ -243,7 +248,8 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role
 	chosen := p
 	p, o, err = a.Commanded(pl, p, o, false, nil, role)
 	if err == nil && f.approved != "" && p != chosen {
-		err = fault.Refuse(125, "inner config edit", "[commands] of config.toml has profile %q for this command, but %q is approved", p.Path, chosen.Path)
+		err = fault.Refuse(125, "inner config edit",
+			"[commands] of config.toml has profile %q for this command, but %q is approved", p.Path, chosen.Path)
 	}
 	return p, o, err
 }
@@ -262,7 +268,8 @@ func errInBox() error {
 	if !cli.InBox() {
 		return nil
 	}
-	return fault.Refuse(126, "type the program's name", "this is inside a sandbox already; programs started here stay in it")
+	return fault.Refuse(126, "type the program's name",
+		"this is inside a sandbox already; programs started here stay in it")
 }
 
 // overrides turns flags into what the profile language knows.

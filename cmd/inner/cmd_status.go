@@ -156,7 +156,8 @@ func (a *app) profileStatus(pl settings.Place, v *shims.View, p shims.ProfileVie
 	if p.Err != nil {
 		row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
 	}
-	row.more = row.more || row.Trust != string(trust.Untrusted) && row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
+	row.more = row.more || row.Trust != string(trust.Untrusted) &&
+		row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
 	if v.ByConfig(&p) {
 		row.Why = "config.toml is not valid"
 	}

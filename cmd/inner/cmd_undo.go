@@ -85,18 +85,21 @@ func (a *app) undoRun(ctx context.Context, args []string, git bool) (*undo.Run, 
 		}
 	}
 	if n := len(runs); n > 0 {
-		return nil, fault.Refuse(1, "inner undo "+runs[n-1].Run, "each run of this project is taken back already; an undo of it, or one run again, is named by its id: inner changes list")
+		return nil, fault.Refuse(1, "inner undo "+runs[n-1].Run,
+			"each run of this project is taken back already; an undo of it, or one run again, is named by its id: inner changes list")
 	}
 	if pl, err := a.Here(); err == nil {
 		root := files.Real(cmp.Or(pl.Root(), pl.Cwd))
 		if was := ownhome.Was(a.InnerHome, ownhome.Owner{Project: root, Undo: true}); was != "" {
-			return nil, fault.Refuse(1, "inner home move "+cli.Quoted(was)+" "+cli.Quoted(root), "what runs of this project changed is kept from when it was %s", a.Short(was))
+			return nil, fault.Refuse(1, "inner home move "+cli.Quoted(was)+" "+cli.Quoted(root),
+				"what runs of this project changed is kept from when it was %s", a.Short(was))
 		}
 		if err := a.nobodyIn(root); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fault.Refuse(1, "inner changes list", "no run of this project can be taken back: with undo = true under [sandbox] what it changes is kept")
+	return nil, fault.Refuse(1, "inner changes list",
+		"no run of this project can be taken back: with undo = true under [sandbox] what it changes is kept")
 }
 
 func (a *app) undoWords(r *undo.Run) string {
@@ -137,7 +140,8 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 	} else {
 		refs = nil
 	}
-	if lock := filepath.Join(features.UndoProject(a.Caller, top).GitDir, "index.lock"); len(refs) > 0 && files.Exists(lock) {
+	if lock := filepath.Join(features.UndoProject(a.Caller, top).GitDir,
+		"index.lock"); len(refs) > 0 && files.Exists(lock) {
 		return fault.Refuse(1, word+r.Run+", when it has ended, or rm "+cli.Quoted(lock)+" where none works", "another git works in the repository: %s is there", a.Short(lock))
 	}
 	what := cli.Counted(len(b.Changes), "change", "changes")
@@ -197,7 +201,8 @@ func (a *app) nobodyIn(top string) error {
 	live, err := stage.Running(a.StageBase())
 	for _, l := range live {
 		if slices.ContainsFunc(l.Roots, func(root string) bool { return paths.Below(root, top) || paths.Below(top, root) }) {
-			return fault.Refuse(126, "wait for its end, or inner stop "+l.ID, "run %s (%s) goes on in %s", l.ID, l.Command, a.Short(top))
+			return fault.Refuse(126, "wait for its end, or inner stop "+l.ID,
+				"run %s (%s) goes on in %s", l.ID, l.Command, a.Short(top))
 		}
 	}
 	return err

@@ -96,7 +96,8 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 	stamp := time.Now().Format("15:04:05")
 	report := func(path, format string, args ...any) {
 		changed = true
-		fmt.Fprintf(a.Err, "%s %s: %s\n", stamp, cli.Printable(cli.NameOf(path)), cli.Printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.Err, "%s %s: %s\n", stamp, cli.Printable(cli.NameOf(path)),
+			cli.Printable(fmt.Sprintf(format, args...)))
 	}
 	for _, path := range slices.Sorted(maps.Keys(old)) {
 		if _, ok := now[path]; !ok {

@@ -72,7 +72,8 @@ func (a *app) command(args []string) int {
 // claimed runs a command that a profile claims here, as its shim would. A word that only names a profile becomes a
 // run of that.
 func (a *app) claimed(root *cobra.Command, args *[]string) (code int, done bool) {
-	if len(*args) == 0 || strings.HasPrefix((*args)[0], "-") || a.isCommand(root, (*args)[0]) || checkName((*args)[0]) != nil {
+	if len(*args) == 0 || strings.HasPrefix((*args)[0], "-") || a.isCommand(root,
+		(*args)[0]) || checkName((*args)[0]) != nil {
 		return 0, false
 	}
 	word, rest := (*args)[0], (*args)[1:]
@@ -305,7 +306,8 @@ func (a *app) isCommand(root *cobra.Command, word string) bool {
 	if word == "help" || cli.Completes(word) || isFormer(word) {
 		return true
 	}
-	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
+	return slices.ContainsFunc(root.Commands(),
+		func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
 }
 
 // unalias replaces an alias at the beginning of a command line, or of one that

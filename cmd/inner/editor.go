@@ -180,14 +180,16 @@ func (a *app) editorWords() ([]string, error) {
 		}
 	}
 	if !caller.IsTerminal(a.In) {
-		return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit", "no editor is opened: EDITOR is not set, and standard input is not a terminal")
+		return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit",
+			"no editor is opened: EDITOR is not set, and standard input is not a terminal")
 	}
 	for _, name := range []string{"vi", "nano"} {
 		if _, err := exec.LookPath(name); err == nil {
 			return []string{name}, nil
 		}
 	}
-	return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit", "there is no editor: EDITOR is not set, and neither vi nor nano is installed")
+	return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit",
+		"there is no editor: EDITOR is not set, and neither vi nor nano is installed")
 }
 
 // Questions that are put on the terminal, and programs that have it for a while.

@@ -36,7 +36,8 @@ func (a *app) prefixWords(pl settings.Place, v *shims.View, p shims.ProfileView)
 	case trust.Untrusted, trust.Changed:
 		_, asked, _ := a.AllowPrefixed(pl) // what fails was said
 		if i := slices.IndexFunc(asked, func(x settings.Asked) bool { return x.Name == p.Name }); i >= 0 {
-			return fmt.Sprintf("asked about, although it is below %s of trust.prefixes: %s", a.Short(asked[i].Prefix), asked[i].Why)
+			return fmt.Sprintf("asked about, although it is below %s of trust.prefixes: %s",
+				a.Short(asked[i].Prefix), asked[i].Why)
 		}
 	}
 	return ""

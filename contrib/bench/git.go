@@ -38,7 +38,8 @@ func (b *bench) repositories() (rows []row) {
 					n), ours: ask(&inside), against: "outside", theirs: ask(&outside), aim: c.target, runs: 1,
 				before: func() { // each finds the same, and has something new to write
 					round++
-					b.output(dir, "sh", "-c", "git reset -q --hard start; git for-each-ref --format='delete %(refname)' refs/heads/x | git update-ref --stdin; "+c.before)
+					b.output(dir, "sh", "-c",
+						"git reset -q --hard start; git for-each-ref --format='delete %(refname)' refs/heads/x | git update-ref --stdin; "+c.before)
 				},
 			}
 			if i == 0 {

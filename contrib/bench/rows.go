@@ -30,7 +30,8 @@ func (b *bench) rows() []row {
 		},
 		{
 			part: "starts", what: "`inner run`, the box has a terminal of its own",
-			ours: terminal(b.inner, "run", "-p", "prog"), against: "bwrap sharing your terminal", theirs: terminal(raw...), aim: "≤ +7 ms", runs: 60,
+			ours: terminal(b.inner, "run", "-p",
+				"prog"), against: "bwrap sharing your terminal", theirs: terminal(raw...), aim: "≤ +7 ms", runs: 60,
 		},
 		{
 			part: "starts", what: "shim to running program, the box has a terminal of its own",
@@ -52,7 +53,8 @@ func (b *bench) rows() []row {
 			b.bwrap("host", false)...), against: "bwrap without", theirs: plain(b.app, b.bwrap("host", true)...), aim: "≤ +2 ms", runs: 60},
 		{
 			part: "what is hidden", what: "`inner run`, 300 secret files in the home",
-			ours: plain(b.app, b.withSecrets(300, 0)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +15 ms", runs: 40,
+			ours: plain(b.app, b.withSecrets(300, 0)...), against: "with none", theirs: plain(b.app,
+				b.withSecrets(0, 0)...), aim: "≤ +15 ms", runs: 40,
 		},
 		{part: "what is hidden", what: "100 of them in the project", ours: plain(b.app,
 			b.withSecrets(200, 100)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +5 ms", runs: 40},

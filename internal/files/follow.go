@@ -25,7 +25,8 @@ const maxHops = 40
 // The kernel knows it in one call; where it cannot be asked (before Linux 5.6, or an older filter around inner)
 // the answer is another error, as it is for a link (ELOOP), also for one that leads nowhere.
 func straight(path string) error {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := unix.Openat2(unix.AT_FDCWD, path,
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err == nil {
 		_ = unix.Close(fd)
 	}

@@ -20,6 +20,8 @@ func Identity(dir int, path string) string {
 // BornAfter reports whether something is a file of one name that was made after a moment.
 func BornAfter(dir int, path string, moment time.Time) bool {
 	var st unix.Statx_t
-	err := unix.Statx(dir, path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_MODE|unix.STATX_NLINK|unix.STATX_BTIME, &st)
-	return err == nil && st.Mask&unix.STATX_BTIME != 0 && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink == 1 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(moment)
+	err := unix.Statx(dir, path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH,
+		unix.STATX_MODE|unix.STATX_NLINK|unix.STATX_BTIME, &st)
+	return err == nil && st.Mask&unix.STATX_BTIME != 0 && st.Mode&unix.S_IFMT == unix.S_IFREG &&
+		st.Nlink == 1 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(moment)
 }

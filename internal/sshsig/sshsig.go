@@ -64,7 +64,8 @@ func Verify(ctx context.Context, program string, key sshkey.Key, namespace strin
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, "-q", "-Y", "verify", "-f", signers, "-I", "signer", "-n", namespace, "-s", sig)
+	cmd := exec.CommandContext(ctx, program, "-q", "-Y", "verify", "-f", signers, "-I",
+		"signer", "-n", namespace, "-s", sig)
 	cmd.Env = []string{"LC_ALL=C", "HOME=" + dir}
 	cmd.Dir = dir
 	var complaint bytes.Buffer

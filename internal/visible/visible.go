@@ -38,7 +38,8 @@ func Shown(r rune) bool {
 	case r < 0x80:
 		return false
 	}
-	return unicode.IsPrint(r) && !unicode.In(r, blanks, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return unicode.IsPrint(r) && !unicode.In(r, blanks, unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // Text returns s with everything in it visible. A tab stays; the end of a line does

@@ -263,7 +263,8 @@ func edit(old []byte, e Entry, add bool) ([]byte, error) {
 	}
 	f := formOf(list)
 	if e.Event != "" {
-		if raw, err = f.change(raw, []string{"hooks", e.Event}, func(v json.RawMessage) (json.RawMessage, error) { return e.hooks(f, v, add) }); err != nil {
+		if raw, err = f.change(raw, []string{"hooks", e.Event},
+			func(v json.RawMessage) (json.RawMessage, error) { return e.hooks(f, v, add) }); err != nil {
 			return nil, err
 		}
 	}

@@ -135,7 +135,8 @@ func Folders(getenv func(string) string) (home, innerHome string, err error) {
 		return home, innerHome, fmt.Errorf("INNER_HOME %q is not an absolute path", p)
 	}
 	innerHome = files.Resolved(filepath.Clean(p))
-	if rest, err := filepath.Rel(innerHome, files.Resolved(home)); err == nil && rest != ".." && !strings.HasPrefix(rest, "../") {
+	if rest, err := filepath.Rel(innerHome, files.Resolved(home)); err == nil &&
+		rest != ".." && !strings.HasPrefix(rest, "../") {
 		return home, innerHome, fmt.Errorf("INNER_HOME %q holds your home folder: it is to be a folder of its own", p)
 	}
 	return home, innerHome, nil
@@ -237,7 +238,8 @@ func (c *Caller) IsShim(path string) bool {
 		return false
 	}
 	fi, err := os.Stat(path)
-	return filepath.Dir(path) == c.ShimDir() || err == nil && slices.ContainsFunc(c.Selves(), func(self os.FileInfo) bool { return os.SameFile(fi, self) })
+	return filepath.Dir(path) == c.ShimDir() || err == nil && slices.ContainsFunc(c.Selves(),
+		func(self os.FileInfo) bool { return os.SameFile(fi, self) })
 }
 
 // IsTerminal reports whether a file is a terminal.

@@ -62,7 +62,8 @@ func (q *Request) parse(text []byte) error {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		into, known := q.fields()[key]
 		if !known {
-			return fmt.Errorf("unknown key %q: those are %s", short(key), strings.Join(slices.Sorted(maps.Keys(q.fields())), ", "))
+			return fmt.Errorf("unknown key %q: those are %s", short(key),
+				strings.Join(slices.Sorted(maps.Keys(q.fields())), ", "))
 		}
 		if want := take(into, o[key]); want != "" {
 			return fmt.Errorf("%s: wants %s", key, want)

@@ -204,7 +204,8 @@ func (w *comparer) one(at string, base copytree.Entry, known bool, now copytree.
 		return c, nil
 	}
 	if now.Mode&fs.ModeSymlink != 0 {
-		if c.Target, err = copytree.ReadLink(w.to, at); err != nil || known && base.Link == c.Target && base.Mode&fs.ModeSymlink != 0 {
+		if c.Target, err = copytree.ReadLink(w.to, at); err != nil || known &&
+			base.Link == c.Target && base.Mode&fs.ModeSymlink != 0 {
 			return c, err
 		}
 	}

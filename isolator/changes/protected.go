@@ -51,7 +51,8 @@ func (g *Guard) Protects(c Change) bool {
 		if c.Kind == Type {
 			kind = sensitive.Link
 		}
-		hit, ok := sensitive.Below(c.Root, c.Path, kind, func(dir string) bool { return dir == c.Root || g.exists(c, dir+"/.git") })
+		hit, ok := sensitive.Below(c.Root, c.Path, kind,
+			func(dir string) bool { return dir == c.Root || g.exists(c, dir+"/.git") })
 		if ok && !hit.Row.Told {
 			return true
 		}

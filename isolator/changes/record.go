@@ -154,7 +154,8 @@ func readManifest(path string) (map[string]copytree.Entry, error) {
 	out := map[string]copytree.Entry{}
 	for line := range bytes.Lines(data) {
 		var e copytree.Entry
-		if _, err := fmt.Sscanf(string(line), manifestLine, &e.Path, &e.Mode, &e.Size, &e.Mtime, &e.Ctime, &e.Ino, &e.Copy, &e.Link); err != nil {
+		if _, err := fmt.Sscanf(string(line), manifestLine, &e.Path, &e.Mode, &e.Size, &e.Mtime,
+			&e.Ctime, &e.Ino, &e.Copy, &e.Link); err != nil {
 			return nil, fmt.Errorf("%q is damaged", path)
 		}
 		out[e.Path] = e

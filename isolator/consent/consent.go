@@ -71,7 +71,8 @@ func (t *page) write() {
 		}
 	}
 	if len(settled) > 0 {
-		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
+		t.line("", "%s %s: allowed already, unchanged",
+			plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
 	if t.Config.File != nil && len(asked) > 0 || t.NewConfig {
 		t.config()

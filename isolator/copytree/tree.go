@@ -70,7 +70,8 @@ func (c *copier) leave(rel string, err error) error {
 		return nil
 	}
 	why := err.Error()
-	if errors.Is(err, files.ErrNotRegular) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EXDEV) {
+	if errors.Is(err, files.ErrNotRegular) || errors.Is(err, unix.ELOOP) || errors.Is(err,
+		unix.ENOTDIR) || errors.Is(err, unix.EXDEV) {
 		why = "replaced while it was copied"
 	}
 	c.miss(rel, why)

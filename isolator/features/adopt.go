@@ -92,7 +92,8 @@ func sayFound(c *caller.Caller, found repos.Found) (aside []string) {
 		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(p), strings.Join(off[p], ", "))
 	}
 	if len(names) > 0 {
-		c.Warn("moved aside, because tools on your machine would obey it: %s", strings.Join(visible.Some(names, mostBack), ", "))
+		c.Warn("moved aside, because tools on your machine would obey it: %s",
+			strings.Join(visible.Some(names, mostBack), ", "))
 	}
 	if len(found.Moved) > 0 {
 		sayBack(c, found.Moved)

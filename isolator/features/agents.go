@@ -63,7 +63,8 @@ func agents(home *ownHome) Feature {
 		},
 		Start: func(run *Run, o *launch.Options) {
 			a.sayLeft(run)
-			run.watchDisk("its copies of settings", run.Folder.Path, func() uint64 { return ownhome.Used(run.Folder.Path, filepath.Dir(CloneOf+"~/x")) }, o)
+			run.watchDisk("its copies of settings", run.Folder.Path,
+				func() uint64 { return ownhome.Used(run.Folder.Path, filepath.Dir(CloneOf+"~/x")) }, o)
 		},
 		Finish: func(run *Run, _ *Outcome) error {
 			for _, l := range a.logins {
@@ -387,7 +388,8 @@ func pathOutside(run *Run) string {
 // box can write.
 func untrusted(run *Run, path string) bool {
 	path = files.Real(path)
-	return profile.Context{}.BoxFolder(run.Spec, path) != "" || run.Context.Cwd != "" && paths.Below(files.Real(run.Context.Cwd), path)
+	return profile.Context{}.BoxFolder(run.Spec, path) != "" || run.Context.Cwd != "" &&
+		paths.Below(files.Real(run.Context.Cwd), path)
 }
 
 // hostProgram finds a program that only the user or root can have put there.

@@ -83,7 +83,8 @@ func (n *networkOf) askFolder(ctx context.Context, path string) (words string, e
 		return path + " is already there", nil
 	}
 	if n.asker == nil || n.run.Give == nil {
-		return "", fmt.Errorf("nobody can be asked without a terminal; %s --for-this-run", profile.Outside(n.run.Profile.Wider("folder:"+path)))
+		return "", fmt.Errorf("nobody can be asked without a terminal; %s --for-this-run",
+			profile.Outside(n.run.Profile.Wider("folder:"+path)))
 	}
 	if n.tired() || len(path) > longestAsked || !filepath.IsAbs(path) {
 		return "", errors.New("it is not asked for: there were too many questions, or the path is too long")

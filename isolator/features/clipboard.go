@@ -31,10 +31,12 @@ func displaySocket(run *Run) error {
 		return &run.Assets.Parts[len(run.Assets.Parts)-1]
 	}
 	if d.Kind == "wayland" {
-		add(plan.OpReadOnly, d.Socket, paths.BoxWayland, "the clipboard: the socket of your Wayland server", "WAYLAND_DISPLAY", paths.BoxWayland)
+		add(plan.OpReadOnly, d.Socket, paths.BoxWayland,
+			"the clipboard: the socket of your Wayland server", "WAYLAND_DISPLAY", paths.BoxWayland)
 		return nil
 	}
-	add(plan.OpReadOnly, d.Socket, paths.BoxX11+d.Name[1:], "the clipboard: the socket of your X11 server, which also shows windows and keys", "DISPLAY", d.Name)
+	add(plan.OpReadOnly, d.Socket, paths.BoxX11+d.Name[1:],
+		"the clipboard: the socket of your X11 server, which also shows windows and keys", "DISPLAY", d.Name)
 	if d.Cookie != nil {
 		cookie := add(plan.OpData, "", paths.BoxCookie, "what the X11 server wants to see", "XAUTHORITY", paths.BoxCookie)
 		cookie.Data, cookie.Op.Perms = d.Cookie, 0o444

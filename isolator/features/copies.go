@@ -180,7 +180,8 @@ func leaveHidden(tree string, hidden []string, list []copytree.Entry) (err error
 	for done := map[string]bool{}; len(hidden) > 0; hidden = hidden[1:] {
 		for dir := path.Dir(hidden[0]); !done[dir]; dir = path.Dir(dir) {
 			done[dir] = true
-			if st, errOne := copytree.Lstat(top, path.Join(dir, ".git/index")); errOne == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			if st, errOne := copytree.Lstat(top, path.Join(dir, ".git/index")); errOne == nil &&
+				st.Mode&unix.S_IFMT == unix.S_IFREG {
 				err = errors.Join(err, leaveIn(top, dir, hidden, list))
 			}
 		}
@@ -212,7 +213,8 @@ func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error 
 			return false
 		})
 	}
-	if err == nil && none || err != nil && !slices.ContainsFunc(hidden, func(p string) bool { return index.MayHold(data, strings.TrimPrefix(p, dir+"/")) }) {
+	if err == nil && none || err != nil && !slices.ContainsFunc(hidden,
+		func(p string) bool { return index.MayHold(data, strings.TrimPrefix(p, dir+"/")) }) {
 		return nil
 	}
 	if err != nil {
@@ -221,12 +223,14 @@ func leaveIn(top int, dir string, hidden []string, list []copytree.Entry) error 
 	return copytree.In(top, file, func(parent int, name string) error {
 		var was, now unix.Stat_t
 		temp := ".inner-" + rand.Text()
-		err := errors.Join(unix.Fstatat(parent, name, &was, unix.AT_SYMLINK_NOFOLLOW), copytree.New(parent, temp, served, fs.FileMode(was.Mode).Perm()))
+		err := errors.Join(unix.Fstatat(parent, name, &was, unix.AT_SYMLINK_NOFOLLOW),
+			copytree.New(parent, temp, served, fs.FileMode(was.Mode).Perm()))
 		if err != nil {
 			return err
 		}
 		times := []unix.Timespec{was.Atim, was.Mtim}
-		err = errors.Join(unix.UtimesNanoAt(parent, temp, times, unix.AT_SYMLINK_NOFOLLOW), unix.Renameat(parent, temp, parent, name), unix.Fstatat(parent, name, &now, unix.AT_SYMLINK_NOFOLLOW))
+		err = errors.Join(unix.UtimesNanoAt(parent, temp, times, unix.AT_SYMLINK_NOFOLLOW),
+			unix.Renameat(parent, temp, parent, name), unix.Fstatat(parent, name, &now, unix.AT_SYMLINK_NOFOLLOW))
 		for i := range list {
 			if list[i].Path == file {
 				list[i].Copy = now.Ino

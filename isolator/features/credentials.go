@@ -75,8 +75,10 @@ func credentials(home *ownHome) Feature {
 func (c *credentialsOf) ask(run *Run) error {
 	rc := &run.Spec
 	atServers(run, c.home)
-	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials, func(k profile.Credential) bool { return k.Name != profile.SSHKeys && !k.Clone }) {
-		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`, "profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
+	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials,
+		func(k profile.Credential) bool { return k.Name != profile.SSHKeys && !k.Clone }) {
+		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`,
+			"profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
 	for _, k := range rc.Credentials {
 		if k.Agent != "" {
@@ -198,7 +200,8 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 	c.more = append(c.more, job.Credentials...)
 	for _, k := range more {
 		c.has = append(c.has, profile.KV{Key: k.Name, Value: ready.Placeholders[k.Name]})
-		words += fmt.Sprintf("; of its programs those of a new run have %s, others set it to %s", k.Env, ready.Placeholders[k.Name])
+		words += fmt.Sprintf("; of its programs those of a new run have %s, others set it to %s",
+			k.Env, ready.Placeholders[k.Name])
 	}
 	return words, nil
 }
@@ -402,7 +405,8 @@ func (c *credentialsOf) puts() bool {
 func (c *credentialsOf) through(to netproxy.Target) func([]netip.Addr) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.ContainsFunc(slices.Concat(c.job.Credentials, c.more), func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) || k.Renews(to.Host, to.Port) }) {
+	if !slices.ContainsFunc(slices.Concat(c.job.Credentials, c.more),
+		func(k logins.Credential) bool { return k.Takes(to.Host, to.Port) || k.Renews(to.Host, to.Port) }) {
 		return nil
 	}
 	return func(addrs []netip.Addr) (net.Conn, error) {

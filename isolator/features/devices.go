@@ -41,7 +41,8 @@ func deviceParts(run *Run) error {
 			add(plan.OpDevice, real, p, "the devices of "+name+" (sandbox.devices)")
 		}
 		if len(run.Assets.Parts) == before {
-			return fault.Refuse(125, "take \""+name+"\" out of devices", "profile %q: this computer has no device %s (sandbox.devices)", run.Spec.Name, strings.Join(set.Nodes, ", "))
+			return fault.Refuse(125, "take \""+name+"\" out of devices",
+				"profile %q: this computer has no device %s (sandbox.devices)", run.Spec.Name, strings.Join(set.Nodes, ", "))
 		}
 		for _, p := range set.Sys {
 			if folder := facts.Look(p); folder.Kind == host.Dir && folder.Real == p {

@@ -24,7 +24,8 @@ func dots() Feature {
 					from = append(from, gitconfig.Pathname(e.Value, filepath.Dir(e.File), home))
 				}
 			}
-			run.Assets.GitOwn = append(run.Assets.GitOwn, slices.DeleteFunc(from, func(p string) bool { return !paths.Inside(home, p) || !files.Exists(p) })...)
+			run.Assets.GitOwn = append(run.Assets.GitOwn,
+				slices.DeleteFunc(from, func(p string) bool { return !paths.Inside(home, p) || !files.Exists(p) })...)
 		}
 		return nil
 	}

@@ -57,7 +57,8 @@ func (h *ownHome) unlink(run *Run) (err error) {
 		list, _ := filepath.Glob(filepath.Join(h.Dir, rel, pattern))
 		for _, p := range list {
 			version, _ := paths.Rest(h.Dir, p)
-			if to, _ := os.Readlink(p); to == filepath.Join(paths.BoxVersions, version) && !files.Exists(filepath.Join(run.Home, version)) {
+			if to, _ := os.Readlink(p); to == filepath.Join(paths.BoxVersions, version) &&
+				!files.Exists(filepath.Join(run.Home, version)) {
 				err = cmp.Or(err, h.Remove(version))
 			}
 		}

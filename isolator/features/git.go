@@ -294,7 +294,8 @@ func notCarried(run *Run) (out []gitconfig.Entry) {
 	}
 	for _, e := range gitconfig.Environment(run.Getenv).Load() {
 		section, name, _ := e.Parts()
-		if section == "filter" && !slices.ContainsFunc(out, func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
+		if section == "filter" && !slices.ContainsFunc(out,
+			func(o gitconfig.Entry) bool { return o.Key == "filter."+name+".required" }) {
 			why := "echo >&2 'inner: the filter of your git settings is not in the sandbox: stage this file outside'; false"
 			out = append(out, gitconfig.Entry{Key: "filter." + name + ".required", Value: "true"}, gitconfig.Entry{Key: "filter." + name + ".clean", Value: why},
 				gitconfig.Entry{Key: "filter." + name + ".smudge", Value: "cat"})
@@ -378,7 +379,8 @@ func (b *boxGits) tracked(run *Run, r *git.Repo, place string) git.Tracked {
 		defer g.Close()
 		for at, entries := range t {
 			rest, _ := paths.Rest(r.Top, at)
-			t[at] = slices.DeleteFunc(entries, func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
+			t[at] = slices.DeleteFunc(entries,
+				func(e string) bool { return !g.HostHad(rest, e[strings.IndexByte(e, ' ')+1:]) })
 		}
 	}
 	return t

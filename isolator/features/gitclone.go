@@ -96,7 +96,8 @@ func recoverGit(c *caller.Caller) {
 	for _, state := range clone.States(BoxFolders(c.InnerHome)) {
 		Settle(c, state.Private, "")
 	}
-	if len(clone.States(BoxFolders(c.InnerHome))) == 0 && files.Write(settled, nil, 0o600) == nil && len(clone.States(BoxFolders(c.InnerHome))) > 0 {
+	if len(clone.States(BoxFolders(c.InnerHome))) == 0 && files.Write(settled, nil, 0o600) == nil &&
+		len(clone.States(BoxFolders(c.InnerHome))) > 0 {
 		_ = os.RemoveAll(settled)
 	}
 }

@@ -223,7 +223,8 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 // seesTop reports whether the box sees a folder above its working folder.
 func seesTop(home string, rc profile.RunConfig, top string) bool {
 	if slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool {
-		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && paths.Below(files.Real(m.Source), top) && m.Source == m.Dest
+		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW &&
+			paths.Below(files.Real(m.Source), top) && m.Source == m.Dest
 	}) {
 		return true
 	}

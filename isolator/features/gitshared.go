@@ -101,14 +101,16 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 // gated is a repository as its gate knows it, with what a box has of its own in a private folder.
 func gated(program string, r *git.Repo, private string, covered []string) gate.Repository {
 	return gate.Repository{
-		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(private, "store"), Private: private, Partial: r.Partial, Sparse: r.Sparse, Covered: covered,
+		Git: program, Dir: r.Common, Top: r.Top, Tree: r.Worktree, Store: filepath.Join(private,
+			"store"), Private: private, Partial: r.Partial, Sparse: r.Sparse, Covered: covered,
 	}
 }
 
 // fill makes the store of the box, which reads the host's objects at a place of the box.
 func (s *sharedGit) fill(objects string) error {
 	info := filepath.Join(s.store(), "info") // an earlier box may have made a link there
-	return errors.Join(os.MkdirAll(filepath.Join(s.dir, "clone"), 0o700), os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
+	return errors.Join(os.MkdirAll(filepath.Join(s.dir, "clone"), 0o700),
+		os.MkdirAll(s.store(), 0o700), os.RemoveAll(info), os.Mkdir(info, 0o700), os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600))
 }
 
 // used is what the box has of its own on the disk.

@@ -23,7 +23,8 @@ const gitVacant = "an empty place for a repository that the box makes: it is loo
 func (b *boxGits) vacant(run *Run) *git.Repo {
 	top := files.Real(run.Spec.Workdir)
 	fi, err := os.Stat(top)
-	if err != nil || !fi.IsDir() || run.Spec.GitDir != "checked" || run.Spec.WorkdirMode != profile.RW || top == files.Real(run.Home) || unix.Access(top, unix.W_OK) != nil {
+	if err != nil || !fi.IsDir() || run.Spec.GitDir != "checked" ||
+		run.Spec.WorkdirMode != profile.RW || top == files.Real(run.Home) || unix.Access(top, unix.W_OK) != nil {
 		return nil
 	}
 	if _, err := git.Find(top); !errors.Is(err, git.ErrNone) || inUse(filepath.Join(top, ".git")) {
@@ -66,7 +67,8 @@ func bindVacant(run *Run, r *git.Repo, place string) {
 	if run.Getenv("GOFLAGS") == "" {
 		run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "GOFLAGS", Value: "-buildvcs=false"})
 	}
-	run.Assets.Repos = append(run.Assets.Repos, plan.Repo{Dir: r.Common, Binds: []plan.Bind{{Host: place, Box: r.Common, Write: true, Reason: gitVacant}}})
+	run.Assets.Repos = append(run.Assets.Repos,
+		plan.Repo{Dir: r.Common, Binds: []plan.Bind{{Host: place, Box: r.Common, Write: true, Reason: gitVacant}}})
 }
 
 // bringVacant brings what is in the place, when no box has it.

@@ -56,7 +56,8 @@ func installed() Feature {
 			shown := func(m profile.Mount) bool { return m.Mode == profile.RO && paths.Below(m.Source, dir) }
 			for ; dir != "/" && slices.ContainsFunc(run.Spec.Mounts, shown); dir = filepath.Dir(dir) {
 				if files.Exists(filepath.Join(dir, "Cargo.toml")) {
-					run.Assets.Env = append(run.Assets.Env, profile.KV{Key: "CARGO_TARGET_DIR", Value: filepath.Join(run.Home, ".cache/cargo-target")})
+					run.Assets.Env = append(run.Assets.Env,
+						profile.KV{Key: "CARGO_TARGET_DIR", Value: filepath.Join(run.Home, ".cache/cargo-target")})
 				}
 			}
 			npmFile(run, "prefix="+at, "npm installs in the home of the box")
@@ -73,7 +74,8 @@ func npmFile(run *Run, line, reason string) {
 	i := slices.IndexFunc(parts, func(p plan.Part) bool { return p.Op.Dest == paths.BoxNpm })
 	if i < 0 {
 		i = len(parts)
-		boxFile(run, paths.BoxNpm, npmSettings(run), reason, profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
+		boxFile(run, paths.BoxNpm, npmSettings(run), reason,
+			profile.KV{Key: "NPM_CONFIG_GLOBALCONFIG", Value: paths.BoxNpm})
 	}
 	part := &run.Assets.Parts[i]
 	part.Data = append(part.Data, line+"\n"...)
@@ -88,7 +90,8 @@ func npmSettings(run *Run) []byte {
 	for line := range strings.Lines(string(data)) {
 		key, value, _ := strings.Cut(line, "=")
 		key = strings.TrimSpace(key)
-		from := strings.HasPrefix(key, "@") || slices.Contains([]string{"registry", "ca", "ca[]", "cafile", "strict-ssl", "noproxy"}, key)
+		from := strings.HasPrefix(key, "@") ||
+			slices.Contains([]string{"registry", "ca", "ca[]", "cafile", "strict-ssl", "noproxy"}, key)
 		if from && !profile.HasLogin(strings.TrimSpace(value)) {
 			text += strings.TrimSpace(line) + "\n"
 		}

@@ -75,7 +75,8 @@ func (k *keepOf) refuse(format string, args ...any) error {
 // outside do not obey it.
 func (k *keepOf) fits(run *Run, name string, folder bool) bool {
 	at := filepath.Join(run.Spec.Workdir, name)
-	return slices.Contains(run.Spec.Keep, name) && !strings.EqualFold(name, ".git") && !plan.ObeyedName(run.Spec, name, folder) &&
+	return slices.Contains(run.Spec.Keep, name) && !strings.EqualFold(name, ".git") &&
+		!plan.ObeyedName(run.Spec, name, folder) &&
 		!slices.Contains(plan.Hidden(run.Spec, run.Facts, run.Assets), at) && !slices.Contains(run.Spec.Files, at)
 }
 

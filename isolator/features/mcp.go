@@ -23,7 +23,8 @@ func (a *agentsOf) sayLeft(run *Run) {
 			return s.Name == name && (err == nil || strings.Contains(append(s.Command, "/")[0], "/"))
 		})
 	})
-	if a.left = nil; len(left)+len(lost) == 0 || run.Mode != Program || !first(run, slices.Concat([]string{run.Spec.Workdir}, left, []string{"/"}, lost)...) {
+	if a.left = nil; len(left)+len(lost) == 0 || run.Mode != Program || !first(run,
+		slices.Concat([]string{run.Spec.Workdir}, left, []string{"/"}, lost)...) {
 		return
 	}
 	for _, name := range lost {
@@ -33,7 +34,8 @@ func (a *agentsOf) sayLeft(run *Run) {
 	for _, name := range left {
 		grants = append(grants, "mcp:"+name)
 	}
-	if text := "not in the sandbox: your MCP servers " + strings.Join(left, ", ") + ": " + run.Profile.Wider(grants...); len(left) > 0 {
+	if text := "not in the sandbox: your MCP servers " + strings.Join(left,
+		", ") + ": " + run.Profile.Wider(grants...); len(left) > 0 {
 		run.Say("%s", strings.TrimSuffix(text, ": "))
 	}
 }

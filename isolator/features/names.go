@@ -14,7 +14,8 @@ import (
 // names reports whether a box reaches hosts by their names, also for programs that know no proxy: the network
 // of the box has to be that of a user namespace which is ours.
 func names(run *Run) bool {
-	return run.Spec.Network.ByName() && run.Facts.Engine == nil && run.Mode != Pasted && !host.Privileged(run.Facts.Bwrap)
+	return run.Spec.Network.ByName() && run.Facts.Engine == nil &&
+		run.Mode != Pasted && !host.Privileged(run.Facts.Bwrap)
 }
 
 // loopbackNames are the lines of a box's /etc/hosts, and the names in them: those that lead to the loopback,
@@ -55,7 +56,8 @@ func nameFiles(run *Run) {
 	}
 	// Without a search list glibc would append the domain of the host name (resolv.conf(5)). The resolver is at hand and
 	// waits for that of this computer: it is given time.
-	add("/etc/resolv.conf", "nameserver "+at+"\nsearch .\noptions timeout:6 attempts:2\n", "names are asked for at "+at+" of the box")
+	add("/etc/resolv.conf", "nameserver "+at+"\nsearch .\noptions timeout:6 attempts:2\n",
+		"names are asked for at "+at+" of the box")
 	own, _ := loopbackNames()
 	add("/etc/hosts", own, "every other name is asked for")
 	const order = "hosts: files dns"

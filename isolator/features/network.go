@@ -82,7 +82,8 @@ type networkOf struct {
 // the box is there yet.
 func (n *networkOf) make(run *Run) error {
 	rc := run.Spec
-	if !run.Mode.Made() || rc.Network == profile.NetFull || !rc.Network.ByName() && len(rc.Publish)+len(rc.HostPorts) == 0 {
+	if !run.Mode.Made() || rc.Network == profile.NetFull || !rc.Network.ByName() &&
+		len(rc.Publish)+len(rc.HostPorts) == 0 {
 		return nil
 	}
 	n.run = run
@@ -134,7 +135,8 @@ func (n *networkOf) connect(box launch.Network) error {
 // more are the rules for hosts that a preview has more.
 func (n *networkOf) more(before, next *Run) []netproxy.Rule {
 	return slices.DeleteFunc(slices.Clone(next.Reach.Allow), func(rule netproxy.Rule) bool {
-		return slices.ContainsFunc(before.Reach.Allow, func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin })
+		return slices.ContainsFunc(before.Reach.Allow,
+			func(old netproxy.Rule) bool { return old.String() == rule.String() && old.Origin == rule.Origin })
 	})
 }
 
@@ -187,7 +189,8 @@ func NewRun(why string) error { return fmt.Errorf("needs a new run: %s", why) }
 // terminal to itself.
 func (n *networkOf) refuse(r netproxy.Refusal) {
 	// The record and the audit log have it like any other.
-	if r.Kind == netproxy.Unlisted && slices.ContainsFunc(n.run.Agents, func(c capability.Capability) bool { return slices.Contains(c.Telemetry, r.Target.Host) }) {
+	if r.Kind == netproxy.Unlisted && slices.ContainsFunc(n.run.Agents,
+		func(c capability.Capability) bool { return slices.Contains(c.Telemetry, r.Target.Host) }) {
 		return
 	}
 	n.mu.Lock()

@@ -69,7 +69,8 @@ func makeNoop(run *Run) (count *shims.Blocked, err error) {
 	}
 	// A pipe is written to through a read-only mount, too; so the box can do nothing else to it.
 	pipe := run.Folder.At("blocked")
-	run.Assets.Binds = append(run.Assets.Binds, plan.Bind{Host: pipe, Box: paths.BoxBlocked, Reason: "blocked calls are counted"})
+	run.Assets.Binds = append(run.Assets.Binds,
+		plan.Bind{Host: pipe, Box: paths.BoxBlocked, Reason: "blocked calls are counted"})
 	if !run.Mode.Made() {
 		return nil, nil
 	}

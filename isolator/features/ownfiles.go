@@ -49,7 +49,8 @@ func lookAround(run *Run) error {
 func fittingFiles(run *Run, c capability.Capability) []host.Placeholder {
 	return slices.DeleteFunc(ownFiles(run.Spec, c), func(p host.Placeholder) bool {
 		list, ok := run.Facts.Children[filepath.Dir(p.Path)]
-		return !ok || slices.ContainsFunc(list, func(c host.Child) bool { return c.Name == filepath.Base(p.Path) && c.Kind != host.File })
+		return !ok || slices.ContainsFunc(list,
+			func(c host.Child) bool { return c.Name == filepath.Base(p.Path) && c.Kind != host.File })
 	})
 }
 
@@ -68,7 +69,8 @@ func (a *agentsOf) ownFile(run *Run, c capability.Capability, p host.Placeholder
 			return err
 		}
 	}
-	run.Assets.OwnFiles = append(run.Assets.OwnFiles, plan.Bind{Host: at, Box: p.Path, Write: true, Reason: "capability " + c.Name + ": the box's own copy, kept in its home"})
+	run.Assets.OwnFiles = append(run.Assets.OwnFiles,
+		plan.Bind{Host: at, Box: p.Path, Write: true, Reason: "capability " + c.Name + ": the box's own copy, kept in its home"})
 	return nil
 }
 

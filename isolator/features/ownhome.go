@@ -89,7 +89,8 @@ func (h *ownHome) places(run *Run) error {
 		return list
 	}
 	err := h.Ready(points())
-	if busy, ok := errors.AsType[*ownhome.Busy](err); ok && plan.Follows(run.Spec, run.Facts) && run.Facts.Engine == nil {
+	if busy, ok := errors.AsType[*ownhome.Busy](err); ok && plan.Follows(run.Spec,
+		run.Facts) && run.Facts.Engine == nil {
 		// What can be mounted from outside, as in a box that runs, needs no place that nobody exchanges.
 		spec := run.Spec
 		for _, p := range busy.Places {

@@ -64,7 +64,8 @@ func (run *Run) led(path string) (real string, err error) {
 // changes apply.
 func (run *Run) unled(path string) string {
 	real, err := run.led(path)
-	if rest, in := paths.Rest(run.Home, path); err != nil || real != path && (!in || real != filepath.Join(files.Real(run.Home), rest)) {
+	if rest, in := paths.Rest(run.Home, path); err != nil || real != path &&
+		(!in || real != filepath.Join(files.Real(run.Home), rest)) {
 		return ""
 	}
 	return real
@@ -74,7 +75,8 @@ func (run *Run) unled(path string) string {
 // holds for the links on the way and for the file itself, and it is not hidden.
 func (run *Run) follow(path string) (real string, ok bool) {
 	real, err := run.led(path)
-	return real, err == nil && profile.Own(real) == nil && run.placed(real) && !run.hides(real) && !paths.Below(real, files.Real(run.Home))
+	return real, err == nil && profile.Own(real) == nil && run.placed(real) && !run.hides(real) &&
+		!paths.Below(real, files.Real(run.Home))
 }
 
 // read reads a file by its path without links; through none that comes meanwhile.
@@ -183,7 +185,8 @@ func (run *Run) copies(value string, read func(string) ([]byte, error)) (string,
 func (run *Run) certificate(path string) ([]byte, error) {
 	real, err := run.led(path)
 	hide := run.Facts.Hide
-	if hide != nil && slices.ContainsFunc(hide.Paths, func(p string) bool { return files.Real(p) == real }) || run.hides(filepath.Dir(real)) {
+	if hide != nil && slices.ContainsFunc(hide.Paths,
+		func(p string) bool { return files.Real(p) == real }) || run.hides(filepath.Dir(real)) {
 		err = errors.New("it is hidden")
 	}
 	if err != nil {
@@ -219,7 +222,8 @@ func (run *Run) theirs(path string) ([]byte, error) {
 // not see them. Where it gets none, the setting is left out.
 func (run *Run) named(list []gitconfig.Entry) (out []gitconfig.Entry) {
 	seen := func(p string) bool {
-		return !filepath.IsAbs(p) || !files.Exists(p) || run.ofSystem(p) || paths.Below(run.Spec.Workdir, p) || seenIn(run.Spec)(p)
+		return !filepath.IsAbs(p) || !files.Exists(p) || run.ofSystem(p) ||
+			paths.Below(run.Spec.Workdir, p) || seenIn(run.Spec)(p)
 	}
 	dir := filepath.Dir(gitconfig.UserFiles(run.Home, run.Getenv("XDG_CONFIG_HOME"))[1])
 	for _, kv := range []profile.KV{{Key: "core.excludesfile", Value: "ignore"}, {Key: "core.attributesfile", Value: "attributes"}} {

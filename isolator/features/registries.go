@@ -37,7 +37,8 @@ func lackOf(run *Run, group string, list []registry.Setting, policy *netproxy.Po
 	for _, s := range list {
 		for _, text := range s.Hosts {
 			e, err := hosts.Parse(text)
-			if allowed, _ := policy.Listed(e.Host, e.Addr, e.Ports[0]); err != nil || allowed != nil || slices.Contains(m.Hosts, text) {
+			if allowed, _ := policy.Listed(e.Host, e.Addr, e.Ports[0]); err != nil ||
+				allowed != nil || slices.Contains(m.Hosts, text) {
 				continue
 			}
 			m.From = cmp.Or(m.From, run.Short(s.From))
@@ -48,7 +49,8 @@ func lackOf(run *Run, group string, list []registry.Setting, policy *netproxy.Po
 	if !said {
 		members = []string{"@" + group}
 	}
-	m.Fix = fmt.Sprintf("inner config set groups.%s %s", group, quote.POSIX(strings.Join(slices.Concat(members, m.Hosts), " ")))
+	m.Fix = fmt.Sprintf("inner config set groups.%s %s", group,
+		quote.POSIX(strings.Join(slices.Concat(members, m.Hosts), " ")))
 	return m, len(m.Hosts) > 0
 }
 

@@ -21,7 +21,8 @@ func says(run *Run) string {
 	}
 	grants := slices.DeleteFunc(profile.Grants(run.Spec), func(g profile.Grant) bool {
 		group := g.Verb().Group
-		return group == "" || group == "settings" || group == "variables" || g.Kind == "hides" || g.Key == "env.inherit" || g.Key == "git"
+		return group == "" || group == "settings" || group == "variables" || g.Kind == "hides" ||
+			g.Key == "env.inherit" || g.Key == "git"
 	})
 	for _, line := range profile.Lines(grants) {
 		lines = append(lines, "- "+strings.ReplaceAll(line, " @", ` \@`)) // @NAME is a file to read, to Gemini CLI and Claude Code

@@ -31,7 +31,8 @@ func knownHosts(run *Run) (list []string, err error) {
 // users name.
 func giveSSH(run *Run, socket, known string) {
 	const reason = "keys of your agent, for the hosts of [credentials] ssh"
-	run.Assets.Parts = append(run.Assets.Parts, plan.Part{Op: plan.Op{Kind: plan.OpReadOnly, Source: run.Folder.At(sshSocket), Dest: socket, Reason: reason}})
+	run.Assets.Parts = append(run.Assets.Parts,
+		plan.Part{Op: plan.Op{Kind: plan.OpReadOnly, Source: run.Folder.At(sshSocket), Dest: socket, Reason: reason}})
 	at := boxFile(run, paths.BoxKnownHosts, []byte(known), reason)
 	settings := files.Real("/etc/ssh/ssh_config")
 	if text, err := files.Read(settings, files.NoLinks, 1<<20); err == nil {

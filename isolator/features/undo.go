@@ -106,7 +106,8 @@ func beginUndo(run *Run, top string, early *undo.Early) (*undo.Snapshot, error) 
 		}
 	}
 	if p.Git == "" {
-		return nil, fault.Refuse(125, "install git, or undo = false under [sandbox]", "the state of %s cannot be kept for inner undo: there is no git", run.Short(top))
+		return nil, fault.Refuse(125, "install git, or undo = false under [sandbox]",
+			"the state of %s cannot be kept for inner undo: there is no git", run.Short(top))
 	}
 	if run.Spec.GitDir == "rw" { // what the box says of the repository is not believed
 		p.Index, p.Objects = "", ""

@@ -207,12 +207,14 @@ func (r *Repo) formats() (why string) {
 	r.Sparse = gitconfig.True(sparse)
 	for _, e := range r.config {
 		name := e.Key[strings.LastIndexByte(e.Key, '.')+1:]
-		r.Partial = r.Partial || e.Key == "extensions.partialclone" || strings.HasPrefix(e.Key, "remote.") && (name == "promisor" || name == "partialclonefilter")
+		r.Partial = r.Partial || e.Key == "extensions.partialclone" || strings.HasPrefix(e.Key,
+			"remote.") && (name == "promisor" || name == "partialclonefilter")
 		if why := r.extension(e); why != "" {
 			return why
 		}
 	}
-	if tree := r.setting("core.worktree"); r.Worktree == "" && tree != "" && files.Real(worktree.Absolute(r.Dir, tree)) != files.Real(r.Top) {
+	if tree := r.setting("core.worktree"); r.Worktree == "" && tree != "" &&
+		files.Real(worktree.Absolute(r.Dir, tree)) != files.Real(r.Top) {
 		return "its work tree is another folder (core.worktree)"
 	}
 	return ""

@@ -96,7 +96,8 @@ func (g Git) environment() []string {
 		}
 	}
 	if g.Token != "" {
-		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("x-access-token:"+g.Token)))
+		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader",
+			"GIT_CONFIG_VALUE_0=Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("x-access-token:"+g.Token)))
 	}
 	return env
 }
@@ -278,7 +279,8 @@ func (g Git) commit(ctx context.Context, dir string) error {
 	if err := g.harmless(ctx, dir); err != nil {
 		return err
 	}
-	changed, err := g.run(ctx, dir, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
+	changed, err := g.run(ctx, dir, "status", "--porcelain", "-z", "--no-renames",
+		"--untracked-files=all", "--ignore-submodules=all")
 	if err != nil {
 		return err
 	}
@@ -295,7 +297,8 @@ func (g Git) commit(ctx context.Context, dir string) error {
 	if _, err := named.run(ctx, dir, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
 		return err
 	}
-	_, err = g.run(ctx, dir, "commit", "--quiet", "--no-verify", "--message", "inner: what the run left without a commit")
+	_, err = g.run(ctx, dir, "commit", "--quiet", "--no-verify", "--message",
+		"inner: what the run left without a commit")
 	return err
 }
 
@@ -383,7 +386,8 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 			return "", err
 		}
 	}
-	if _, err := g.run(ctx, s.dir, "push", "--quiet", "--no-verify", "--force-with-lease="+r.Ref+":"+earlier, "--", r.Repo, tip+":"+r.Ref); err != nil {
+	if _, err := g.run(ctx, s.dir, "push", "--quiet", "--no-verify",
+		"--force-with-lease="+r.Ref+":"+earlier, "--", r.Repo, tip+":"+r.Ref); err != nil {
 		return "", err
 	}
 	return g.word(ctx, s.dir, "rev-parse", tip)
@@ -394,7 +398,8 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 // commits. The branch can be trusted for that, because a box cannot push.
 func (g Git) earlier(ctx context.Context, repo string, r Result) (string, error) {
 	at := "refs/base/" + strings.TrimPrefix(r.Ref, "refs/heads/")
-	out, err := g.word(ctx, repo, "for-each-ref", "--format=%(objectname) %(committername) %(committeremail)%0a%(contents)", at)
+	out, err := g.word(ctx, repo, "for-each-ref",
+		"--format=%(objectname) %(committername) %(committeremail)%0a%(contents)", at)
 	commit, text, _ := strings.Cut(out, " ")
 	if text != strings.TrimSpace("inner <inner@localhost>\n"+r.stamp()) {
 		return "", err

@@ -120,7 +120,8 @@ func (h *hider) entry(dir, name string, s gitignore.State) error {
 func (h *hider) add(p string) error {
 	h.found[p] = true
 	if len(h.found) > hideMost {
-		return fault.Refuse(125, "name their folders in hide, with a slash at the end", "the patterns match more than %d files, %s among them", hideMost, p)
+		return fault.Refuse(125, "name their folders in hide, with a slash at the end",
+			"the patterns match more than %d files, %s among them", hideMost, p)
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ func (h *hider) count(at string) error {
 	if h.left--; h.left >= 0 && (h.left%256 != 0 || time.Now().Before(h.until)) {
 		return nil
 	}
-	return fault.Refuse(125, "name a folder nearer to what is to be hidden", "the search for it was not finished after %d files, at %s", hideEntries-max(h.left, 0), at)
+	return fault.Refuse(125, "name a folder nearer to what is to be hidden",
+		"the search for it was not finished after %d files, at %s", hideEntries-max(h.left, 0), at)
 }
 
 // systemMade reports whether the kernel makes up what is in a folder: a box has its own.

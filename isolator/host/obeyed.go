@@ -165,7 +165,8 @@ func (s *survey) apart(root, dir string, e files.Entry, obeyed bool) bool {
 
 // counts reports whether a tool looks for a file where it was found below a root.
 func (s *survey) counts(hit sensitive.Hit, root string) bool {
-	return (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base)
+	return (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) &&
+		!slices.Contains(s.homes, hit.Base)
 }
 
 // startup looks at a start-up file or folder of the user. One that is there is protected in any
@@ -212,7 +213,8 @@ func (s *survey) links(folder, trees string, left int) []string {
 // link in between. What lies in own is left out.
 func (s *survey) reaches(link, own string) bool {
 	hops, to, _ := files.Follow(link)
-	return s.writes(to) && !paths.Below(own, to) || slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) && !paths.Below(own, h.Path) })
+	return s.writes(to) && !paths.Below(own, to) || slices.ContainsFunc(hops,
+		func(h Hop) bool { return s.writes(h.Path) && !paths.Below(own, h.Path) })
 }
 
 // writes reports whether the box can write a path.
@@ -223,7 +225,8 @@ func (s *survey) writes(p string) bool {
 // isTop reports whether a folder is the top of a work tree, by any case of the name: some file systems do not
 // tell case.
 func (s *survey) isTop(dir string) bool {
-	return slices.ContainsFunc(s.note(dir).entries, func(e files.Entry) bool { return strings.EqualFold(e.Name, ".git") })
+	return slices.ContainsFunc(s.note(dir).entries,
+		func(e files.Entry) bool { return strings.EqualFold(e.Name, ".git") })
 }
 
 // repository notes what the settings of the repository at the top of a folder name.

@@ -51,7 +51,8 @@ func tableLines(table string) []string {
 	var out []string
 	for line := range strings.Lines(table) {
 		address, _, ok := strings.Cut(line, ": ")
-		if ok && (len(address) == 16 || len(address) == 8) && strings.Trim(address, "0123456789abcdef") == "" || len(out) == 0 {
+		if ok && (len(address) == 16 || len(address) == 8) && strings.Trim(address,
+			"0123456789abcdef") == "" || len(out) == 0 {
 			out = append(out, line)
 		} else {
 			out[len(out)-1] += line

@@ -53,7 +53,8 @@ func (r reader) value(depth int) (any, error) {
 	if err != nil {
 		return nil, errNotJSON
 	}
-	if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) && bytes.Contains(bytes.ToLower(r.text[from:r.InputOffset()]), []byte(`\ud`)) {
+	if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) &&
+		bytes.Contains(bytes.ToLower(r.text[from:r.InputOffset()]), []byte(`\ud`)) {
 		return nil, errors.New("half of a surrogate pair is not text")
 	}
 	begin, is := t.(json.Delim)

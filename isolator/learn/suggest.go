@@ -268,7 +268,8 @@ func (o *Observer) TellDenied(run *features.Run, _ *features.Outcome) error {
 		run.Say("the program asked for nothing that the table of resources hides")
 	}
 	if n := len(asked.HomeAllow); n > 0 {
-		run.Say("not shown of your home, and asked for: %s", visible.Text(strings.Join(eachShort(run, asked.HomeAllow[:min(n, 8)]), ", ")))
+		run.Say("not shown of your home, and asked for: %s",
+			visible.Text(strings.Join(eachShort(run, asked.HomeAllow[:min(n, 8)]), ", ")))
 		run.Hint("home_allow = [...] under [sandbox] of the profile shows them")
 	}
 	if unseen > 0 {

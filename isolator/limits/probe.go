@@ -142,7 +142,8 @@ func (r Request) parent(mount, own string) Parent {
 func (r Request) usable(dir string) Parent {
 	p := Parent{Parent: dir}
 	writable := func(name string) bool { return unix.Access(r.at(filepath.Join(dir, name)), unix.W_OK) == nil }
-	if kind := r.text(filepath.Join(dir, "cgroup.type")); kind != "" && kind != "domain" || !writable(".") || !writable("cgroup.procs") {
+	if kind := r.text(filepath.Join(dir, "cgroup.type")); kind != "" && kind != "domain" ||
+		!writable(".") || !writable("cgroup.procs") {
 		return p
 	}
 	on := strings.Fields(r.text(filepath.Join(dir, "cgroup.subtree_control")))
@@ -150,7 +151,8 @@ func (r Request) usable(dir string) Parent {
 	// A group with processes hands no controller on ("no internal processes", cgroups(7)).
 	// The root of all groups does; it alone has no cgroup.events.
 	_, err := os.Lstat(r.at(filepath.Join(dir, "cgroup.events")))
-	divisible := writable("cgroup.subtree_control") && (os.IsNotExist(err) || r.text(filepath.Join(dir, "cgroup.procs")) == "")
+	divisible := writable("cgroup.subtree_control") &&
+		(os.IsNotExist(err) || r.text(filepath.Join(dir, "cgroup.procs")) == "")
 	for _, k := range kinds() {
 		switch c := k.key; {
 		case slices.Contains(on, c):

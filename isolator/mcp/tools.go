@@ -28,7 +28,8 @@ func tools() []any {
 	return []any{
 		tool("bash", "Run a command line in the sandbox", map[string]any{"command": text("the command line")}, "command"),
 		tool("read", "Read a file in the sandbox", map[string]any{"path": file}, "path"),
-		tool("write", "Write a file in the sandbox; what it held is gone", map[string]any{"path": file, "content": text("all that the file is to hold")}, "path", "content"),
+		tool("write", "Write a file in the sandbox; what it held is gone",
+			map[string]any{"path": file, "content": text("all that the file is to hold")}, "path", "content"),
 		tool("list", "List a folder in the sandbox", map[string]any{"path": file}),
 	}
 }

@@ -51,7 +51,8 @@ func (h *holder) network() {
 	case rc.Network == profile.NetFull:
 		h.say("network", "", "nothing holds it (network = true): the sandbox has the network of this computer")
 		if why := plan.AbstractOpen(rc, h.Facts); why != "" {
-			h.say("network", "network_allow under [sandbox], in the place of network = true", "abstract sockets of this computer can be reached: %s", why)
+			h.say("network", "network_allow under [sandbox], in the place of network = true",
+				"abstract sockets of this computer can be reached: %s", why)
 		}
 	case rc.Network.ByName():
 		h.say("network", "", "a network namespace of its own, and inner's proxy, which lets through the names that are listed (%d)", len(h.Reach.Allow))
@@ -109,7 +110,8 @@ func (h *holder) kernel() {
 		h.say("landlock", "", "version %d confines a second time: %s", h.Facts.Landlock, strings.Join(confined(l), ", "))
 	}
 	namespaces := "none can be made inside, as the kernel refuses it"
-	disabled := slices.ContainsFunc(h.Plan.Ops, func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
+	disabled := slices.ContainsFunc(h.Plan.Ops,
+		func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
 	switch {
 	case slices.Contains(h.Spec.Allow, "nested-user-ns"):
 		namespaces = "can be made inside (nested-user-ns)"

@@ -19,7 +19,8 @@ func HTML(p Picture, clean func(string) string) []byte {
 	h.b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n" +
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>\n" + pageCSS + "</style>")
-	h.put("<title>inner: %s</title></head><body>\n<h1>%s</h1>\n<p>%s</p>\n", p.Profile.Name, p.Profile.Name, p.Profile.Description)
+	h.put("<title>inner: %s</title></head><body>\n<h1>%s</h1>\n<p>%s</p>\n", p.Profile.Name,
+		p.Profile.Name, p.Profile.Description)
 	if r := p.Refused; r != nil {
 		h.put("<div class=\"refused\"><span class=\"bad\">it does not start here:</span> %s<br><small>%s</small></div>\n", r.Why, r.Hint)
 	}

@@ -137,7 +137,8 @@ func remark(text string) []Row { return []Row{{Way: Note, Word: text, Things: []
 // Unseen are the places of the project, or of the working folder, that the box would not see, relative to it.
 func Unseen(b *run.Prepared) (out []string) {
 	for _, place := range b.Plan.Masked {
-		if rest, below := paths.Rest(cmp.Or(b.Spec.Project, b.Spec.Workdir), place); below && rest != "" && files.Exists(place) && b.Assets.Heads[place] == "" {
+		if rest, below := paths.Rest(cmp.Or(b.Spec.Project, b.Spec.Workdir), place); below &&
+			rest != "" && files.Exists(place) && b.Assets.Heads[place] == "" {
 			out = append(out, rest)
 		}
 	}

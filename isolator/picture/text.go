@@ -81,7 +81,8 @@ func (r Row) rest(most int) string {
 		if most > 0 {
 			list = visible.Some(list, most)
 		}
-		if text = ": " + strings.Join(list, ", "); slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, ", ") }) {
+		if text = ": " + strings.Join(list, ", "); slices.ContainsFunc(list,
+			func(s string) bool { return strings.Contains(s, ", ") }) {
 			text = ": " + strings.Join(list, "; ")
 		}
 		if len(list) == 0 {

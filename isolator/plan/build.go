@@ -106,7 +106,8 @@ func (b *builder) possible() error {
 		return fault.Refuse(125, cmp.Or(f.BwrapFix, "inner doctor"), "the sandbox cannot start: %s", f.BwrapWhy)
 	}
 	if f.SocketsUnknown != "" {
-		return fault.Refuse(125, "inner doctor", "the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)
+		return fault.Refuse(125, "inner doctor",
+			"the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)
 	}
 	return nil
 }

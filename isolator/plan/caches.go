@@ -162,7 +162,8 @@ func (b *builder) cacheFits(c cache) bool {
 		allowed := func(h hid) bool { return paths.Below(hostPath, h.path) } // it is shown at its usual place
 		mounted := func(o Op) bool { return o.Mounts() && paths.Inside(at, o.Dest) }
 		staged := func(s Bind) bool { return paths.Inside(at, b.stagedPlace(s.Box)) }
-		if slices.ContainsFunc(b.plan.Ops, mounted) || slices.ContainsFunc(b.s.Binds, staged) || slices.ContainsFunc(b.places(true), allowed) || b.inHidden(hostPath) {
+		if slices.ContainsFunc(b.plan.Ops, mounted) || slices.ContainsFunc(b.s.Binds, staged) ||
+			slices.ContainsFunc(b.places(true), allowed) || b.inHidden(hostPath) {
 			return false
 		}
 	}
@@ -230,7 +231,8 @@ func (b *builder) goProxy(set string, shown bool) error {
 	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
 	from := b.s.Caches.GoModules
 	further := cmp.Or(set, b.s.Caches.GoProxy)
-	if !moved && !own && b.rc.Home != "own" || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
+	if !moved && !own && b.rc.Home != "own" || from == "" || further == "" ||
+		b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
 		return nil
 	}
 	real := b.canon(from)

@@ -79,7 +79,8 @@ func (b *builder) unlawful(o Op, format string, args ...any) error {
 // ours reports whether a path is inner's own: all is there that is made for runs. What a preview would make has
 // no path.
 func (b *builder) ours(p string) bool {
-	return !filepath.IsAbs(p) || slices.ContainsFunc(append(b.f.InnerHomes(), b.f.StageBase), func(own string) bool { return own != "" && paths.Below(b.canon(own), p) })
+	return !filepath.IsAbs(p) || slices.ContainsFunc(append(b.f.InnerHomes(), b.f.StageBase),
+		func(own string) bool { return own != "" && paths.Below(b.canon(own), p) })
 }
 
 // shownPart reports whether a path is what the profile allows of a folder that is hidden.

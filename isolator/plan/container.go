@@ -35,7 +35,8 @@ func (b *builder) image() error {
 	case b.rc.Image == "":
 		return &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: "profile " + quote(b.rc.Name) + ": " + name + " needs an image (sandbox.image)", Hint: `image = "NAME@sha256:…" under [sandbox] (` + name + " images --digests)"}
 	case b.rc.Base != "minimal":
-		return Untranslated(b.rc.Name, name, "sandbox.base", `a container has the system of its image: base = "minimal" says so`)
+		return Untranslated(b.rc.Name, name, "sandbox.base",
+			`a container has the system of its image: base = "minimal" says so`)
 	}
 	b.root = Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/", empty: true}
 	b.note("the system of the image " + b.rc.Image + " (sandbox.image)")

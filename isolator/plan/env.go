@@ -101,7 +101,8 @@ const Installed = ".installed"
 
 // Installs reports whether a box has such a folder, and it is first on PATH.
 func Installs(rc profile.RunConfig, f host.Facts) bool {
-	return rc.Home == "own" && f.Engine == nil && !slices.ContainsFunc(rc.Env.Set, func(kv profile.KV) bool { return kv.Key == "PATH" })
+	return rc.Home == "own" && f.Engine == nil && !slices.ContainsFunc(rc.Env.Set,
+		func(kv profile.KV) bool { return kv.Key == "PATH" })
 }
 
 // passes reports whether the program gets a variable of the host. PATH is made by BoxPath.
@@ -133,7 +134,8 @@ func inherits(list []string, name string) (exact, pattern bool) {
 // elements are dropped: they would make the working folder a program folder.
 func BoxPath(rc profile.RunConfig, hostPath string) string {
 	p := DefaultPath
-	if exact, pattern := inherits(rc.Env.Inherit, "PATH"); !rc.Env.Kept("PATH") && (exact || pattern || rc.Env.InheritAll) && hostPath != "" {
+	if exact, pattern := inherits(rc.Env.Inherit, "PATH"); !rc.Env.Kept("PATH") &&
+		(exact || pattern || rc.Env.InheritAll) && hostPath != "" {
 		p = hostPath
 	}
 	for _, kv := range rc.Env.Set {

@@ -49,7 +49,8 @@ func keepsFrom(l, o Op) bool {
 // that is served: the launcher mounts that over it, before the box looks or after.
 func (b *builder) shown() {
 	for _, o := range b.visible() { // what is below is not seen
-		if o.Outside || slices.ContainsFunc(b.s.Repos, func(r Repo) bool { return r.Served && paths.Inside(r.Dir, o.Dest) }) {
+		if o.Outside || slices.ContainsFunc(b.s.Repos,
+			func(r Repo) bool { return r.Served && paths.Inside(r.Dir, o.Dest) }) {
 			continue
 		}
 		s := Shown{Path: o.Dest}

@@ -26,8 +26,10 @@ func (b *builder) homeFolder() error {
 func (b *builder) listedInHome() error {
 	b.because("sandbox.home_allow")
 	for _, p := range b.rc.HomeAllow {
-		if rel, in := paths.Rest(b.f.Home, p); in && b.rc.Home == "own" && Versions()[rel] != "" && b.notSecret(b.canon(p), "", "") == nil {
-			b.bind("versions of programs that your tools have fetched", b.canon(p), filepath.Join(paths.BoxVersions, rel), false)
+		if rel, in := paths.Rest(b.f.Home, p); in && b.rc.Home == "own" && Versions()[rel] != "" &&
+			b.notSecret(b.canon(p), "", "") == nil {
+			b.bind("versions of programs that your tools have fetched", b.canon(p),
+				filepath.Join(paths.BoxVersions, rel), false)
 			for _, version := range b.f.Match(p, Versions()[rel], "") {
 				if at, _ := paths.Rest(b.f.Home, version); b.kind(version) == host.Dir {
 					b.plan.HomeLinks = append(b.plan.HomeLinks, host.Hop{Path: at, Target: filepath.Join(paths.BoxVersions, at)})

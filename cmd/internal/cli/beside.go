@@ -138,7 +138,8 @@ func Asked(version string, args []string) (inner string, words []string, err err
 		return "", nil, fault.Refuse(2, "inner --help", "%s is run by inner", filepath.Base(args[0]))
 	}
 	if build := strings.TrimPrefix(args[1], "--build="); build != version {
-		return "", args[3:], fault.Refuse(125, "install both from the same build", "%s is of the build %s, and inner of %s", filepath.Base(args[0]), version, build)
+		return "", args[3:], fault.Refuse(125, "install both from the same build",
+			"%s is of the build %s, and inner of %s", filepath.Base(args[0]), version, build)
 	}
 	return strings.TrimPrefix(args[2], "--inner="), args[3:], nil
 }

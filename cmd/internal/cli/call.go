@@ -134,7 +134,8 @@ func ReadArgsFile(path string) (string, error) {
 	case err != nil:
 		return "", Usagef("--args-file: %w", err)
 	case len(data) > maxArgsFile:
-		return "", fault.Refuse(2, "name the file in the prompt, and let the program read it", "--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile)
+		return "", fault.Refuse(2, "name the file in the prompt, and let the program read it",
+			"--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile)
 	case strings.ContainsRune(string(data), 0):
 		return "", Usagef("--args-file %q holds a NUL byte", path)
 	}
@@ -161,10 +162,12 @@ func (a *App) ChooseApproved(name, digest string, pl settings.Place) (*profile.P
 		return nil, err
 	}
 	if got := p.Files[0].Digest; got != want {
-		return nil, fault.Refuse(125, "export it again, and have the new digest approved", "profile %q has the sha256 %s, but %s is approved", p.Path, got, want)
+		return nil, fault.Refuse(125, "export it again, and have the new digest approved",
+			"profile %q has the sha256 %s, but %s is approved", p.Path, got, want)
 	}
 	if len(p.Files) > 1 {
-		return nil, fault.Refuse(125, "inner profile show --resolved prints it as one file", "profile %q extends %q, whose bytes were not approved", p.Path, p.Files[1].Path)
+		return nil, fault.Refuse(125, "inner profile show --resolved prints it as one file",
+			"profile %q extends %q, whose bytes were not approved", p.Path, p.Files[1].Path)
 	}
 	return p, nil
 }
@@ -204,7 +207,8 @@ default_profile = "shell"
 // Install creates what is missing of INNER_HOME and returns what it wrote. had says which
 // built-in profiles an earlier call wrote: of those, what is missing was deleted.
 func (a *App) Install(had string) ([]string, error) {
-	if err := files.MkdirOwn(a.InnerHome); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+	if err := files.MkdirOwn(a.InnerHome); err != nil && !errors.Is(err,
+		fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, d := range []string{a.InnerHome, a.LogsDir(), filepath.Join(a.InnerHome, "trust"), filepath.Join(a.InnerHome, "workspaces")} {

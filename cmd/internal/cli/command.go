@@ -159,7 +159,8 @@ func (a *App) OnHost(do func(*cobra.Command, []string) error) func(*cobra.Comman
 // the shims are the host's.
 func (a *App) Outside(cmd *cobra.Command) error {
 	if InBox() {
-		return fault.Refuse(126, "type it in a terminal outside of the sandbox", "%s works on the host only: this is inside a sandbox", cmd.CommandPath())
+		return fault.Refuse(126, "type it in a terminal outside of the sandbox",
+			"%s works on the host only: this is inside a sandbox", cmd.CommandPath())
 	}
 	if os.Geteuid() != os.Getuid() {
 		return fault.Refuse(126, "", "inner does not run set-user-id")

@@ -282,7 +282,8 @@ func model(w http.ResponseWriter, r *http.Request, talk string, body []byte) str
 	do := ""
 	if len(all) > 0 {
 		last := all[len(all)-1]
-		if rest := talk[last[1]:]; !strings.Contains(rest, `"tool_result"`) && !strings.Contains(rest, `"function_call_output"`) && !strings.Contains(rest, `"functionResponse"`) {
+		if rest := talk[last[1]:]; !strings.Contains(rest, `"tool_result"`) &&
+			!strings.Contains(rest, `"function_call_output"`) && !strings.Contains(rest, `"functionResponse"`) {
 			_ = json.Unmarshal([]byte(`"`+talk[last[2]:last[3]]+`"`), &do)
 		}
 	}

@@ -65,7 +65,8 @@ func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done
 
 // Gits are the clones below an INNER_HOME of which something waits.
 func Gits(innerHome string) []clone.State {
-	return slices.DeleteFunc(clone.States(features.BoxFolders(innerHome)), func(s clone.State) bool { return s.Lines == nil })
+	return slices.DeleteFunc(clone.States(features.BoxFolders(innerHome)),
+		func(s clone.State) bool { return s.Lines == nil })
 }
 
 func of(c *caller.Caller, id string) []clone.State {

@@ -79,7 +79,8 @@ func (b *bringing) bring() (err error) {
 		half := func(name string) bool {
 			return files.Exists(filepath.Join(b.Folder(), b.Place(), name)) && !b.busy(name)
 		}
-		if goesOn := b.Tree == "" && b.At == "" && slices.ContainsFunc(halfDone, half); !goesOn && slices.ContainsFunc(slices.Concat(pending, halfDone), half) {
+		if goesOn := b.Tree == "" && b.At == "" && slices.ContainsFunc(halfDone, half); !goesOn &&
+			slices.ContainsFunc(slices.Concat(pending, halfDone), half) {
 			b.say("a merge or the like is half done in the sandbox and does not go on: it begins anew")
 		}
 	}

@@ -92,14 +92,16 @@ func (c *Clone) Make(say func(format string, args ...any)) error {
 		os.WriteFile(filepath.Join(c.Folder(), "config"), config, 0o600), c.Fill(c.Folder()))
 	for _, dir := range slices.Compact([]string{".", c.Place()}) {
 		for _, name := range copied {
-			_, errCopy := copytree.Copy(context.Background(), filepath.Join(c.Dir, dir, name), filepath.Join(c.Folder(), dir, name), copytree.Options{})
+			_, errCopy := copytree.Copy(context.Background(), filepath.Join(c.Dir, dir, name),
+				filepath.Join(c.Folder(), dir, name), copytree.Options{})
 			if name == "index" && !errors.Is(errCopy, fs.ErrNotExist) { // without it git would take all for removed
 				err = errors.Join(err, errCopy)
 			}
 		}
 	}
 	start, errStart := read(c.Folder(), c.Place())
-	return errors.Join(err, g.ServeIn(c.Folder()), errStart, State{Private: c.Private, Run: c.Run, Top: c.Top, Start: start}.Write())
+	return errors.Join(err, g.ServeIn(c.Folder()), errStart,
+		State{Private: c.Private, Run: c.Run, Top: c.Top, Start: start}.Write())
 }
 
 // State is what is left of a clone: a file in the private folder.

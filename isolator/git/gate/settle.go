@@ -115,7 +115,8 @@ func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
 
 // unfiltered returns an error when git would write other bytes than those of the commit.
 func (g *Gate) unfiltered(name string) error {
-	out, err := g.Command(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name).Output()
+	out, err := g.Command(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident",
+		"working-tree-encoding", "--", name).Output()
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (g *Gate) unfiltered(name string) error {
 			return fmt.Errorf("the attribute %s is set for it", fields[1])
 		}
 	}
-	if out, _ := g.Command(g.Dir, "config", "--type=bool", "core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
+	if out, _ := g.Command(g.Dir, "config", "--type=bool",
+		"core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
 		return errors.New("core.autocrlf is set")
 	}
 	return nil

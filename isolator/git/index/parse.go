@@ -24,7 +24,8 @@ func Parse(data []byte) (*Index, error) { return parse(data, sha1.Size, nil) }
 // MayHold reports whether the file of an index may have entries at or below a path: it looks for the text
 // alone. A split or a sparse one, and one with shortened names, may hold anything.
 func MayHold(data []byte, path string) bool {
-	whole := len(data) > headBytes && data[7] < 4 && !bytes.Contains(data, []byte("link")) && !bytes.Contains(data, []byte("sdir"))
+	whole := len(data) > headBytes && data[7] < 4 && !bytes.Contains(data, []byte("link")) &&
+		!bytes.Contains(data, []byte("sdir"))
 	return !whole || bytes.Contains(data, []byte(path))
 }
 

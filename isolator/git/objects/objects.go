@@ -138,7 +138,8 @@ func (g *Gate) BringAs(kind string, names ...string) error {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if kind == "" && !slices.ContainsFunc(list, func(name string) bool { return !g.commits[name] || !g.hasLoose(name) }) {
+	if kind == "" && !slices.ContainsFunc(list,
+		func(name string) bool { return !g.commits[name] || !g.hasLoose(name) }) {
 		return nil
 	}
 	return g.bring(kind, list)

@@ -34,7 +34,8 @@ func (r Repository) Visible() (list []gitconfig.Entry, err error) {
 	if r.Policy != nil {
 		clean := gitconfig.Clean(list, *r.Policy)
 		list = slices.DeleteFunc(list, func(e gitconfig.Entry) bool {
-			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) && (e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
+			return !gitconfig.Includes(e.Key) && !slices.Contains(clean.File, e) &&
+				(e.Key != "core.hookspath" || filepath.IsAbs(e.Value) && !paths.Below(r.Top, e.Value))
 		})
 	}
 	if !r.Logins {
@@ -91,7 +92,8 @@ func Passes(e gitconfig.Entry, base []gitconfig.Entry) bool {
 	}
 	switch name {
 	case "remote":
-		return e.Value == "." || slices.ContainsFunc(base, func(b gitconfig.Entry) bool { return strings.HasPrefix(b.Key, "remote."+e.Value+".") })
+		return e.Value == "." || slices.ContainsFunc(base,
+			func(b gitconfig.Entry) bool { return strings.HasPrefix(b.Key, "remote."+e.Value+".") })
 	case "merge":
 		return gate.GoodRef(e.Value)
 	case "rebase":

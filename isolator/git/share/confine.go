@@ -23,7 +23,8 @@ func confine(repos []server.Repository) error {
 		landlock.RWFiles("/dev/null"), landlock.ROFiles("/dev/urandom"), // git names temporary files by it
 	}
 	for _, r := range repos {
-		rules = append(rules, landlock.RODirs(filepath.Dir(r.Git)), landlock.PathAccess(inOwn, r.Top, r.Dir, r.Private, r.Store))
+		rules = append(rules, landlock.RODirs(filepath.Dir(r.Git)),
+			landlock.PathAccess(inOwn, r.Top, r.Dir, r.Private, r.Store))
 	}
 	return landlock.V3.BestEffort().RestrictPaths(rules...)
 }

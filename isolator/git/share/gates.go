@@ -82,7 +82,8 @@ func (r *Server) packedRefs(data, old string) (entered []byte, done func(), err 
 	var out strings.Builder
 	for body != "" {
 		m := gate.PackedRef().FindStringSubmatch(body)
-		if m == nil || !strings.HasPrefix(body, m[0]) || m[2] <= last || strings.HasPrefix(m[2], "refs/replace/") || !goodRef(m[2]) {
+		if m == nil || !strings.HasPrefix(body, m[0]) || m[2] <= last || strings.HasPrefix(m[2],
+			"refs/replace/") || !goodRef(m[2]) {
 			line, _, _ := strings.Cut(body, "\n")
 			return nil, nil, fmt.Errorf("not a line of packed-refs, or not in its place: %q", line)
 		}
@@ -125,7 +126,8 @@ func (r *Server) inPlace(name, data string, offset int64) error {
 	case "gitdir":
 		tree, _ := inTree(name)
 		top := r.topOf(tree, line)
-		if path.Base(line) == ".git" && path.Clean(line) == line && strings.HasPrefix(top, r.Top+"/") && !strings.HasPrefix(top, r.Dir+"/") {
+		if path.Base(line) == ".git" && path.Clean(line) == line && strings.HasPrefix(top,
+			r.Top+"/") && !strings.HasPrefix(top, r.Dir+"/") {
 			return nil
 		}
 	}

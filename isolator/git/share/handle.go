@@ -107,7 +107,8 @@ func (r *Server) makeFile(name string, dir int, last string, how int, mode uint3
 	if fd, err = copytree.Make(base, temp, how|unix.O_CREAT|unix.O_EXCL, mode&0o755); err != nil {
 		return -1, err
 	}
-	err = r.locks.change("", name, files.Identity(fd, ""), func() error { return unix.Renameat2(base, temp, dir, last, unix.RENAME_NOREPLACE) })
+	err = r.locks.change("", name, files.Identity(fd, ""),
+		func() error { return unix.Renameat2(base, temp, dir, last, unix.RENAME_NOREPLACE) })
 	if err != nil {
 		unix.Close(fd)
 		_ = unix.Unlinkat(base, temp, 0)

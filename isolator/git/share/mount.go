@@ -45,7 +45,8 @@ func Prepare(word int, servers ...*Server) (*Mounting, error) {
 		begin = append(begin, nsenter.Opens(fd, unix.SYS_OPENAT, unix.AT_FDCWD, "/dev/fuse", unix.O_RDWR))
 		as := func(user, group int) nsenter.Call { // who we are in the box's user namespace: 0, but where that is somebody else
 			options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d", fd, user, group, maxRead)
-			return nsenter.New(unix.SYS_MOUNT, "inner", dir, "fuse.inner", unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, options)
+			return nsenter.New(unix.SYS_MOUNT, "inner", dir, "fuse.inner",
+				unix.MS_NODEV|unix.MS_NOSUID|unix.MS_NOATIME, options)
 		}
 		first := as(os.Getuid(), os.Getgid())
 		first.May, first.Skip = true, 1

@@ -65,7 +65,8 @@ func (r *Server) refreshSettings() {
 	}
 	fresh := slices.Concat(server.Less(list, removed), server.Less(added, base), ours)
 	file := gitconfig.File("Settings of the sandbox: inner makes them of yours.", fresh)
-	if place(r.private, r.private, server.OwnSettings, 0o600, 0, func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
+	if place(r.private, r.private, server.OwnSettings, 0o600, 0,
+		func(f *os.File) error { _, err := f.Write(file); return err }) == nil {
 		_ = os.WriteFile(r.baseFile(), gitconfig.File("What the sandbox's settings were made of.", base), 0o600)
 		s.made, s.host, s.base, s.last = true, now, base, fresh
 	}
