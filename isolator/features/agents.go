@@ -211,7 +211,7 @@ const CloneOf = "clone of "
 // changed comes into what a home has, entry by entry, and what the box changed stays.
 func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, err error) {
 	from := run.origin()
-	from.Says, from.Used = says(run), run.usedLogins[c.Name].files(c)
+	from.Says, from.Used = says(run), run.usedLogins[c.Name].files(c, from)
 	from.MCP = func(name string) bool {
 		if !run.Spec.GrantsMCP(name) {
 			a.left = append(a.left, name)

@@ -77,7 +77,11 @@ func (c *credentialsOf) ask(run *Run) error {
 	atServers(run, c.home)
 	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials,
 		func(k profile.Credential) bool { return k.Name != profile.SSHKeys && !k.Clone }) {
-		return fault.Refuse(125, `network_mode = "allowlist" under [sandbox]`,
+		hint := `network_mode = "allowlist" under [sandbox]`
+		if i := slices.IndexFunc(rc.Credentials, func(k profile.Credential) bool { return k.Agent != "" }); i >= 0 {
+			hint = rc.Credentials[i].Name + ` = "clone" under [credentials], or ` + hint
+		}
+		return fault.Refuse(125, hint,
 			"profile %q: [credentials] are put in by inner's proxy, and with the whole network nothing leads there", rc.Name)
 	}
 	for _, k := range rc.Credentials {
@@ -117,7 +121,7 @@ func (c *credentialsOf) end() {
 // wanted is what inner-proxy is told of credentials, and why others have no value.
 func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job, map[string]string) {
 	job, lost := logins.Job{Values: map[string]string{}}, map[string]string{}
-	given := cmp.Or(c.asFile(run), map[profile.Network]error{profile.NetOff: errors.New(noNetwork)}[run.Spec.Network])
+	given := cmp.Or(asFile(run), map[profile.Network]error{profile.NetOff: errors.New(noNetwork)}[run.Spec.Network])
 	for _, k := range list {
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error
@@ -216,7 +220,7 @@ func (c *credentialsOf) environ(run *Run) []string {
 	for _, name := range []string{
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GNUPGHOME", "PASSWORD_STORE_DIR", "GH_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 	} {
-		if err := c.places(run, run.Getenv(name)); err != nil {
+		if err := places(run, run.Getenv(name)); err != nil {
 			run.Warn("%s does not count for [credentials]: %v", name, err)
 		} else {
 			names = append(names, name)
@@ -233,7 +237,7 @@ func (c *credentialsOf) environ(run *Run) []string {
 
 // places says what is wrong with what a variable names: in files of a box, it would decide whom a value is
 // given to, or which.
-func (c *credentialsOf) places(run *Run, value string) error {
+func places(run *Run, value string) error {
 	for _, p := range filepath.SplitList(value) {
 		if run.ofSystem(p) { // root's
 			continue
@@ -254,7 +258,7 @@ func (c *credentialsOf) places(run *Run, value string) error {
 
 // asFile says what is wrong with a profile that is named as a file, which nobody was asked about: a box that
 // wrote it would have values sent where it likes, and programs run outside.
-func (c *credentialsOf) asFile(run *Run) error {
+func asFile(run *Run) error {
 	for _, file := range run.Spec.Files {
 		if _, err := run.unplanted(file); err != nil && run.Spec.Scope == profile.Direct {
 			return fmt.Errorf("%w: put the profile into %s", err, run.Short(run.ProfilesDir()))

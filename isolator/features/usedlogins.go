@@ -26,8 +26,7 @@ type usedLogin struct {
 }
 
 // atServers has the logins of agents count at the servers that the person's variables and settings name in the place
-// of the usual ones. Where such a one is not reached by TLS, or another box of the same home has a copy, this one has,
-// if it is a built-in profile that wants the login used.
+// of the usual ones. A box of a built-in profile has a copy there, and wherever else it cannot use the login: see copied.
 func atServers(run *Run, home *ownHome) {
 	before := run.Spec.Credentials
 	run.Spec.Credentials = slices.Clone(before)
@@ -35,13 +34,13 @@ func atServers(run *Run, home *ownHome) {
 		if k.Agent == "" {
 			continue
 		}
-		at, keysAt, why := servers(run, k)
-		if hasCopy(home, k.Agent) && home.InUse() {
-			why = "as another one that works in this home,"
+		if k.Builtin {
+			if why := copied(run, home, k); why != "" {
+				run.Spec.Copy(k.Agent, why)
+			}
+			continue
 		}
-		if k.Builtin && why != "" {
-			run.Spec.Copy(k.Agent, why)
-		}
+		at, keysAt := servers(run, k)
 		for i, o := range run.Spec.Credentials {
 			list := keysAt
 			if o.Agent != "" {
@@ -60,6 +59,52 @@ func atServers(run *Run, home *ownHome) {
 			run.Say("credential %s: %s the box has a copy of the login, which its programs can read", k.Name, k.Why)
 		}
 	}
+}
+
+// copied says why a box of a built-in profile has a copy of an agent's login, and "" where it can use that: at the
+// agent's own service, and as the agent keeps it or a variable of the person's has it, where no box had a say. What the
+// project's settings say is no reason: a box may have written them, and would read the login then.
+func copied(run *Run, home *ownHome, k profile.Credential) (why string) {
+	c, _ := capability.Find(k.Agent)
+	f := c.Folders[0]
+	if run.Spec.Network == profile.NetOff {
+		return ""
+	}
+	for _, name := range slices.Concat(k.Servers, c.OAuth.Elsewhere) {
+		if value, _ := boxVariable(run, name); value != "" && value != "false" && value != "0" {
+			return name + " is set:"
+		}
+	}
+	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if err := places(run, run.Getenv(name)); err != nil {
+			return fmt.Sprintf("%s: %v:", name, err)
+		}
+	}
+	for _, file := range f.Files {
+		if file.Instructions {
+			continue
+		}
+		if _, err := run.unplanted(f.At(run.origin(), file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err.Error() + ":"
+		}
+	}
+	others, project := c.Others(run.origin())
+	for _, o := range slices.Concat(others, project) {
+		entry := strings.TrimPrefix(o.Entry+" of "+run.Short(o.Path), " of ")
+		if len(others) > 0 {
+			return entry + " is not used unread:"
+		}
+		run.Say("credential %s: %s counts in the box, which has a placeholder for the login", k.Name, entry)
+		run.Hint(`%s = "clone" under [credentials] of profile %q, where it is to have a copy`, k.Name, run.Spec.Name)
+		break
+	}
+	if err := asFile(run); err != nil {
+		return err.Error() + ":"
+	}
+	if hasCopy(home, k.Agent) && home.InUse() {
+		return "as another one that works in this home,"
+	}
+	return ""
 }
 
 // hasCopy reports whether a home has a copy of an agent's login.
@@ -81,11 +126,14 @@ func (a *agentsOf) end(run *Run, agent string) (err error) {
 	return a.keepLogin(run, l)
 }
 
-// servers are the hosts with which an agent works by the person's own word, usual ones for its login and all for its
-// keys, and why these cannot be put in there.
-func servers(run *Run, k profile.Credential) (usual, all []string, why string) {
+// servers are the hosts behind TLS with which an agent works by the person's own word, usual ones for its login and all
+// for its keys.
+func servers(run *Run, k profile.Credential) (usual, all []string) {
 	c, _ := capability.Find(k.Agent)
-	list := c.Servers(run.origin())
+	list := slices.DeleteFunc(c.Servers(run.origin()), func(s capability.Server) bool {
+		_, err := run.unplanted(s.Path) // a box would name a server that gets the login
+		return err != nil
+	})
 	for _, name := range k.Servers {
 		if value, own := boxVariable(run, name); value != "" && own {
 			list = append(list, capability.Server{From: name, URL: value, Usual: true})
@@ -96,17 +144,15 @@ func servers(run *Run, k profile.Credential) (usual, all []string, why string) {
 		endpoint(&r, s.From, s.URL, true)
 		for _, rule := range r.Allow { // one, or none
 			host := rule.Entry.String()
-			switch tls := strings.HasPrefix(s.URL, "https:") && !rule.Loopback() && rule.Host != ""; {
-			case tls && s.Usual:
-				usual, all = append(usual, host), append(all, host)
-			case tls:
-				all = append(all, host)
-			case s.Usual:
-				why = s.From + " names no host behind TLS:"
+			if !strings.HasPrefix(s.URL, "https:") || rule.Loopback() || rule.Host == "" {
+				continue
+			}
+			if all = append(all, host); s.Usual {
+				usual = append(usual, host)
 			}
 		}
 	}
-	return usual, all, why
+	return usual, all
 }
 
 // store is the file in which an agent keeps its login: one in which no box had a say.
@@ -145,14 +191,14 @@ func (u *usedLogin) take(k profile.Credential, placeholder string, doc []byte) {
 }
 
 // files are those of the agent that are other ones in the box; none where it has copies.
-func (u *usedLogin) files(c capability.Capability) map[string]capability.Used {
+func (u *usedLogin) files(c capability.Capability, from capability.Origin) map[string]capability.Used {
 	if u == nil {
 		return nil
 	}
 	out := map[string]capability.Used{}
 	for _, f := range c.Folders {
 		for _, file := range f.Files {
-			edit := capability.Edit{Strip: slices.Clone(c.OAuth.Strip)}
+			edit := capability.Edit{Strip: slices.Concat(c.OAuth.Strip, c.OAuth.Parts)}
 			for _, name := range c.Keys {
 				edit.Strip = append(edit.Strip, "env."+name)
 			}
@@ -170,6 +216,10 @@ func (u *usedLogin) files(c capability.Capability) map[string]capability.Used {
 	}
 	out[c.OAuth.File] = own
 	for _, name := range c.OAuth.Absent {
+		others, _ := c.Others(from)
+		if name == capability.DotEnv && !slices.ContainsFunc(others, func(o capability.Other) bool { return filepath.Base(o.Path) == name }) {
+			continue
+		}
 		out[name] = capability.Used{Instead: true}
 	}
 	return out

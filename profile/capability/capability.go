@@ -234,7 +234,7 @@ func (cl *cloner) clone() error {
 		}
 	}
 	for _, file := range cl.f.Files { // after the trees, which have some of the scripts
-		src := cl.f.file(cl.o, file)
+		src := cl.f.At(cl.o, file)
 		used, isUsed := cl.o.Used[file.Name]
 		file.Used = isUsed && used.Instead
 		file.Alone = file.Used && !files.Exists(src)
@@ -313,8 +313,8 @@ func (cl *cloner) asIs(src, rel string, most int64) error {
 	return cl.put(rel, data, 0o400|fi.Mode().Perm()&0o100, File{})
 }
 
-// file is where a file of the folder is on this host.
-func (f Folder) file(o Origin, file File) string {
+// At is where a file of the folder is on this host.
+func (f Folder) At(o Origin, file File) string {
 	if file.Beside != "" && f.Source(o) == f.Place(o.Home) {
 		return expand(file.Beside, o.Home)
 	}

@@ -11,8 +11,11 @@ type Store struct {
 	Renewed             string   // the time of the last renewal, or ""
 	Shown               []string // what else of the file a box has
 	Key                 string   // of the file, that logs in without the tokens, or ""
-	Absent              []string // other files of the agent's folders that log in: no box has them
+	Absent              []string // other files of the agent's folder that log in: no box has them, but .env without a key
 	Strip               []string // what logs in, of its other files: dotted paths
+	Parts               []string // and what may have some of that in it
+	Elsewhere           []string // variables by which the agent logs in at another service, or PATH=VALUE of its settings
+	Settings            []string // further ones of the agent, of the system or, relative, of a project
 
 	Token  string // where it is renewed: HOST/PATH
 	Form   bool   // the request is a form, and not JSON
