@@ -166,6 +166,27 @@ func lookGone(rec *trust.ProjectRecord) *View {
 	return v
 }
 
+// Gone is the view of what was a project, nearer to a folder than those that are one, and that has profiles which the
+// user had allowed; nil where there is none.
+func (h Home) Gone(dir string) *View {
+	for dir, p := range h.Around(dir) {
+		if p != nil {
+			return nil
+		}
+		rec, err := h.Trust().Project(dir)
+		if err != nil {
+			return &View{Root: dir, RecordErr: err}
+		}
+		if rec == nil {
+			continue
+		}
+		if v := lookGone(rec); slices.ContainsFunc(v.Profiles, func(p ProfileView) bool { return p.State == trust.Deleted }) {
+			return v
+		}
+	}
+	return nil
+}
+
 // lookConfig reads the project's config.toml.
 func (h Home) lookConfig(v *View) {
 	pv := &v.Conf

@@ -56,6 +56,9 @@ func viewKey(root string, p *profile.Project) string {
 
 func (s *Settings) home() shims.Home { return shims.Home{Inner: s.InnerHome, User: s.Home} }
 
+// Gone is what was a project, nearer to a folder than those that are one, and refuses; nil where there is none.
+func (s *Settings) Gone(dir string) *shims.View { return s.home().Gone(dir) }
+
 // Look is the project of a place as a decision of a shim sees it, with its profiles, read now.
 func (s *Settings) Look(pl Place) *shims.View {
 	v := s.home().Look(pl.Project)

@@ -66,9 +66,16 @@ func (p *Process) Prompt(args []string) error {
 		fmt.Fprint(tell.Raw(p.stdout), hooks.Render(req.Shell, u))
 		return nil
 	}
-	paths := []string{filepath.Join(pl.Cwd, ".inner")}
+	paths := append([]string{filepath.Join(pl.Cwd, ".inner")}, mayCome(pl.Cwd)...)
+	var view *shims.View
 	if pl.Project != nil {
-		paths = p.inProject(pl, req, &u, paths)
+		view, paths = p.inProject(pl, paths)
+	}
+	if gone := p.Gone(pl.Cwd); gone != nil {
+		view, paths = gone, append(paths, filepath.Join(gone.Root, ".inner"))
+	}
+	if view != nil {
+		p.tellState(view, req, &u)
 	}
 	p.renew(req, &u, paths, start)
 	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
@@ -80,19 +87,33 @@ func (p *Process) Prompt(args []string) error {
 	return nil
 }
 
-// inProject gives a prompt in a project its notice, and returns the paths to watch with the project's.
-func (p *Process) inProject(pl settings.Place, req hooks.Request, u *hooks.Update, paths []string) []string {
+// mayCome are the .inner folders that a pull may bring: those of the repositories that a folder is in.
+func mayCome(dir string) (list []string) {
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if files.Exists(filepath.Join(dir, ".git")) {
+			list = append(list, filepath.Join(dir, ".inner"))
+		}
+	}
+	return list
+}
+
+// inProject is a project as a prompt in it finds it, which is entered so, and the paths to watch with the project's.
+func (p *Process) inProject(pl settings.Place, paths []string) (*shims.View, []string) {
 	view := p.Look(pl)
 	paths = p.watchedPaths(view, paths)
 	if p.Enter(view) {
 		view = p.Look(pl)
 	}
+	return view, paths
+}
+
+// tellState gives a prompt the notice of a project.
+func (p *Process) tellState(view *shims.View, req hooks.Request, u *hooks.Update) {
 	text, needsUser := p.notice(view)
 	u.Key = hooks.NewKey(view.Root, text)
 	if u.Key != req.Key && needsUser && !p.leftOpen(u.Key) {
 		p.Say("%s", text)
 	}
-	return paths
 }
 
 // renew brings the shims and their state up to date, for a look at the paths that began at start.
@@ -196,7 +217,11 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 		}
 		return what, ""
 	case trust.Deleted:
-		return "was allowed and is gone", trust.PutBack(v.Root, it.Path)
+		fix = trust.PutBack(v.Root, it.Path)
+		if v.Project == nil {
+			fix += ", or `inner allow --forget`"
+		}
+		return "was allowed and is gone", fix
 	case shims.Broken:
 		return "is not valid", "type `inner profile validate " + it.Name + "`"
 	}
