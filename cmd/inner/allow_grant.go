@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -199,8 +200,9 @@ func (a *app) knows(place settings.Place, file string, list []wanted) bool {
 // box has it, which is noted in g. It is p itself where that has the grant.
 func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w wanted, write bool) (*profile.Profile, error) {
 	text, now := string(d.text), p
+	hint := askAgain(w, write) + " -p " + p.Name
 	none := func(format string, args ...any) (*profile.Profile, error) {
-		return nil, fault.Refuse(1, askAgain(w, write)+" -p "+p.Name,
+		return nil, fault.Refuse(1, hint,
 			"no line of profile %q grants %s: "+format, append([]any{p.Name, w.word}, args...)...)
 	}
 	for tries := 0; ; tries++ {
@@ -232,6 +234,7 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w w
 		case w.kind == "credential" && len(has.Lines) == 0 && has.Widen != "":
 			return nil, fault.Refuse(1, "inner profile edit "+p.Name, "%s: %s: write %s", w.word, has.How, has.Widen)
 		case len(has.Lines) == 0 || tries == 3:
+			hint = cmp.Or(has.Type, hint)
 			return none("%s (%s)", has.How, has.From)
 		}
 		for _, l := range has.Lines {

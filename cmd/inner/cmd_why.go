@@ -207,6 +207,7 @@ func (a *app) printWhy(w why.Answer, edit string, write bool) {
 		widen += " under [sandbox]"
 	}
 	row("widen", widen)
+	row("type", w.Type)
 	if w.Widen != "" && edit != "" {
 		row("type", widenWith(w, edit, write))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/enr/inner/isolator/logins"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -24,13 +25,16 @@ func (t *Table) Credential(name string) Answer {
 		a.Key, a.From = t.credential(k)
 		if why := t.Box.LostLogins[k.Name]; why != "" {
 			lost = append(lost, why)
+			if c, ok := capability.Find(k.Agent); ok && why == logins.Nobody {
+				a.Type = "inner bypass " + c.Program // which asks to log in
+			}
 			continue
 		}
 		has = append(has, says(k))
 	}
 	switch {
 	case len(has) > 0:
-		a.Access, a.Box, a.How = ReadOnly, name, strings.Join(has, "; and ")
+		a.Access, a.Box, a.How, a.Type = ReadOnly, name, strings.Join(has, "; and "), ""
 	case len(lost) > 0:
 		a.How = strings.Join(lost, "; ")
 	case name == profile.SSHKeys:

@@ -46,6 +46,7 @@ type Answer struct {
 	Own     bool   `json:"-"`               // the box has it, and not what the host has of that name
 	Link    bool   `json:"-"`               // it was asked for by a link of the user's own, which the box lacks: it has Real, or Lines grant that
 	Refused bool   `json:"-"`               // a line refuses it, and no other one gives it back
+	Type    string `json:"-"`               // what makes outside what is missing there; "" where that is not known
 	Lines   []Line `json:"-"`               // which say what Widen says; none where it takes more than to add lines
 
 	own string // as asked, links not followed; "" where the box has something of that name
