@@ -220,7 +220,12 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 	}
 	for _, kv := range run.Assets.Env { // of [credentials]
 		if slices.Contains(c.Keys, kv.Key) {
-			from.Keys = append(from.Keys, kv.Value)
+			key := capability.Key{Value: kv.Value}
+			// One that the profile has an entry for is meant.
+			if slices.ContainsFunc(run.Spec.Credentials, func(k profile.Credential) bool { return k.Of == c.Name && k.Env == kv.Key }) {
+				key.Of, key.Ask = run.Getenv(kv.Key), run.usedLogins[c.Name].doc != nil
+			}
+			from.Keys = append(from.Keys, key)
 		}
 	}
 	if a.home.Home != nil {

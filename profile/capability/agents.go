@@ -76,12 +76,9 @@ type Edit struct {
 	// MCP are the tables of MCP servers by their names, by dotted paths: of them stay those that are granted.
 	MCP []string
 	// Keys is the list, by its dotted path, of the ends of keys that the agent may use unasked: those of the box
-	// are in it.
+	// are in it, or in another one beside it where the user said so of the key.
 	Keys string
 }
-
-// keyEnd is how much of a key Claude Code writes there.
-const keyEnd = 20
 
 // Any reports whether anything is changed.
 func (e Edit) Any() bool { return len(e.Strip)+len(e.Set)+len(e.MCP) > 0 || e.Here+e.Keys != "" }
@@ -106,16 +103,33 @@ func (e Edit) apply(doc map[string]any, workdir string, mcp func(name string, en
 	e.keepMCP(doc, mcp)
 }
 
-// taken puts the ends of keys into the list of those that are used unasked.
-func (e Edit) taken(doc map[string]any, keys []string) {
-	at, name, _ := strings.Cut(e.Keys, ".")
+// taken puts the ends of what stands for keys into the list of those that are used unasked, or where the user's answer
+// for the key itself is. only says that the ends of other keys are not the box's to read.
+func (e Edit) taken(doc map[string]any, keys []Key, only bool) {
+	at, approved, _ := strings.Cut(e.Keys, ".")
+	was, _ := doc[at].(map[string]any)
+	if only {
+		delete(doc, at)
+	}
 	for _, key := range keys {
-		if e.Keys != "" {
-			list, _ := table(doc, at)[name].([]any)
-			doc[at].(map[string]any)[name] = append(list, key[max(0, len(key)-keyEnd):])
+		to := approved
+		if key.Ask {
+			to = ""
+		}
+		for _, name := range names(was) { // of two answers the last is "rejected"
+			if list, _ := was[name].([]any); key.Of != "" && slices.Contains(list, any(end(key.Of))) {
+				to = name
+			}
+		}
+		if to != "" {
+			list, _ := table(doc, at)[to].([]any)
+			table(doc, at)[to] = append(list, end(key.Value))
 		}
 	}
 }
+
+// end is how much of a key Claude Code writes there.
+func end(key string) string { return key[max(0, len(key)-20):] }
 
 // put merges values into a document.
 func put(doc, values map[string]any) {

@@ -111,9 +111,16 @@ type Origin struct {
 	// MCP reports whether the box has the MCP servers of a name; nil for none.
 	MCP func(name string) bool
 	// Keys are what stands for keys of the agent in the box, which cannot read those.
-	Keys []string
+	Keys []Key
 	// Used are files of the agent, by their names, of whose login the box uses what it cannot read.
 	Used map[string]Used
+}
+
+// Key is what stands for a key in the box.
+type Key struct {
+	Value string
+	Of    string // the key, whose answer counts; "" for one that is used unasked
+	Ask   bool   // so is not one of which there is no answer
 }
 
 // Used is what a box has of a file with a login that it cannot read.
@@ -346,7 +353,9 @@ func (cl *cloner) read(src string, file File, used Used) (data []byte, err error
 	return rewrite(src, data, func(doc map[string]any) {
 		file.apply(doc, cl.o.Workdir, func(name string, _ any) bool { return cl.o.MCP != nil && cl.o.MCP(name) })
 		used.apply(doc, cl.o.Workdir, nil)
-		file.taken(doc, cl.o.Keys)
+		if file.Keys != "" {
+			file.taken(doc, cl.o.Keys, cl.o.Used != nil)
+		}
 		if s := cl.f.Scripts; s != nil && s.File == file.Name {
 			s.keep(doc, cl)
 		}

@@ -233,13 +233,35 @@ drwx------ .local/state/opencode
 func TestKeys(t *testing.T) {
 	h := t.TempDir()
 	write(t, filepath.Join(h, ".claude.json"), `{"customApiKeyResponses":{"approved":["mine"],"rejected":[]}}`)
-	_, err := find(t, "claude").Clone(Origin{Home: h, Keys: []string{"sk-ant-api03-0123456789abcdefghij"}}, func(p Piece) error {
+	_, err := find(t, "claude").Clone(Origin{Home: h, Keys: []Key{{Value: "sk-ant-api03-0123456789abcdefghij"}}}, func(p Piece) error {
 		if text := compact(p.Data); filepath.Base(p.Path) == ".claude.json" && !strings.Contains(text, `"approved":["mine","0123456789abcdefghij"],"rejected":[]`) {
 			t.Error(text)
 		}
 		return nil
 	})
 	must(t, err)
+}
+
+// TestAnswers: what stands for a key has the user's answer for the key, and without one the agent asks where it has
+// another login. The ends of keys are not in the box.
+func TestAnswers(t *testing.T) {
+	h := t.TempDir()
+	write(t, filepath.Join(h, ".claude.json"), `{"customApiKeyResponses":{"approved":["mine","yes-6789abcdefghijkl"],"rejected":["no-56789abcdefghijkl"]}}`)
+	for of, want := range map[string]string{
+		"sk-ant-yes-6789abcdefghijkl": `"customApiKeyResponses":{"approved":["0123456789abcdefghij"]}`,
+		"sk-ant-no-56789abcdefghijkl": `"customApiKeyResponses":{"rejected":["0123456789abcdefghij"]}`,
+		"another":                     "",
+	} {
+		keys := []Key{{Value: "sk-ant-api03-0123456789abcdefghij", Of: of, Ask: true}}
+		_, err := find(t, "claude").Clone(Origin{Home: h, Keys: keys, Used: map[string]Used{}}, func(p Piece) error {
+			text := compact(p.Data)
+			if filepath.Base(p.Path) == ".claude.json" && (!strings.Contains(text, want) || want == "" && strings.Contains(text, "customApi")) {
+				t.Errorf("%s: %s", of, text)
+			}
+			return nil
+		})
+		must(t, err)
+	}
 }
 
 func TestCloneOfNothing(t *testing.T) {
