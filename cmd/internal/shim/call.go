@@ -59,6 +59,10 @@ func Call(call shims.Call, argv []string, version string, goesOn bool) int {
 			p.Hint("%s", d.Hint)
 		}
 		p.Audit(runlog.Event{Type: runlog.EventRefused, Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
+		if len(d.Views) > 0 {
+			// Prompts look at times. What came with an old one may claim words that have no shim yet.
+			_, _ = shims.Regenerate(p.Site()) // which the next prompt does, too
+		}
 		return d.ExitCode
 	}
 }

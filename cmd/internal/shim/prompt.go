@@ -217,11 +217,7 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 		}
 		return what, ""
 	case trust.Deleted:
-		fix = trust.PutBack(v.Root, it.Path)
-		if v.Project == nil {
-			fix += ", or `inner allow --forget`"
-		}
-		return "was allowed and is gone", fix
+		return "was allowed and is gone", trust.PutBack(v.Root, it.Path)
 	case shims.Broken:
 		return "is not valid", "type `inner profile validate " + it.Name + "`"
 	}
