@@ -121,8 +121,12 @@ func (c *credentialsOf) end() {
 // wanted is what inner-proxy is told of credentials, and why others have no value.
 func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job, map[string]string) {
 	job, lost := logins.Job{Values: map[string]string{}}, map[string]string{}
-	given := cmp.Or(asFile(run), map[profile.Network]error{profile.NetOff: errors.New(noNetwork)}[run.Spec.Network])
+	off := map[profile.Network]error{profile.NetOff: errors.New(noNetwork)}[run.Spec.Network]
 	for _, k := range list {
+		given := off
+		if k.Of == "" { // hosts and places of an agent's login are not the profile's to choose
+			given = cmp.Or(asFile(run), off)
+		}
 		w := logins.Credential{Name: k.Name, Hosts: k.Hosts, In: k.In, Allow: k.Allow, Deny: k.Deny, Filter: k.Filter}
 		var err error
 		var none []string // what each place of the value lacks

@@ -98,9 +98,6 @@ func copied(run *Run, home *ownHome, k profile.Credential) (why string) {
 		run.Hint(`%s = "clone" under [credentials] of profile %q, where it is to have a copy`, k.Name, run.Spec.Name)
 		break
 	}
-	if err := asFile(run); err != nil {
-		return err.Error() + ":"
-	}
 	if hasCopy(home, k.Agent) && home.InUse() {
 		return "as another one that works in this home,"
 	}
