@@ -56,7 +56,8 @@ func (m *mounts) hide(g *mounting) error {
 		return fmt.Errorf("%q: %w", m.ops[i].Dest, err)
 	}
 	for i, o := range m.ops {
-		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || o.Kind == plan.OpBind && l.now.Mnt_id != l.is.Mnt_id {
+		still := o.Kind == plan.OpReadOnly && looks[i].now.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
+		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || o.Kind == plan.OpBind && l.now.Mnt_id != l.is.Mnt_id || still {
 			return fmt.Errorf("%q: %w", o.Dest, ErrReplaced)
 		}
 	}
@@ -69,8 +70,8 @@ func id(st *unix.Statx_t) host.ID {
 
 // other reports whether something was mounted on, or should have been, that is not what was looked at.
 func (l *looked) other(o plan.Op) bool {
-	folder := o.Kind == plan.OpTmpfs || o.Kind == plan.OpBind
-	return o.Probed != (host.ID{}) && o.Probed != id(&l.was) || folder != (l.was.Mode&unix.S_IFMT == unix.S_IFDIR)
+	folder := l.was.Mode&unix.S_IFMT == unix.S_IFDIR
+	return o.Probed != (host.ID{}) && o.Probed != id(&l.was) || !o.Bind() && folder != (o.Kind == plan.OpTmpfs)
 }
 
 // look looks at what is open.
@@ -92,6 +93,9 @@ func (m *mounts) hiding(g *mounting, looks []looked) ([]nsenter.Call, error) {
 			calls = append(calls, g.memory(g.tree, o.Perms, o.Size, 0)...)
 		case plan.OpBind: // a folder on the way, onto itself
 			calls = append(calls, g.clone(g.dir, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE))
+		case plan.OpReadOnly: // likewise
+			calls = append(calls, g.clone(g.dir, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE),
+				g.change(&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}, unix.AT_RECURSIVE))
 		default:
 			calls = append(calls, g.clone(g.from, names[i], 0))
 		}

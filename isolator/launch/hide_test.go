@@ -85,6 +85,51 @@ func TestHidden(t *testing.T) {
 	}
 }
 
+// TestHeld: what is read-only in a folder that somebody writes is what was found there, in its place, or nothing starts.
+func TestHeld(t *testing.T) {
+	for attack, starts := range map[string]bool{
+		"true":                                true,
+		"mv a b; mv b a":                      true,
+		"rm a/.envrc":                         false,
+		"mv a/.envrc a/x; echo x >a/.envrc":   false,
+		"mv a b; ln -s /oldroot$PWD/victim a": false,
+		"mv a b; cp -r b a":                   false,
+		"mv a/tools x; ln -s ../x a/tools":    false,
+		"mv a/tools x; mkdir a/tools":         false,
+	} {
+		dir := t.TempDir()
+		for _, d := range []string{"a/tools", "victim"} {
+			must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+		}
+		for _, f := range []string{"a/.envrc", "a/tools/x", "a/tools/.env"} {
+			must(t, os.WriteFile(filepath.Join(dir, f), []byte("HERE\n"), 0o644))
+		}
+		j := sh("cat a/.envrc a/tools/*; ls -A a; (echo x >>a/.envrc; touch a/tools/y; rm a/.envrc; mv a b) 2>/dev/null; grep -r x a; cat a/tools/.env")
+		j.Args, j.Dir, j.Attack = []string{"--bind", dir, dir}, dir, "cd "+dir+"; "+attack
+		j.Outside = (plan.Plan{Ops: []plan.Op{
+			{Kind: plan.OpBind, Dest: filepath.Join(dir, "a"), Outside: true},
+			{Kind: plan.OpReadOnly, Dest: filepath.Join(dir, "a/.envrc"), Outside: true},
+			{Kind: plan.OpReadOnly, Dest: filepath.Join(dir, "a/tools"), Outside: true},
+			{Kind: plan.OpMask, Dest: filepath.Join(dir, "a/tools/.env"), Outside: true},
+		}}).Outside()
+		for i := range j.Outside {
+			if o := &j.Outside[i]; o.Kind != plan.OpBind {
+				o.Probed = host.Look(o.Dest).ID
+			}
+		}
+		before := filesIn(t, dir)
+		r, out, errs := j.run(t)
+		if starts && out != "HERE\nHERE\n.envrc\ntools\n" || !starts && (r.Started || !strings.Contains(r.Reason, "was replaced")) {
+			t.Errorf("%s: %+v %q %q", attack, r, out, errs)
+		}
+		for at, ino := range filesIn(t, dir) {
+			if text, _ := os.ReadFile(at); len(text) == 0 && before[at] != ino {
+				t.Errorf("%s: %s was made", attack, at)
+			}
+		}
+	}
+}
+
 // TestHiddenNotOpened: what cannot be opened, for whatever reason, is looked at anew: no other box is made in which bwrap
 // hides it.
 func TestHiddenNotOpened(t *testing.T) {

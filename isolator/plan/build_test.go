@@ -100,7 +100,7 @@ func replayed(plan Plan) replay {
 	words, ways := plan.Words(), map[string]bool{}
 	for _, o := range plan.Outside() { // which the launcher makes last
 		words = append(words, o.Words()...)
-		ways[o.Dest] = o.Kind == OpBind
+		ways[o.Dest] = o.Bind()
 	}
 	add := func(s, d string, w bool) {
 		r = append(r, replayedMount{s, d, w})

@@ -57,13 +57,13 @@ func (p Plan) Words() []string {
 	return out
 }
 
-// Outside returns the operations that the launcher makes, in its order. The folders on the way come last: bound with all
-// that is mounted in them, they take the masks along. So a hidden file is covered in each mount by which it can be reached,
-// also when the host moves it out of such a folder while the box runs.
+// Outside returns the operations that the launcher makes, in its order: what hides, what is read-only, the folders on the
+// way. Each of these is bound with all that is mounted in it, and so takes the masks along. So a hidden file is covered in
+// each mount by which it can be reached, also when the host moves it out of such a folder while the box runs.
 func (p Plan) Outside() (ops []Op) {
-	for _, way := range []bool{false, true} {
+	for _, way := range []int{0, 1, 2} {
 		for _, o := range p.Ops {
-			if o.Outside && (o.Kind == OpBind) == way {
+			if o.Outside && slices.Index([]OpKind{OpReadOnly, OpBind}, o.Kind)+1 == way {
 				ops = append(ops, o)
 			}
 		}

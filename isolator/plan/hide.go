@@ -90,6 +90,7 @@ func (b *builder) readOnly(reason, p string) (places []string) {
 	places = b.writable(p)
 	for _, at := range places {
 		b.bind(reason, p, at, false)
+		b.plan.Ops[len(b.plan.Ops)-1].held = true
 	}
 	return places
 }

@@ -48,6 +48,7 @@ type Op struct {
 	own      bool   // a bind of something of the box's own, or of the kernel's: the host has no such path
 	alone    string // the key that hides Source, a file, which a mount shows after all; or ""
 	empty    bool   // a folder in memory that is there to hide, not to be written
+	held     bool   // read-only where the box could write it
 }
 
 // Bind reports whether the operation shows a path of the host.

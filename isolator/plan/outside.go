@@ -30,7 +30,7 @@ func (b *builder) outside() error {
 			}
 		}
 		for _, o := range slices.Backward(b.visible()) {
-			if o.Outside = !holds[o.Dest] && o.covers() && b.changeable(o); o.Outside {
+			if o.Outside = (!holds[o.Dest] && o.covers() || b.holdsStill(o)) && b.changeable(o); o.Outside {
 				rest, _ := paths.Rest(o.over.Dest, o.Dest)
 				if p := filepath.Join(o.over.Source, rest); b.canon(p) == p {
 					o.Probed = b.f.Look(p).ID
@@ -41,6 +41,14 @@ func (b *builder) outside() error {
 	}
 	b.sortData()
 	return nil
+}
+
+// holdsStill reports whether an operation has what is at its place read-only there, and bwrap makes nothing in it.
+func (b *builder) holdsStill(o mounted) bool {
+	byBwrap := func(in Op) bool { return !in.Outside && in.Dest != o.Dest && paths.Below(o.Dest, in.Dest) }
+	served := func(r Repo) bool { return paths.Below(r.Dir, o.Dest) || paths.Below(o.Dest, r.Dir) }
+	return o.held && keepsFrom(*o.over, *o.Op) &&
+		!slices.ContainsFunc(b.plan.Ops, byBwrap) && !slices.ContainsFunc(b.s.Repos, served)
 }
 
 // covers reports whether an operation is there to hide what is at its place.
@@ -62,7 +70,7 @@ func (b *builder) changeable(o mounted) bool {
 	return !b.ours(place) && slices.ContainsFunc(append(projectRoots(b.rc), b.homes()...), in)
 }
 
-// withoutCovered takes out what hides something in a folder that is itself covered later.
+// withoutCovered takes out what hides or holds something that is itself covered later.
 func (b *builder) withoutCovered() {
 	seen := map[*Op]bool{}
 	for _, o := range b.visible() {
@@ -70,7 +78,7 @@ func (b *builder) withoutCovered() {
 	}
 	var ops []Op
 	for i := range b.plan.Ops {
-		if o := &b.plan.Ops[i]; i <= b.homeAt || !o.covers() || seen[o] {
+		if o := &b.plan.Ops[i]; i <= b.homeAt || !o.covers() && !o.held || seen[o] {
 			ops = append(ops, *o)
 		}
 	}

@@ -51,6 +51,19 @@ func TestOutside(t *testing.T) {
 	if outside, _ = made(func(_ *profile.RunConfig, f *host.Facts) { f.MoveMount = false }); len(outside) > 0 {
 		t.Errorf("what cannot be mounted from outside: %q", outside)
 	}
+	// What is read-only is the launcher's, too, unless it is hidden as well.
+	held := testWork + "/a/.envrc"
+	for _, hidden := range []bool{false, true} {
+		outside, plan = made(func(rc *profile.RunConfig, f *host.Facts) {
+			f.Obeyed = []string{held}
+			if f.Paths[held] = (host.Path{Kind: host.File, Real: held}); hidden {
+				f.Hide.Paths = append(f.Hide.Paths, held)
+			}
+		})
+		if n := len(slices.DeleteFunc(slices.Clone(plan.Ops), func(o Op) bool { return o.Dest != held })); n != 1 || !slices.Contains(outside, held) {
+			t.Errorf("%t: outside %q, bwrap %q", hidden, outside, plan.Words())
+		}
+	}
 	// A file in a folder that is hidden, too, is not hidden twice.
 	_, plan = made(func(rc *profile.RunConfig, f *host.Facts) { f.Hide.Paths = []string{secret, testWork + "/a"} })
 	if slices.ContainsFunc(plan.Ops, func(o Op) bool { return o.Dest == secret }) {
