@@ -170,11 +170,11 @@ func (g *granter) short(path string) string {
 // path is a host path as an item: as it was written, and where it really leads.
 func (g *granter) path(path, dest string) Item {
 	it := Item{Text: g.short(path), Path: cmp.Or(g.real[path], path)}
-	if it.Path != path {
-		it.Text += " → " + g.short(it.Path)
+	if to := g.short(it.Path); to != it.Text {
+		it.Text += " → " + to
 	}
-	if dest != path {
-		it.Text += " (there as " + g.short(dest) + ")"
+	if at := g.short(dest); at != g.short(path) {
+		it.Text += " (there as " + at + ")"
 	}
 	if dest != it.Path {
 		it.At = dest

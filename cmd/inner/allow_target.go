@@ -45,7 +45,7 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 		t.place.Project = rec
 		return t, nil
 	case t.place.Project == nil:
-		return t, fault.Refuse(1, "mkdir -p .inner/profiles",
+		return t, fault.Refuse(1, "inner init",
 			"no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(dir))
 	case t.one && dir != filepath.Join(t.place.Project.Dir, "profiles") && !(recorded && filepath.Base(file) == "config.toml"):
 		return t, cli.Usagef("%q is not a profile of the project: those are in %q", path,

@@ -202,7 +202,7 @@ func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
 		}
 	}
 	if noConfig {
-		return fault.Refuse(1, "inner profile list", "%s holds no profiles",
+		return fault.Refuse(1, "inner init", "%s holds no profiles",
 			a.Short(filepath.Join(place.Project.Dir, "profiles")))
 	}
 	return nil

@@ -452,6 +452,10 @@ func (a *app) mountsOf(text string) (list []starter.Mount, err error) {
 			return nil, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.Path)
 		}
 		m.Path = a.Short(files.Real(a.Absolute(m.Path, ""))) // of a link, which the box would lack
+		if i := slices.IndexFunc(list, func(o starter.Mount) bool { return o.Path == m.Path }); i >= 0 {
+			list[i].Mode = max(list[i].Mode, m.Mode) // "rw" is more than "ro"
+			continue
+		}
 		list = append(list, m)
 	}
 	return list, nil
