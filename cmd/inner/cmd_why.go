@@ -245,6 +245,9 @@ func accessWords(w why.Answer) string {
 		granted, refused = "starts in the box", "does not start in the box"
 	case "credential":
 		granted, refused = "is put into requests", "is not put into requests"
+		if w.Access == why.ReadWrite {
+			granted = "is a copy in the box"
+		}
 	}
 	switch {
 	case granted != "" && (w.Access == why.ReadWrite || w.Access == why.ReadOnly):

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
@@ -250,7 +249,7 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 }
 
 func item(p capability.Piece) ownhome.Item {
-	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle, Used: p.File.Used, Alone: p.File.Alone}
+	return ownhome.Item{Path: p.Path, Data: p.Data, Mode: p.Mode, Entries: p.File.IsDocument() || p.File.Instructions, Settle: p.Settle, Keep: p.Keep, Used: p.File.Used, Alone: p.File.Alone}
 }
 
 // begin keeps in mind which login the box has.
@@ -434,12 +433,7 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 	case err != nil || merged == nil:
 		return nil
 	case !run.Spec.SyncLogin && l.ends:
-		at, err := a.home.Store("renewed-"+c.Login.File, is)
-		if err == nil {
-			run.Say("%s renewed its login inside the sandbox before, which uses the one on the host now: that may have ended", c.Name)
-			run.Hint("cp %s %s", quote.POSIX(at), quote.POSIX(c.LoginPath(origin(run.Caller, run.Spec))))
-		}
-		return err
+		return files.Write(a.home.Stored("renewed-"+c.Login.File), merged, 0o600)
 	case !run.Spec.SyncLogin:
 		stays := "stays there"
 		if a.home.Home != nil {

@@ -290,6 +290,12 @@ func (c *credentialsOf) source(run *Run, from string) ([]string, error) {
 				run.Warn("%s is not passed: it holds the value of %s, which is a credential", kv.Key, arg)
 			}
 		}
+		for _, kv := range run.Environ { // and another variable that has it as well
+			name, other, _ := strings.Cut(kv, "=")
+			if len(value) > 7 && name != arg && strings.Contains(other, value) {
+				rc.Env.Never = append(rc.Env.Never, name)
+			}
+		}
 		if kind == "env" {
 			return []string{kind, arg}, nil
 		}

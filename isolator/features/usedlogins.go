@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/logins"
@@ -110,17 +112,28 @@ func hasCopy(home *ownHome, agent string) bool {
 	return home.Home != nil && home.Copied("capability "+agent, filepath.Join(c.Folders[0].Rel(), c.OAuth.File))
 }
 
-// end has what the box renewed of a copy, which it has no more, be the host's, or kept where no box sees it.
+// end has what the box renewed of a copy, which it has no more, be the host's, or kept where no box sees it. That is
+// said for as long as it is the newer one.
 func (a *agentsOf) end(run *Run, agent string) (err error) {
 	l := clonedLogin{ends: true}
 	l.of, _ = capability.Find(agent)
-	if l.of.Login == nil || !hasCopy(a.home, agent) {
+	if l.of.Login == nil || a.home.Home == nil {
 		return nil
 	}
-	if l.was, err = capability.ReadLogin(l.of.LoginPath(origin(run.Caller, run.Spec))); err != nil || l.was == nil {
+	path := l.of.LoginPath(origin(run.Caller, run.Spec))
+	if l.was, err = capability.ReadLogin(path); err != nil || l.was == nil {
 		return err
 	}
-	return a.keepLogin(run, l)
+	if hasCopy(a.home, agent) {
+		err = a.keepLogin(run, l)
+	}
+	at := a.home.Stored("renewed-" + l.of.Login.File)
+	kept, _ := capability.ReadLogin(at) // nil when there is none
+	if newer, _ := l.of.Login.Renewed(l.was, kept, time.Now()); newer != nil && err == nil {
+		run.Say("%s renewed its login inside the sandbox before, which uses the one on the host now: that may have ended", agent)
+		run.Hint("cp %s %s", quote.POSIX(at), quote.POSIX(path))
+	}
+	return err
 }
 
 // servers are the hosts behind TLS with which an agent works by the person's own word, usual ones for its login and all

@@ -37,8 +37,10 @@ type Item struct {
 	Settle func(base, kept []byte) []byte
 	// Used says that the file is in the place of one with a login that the box cannot read;
 	// without Data the box's own stays. What boxes of one kind have there, those of the
-	// other kind never see, but for the box's own where the host has none, which Alone says.
+	// other kind never see, but for the box's own where the host has none, which Alone says,
+	// and what Keep has of it in Data: logins of the box's own.
 	Used, Alone bool
+	Keep        func(kept []byte) []byte
 }
 
 // maxStaged bounds a file that is compared with the one in the home.
@@ -82,12 +84,16 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 // of the box's is not decided about: it is moved aside.
 func (h *Home) put(it Item, bases string, old put) (put, error) {
 	is, data := put{From: hash(it.Data), Used: it.Used}, it.Data
+	kept, err := h.Read(it.Path, maxStaged)
 	if it.Used != old.Used && !it.Alone {
 		if err := h.otherKind(it.Path); err != nil {
 			return is, err
 		}
+		if err == nil && it.Keep != nil && it.Data != nil {
+			data = it.Keep(kept)
+		}
+		kept, err = nil, fs.ErrNotExist
 	}
-	kept, err := h.Read(it.Path, maxStaged)
 	if it.Used && it.Data == nil {
 		if err == nil && hash(kept) == old.Is { // of a login that is none any more
 			return is, h.Remove(it.Path)
@@ -101,7 +107,7 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 		kept = nil
 	}
 	base := filepath.Join(h.folder, bases, it.Path)
-	if kept != nil && hash(kept) != old.Is && it.Settle != nil {
+	if kept != nil && (it.Used || hash(kept) != old.Is) && it.Settle != nil {
 		was := it.Data
 		if is.From != old.From {
 			was, _ = files.Read(base, files.NoLinks, maxStaged)
@@ -140,11 +146,8 @@ func (h *Home) Copied(label, rel string) bool {
 // InUse reports whether another box has the home.
 func (h *Home) InUse() bool { return InUse(h.folder) }
 
-// Store keeps data where no box sees it, and says where.
-func (h *Home) Store(name string, data []byte) (at string, err error) {
-	at = filepath.Join(h.folder, name)
-	return at, files.Write(at, data, 0o600)
-}
+// Stored is the place of a file of that name that no box sees.
+func (h *Home) Stored(name string) string { return filepath.Join(h.folder, name) }
 
 // otherKind takes away a file of the other kind: see Item.Used.
 func (h *Home) otherKind(rel string) error {

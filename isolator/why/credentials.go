@@ -18,6 +18,7 @@ func (t *Table) Credential(name string) Answer {
 	a := Answer{Asked: "credential:" + name, Real: name, Access: Outside, How: "the profile does not name it", Key: "credentials", From: "the default"}
 	line := Line{Table: "credentials", Key: name, Value: "true"}
 	var has, lost []string
+	copied := false
 	for _, k := range t.Box.Spec.Credentials {
 		if t.names(k) != name {
 			continue
@@ -30,9 +31,11 @@ func (t *Table) Credential(name string) Answer {
 			}
 			continue
 		}
-		has = append(has, says(k))
+		has, copied = append(has, says(k)), copied || k.Clone
 	}
 	switch {
+	case copied:
+		a.Access, a.Box, a.How = ReadWrite, name, strings.Join(has, "; and ")
 	case len(has) > 0:
 		a.Access, a.Box, a.How, a.Type = ReadOnly, name, strings.Join(has, "; and "), ""
 	case len(lost) > 0:
@@ -58,7 +61,7 @@ func says(k profile.Credential) string {
 		return "keys of your agent log in to " + strings.Join(k.Hosts, ", ") + ", by the socket that the box has as " + k.Env
 	}
 	if k.Clone {
-		return "the box has a copy of it, which its programs can read"
+		return strings.TrimSpace(k.Why + " the box has a copy of it, which its programs can read")
 	}
 	text := "put in at " + strings.Join(k.Hosts, ", ") + ", from " + cmp.Or(strings.Join(k.From, " or "), "what "+k.Agent+" keeps, which is renewed outside")
 	if k.Env != "" {

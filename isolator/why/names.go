@@ -175,6 +175,8 @@ func (t *Table) setBy(name, value string) (how, key, from string) {
 func (t *Table) withheld(a *Answer, name string) {
 	_, outside := t.Box.Facts.Env[name]
 	switch {
+	case !outside && slices.ContainsFunc(t.Box.Spec.Credentials, func(k profile.Credential) bool { return slices.Contains(k.From, "env:"+name) }):
+		a.Access, a.How, a.Widen = Absent, "the caller has none: with one, the box has a placeholder", ""
 	case t.Box.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", users, "[hide] env of config.toml without it"
 		if at := written(t.Box.Spec.Organisation, "hide.env", func(pattern string) bool { return profile.VariableLike(pattern, name) }); at != "" {

@@ -23,10 +23,18 @@ func (p Piece) Settle(base, kept []byte) []byte {
 	case p.File.IsDocument():
 		return settle(p.File.Name, base, p.Data, kept)
 	}
-	return p.Data
+	return p.Keep(kept)
 }
 
-// keptIn is a file with placeholders that has what is never the host's, as logins at MCP servers, from the box.
+// Keep is what a box has of a file with a login that it has had as one of the other kind.
+func (p Piece) Keep(kept []byte) []byte {
+	if !p.File.Login {
+		return p.Data
+	}
+	return keptIn(p.File, p.Data, kept)
+}
+
+// keptIn is a file with a login, or placeholders that has what is never the host's, as logins at MCP servers, from the box.
 func keptIn(f File, fresh, kept []byte) []byte {
 	box, _ := document(f.Name, kept)
 	for _, key := range f.Strip {
