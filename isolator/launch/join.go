@@ -73,7 +73,7 @@ func (s *session) openDoor() (err error) {
 	for _, from := range s.job.Stdio {
 		if !s.join.closed && (!s.console.full || from != wire.FromPty || len(s.console.ptys) != 1) {
 			if s.o.Stay {
-				return errNoTerminal
+				return ErrNoTerminal
 			}
 			s.join.closed = true
 		}

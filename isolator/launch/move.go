@@ -10,7 +10,8 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-var errNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
+// ErrNoTerminal is why a box cannot be left alone.
+var ErrNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
 
 // takenOver is what is said to whoever has lost the terminal to somebody else.
 var takenOver = wire.Msg{Kind: wire.Released, Text: "taken over from another terminal"}

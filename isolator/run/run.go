@@ -236,6 +236,8 @@ func StartFailure(res launch.Result) error {
 	switch {
 	case strings.HasPrefix(res.Reason, "working folder "):
 		r.Code, r.Kind, r.Msg, r.Hint = 126, fault.KindWorkdir, res.Reason, "name a folder that the box shows"
+	case res.Reason == launch.ErrNoTerminal.Error():
+		r.Msg, r.Hint = "it cannot be detached: "+res.Reason, "inner run --detach -i …"
 	case slices.Contains(res.Reached, "memory"):
 		r.Kind = fault.KindLimits
 	case res.Code == 126 || res.Code == 127:

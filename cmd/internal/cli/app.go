@@ -21,8 +21,10 @@ import (
 
 	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/profile/capability"
 )
 
 // App is the process of a command.
@@ -56,6 +58,9 @@ func (a *App) Root() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Version: a.Version,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && capability.IsProgram(args[0]) { // and no profile is called so
+				return fault.Refuse(2, "inner init "+args[0], "unknown command %q", args[0])
+			}
 			if len(args) > 0 {
 				return Unknown(cmd, args[0], "unknown command %q", args[0])
 			}
