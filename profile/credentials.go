@@ -350,6 +350,20 @@ func (rc *RunConfig) Copy(agent, why string) {
 	rc.Credentials[i] = Credential{Name: agent, Clone: true, Why: why, File: rc.Credentials[i].File}
 }
 
+// Use has the box use the login of an agent of which the profile says nothing, and of its variables none; false where
+// it cannot.
+func (rc *RunConfig) Use(agent string) bool {
+	if rc.Network == NetFull || slices.ContainsFunc(rc.Credentials, func(c Credential) bool { return c.Name == agent }) {
+		return false
+	}
+	list := slices.DeleteFunc(agentLogins()[agent], func(c Credential) bool { return c.Agent == "" && strings.HasPrefix(c.From[0], "env:") })
+	for i := range list {
+		list[i].Builtin = true
+	}
+	rc.Credentials = slices.Concat(rc.Credentials, list)
+	return true
+}
+
 // Uses reports whether a box uses the login of an agent, and cannot read it. With the whole
 // network none does.
 func (rc *RunConfig) Uses(agent string) bool {

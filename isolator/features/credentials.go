@@ -74,7 +74,7 @@ func credentials(home *ownHome) Feature {
 // ask hides where the values are, also of a box without a network, and starts the program that reads them.
 func (c *credentialsOf) ask(run *Run) error {
 	rc := &run.Spec
-	atServers(run, c.home)
+	beside(run, c.home, atServers)
 	if rc.Network == profile.NetFull && slices.ContainsFunc(rc.Credentials,
 		func(k profile.Credential) bool { return k.Name != profile.SSHKeys && !k.Clone }) {
 		hint := `network_mode = "allowlist" under [sandbox]`

@@ -100,16 +100,46 @@ func copied(run *Run, home *ownHome, k profile.Credential) (why string) {
 		run.Hint(`%s = "clone" under [credentials] of profile %q, where it is to have a copy`, k.Name, run.Spec.Name)
 		break
 	}
-	if hasCopy(home, k.Agent) && home.InUse() {
+	if hasLogin(home, k.Agent, false) && home.InUse() {
 		return "as another one that works in this home,"
 	}
 	return ""
 }
 
-// hasCopy reports whether a home has a copy of an agent's login.
-func hasCopy(home *ownHome, agent string) bool {
+// hasLogin reports whether a home has an agent's login, as one that its boxes use unread or as a copy.
+func hasLogin(home *ownHome, agent string, used bool) bool {
 	c, _ := capability.Find(agent)
-	return home.Home != nil && home.Copied("capability "+agent, filepath.Join(c.Folders[0].Rel(), c.OAuth.File))
+	if home.Home == nil || c.OAuth == nil {
+		return false
+	}
+	is, as := home.Login("capability "+agent, filepath.Join(c.Folders[0].Rel(), c.OAuth.File))
+	return is && as == used
+}
+
+// beside has a box use a login that another one uses in the same home, where the profile says nothing of it: what lies
+// there both see. Where it cannot, as with the whole network, it has a copy, and for this run not that home.
+func beside(run *Run, home *ownHome, decide func(*Run, *ownHome)) {
+	var used, given []string
+	for _, name := range run.Spec.Capabilities {
+		if hasLogin(home, name, true) && home.InUse() {
+			used = append(used, name)
+			if run.Spec.Use(name) {
+				given = append(given, name)
+			}
+		}
+	}
+	decide(run, home)
+	for _, name := range used {
+		switch {
+		case !run.Spec.Uses(name):
+			run.Say("credential %s: another box uses the login in the home of this project, and cannot read it: this one has a copy, and an empty home for this run", name)
+			home.Close() // others may start there
+			home.Home, run.Spec.Home = nil, "isolated"
+			return
+		case slices.Contains(given, name):
+			run.Say("credential %s: as another box that works in this home, this one uses the login, which its programs cannot read", name)
+		}
+	}
 }
 
 // end has what the box renewed of a copy, which it has no more, be the host's, or kept where no box sees it. That is
@@ -124,7 +154,7 @@ func (a *agentsOf) end(run *Run, agent string) (err error) {
 	if l.was, err = capability.ReadLogin(path); err != nil || l.was == nil {
 		return err
 	}
-	if hasCopy(a.home, agent) {
+	if hasLogin(a.home, agent, false) {
 		err = a.keepLogin(run, l)
 	}
 	at := a.home.Stored("renewed-" + l.of.Login.File)

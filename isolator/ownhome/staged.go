@@ -136,11 +136,12 @@ func (h *Home) put(it Item, bases string, old put) (put, error) {
 	return is, files.Write(base, it.Data, 0o600) // last: after a crash the host's change comes again
 }
 
-// Copied reports whether there is a copy of a login, or what a box made of it, in the place that a label has for it.
-func (h *Home) Copied(label, rel string) bool {
+// Login reports whether there is a login, or what a box made of it, in the place that a label has for it, and whether
+// it is Used.
+func (h *Home) Login(label, rel string) (is, used bool) {
 	all, _ := h.staged()
-	was, ok := all[label][rel]
-	return ok && !was.Used
+	was, is := all[label][rel]
+	return is, was.Used
 }
 
 // InUse reports whether another box has the home.
