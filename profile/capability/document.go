@@ -17,6 +17,9 @@ import (
 // agents allow comments. A document that is empty afterwards is nil.
 func rewrite(name string, data []byte, edit func(doc map[string]any)) ([]byte, error) {
 	if strings.HasSuffix(name, ".toml") {
+		if tooDeep(data) {
+			return nil, fmt.Errorf("%q %w", name, errDeep)
+		}
 		out, err := strict.Rewrite(data, edit)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not valid TOML: %w", name, err)
@@ -48,9 +51,14 @@ func parseJSON(data []byte) (map[string]any, error) {
 	if len(data) == 0 {
 		return doc, nil
 	}
-	text, err := hujson.Standardize(data) // without comments and trailing commas
-	if err != nil {
-		return nil, err
+	text, err := data, error(nil)
+	if !json.Valid(data) { // which has a bound of its own
+		if tooDeep(data) {
+			return nil, errDeep
+		}
+		if text, err = hujson.Standardize(data); err != nil { // without comments and trailing commas
+			return nil, err
+		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -61,6 +69,14 @@ func parseJSON(data []byte) (map[string]any, error) {
 		return nil, errors.New("is null")
 	}
 	return doc, nil
+}
+
+var errDeep = errors.New("has too many tables and lists")
+
+// tooDeep reports whether values may lie so deep in each other that reading them takes all of a stack: a box may have
+// written them.
+func tooDeep(data []byte) bool {
+	return bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > 100_000
 }
 
 func formatJSON(doc map[string]any) ([]byte, error) {
