@@ -71,6 +71,7 @@ func agents(home *ownHome) Feature {
 					run.Fail(err)
 				}
 			}
+			a.sayAnother(run)
 			sayUpdate(run)
 			return nil
 		},
@@ -273,14 +274,14 @@ func (a *agentsOf) begin(run *Run, l clonedLogin) error {
 func (a *agentsOf) loginIn(run *Run, c capability.Capability) ([]byte, error) {
 	f := c.Folders[0]
 	if a.home.Home != nil {
-		return a.home.Read(filepath.Join(f.Rel(), c.Login.File), capability.MaxLogin)
+		return a.home.Read(filepath.Join(f.Rel(), c.OAuth.File), capability.MaxLogin)
 	}
 	folder, err := os.Open(run.Folder.At(CloneOf + f.Path)) // which the box cannot exchange
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
-	return copytree.Read(int(folder.Fd()), c.Login.File, capability.MaxLogin)
+	return copytree.Read(int(folder.Fd()), c.OAuth.File, capability.MaxLogin)
 }
 
 // Wanted is what an agent wants to find in the project's configuration: it is made for

@@ -230,6 +230,20 @@ func (u *usedLogin) take(k profile.Credential, placeholder string, doc []byte) {
 	}
 }
 
+// sayAnother tells of a login that was made in the box while the host has one, which the next run has.
+func (a *agentsOf) sayAnother(run *Run) {
+	for _, c := range run.Agents {
+		u := run.usedLogins[c.Name]
+		if u == nil || u.doc == nil {
+			continue
+		}
+		if is, err := a.loginIn(run, c); err == nil && c.Another(u.doc, is) {
+			run.Say("%s was logged in to anew in the sandbox, and that ends with the run: the next one uses what is logged in outside", c.Program)
+			run.Hint("inner bypass %s, and log in there", c.Program)
+		}
+	}
+}
+
 // files are those of the agent that are other ones in the box; none where it has copies.
 func (u *usedLogin) files(c capability.Capability, from capability.Origin) map[string]capability.Used {
 	if u == nil {
