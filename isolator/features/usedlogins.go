@@ -73,7 +73,7 @@ func copied(run *Run, home *ownHome, k profile.Credential) (why string) {
 		return ""
 	}
 	for _, name := range slices.Concat(k.Servers, c.OAuth.Elsewhere) {
-		if value, _ := boxVariable(run, name); value != "" && value != "false" && value != "0" {
+		if value, _ := boxVariable(run, name); value != "" && value != "false" && value != "0" && !c.Serves(value) {
 			return name + " is set:"
 		}
 	}

@@ -54,7 +54,7 @@ func (c Capability) Others(o Origin) (list, project []Other) {
 	}
 	for _, file := range f.Files {
 		if file.IsDocument() || file.Name == DotEnv {
-			list = append(list, named(o, f.At(o, file), slices.Concat(paths, servers))...)
+			list = append(list, c.named(o, f.At(o, file), slices.Concat(paths, servers))...)
 		}
 	}
 	for _, name := range c.OAuth.Absent {
@@ -64,12 +64,19 @@ func (c Capability) Others(o Origin) (list, project []Other) {
 	}
 	for _, name := range c.OAuth.Settings {
 		if filepath.IsAbs(name) {
-			list = append(list, named(o, name, slices.Concat(paths, servers))...)
+			list = append(list, c.named(o, name, slices.Concat(paths, servers))...)
 		} else {
-			project = append(project, named(o, filepath.Join(o.Workdir, name), servers)...)
+			project = append(project, c.named(o, filepath.Join(o.Workdir, name), servers)...)
 		}
 	}
 	return list, project
+}
+
+// Serves reports whether an address is of the agent's own service, as where settings write out what is usual.
+func (c Capability) Serves(address string) bool {
+	rest, ok := strings.CutPrefix(address, "https://")
+	host, _, _ := strings.Cut(rest, "/")
+	return ok && slices.Contains(c.Hosts, host)
 }
 
 // certificates are variables that name some of a company, by which the agent alone may know its service.
@@ -77,7 +84,7 @@ var certificates = []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DI
 
 // named is what stands in a file of settings at some of the dotted paths, or only with the value behind "=". Most files
 // have no word of them; a file of variables that has one counts as a whole.
-func named(o Origin, src string, paths []string) (list []Other) {
+func (c Capability) named(o Origin, src string, paths []string) (list []Other) {
 	data, _ := files.Read(o.behind(src), files.NoLinks, maxFile) // what cannot be read the box has not either
 	word := func(path string) bool {
 		path, _, _ = strings.Cut(path, "=")
@@ -93,7 +100,8 @@ func named(o Origin, src string, paths []string) (list []Other) {
 	for _, path := range paths {
 		path, value, only := strings.Cut(path, "=")
 		visit(doc, path, "", func(parent map[string]any, key, at string) {
-			if parent[key] != nil && parent[key] != "" && (!only || parent[key] == value) {
+			text, _ := parent[key].(string)
+			if parent[key] != nil && parent[key] != "" && !c.Serves(text) && (!only || text == value) {
 				list = append(list, Other{Path: src, Entry: at})
 			}
 		})
