@@ -44,7 +44,8 @@ func lookup(name string) (shell, error) {
 	if !known {
 		list := Shells()
 		last := len(list) - 1
-		return sh, fmt.Errorf("there is no hook for the shell %q: %s and %s have one", name, strings.Join(list[:last], ", "), list[last])
+		return sh, fmt.Errorf("there is no hook for the shell %q: %s and %s have one", name,
+			strings.Join(list[:last], ", "), list[last])
 	}
 	return sh, nil
 }

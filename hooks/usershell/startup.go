@@ -48,7 +48,8 @@ func (f Files) start(shell string) (names []string, line string) {
 		names = append(glob([]string{dir + "/config.fish"}, dir+"/conf.d/*.fish"), "/etc/fish/config.fish")
 		return names, fmt.Sprintf("%s hook fish | source", quote.Fish(f.Command))
 	case "elvish":
-		return []string{dir + "/rc.elv"}, fmt.Sprintf("eval (%s hook elvish | slurp)", f.word(quote.Elvish, "(external %s)"))
+		return []string{dir + "/rc.elv"}, fmt.Sprintf("eval (%s hook elvish | slurp)",
+			f.word(quote.Elvish, "(external %s)"))
 	case "nu":
 		// nu evaluates no text. It reads the files of this folder after config.nu.
 		names = glob([]string{dir + "/config.nu", dir + "/env.nu", dir + "/login.nu"}, dir+"/autoload/*.nu")

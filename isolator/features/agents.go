@@ -222,7 +222,8 @@ func (a *agentsOf) clone(run *Run, c capability.Capability) (skipped []string, e
 		if slices.Contains(c.Keys, kv.Key) {
 			key := capability.Key{Value: kv.Value}
 			// One that the profile has an entry for is meant.
-			if slices.ContainsFunc(run.Spec.Credentials, func(k profile.Credential) bool { return k.Of == c.Name && k.Env == kv.Key }) {
+			if slices.ContainsFunc(run.Spec.Credentials,
+				func(k profile.Credential) bool { return k.Of == c.Name && k.Env == kv.Key }) {
 				key.Of, key.Ask = run.Getenv(kv.Key), run.usedLogins[c.Name].doc != nil
 			}
 			from.Keys = append(from.Keys, key)

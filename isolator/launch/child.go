@@ -30,7 +30,8 @@ func (c *child) errText() []byte {
 // fork starts it, in a session of its own.
 func (c *child) fork(argv, env []string, files []uintptr, sys syscall.SysProcAttr) (err error) {
 	sys.Setsid, sys.PidFD = true, &c.pidfd
-	if c.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: &sys}); err != nil {
+	if c.pid, err = syscall.ForkExec(argv[0], argv,
+		&syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: &sys}); err != nil {
 		c.pid = -1
 	}
 	return err

@@ -118,7 +118,8 @@ func (e *Early) fits(p plan.Plan, supervisor string) bool {
 	err := <-e.forked
 	e.forked <- err
 	group := p.Limits != nil && (p.Limits.Parent != "" || len(p.Limits.Scope) > 0)
-	return err == nil && p.Bwrap == e.bwrap && supervisor == e.s.o.Supervisor && !group && p.Map == nil && p.Self == "" && len(p.Given()) <= earlyData
+	return err == nil && p.Bwrap == e.bwrap && supervisor == e.s.o.Supervisor && !group &&
+		p.Map == nil && p.Self == "" && len(p.Given()) <= earlyData
 }
 
 // startBwrap has the bwrap that was started early make the box, or another one.

@@ -57,7 +57,8 @@ func (m *mounts) hide(g *mounting) error {
 	}
 	for i, o := range m.ops {
 		still := o.Kind == plan.OpReadOnly && looks[i].now.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
-		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || o.Kind == plan.OpBind && l.now.Mnt_id != l.is.Mnt_id || still {
+		if l := &looks[i]; l.other(o) || id(&l.now) != id(&l.is) || o.Kind == plan.OpBind &&
+			l.now.Mnt_id != l.is.Mnt_id || still {
 			return fmt.Errorf("%q: %w", o.Dest, ErrReplaced)
 		}
 	}
@@ -150,7 +151,8 @@ func (m *mounts) files(g *mounting) (calls []nsenter.Call, names map[int]string,
 		return nil, nil, nil
 	}
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	readOnly := nsenter.New(unix.SYS_MOUNT_SETATTR, g.from, "", unix.AT_EMPTY_PATH, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
+	readOnly := nsenter.New(unix.SYS_MOUNT_SETATTR, g.from, "", unix.AT_EMPTY_PATH,
+		unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
 	clone := g.clone(g.from, "0", 0)
 	const remount = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
 	readOnly.May, clone.May, clone.Skip = true, true, 2

@@ -37,7 +37,8 @@ func (s *session) recall() {
 		return
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if front := err == nil && group == unix.Getpgrp(); front && s.join.taken && !(s.console.at == guests && s.console.real.controls()) {
+	if front := err == nil && group == unix.Getpgrp(); front && s.join.taken &&
+		!(s.console.at == guests && s.console.real.controls()) {
 		s.moveTo(fd, -1, takenOver)
 		return
 	} else if !front {

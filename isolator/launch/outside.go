@@ -155,7 +155,8 @@ func (g *mounting) onto(dir int, name string, flags int) nsenter.Call {
 
 // change changes how the tree is mounted.
 func (g *mounting) change(attr *unix.MountAttr, flags int) nsenter.Call {
-	return nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH|flags, unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
+	return nsenter.New(unix.SYS_MOUNT_SETATTR, g.tree, "", unix.AT_EMPTY_PATH|flags,
+		unsafe.Pointer(attr), int(unsafe.Sizeof(*attr)))
 }
 
 // empty makes a new folder in memory that nothing can be written to the tree.

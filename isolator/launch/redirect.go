@@ -62,7 +62,8 @@ func rules(family byte, network []byte) []byte {
 	all, ip := [4]byte{3: unix.NFNL_SUBSYS_NFTABLES}, [4]byte{family}
 	one := attr(unix.NFTA_PAYLOAD_DREG, number(unix.NFT_REG_1)) // the register is the first attribute of several steps
 	equal := func(b ...byte) []byte {
-		return step("cmp", one, attr(unix.NFTA_CMP_OP, number(unix.NFT_CMP_EQ)), nest(unix.NFTA_CMP_DATA, attr(unix.NFTA_DATA_VALUE, b)))
+		return step("cmp", one, attr(unix.NFTA_CMP_OP, number(unix.NFT_CMP_EQ)),
+			nest(unix.NFTA_CMP_DATA, attr(unix.NFTA_DATA_VALUE, b)))
 	}
 	table, chain := text("inner"), text("out")
 	const create = unix.NLM_F_ACK | unix.NLM_F_CREATE
@@ -72,9 +73,11 @@ func rules(family byte, network []byte) []byte {
 	add(nft|unix.NFT_MSG_NEWCHAIN, create, ip, attr(unix.NFTA_CHAIN_TABLE, table), attr(unix.NFTA_CHAIN_NAME, chain), attr(unix.NFTA_CHAIN_TYPE, text("nat")),
 		nest(unix.NFTA_CHAIN_HOOK, attr(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_LOCAL_OUT)), attr(unix.NFTA_HOOK_PRIORITY, number(^uint32(before-1)))))
 	add(nft|unix.NFT_MSG_NEWRULE, create|unix.NLM_F_APPEND, ip, attr(unix.NFTA_RULE_TABLE, table), attr(unix.NFTA_RULE_CHAIN, chain), nest(unix.NFTA_RULE_EXPRESSIONS,
-		step("payload", one, attr(unix.NFTA_PAYLOAD_BASE, number(unix.NFT_PAYLOAD_NETWORK_HEADER)), attr(unix.NFTA_PAYLOAD_OFFSET, number(at)), attr(unix.NFTA_PAYLOAD_LEN, number(uint32(len(network))))),
+		step("payload", one, attr(unix.NFTA_PAYLOAD_BASE, number(unix.NFT_PAYLOAD_NETWORK_HEADER)),
+			attr(unix.NFTA_PAYLOAD_OFFSET, number(at)), attr(unix.NFTA_PAYLOAD_LEN, number(uint32(len(network))))),
 		equal(network...),
-		step("meta", attr(unix.NFTA_META_KEY, number(unix.NFT_META_L4PROTO)), attr(unix.NFTA_META_DREG, number(unix.NFT_REG_1))),
+		step("meta", attr(unix.NFTA_META_KEY, number(unix.NFT_META_L4PROTO)),
+			attr(unix.NFTA_META_DREG, number(unix.NFT_REG_1))),
 		equal(unix.IPPROTO_TCP),
 		step("immediate", one, nest(unix.NFTA_IMMEDIATE_DATA, attr(unix.NFTA_DATA_VALUE, binary.BigEndian.AppendUint16(nil, redirected)))),
 		step("redir", attr(unix.NFTA_REDIR_REG_PROTO_MIN, number(unix.NFT_REG_1))),

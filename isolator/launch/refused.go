@@ -62,7 +62,8 @@ func socketIn(pid, domain, kind, proto int) (fd int, err error) {
 	if fd, err = wire.OpenNull(); err != nil { // the socket takes its number
 		return -1, err
 	}
-	err = nsenter.Do(nsenter.Owner(user), nsenter.Setns(network, unix.CLONE_NEWNET), nsenter.Opens(fd, unix.SYS_SOCKET, domain, kind, proto))
+	err = nsenter.Do(nsenter.Owner(user), nsenter.Setns(network, unix.CLONE_NEWNET),
+		nsenter.Opens(fd, unix.SYS_SOCKET, domain, kind, proto))
 	if err != nil {
 		closeFds(&fd)
 	}

@@ -148,7 +148,8 @@ func (r *relay) flush() {
 // person's shell. Where it cannot be opened it is the same one.
 func apart(fd int) (int, error) {
 	if isTerminal(fd) || isPipe(fd) {
-		again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd),
+			unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err == nil {
 			return again, nil
 		}

@@ -82,7 +82,8 @@ func (s *session) quiet() {
 		if r.asked.IsZero() || r.gone {
 			continue
 		}
-		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.console.ptys[i]), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.console.ptys[i]),
+			unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
@@ -99,7 +100,8 @@ func (s *session) quiet() {
 // restores their modes.
 func (s *session) farewell() {
 	s.output.resets()
-	if out := s.console.stdio[1]; s.started() && !s.output.abandoned && s.console.at != hungUp && s.job.Stdio[1] != wire.FromLauncher {
+	if out := s.console.stdio[1]; s.started() && !s.output.abandoned && s.console.at != hungUp &&
+		s.job.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
 			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))

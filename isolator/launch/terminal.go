@@ -94,7 +94,8 @@ func (s *session) awaitsLine() bool {
 // themselves has switched lines off.
 func (s *session) unread() bool {
 	t, err := unix.IoctlGetTermios(s.console.real.fd, unix.TCGETS)
-	return err == nil && t.Lflag&unix.ICANON != 0 && s.console.real.foreground() && wire.Poll(s.console.real.fd, unix.POLLIN, 0)&unix.POLLIN != 0
+	return err == nil && t.Lflag&unix.ICANON != 0 && s.console.real.foreground() &&
+		wire.Poll(s.console.real.fd, unix.POLLIN, 0)&unix.POLLIN != 0
 }
 
 // attach makes the real terminal ours: raw, and its size the box's. In the

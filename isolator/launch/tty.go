@@ -205,7 +205,8 @@ func setAction(sig syscall.Signal, action *sigaction) { rtSigaction(sig, action,
 
 func rtSigaction(sig syscall.Signal, action, old *sigaction) {
 	const setSize = 8 // of the kernel's signal set, in bytes
-	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(action)), uintptr(unsafe.Pointer(old)), setSize, 0, 0)
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(action)),
+		uintptr(unsafe.Pointer(old)), setSize, 0, 0)
 }
 
 // stopGroup stops our whole group, with the default action, and returns when it goes on.

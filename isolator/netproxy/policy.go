@@ -146,7 +146,8 @@ func cure(kind Kind, addr netip.Addr, own []netip.Addr) string {
 		bits = 24
 	}
 	around, err := addr.Prefix(bits)
-	if e, wrong := hosts.ParseAllow(around.String()); err == nil && wrong == nil && kind == Address && Private(addr) && !slices.Contains(own, addr) {
+	if e, wrong := hosts.ParseAllow(around.String()); err == nil && wrong == nil &&
+		kind == Address && Private(addr) && !slices.Contains(own, addr) {
 		return e.String()
 	}
 	return ""

@@ -65,7 +65,8 @@ func (h *Home) group(p string) Kept {
 			continue
 		}
 		dir := p[:i]
-		if !slices.ContainsFunc(h.rec.Points, func(q Point) bool { return q.Path == dir || strings.HasPrefix(q.Path, dir+"/") }) {
+		if !slices.ContainsFunc(h.rec.Points,
+			func(q Point) bool { return q.Path == dir || strings.HasPrefix(q.Path, dir+"/") }) {
 			return Kept{Path: dir, Folder: true, Files: 1}
 		}
 	}

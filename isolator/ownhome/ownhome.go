@@ -230,7 +230,8 @@ func (h *Home) Ready(want []Point) error {
 	h.running.Close() // it may be of an earlier Ready
 	fresh := slices.DeleteFunc(slices.Clone(want), func(p Point) bool { return slices.Contains(h.rec.Points, p) })
 	all := slices.Concat(h.rec.Points, fresh)
-	undone := slices.DeleteFunc(slices.Clone(all), func(p Point) bool { return h.has(p) && slices.Contains(h.rec.Points, p) })
+	undone := slices.DeleteFunc(slices.Clone(all),
+		func(p Point) bool { return h.has(p) && slices.Contains(h.rec.Points, p) })
 	if len(undone) > 0 {
 		if InUse(h.folder) {
 			return &Busy{&fault.Refusal{

@@ -271,7 +271,8 @@ func (b *builder) refuseHome(h hid) error {
 func (b *builder) allowParts() {
 	for _, p := range b.places(true) {
 		byProfile := func(h hid) bool { return h.key == hideKey && paths.Below(h.real, p.real) }
-		if l, _ := b.at(p.real); p.part && p.kind == host.File && l.Dest != p.real && !l.bound() && !slices.ContainsFunc(b.hidden(), byProfile) {
+		if l, _ := b.at(p.real); p.part && p.kind == host.File && l.Dest != p.real && !l.bound() &&
+			!slices.ContainsFunc(b.hidden(), byProfile) {
 			b.because(p.key)
 			b.bind("allowed: "+p.what+" ("+p.key+")", p.real, p.real, false)
 		}
@@ -305,7 +306,8 @@ func (b *builder) hideKnown() error {
 }
 
 func (b *builder) partShown(part string, h hid) error {
-	return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, part, h.path, h.reason())
+	return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]",
+		"profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, part, h.path, h.reason())
 }
 
 // inHidden reports whether a host path lies in a folder that is hidden. What does needs no protection,
@@ -348,7 +350,8 @@ const plainName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 // fill it; "" for other files, and for what the profile hides itself: a role need not know what it is kept from.
 func (b *builder) says(real string) string {
 	name := filepath.Base(real)
-	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name, ".dev.vars") || strings.HasSuffix(name, ".env")
+	variables := strings.HasPrefix(name, ".env") || strings.HasPrefix(name,
+		".dev.vars") || strings.HasSuffix(name, ".env")
 	rest, ok := paths.Rest(b.canon(b.rc.Workdir), real)
 	if b.key != "env-files" || b.hideNames(real) || !ok || !variables {
 		return ""
@@ -376,7 +379,8 @@ func (b *builder) allows(place string) bool {
 
 func (b *builder) grantedSocket(s string) bool {
 	part := func(p Part) bool { return p.Op.Bind() && p.Op.Source == s } // itself, not with its folder
-	return b.allows(s) || slices.ContainsFunc(b.s.Parts, part) || b.isStaged(s) || slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
+	return b.allows(s) || slices.ContainsFunc(b.s.Parts, part) || b.isStaged(s) ||
+		slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
 }
 
 // coverShims leaves an empty, read-only shim folder: PATH stays as the user

@@ -90,7 +90,8 @@ func (b *builder) showInHome(p, reason string) error {
 		return nil
 	}
 	if paths.Below(real, b.home) {
-		return fault.Refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
+		return fault.Refuse(125, "name the folders below it instead",
+			"profile %q: home_allow %q covers the whole home", b.rc.Name, p)
 	}
 	if err := b.notSecret(real, "", "home_allow "+quote(p)); err != nil {
 		return err

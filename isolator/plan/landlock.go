@@ -31,7 +31,8 @@ func (b *builder) landlock() error {
 		if abi > 0 {
 			have = fmt.Sprintf("has version %d", abi)
 		}
-		return fault.Refuse(125, "inner doctor", "profile %q requires Landlock, version %d or later, and this kernel %s (sandbox.landlock)", b.rc.Name, LandlockScopes, have)
+		return fault.Refuse(125, "inner doctor",
+			"profile %q requires Landlock, version %d or later, and this kernel %s (sandbox.landlock)", b.rc.Name, LandlockScopes, have)
 	}
 	if b.rc.Landlock == "off" || abi == 0 {
 		return nil

@@ -123,7 +123,8 @@ func (b *builder) made(p string) bool {
 // bind: the next call finds the folder there, and has to come to the same plan.
 func (b *builder) madeEmpty(p string) bool {
 	holds := slices.ContainsFunc(treeFolders(b.rc), func(dir string) bool { return filepath.Dir(dir) == p })
-	return !b.rc.SessionBox && filepath.Base(p) != ".opencode" && !holds && !b.hasOwnFiles(p) && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
+	return !b.rc.SessionBox && filepath.Base(p) != ".opencode" && !holds && !b.hasOwnFiles(p) &&
+		slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
 }
 
 // later returns what is protected here: what was found, and what was made.
@@ -147,7 +148,8 @@ func (b *builder) named() []string {
 	if b.rc.GitDir == "rw" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return !b.kind(p).FileOrDir() && !b.made(p) })
+	return slices.DeleteFunc(slices.Clone(b.f.Named),
+		func(p string) bool { return !b.kind(p).FileOrDir() && !b.made(p) })
 }
 
 // locked refuses a folder in which something is missing that tools outside obey, and that the box could make

@@ -99,7 +99,8 @@ func Added(old, now Plan, f host.Facts) (l Live, ok bool) {
 	// any more.
 	lost := func(o Op) bool {
 		covered := paths.Below(l.Dest, o.Dest)
-		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) && !(covered && o.own && o.Reason == inPlace)
+		return (o.Mounts() && covered || known[word(o)] > 0 && o.Kind != OpNote) &&
+			!(covered && o.own && o.Reason == inPlace)
 	}
 	if l.Dest == "" {
 		return l, len(more) == 0
@@ -120,7 +121,8 @@ func Added(old, now Plan, f host.Facts) (l Live, ok bool) {
 	} else if o := old.Ops[in]; !o.bound() && o.Dest != l.Dest {
 		l.Base = o.Dest
 	}
-	same := slices.Equal(old.Pins, now.Pins) && slices.Equal(old.Protected, now.Protected) && slices.Equal(old.Env, now.Env) &&
+	same := slices.Equal(old.Pins, now.Pins) && slices.Equal(old.Protected,
+		now.Protected) && slices.Equal(old.Env, now.Env) &&
 		reflect.DeepEqual(old.Landlock, now.Landlock) && slices.Equal(old.HomeLinks, now.HomeLinks)
 	return l, same
 }

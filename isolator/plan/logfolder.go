@@ -24,7 +24,8 @@ func (b *builder) logFolder() error {
 		by = "output.log"
 	}
 	refuse := func(why, p string) error {
-		return fault.Refuse(125, "name another folder, such as \"~/.inner/logs/mine\"", "profile %q: the log folder %q (%s) "+why, b.rc.Name, folder, by, p)
+		return fault.Refuse(125, "name another folder, such as \"~/.inner/logs/mine\"",
+			"profile %q: the log folder %q (%s) "+why, b.rc.Name, folder, by, p)
 	}
 	used := append(b.f.Homes(), b.s.Program, "/usr", "/etc", "/tmp", "/run")
 	if b.rc.WorkdirMode != profile.None {

@@ -36,7 +36,8 @@ func (b *builder) systemOnly() {
 			b.showAt("what programs need of the system (@system)", b.canon(p), b.canon(p))
 		}
 	}
-	if b.rc.System != nil && b.kind(cgroupMount) == host.Dir && b.kind(cgroupMount+"/cgroup.controllers") == host.Missing {
+	if b.rc.System != nil && b.kind(cgroupMount) == host.Dir &&
+		b.kind(cgroupMount+"/cgroup.controllers") == host.Missing {
 		// Of control groups of version 1 a box would see paths out of its own (/../..), which the JDK
 		// takes for a fault.
 		b.tmpfs("no control groups of version 1", 0o755, cgroupMount)
@@ -76,7 +77,8 @@ func (b *builder) pathNames() error {
 	for _, name := range []string{"DOTNET_ROOT", "GEM_HOME", "COMPOSER_HOME", "TERMINFO", "TERMINFO_DIRS"} {
 		value := b.f.Env[name]
 		missing := func(dir string) bool { _, at := b.at(dir); return dir != "" && at != dir }
-		if value != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) && !slices.ContainsFunc(filepath.SplitList(value), missing) {
+		if value != "" && !b.profileSets(name) && !b.rc.Env.Kept(name) &&
+			!slices.ContainsFunc(filepath.SplitList(value), missing) {
 			if name == "GEM_HOME" && Installs(b.rc, b.f) { // that is where the box installs
 				name, value = "GEM_PATH", value+":"
 			}

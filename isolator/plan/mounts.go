@@ -96,7 +96,8 @@ func (b *builder) oneMount(m mount) error {
 		return b.keepFolder(m)
 	}
 	if _, at := b.at(m.dest); at != "" {
-		if there := b.f.Look(at).Kind; there != host.Missing && there != host.Denied && (there == host.Dir) != (b.f.Look(m.Source).Kind == host.Dir) {
+		if there := b.f.Look(at).Kind; there != host.Missing && there != host.Denied &&
+			(there == host.Dir) != (b.f.Look(m.Source).Kind == host.Dir) {
 			return fault.Refuse(125, "", "profile %q: %s: of dest %q and the source one is a folder and one is not", b.rc.Name, m.reason, m.Dest)
 		}
 	}
@@ -132,7 +133,8 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 	for part := range strings.SplitSeq(real, "/") {
 		switch {
 		case part == ".inner":
-			return fault.Refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
+			return fault.Refuse(125, "mount it read-only",
+				"profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
 		case part == ".git" && b.rc.GitDir != "rw":
 			top, _, _ := strings.Cut(real+"/", "/.git/") // with git_dir = "checked", too: it is served there
 			return fault.Refuse(125, fmt.Sprintf("mount %q, where git works and its hooks and settings stay as they are, or set git_dir = \"rw\" under [sandbox]", top),

@@ -47,7 +47,8 @@ func (b *builder) nestedNamespace() error {
 		return r
 	}
 	if mode := ProcMode(b.rc.Proc, b.f.Proc); mode != "fresh" {
-		return fault.Refuse(125, `set proc = "fresh" under [sandbox]`, "profile %q: containers need a /proc of their own, and this box has %q", b.rc.Name, mode)
+		return fault.Refuse(125, `set proc = "fresh" under [sandbox]`,
+			"profile %q: containers need a /proc of their own, and this box has %q", b.rc.Name, mode)
 	}
 	b.switches("a user namespace with a range of ids ("+nestedKey+")", User(b.f.UID, b.f.GID)...)
 	b.switches("ids can be handed on to containers", AddCaps("cap_setuid", "cap_setgid")...)
@@ -84,7 +85,8 @@ func (b *builder) nestedPlaces() error {
 	b.setenv("XDG_RUNTIME_DIR", runtime)
 	// There is no systemd in the box to ask. Read by podman 4.4 and later; older
 	// ones see it for themselves.
-	b.dataFile("how containers are put into control groups", []byte("[engine]\ncgroup_manager = \"cgroupfs\"\n"), paths.BoxConf)
+	b.dataFile("how containers are put into control groups",
+		[]byte("[engine]\ncgroup_manager = \"cgroupfs\"\n"), paths.BoxConf)
 	b.setenv("CONTAINERS_CONF_OVERRIDE", paths.BoxConf)
 	b.setenv("container", "bwrap") // podman says nothing of "/" not being shared then
 	return nil

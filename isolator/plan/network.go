@@ -21,13 +21,16 @@ func (b *builder) ports() {
 		return fmt.Sprintf("%s:%d", filepath.Base(p.File), p.Line)
 	}
 	if b.rc.Network.ByName() {
-		b.plan.Listen = append(b.plan.Listen, Listen{Port: profile.ProxyPort, Reason: fmt.Sprintf("the proxy (sandbox.network_mode = %q)", b.rc.Network)})
+		b.plan.Listen = append(b.plan.Listen,
+			Listen{Port: profile.ProxyPort, Reason: fmt.Sprintf("the proxy (sandbox.network_mode = %q)", b.rc.Network)})
 	}
 	for _, p := range b.rc.HostPorts {
-		b.plan.Listen = append(b.plan.Listen, Listen{Port: p.Box, HostPort: p.Host, Reason: "a service of this computer (sandbox.host_ports, " + where(p) + ")"})
+		b.plan.Listen = append(b.plan.Listen,
+			Listen{Port: p.Box, HostPort: p.Host, Reason: "a service of this computer (sandbox.host_ports, " + where(p) + ")"})
 	}
 	for _, p := range b.rc.Publish {
-		b.plan.Publish = append(b.plan.Publish, Publish{Port: p.Box, HostPort: p.Host, Reason: "within reach of this computer (sandbox.publish, " + where(p) + ")"})
+		b.plan.Publish = append(b.plan.Publish,
+			Publish{Port: p.Box, HostPort: p.Host, Reason: "within reach of this computer (sandbox.publish, " + where(p) + ")"})
 	}
 }
 

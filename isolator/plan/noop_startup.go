@@ -80,7 +80,8 @@ func NoopStartup() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		fill := strings.NewReplacer("@noop@", paths.BoxNoop, "@start@", paths.BoxStart, "@name@", f.name, "@original@", paths.BoxOriginal+"/"+f.staged())
+		fill := strings.NewReplacer("@noop@", paths.BoxNoop, "@start@", paths.BoxStart, "@name@",
+			f.name, "@original@", paths.BoxOriginal+"/"+f.staged())
 		out[f.staged()] = fill.Replace(string(text))
 	}
 	return out, nil
@@ -95,7 +96,8 @@ func (b *builder) coverShellFiles() {
 	for _, f := range shellFiles() {
 		at := b.canon(f.at(b.f.Home))
 		l, original := b.at(at)
-		known := original == at && b.kind(f.at(b.f.Home)) == host.File || original == l.Source && b.kind(l.Source) == host.File
+		known := original == at && b.kind(f.at(b.f.Home)) == host.File ||
+			original == l.Source && b.kind(l.Source) == host.File
 		if !l.bound() || !known {
 			continue
 		}

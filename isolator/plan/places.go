@@ -126,7 +126,8 @@ func (b *builder) packageFolders() []string {
 	program := b.s.Program
 	real := b.canon(program)
 	for _, dir := range []string{b.rc.Workdir, b.rc.Project} {
-		if dir != "" && (paths.Below(dir, program) || paths.Below(b.canon(dir), program)) && !paths.Below(b.canon(dir), real) {
+		if dir != "" && (paths.Below(dir, program) || paths.Below(b.canon(dir), program)) &&
+			!paths.Below(b.canon(dir), real) {
 			return nil // a link there may be one that a box has made
 		}
 	}

@@ -25,7 +25,8 @@ func site(rc profile.RunConfig, f host.Facts) sensitive.Site {
 
 // apart are the folders whose programs are the box's to change, or hidden. A home is none of them.
 func apart(rc profile.RunConfig, f host.Facts) []string {
-	return slices.DeleteFunc(append(f.InnerHomes(), rc.Workdir, rc.Project), func(p string) bool { return slices.Contains(f.Homes(), p) })
+	return slices.DeleteFunc(append(f.InnerHomes(), rc.Workdir, rc.Project),
+		func(p string) bool { return slices.Contains(f.Homes(), p) })
 }
 
 // ProgramFolders are the folders of programs of the home that the caller's PATH has.

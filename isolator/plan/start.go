@@ -21,7 +21,8 @@ const otherFolder = "cd to another folder, or -w FOLDER"
 // where that is mounted.
 func (b *builder) workdirHidden() error {
 	if b.rc.WorkdirMode != profile.None && b.holdsHome(b.rc.Workdir) {
-		return fault.Refuse(126, otherFolder, "the working folder %q holds your whole home folder, which is mounted there, too", b.rc.Workdir)
+		return fault.Refuse(126, otherFolder,
+			"the working folder %q holds your whole home folder, which is mounted there, too", b.rc.Workdir)
 	}
 	for _, dir := range []string{b.rc.Workdir, b.rc.Cwd} {
 		real := b.canon(dir)
@@ -32,7 +33,8 @@ func (b *builder) workdirHidden() error {
 			switch {
 			case !paths.Below(h.real, real):
 			case h.key == hideKey:
-				return fault.Refuse(126, otherFolder, "profile %q: the working folder %q is hidden (sandbox.hide)", b.rc.Name, dir)
+				return fault.Refuse(126, otherFolder,
+					"profile %q: the working folder %q is hidden (sandbox.hide)", b.rc.Name, dir)
 			default:
 				return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", h.key),
 					"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, h.key, h.what)
@@ -79,7 +81,8 @@ func (b *builder) started() error {
 	made := slices.ContainsFunc(b.plan.Ops, func(o Op) bool { // for what is mounted there
 		return o.Mounts() && paths.Below(cwd, o.Dest)
 	})
-	workspace := slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return m.Workspace && paths.Below(cwd, b.canon(m.Dest)) })
+	workspace := slices.ContainsFunc(b.rc.Mounts,
+		func(m profile.Mount) bool { return m.Workspace && paths.Below(cwd, b.canon(m.Dest)) })
 	if l.bound() || made && (workspace || !covered) {
 		return nil
 	}

@@ -51,7 +51,8 @@ func (b *builder) mountPoint(o Op) error {
 	case slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.At == l.Dest }): // where programs of boxes have left links
 		return fault.Refuse(125, "", "profile %q: %q cannot be made in a cache of the box", b.rc.Name, o.Dest)
 	case b.s.Tmp != "" && l.Dest == "/tmp": // as there
-		return fault.Refuse(125, "start it without a session", "profile %q puts %q below /tmp, which a session keeps", b.rc.Name, o.Dest)
+		return fault.Refuse(125, "start it without a session",
+			"profile %q puts %q below /tmp, which a session keeps", b.rc.Name, o.Dest)
 	case l.own && l.Dest == b.home && !o.Mounts() && o.Kind != OpSeal:
 		return fault.Refuse(125, "", "profile %q: %q cannot be made in the home of the box", b.rc.Name, o.Dest)
 	case !l.bound():
@@ -63,13 +64,16 @@ func (b *builder) mountPoint(o Op) error {
 	case at.Kind != host.Missing && at.Real == hostPath, b.made(hostPath):
 		return nil
 	case at.Kind != host.Missing:
-		return fault.Refuse(125, "use "+quote(at.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, o.Reason, o.Dest)
+		return fault.Refuse(125, "use "+quote(at.Real),
+			"profile %q: %s: dest %q goes through a link", b.rc.Name, o.Reason, o.Dest)
 	case l.Writable():
-		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, o.Reason, o.Dest)
+		return fault.Refuse(125, "create it first",
+			"profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, o.Reason, o.Dest)
 	case at.Real == hostPath && slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return m.Workspace && b.canon(m.Dest) == o.Dest }):
 		return nil // it is made for the run, where the box cannot write
 	}
-	return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist on the host", b.rc.Name, o.Reason, o.Dest)
+	return fault.Refuse(125, "create it first",
+		"profile %q: %s: dest %q does not exist on the host", b.rc.Name, o.Reason, o.Dest)
 }
 
 // where returns every box path at which host path p can be seen, in the order of the mounts.

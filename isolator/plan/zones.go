@@ -20,7 +20,8 @@ func (b *builder) zoneCovered(real string) bool {
 		return true
 	}
 	in := func(p string) bool { return b.kind(p) != host.Missing && paths.Below(b.canon(p), real) }
-	return slices.ContainsFunc(b.f.InnerHomes(), in) || slices.ContainsFunc(b.held(), func(h held) bool { return in(h.path) }) ||
+	return slices.ContainsFunc(b.f.InnerHomes(), in) || slices.ContainsFunc(b.held(),
+		func(h held) bool { return in(h.path) }) ||
 		slices.ContainsFunc(b.hidden(), func(h hid) bool { return in(h.path) })
 }
 
@@ -67,7 +68,8 @@ func (b *builder) keepFolder(m mount) error {
 		if c.Kind != host.Dir && c.Kind != host.File || slices.Contains(b.s.KeptFiles, c.Name) {
 			continue
 		}
-		b.bind("it is there already, and stays as it is", filepath.Join(m.real, c.Name), filepath.Join(m.dest, c.Name), false)
+		b.bind("it is there already, and stays as it is", filepath.Join(m.real, c.Name),
+			filepath.Join(m.dest, c.Name), false)
 	}
 	return nil
 }

@@ -138,7 +138,8 @@ func (b *Prepared) look() (host.Facts, error) {
 	facts := b.probe()
 	b.Spec = plan.Fitting(b.Spec, facts)
 	if b.Spec.GitDir == "rw" { // what its settings name is the box's, too
-		facts.Later = slices.DeleteFunc(facts.Later, func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
+		facts.Later = slices.DeleteFunc(facts.Later,
+			func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
 	}
 	if path := replaced(b.Spec, facts); path != "" {
 		return facts, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was replaced while the sandbox was made", path), Hint: "run it again"}

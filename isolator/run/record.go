@@ -223,7 +223,8 @@ func tellLater(b *Prepared, paths []string) {
 
 // summary tells the person how the run went.
 func (r *record) summary(b *Prepared, end runlog.End) {
-	b.Say("%s ran in profile %s for %s: %s", filepath.Base(b.Plan.Program), b.Spec.Name, runlog.Roughly(time.Duration(end.Millis)*time.Millisecond), runlog.HowEnded(end))
+	b.Say("%s ran in profile %s for %s: %s", filepath.Base(b.Plan.Program), b.Spec.Name,
+		runlog.Roughly(time.Duration(end.Millis)*time.Millisecond), runlog.HowEnded(end))
 	if len(end.Blocked) > 0 {
 		b.Say("blocked: %s", runlog.BlockedText(end.Blocked))
 	}

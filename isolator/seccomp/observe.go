@@ -47,12 +47,15 @@ func observedCalls() []observed {
 		c.Dir, c.Path = -1, 0
 		return c
 	}
-	open, openat, openat2, creat := here(Open, "open", [4]int32{2, 5, -1, 5}), at(Open, "openat", [4]int32{257, 295, 56, 322}),
+	open, openat, openat2, creat := here(Open, "open", [4]int32{2, 5, -1, 5}), at(Open,
+		"openat", [4]int32{257, 295, 56, 322}),
 		at(Open, "openat2", [4]int32{437, 437, 437, 437}), here(Write, "creat", [4]int32{85, 8, -1, 8})
 	open.Flags, openat.Flags, openat2.How = 1, 2, 2
-	rename, link, symlink := here(Write, "rename", [4]int32{82, 38, -1, 38}), here(Look, "link", [4]int32{86, 9, -1, 9}), here(Write, "symlink", [4]int32{88, 83, -1, 83})
+	rename, link, symlink := here(Write, "rename", [4]int32{82, 38, -1, 38}), here(Look, "link",
+		[4]int32{86, 9, -1, 9}), here(Write, "symlink", [4]int32{88, 83, -1, 83})
 	rename.Path2, link.Path2, symlink.Path = 1, 1, 1
-	renameat, renameat2, linkat, symlinkat := at(Write, "renameat", [4]int32{264, 302, 38, 329}), at(Write, "renameat2", [4]int32{316, 353, 276, 382}),
+	renameat, renameat2, linkat, symlinkat := at(Write, "renameat",
+		[4]int32{264, 302, 38, 329}), at(Write, "renameat2", [4]int32{316, 353, 276, 382}),
 		at(Look, "linkat", [4]int32{265, 303, 37, 330}), at(Write, "symlinkat", [4]int32{266, 304, 36, 331})
 	for _, c := range []*observed{&renameat, &renameat2, &linkat} {
 		c.Dir2, c.Path2 = 2, 3

@@ -86,7 +86,8 @@ func rules(o Options) []rule {
 	// Through socketcall the kind cannot be seen. C libraries that know the
 	// calls of their own (Linux 4.3) do not need it.
 	denyIf(unix.ENOSYS, "socketcall", test{0, isOneOf, []uint32{sysSocket, sysSockets}})
-	denyIf(unix.EPERM, "personality", test{0, hasAny, []uint32{^uint32(perHarmless)}}, test{0, isNoneOf, []uint32{perQuery}})
+	denyIf(unix.EPERM, "personality", test{0, hasAny, []uint32{^uint32(perHarmless)}},
+		test{0, isNoneOf, []uint32{perQuery}})
 	if o.Containers {
 		return out
 	}
@@ -105,6 +106,7 @@ func rules(o Options) []rule {
 	}
 	// Mounts.
 	deny(unix.EPERM, "mount", "umount", "umount2", "pivot_root")
-	deny(unix.ENOSYS, "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr")
+	deny(unix.ENOSYS, "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig",
+		"fsmount", "fspick", "mount_setattr")
 	return out
 }

@@ -18,7 +18,8 @@ const Suffix = ".inner-held"
 // is Suffix, or Suffix with a number. It says nothing of what lies in a folder of that name, which is one
 // like others.
 func Aside(name string) bool {
-	if cut := strings.LastIndexByte(name, '.'); cut > 0 && cut < len(name)-1 && strings.Trim(name[cut+1:], "0123456789") == "" {
+	if cut := strings.LastIndexByte(name, '.'); cut > 0 && cut < len(name)-1 &&
+		strings.Trim(name[cut+1:], "0123456789") == "" {
 		name = name[:cut]
 	}
 	return strings.HasSuffix(name, Suffix)
@@ -124,7 +125,8 @@ func (x *index) each(name string, f func(nameOf) bool) {
 	}
 	for _, list := range [][]starry{x.ends[name[len(name)-1]], x.heads[name[0]], x.others} {
 		for _, s := range list {
-			if len(name) >= len(s.begin)+len(s.end) && strings.HasPrefix(name, s.begin) && strings.HasSuffix(name, s.end) && strings.Contains(name, s.middle) && !f(s.of) {
+			if len(name) >= len(s.begin)+len(s.end) && strings.HasPrefix(name, s.begin) &&
+				strings.HasSuffix(name, s.end) && strings.Contains(name, s.middle) && !f(s.of) {
 				return
 			}
 		}

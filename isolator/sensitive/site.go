@@ -361,7 +361,8 @@ func (s Site) Places(match func(dir, pattern, text string) []string) []Place {
 		}
 		out[i].At = slices.DeleteFunc(r.At, func(p string) bool {
 			return slices.ContainsFunc(out, func(other Place) bool {
-				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.At, func(dir string) bool { return paths.Below(dir, p) })
+				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.At,
+					func(dir string) bool { return paths.Below(dir, p) })
 			})
 		})
 	}

@@ -68,7 +68,8 @@ func Gives(c config.Commands, role string, own, other profile.RunConfig) (bool, 
 	if other.WorkdirMode == profile.Keep {
 		other.WorkdirMode = profile.RO // what is kept lies in what it reads
 	}
-	other.Mounts = slices.DeleteFunc(slices.Clone(other.Mounts), func(m profile.Mount) bool { return m.Key == "sandbox.keep" })
+	other.Mounts = slices.DeleteFunc(slices.Clone(other.Mounts),
+		func(m profile.Mount) bool { return m.Key == "sandbox.keep" })
 	other.Keep = nil
 	more := profile.Narrower(other, own)
 	if len(more) > 0 && c.Only {
@@ -84,5 +85,6 @@ func Gives(c config.Commands, role string, own, other profile.RunConfig) (bool, 
 // write, any program may be called so.
 func shell(program string) bool {
 	dir, name := filepath.Split(program)
-	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish"}, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish"}, name) &&
+		slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }

@@ -40,7 +40,8 @@ type Asked struct{ Name, Prefix, Why string }
 // the question, and so is what was denied. Like an answer, the yes is for the bytes that
 // were read, and is noted in the audit log. What cannot be read or resolved gets none: whoever uses it says so.
 func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed error) {
-	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" || paths.Below(files.Real(s.InnerHome), pl.Root()) {
+	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" ||
+		paths.Below(files.Real(s.InnerHome), pl.Root()) {
 		return false, nil, nil
 	}
 	prefixes, root := s.Prefixes(), pl.Root()

@@ -126,7 +126,8 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 	case p != nil && p.Problem != nil: // its file is not read
 		return nil, lost("inner status", fmt.Sprintf("was allowed and is not used: %v", p.Problem))
 	case r.Err != nil:
-		return nil, lost("fix it, then: inner allow "+quote.POSIX(root), "was allowed and is not valid now: "+FirstFault(r.Err))
+		return nil, lost("fix it, then: inner allow "+quote.POSIX(root),
+			"was allowed and is not valid now: "+FirstFault(r.Err))
 	}
 	switch rec.CheckConfig(r.File).State {
 	case trust.Allowed:

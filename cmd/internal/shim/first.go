@@ -25,7 +25,8 @@ func AsFirst() (code int, first bool) {
 	} else {
 		signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT)
 	}
-	child, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	child, err := syscall.ForkExec("/proc/self/exe", os.Args,
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		os.Stderr.WriteString("inner: cannot start itself once more as the first process of a container: " + err.Error() + "\n")
 		return 125, true

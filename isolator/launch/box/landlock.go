@@ -40,7 +40,8 @@ func landlock(l *wire.Landlock, files [3]uintptr) error {
 		attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
 	}
 	// Up to Scoped: what a kernel does not know must be zero (landlock_create_ruleset(2)).
-	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
+	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)),
+		unsafe.Offsetof(attr.Quiet_access_fs), 0)
 	if errno != 0 {
 		return errno
 	}
@@ -93,7 +94,8 @@ func allowPath(rules int, path string, access uint64) error {
 // allow adds the rule that a file, or what is below a folder, may be used so.
 func allow(rules, fd int, access uint64) error {
 	beneath := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules),
+		unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -70,7 +70,8 @@ func OpenPty(readable bool) (master, slave int, err error) {
 
 // PtyPeer opens the slave of a terminal by its master (Linux 4.13), whatever it is called.
 func PtyPeer(master, flags int) (int, error) {
-	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, uintptr(flags|unix.O_NOCTTY|unix.O_CLOEXEC))
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER,
+		uintptr(flags|unix.O_NOCTTY|unix.O_CLOEXEC))
 	if errno != 0 {
 		return -1, os.NewSyscallError("slave of the terminal", errno)
 	}

@@ -36,7 +36,8 @@ func openable(path string) bool {
 
 func lookAt(sh wire.Shown) error {
 	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, sh.Path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO, &st)
+	err := unix.Statx(unix.AT_FDCWD, sh.Path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT,
+		unix.STATX_TYPE|unix.STATX_INO, &st)
 	if err == unix.EACCES && sh.Ino == 0 && !openable(sh.Path) {
 		return nil // it is made for the box, and what the box cannot enter it cannot read
 	}

@@ -40,6 +40,7 @@ func shrugOff(list ...os.Signal) {
 	}
 	for _, s := range list {
 		var byDefault [4]uint64 // the kernel's struct sigaction, with SIG_DFL
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s.(unix.Signal)), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s.(unix.Signal)),
+			uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
 	}
 }

@@ -107,7 +107,8 @@ func Fill(fd int, content []byte) error {
 		_, err = unix.Seek(fd, 0, unix.SEEK_SET)
 	}
 	if err == nil { // nobody writes to it again, whoever gets hold of it
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
+			unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
 	}
 	return os.NewSyscallError("memfd", err)
 }

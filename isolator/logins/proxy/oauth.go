@@ -336,7 +336,11 @@ func (o *oauth) ask(ctx context.Context, t tokens, at []netip.Addr, agent string
 	}
 	r.Header = http.Header{"Content-Type": {kind}, "Accept": {"application/json"}, "User-Agent": {agent}}
 	way := &http.Transport{ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 16}
-	way.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) { return o.dial(ctx, address, at) }
+	way.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn,
+		error,
+	) {
+		return o.dial(ctx, address, at)
+	}
 	a, err := way.RoundTrip(r)
 	if err != nil {
 		return got, errAway

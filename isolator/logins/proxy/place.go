@@ -177,7 +177,8 @@ func (l *login) permits(r *http.Request) (why string) {
 		return ""
 	}
 	p := r.URL.Path
-	if r.URL.RawPath != "" || path.Clean(p) != p && path.Clean(p)+"/" != p || strings.ContainsAny(p, `\;`) || strings.Contains(p, "%") {
+	if r.URL.RawPath != "" || path.Clean(p) != p && path.Clean(p)+"/" != p || strings.ContainsAny(p,
+		`\;`) || strings.Contains(p, "%") {
 		return "its path can be read in two ways"
 	}
 	if override != "" {

@@ -85,7 +85,8 @@ func (s *store) read() (t tokens, doc map[string]any, err error) {
 
 // token reports whether a text can be a token: one of a few characters would be met by chance.
 func token(s string) bool {
-	return len(s) >= 8 && len(s) <= maxToken && !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c >= 0x7f })
+	return len(s) >= 8 && len(s) <= maxToken && !strings.ContainsFunc(s,
+		func(c rune) bool { return c <= ' ' || c >= 0x7f })
 }
 
 // jwtEnd is when a JWT ends; zero for any other text.

@@ -28,7 +28,8 @@ func EventText(e runlog.Event, short func(string) string) string {
 	}
 	switch e.Type {
 	case runlog.EventExit, runlog.EventCall:
-		parts[0] = strings.TrimPrefix(what+": ", ": ") + runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}) + " after " + runlog.Roughly(time.Duration(e.Millis)*time.Millisecond)
+		parts[0] = strings.TrimPrefix(what+": ",
+			": ") + runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}) + " after " + runlog.Roughly(time.Duration(e.Millis)*time.Millisecond)
 	case runlog.EventRefused, runlog.EventVerify:
 		parts[0] += fmt.Sprintf(": code %d", e.Code)
 	case runlog.EventAllow, runlog.EventDeny, runlog.EventRevoke, runlog.EventInstall:
