@@ -90,26 +90,31 @@ func recoverGit(c *caller.Caller) {
 		}
 	}
 	settled := filepath.Join(c.InnerHome, "repositories", clone.Settled)
-	if files.Exists(settled) {
-		return
+	none := files.Exists(settled)
+	list, _ := filepath.Glob(BoxFolders(c.InnerHome))
+	for _, dir := range list {
+		if server.Locks(dir) || !none && len(clone.States(dir)) > 0 {
+			Settle(c, dir, "")
+		}
 	}
-	for _, state := range clone.States(BoxFolders(c.InnerHome)) {
-		Settle(c, state.Private, "")
-	}
-	if len(clone.States(BoxFolders(c.InnerHome))) == 0 && files.Write(settled, nil, 0o600) == nil &&
+	if !none && len(clone.States(BoxFolders(c.InnerHome))) == 0 && files.Write(settled, nil, 0o600) == nil &&
 		len(clone.States(BoxFolders(c.InnerHome))) > 0 {
 		_ = os.RemoveAll(settled)
 	}
 }
 
-// Settle does what a killed run did not in the folder of its box, unless another has it: what it did in a clone
-// comes. What waits of a run is tried again when that is named.
+// Settle does what a killed run did not in the folder of its box, unless another has it: its locks go, and what
+// it did in a clone comes. What waits of a run is tried again when that is named.
 func Settle(c *caller.Caller, dir, again string) {
 	s := &sharedGit{dir: dir}
 	if !s.locked() {
 		return
 	}
 	defer s.lock.Close()
+	top, _ := os.ReadFile(filepath.Join(dir, GitTop))
+	if r, err := git.FindAt(strings.TrimSpace(string(top))); err == nil && repositoryFolder(c, r.Common) == filepath.Dir(dir) {
+		_ = server.Sweep(r.Common, dir) // else the next run there does
+	}
 	for _, state := range clone.States(dir) {
 		if state.Lines == nil || state.Run == again {
 			BringClone(c, state, "")

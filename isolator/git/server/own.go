@@ -125,15 +125,3 @@ func (r *Repository) inRefs() (known []string) {
 	}
 	return known
 }
-
-// HalfDone says what a box has left unfinished in its private folder, "" for nothing.
-func HalfDone(private string) string {
-	for _, in := range []string{"own", "own/worktrees/*", "clone"} {
-		for name, what := range map[string]string{"rebase-merge": "rebase", "rebase-apply": "rebase", "sequencer": "cherry-pick or revert", "BISECT_LOG": "bisection"} {
-			if found, _ := filepath.Glob(filepath.Join(private, in, name)); len(found) > 0 {
-				return what
-			}
-		}
-	}
-	return ""
-}

@@ -2,8 +2,8 @@
 //
 // The process is started beside what makes the box, and ended before it: whoever waits for an answer
 // of a server that is stopped cannot be killed. It reads what a hostile box wrote, so Landlock leaves it the
-// repositories and git alone. At its end it removes the lock files of its box, whose programs end where they are. One
-// that is killed leaves them, as a git does that is killed.
+// repositories and git alone. Killed at any moment it leaves lock files in the repository at most,
+// which the launcher removes by the journal.
 //
 //	s, err := server.Start(exe)
 //	err = s.Describe(repositories)
@@ -75,7 +75,7 @@ type Server struct {
 	pid    int
 	over   chan struct{} // closed when the process is gone
 	heard  chan struct{} // closed when all that it told was taken; nil before it serves
-	left   chan struct{} // closed when it has removed the locks of its box
+	repos  []Repository
 
 	mu    sync.Mutex
 	lines []string
@@ -95,9 +95,6 @@ const threads = "GOMAXPROCS=1"
 // pause, which costs more than the requests do.
 const slack = 10 * time.Millisecond
 
-// patience is how long it may take to remove locks.
-const patience = 2 * time.Second
-
 // maxLines is how many lines of one box are kept, and moved refs: it can make as many as it likes.
 const maxLines = 1000
 
@@ -116,14 +113,14 @@ func Start(program string) (*Server, error) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "server")
 	defer theirs.Close()
-	s := &Server{socket: pair[0], words: words, over: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{socket: pair[0], words: words, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // whose slack a new process has
+		runtime.LockOSThread() // PR_SET_PDEATHSIG looks at the thread
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
 		cmd := &exec.Cmd{
 			Path: program, Args: serve, Env: []string{"PATH=/usr/bin:/bin", threads}, Dir: "/", ExtraFiles: []*os.File{theirs, theirWords},
-			SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // no signal of a terminal reaches it
+			SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}, // no signal of a terminal reaches it
 		}
 		err := cmd.Start()
 		if err == nil {
@@ -146,6 +143,7 @@ func Start(program string) (*Server, error) {
 
 // Describe says what to serve.
 func (s *Server) Describe(repos []Repository) error {
+	s.repos = repos
 	text, err := json.Marshal(repos)
 	if err == nil {
 		_, err = s.words.Write(text)
@@ -216,10 +214,6 @@ func (s *Server) listen() {
 		if err != nil {
 			return
 		}
-		if m == (Message{}) {
-			close(s.left)
-			continue
-		}
 		s.mu.Lock()
 		if m.Line != "" && len(s.lines) < maxLines && !slices.Contains(s.lines, m.Line) {
 			s.lines = append(s.lines, m.Line)
@@ -247,18 +241,16 @@ func (s *Server) End() {
 		return
 	default:
 	}
-	_ = unix.Shutdown(s.socket, unix.SHUT_WR) // it removes the locks of its box
+	_ = unix.Kill(s.pid, unix.SIGKILL)
+	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // what is on its way comes still
 	if s.heard != nil {
-		select {
-		case <-s.left:
-		case <-s.heard:
-		case <-time.After(patience):
-		}
-	}
-	_ = unix.Kill(s.pid, unix.SIGKILL) // the kernel takes some 15 ms to end a process that has an inotify
-	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR)
-	if s.heard != nil { // what is on its way comes still
 		<-s.heard
+	}
+	for _, r := range s.repos {
+		if Locks(r.Private) {
+			<-s.over                    // the kernel takes some 15 ms to end a process that has an inotify
+			_ = Sweep(r.Dir, r.Private) // else the next run does
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/git/server"
 )
 
 // maxFile is how large a file may be that is looked at as a whole: an index of some three million files.
@@ -50,9 +51,8 @@ func (r *Server) stat(name string, st *unix.Stat_t) (err error) {
 // readAt reads a plain file in a folder.
 func readAt(dir int, name string) ([]byte, error) { return copytree.Read(dir, name, maxFile) }
 
-// ours begins the names of what is not served: of what is written before it is renamed into place. The number of
-// this process follows.
-const ours = ".inner-"
+// ours begins the names of what is not served.
+const ours = server.Ours
 
 var written atomic.Int64
 

@@ -11,7 +11,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -107,11 +106,10 @@ func (r *Server) makeFile(name string, dir int, last string, how int, mode uint3
 	if fd, err = copytree.Make(base, temp, how|unix.O_CREAT|unix.O_EXCL, mode&0o755); err != nil {
 		return -1, err
 	}
-	err = r.locks.change("", name, files.Identity(fd, ""),
-		func() error { return unix.Renameat2(base, temp, dir, last, unix.RENAME_NOREPLACE) })
-	if err != nil {
+	r.locks.made(name, fd, "")
+	if err = unix.Renameat2(base, temp, dir, last, unix.RENAME_NOREPLACE); err != nil {
 		unix.Close(fd)
-		_ = unix.Unlinkat(base, temp, 0)
+		_ = r.locks.end(name, func() error { return unix.Unlinkat(base, temp, 0) })
 		return -1, err
 	}
 	return fd, nil

@@ -1,20 +1,26 @@
 package share
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/git/server"
 )
 
-// locks are the passing files that this box has made, with what tells each from another file of its name.
+// locks are the passing files that this box has made, with what tells each from another file of its name. They
+// are noted in a file, so that the next server removes what one that was killed has left, and nobody else's.
 type locks struct {
-	mu   sync.Mutex
-	ours map[string]string
-	over bool // it makes none any more
+	mu    sync.Mutex
+	notes *os.File
+	lines int // in that
+	ours  map[string]string
 }
+
+// maxNotes is how many lines the file has, besides those of what is there, before it is written anew.
+const maxNotes = 1000
 
 // foreign reports whether a file with this name, in a folder or open, is a passing one that somebody else made.
 func (l *locks) foreign(name string, dir int, last string) bool {
@@ -27,36 +33,53 @@ func (l *locks) foreign(name string, dir int, last string) bool {
 	return of == "" || of != files.Identity(dir, last)
 }
 
-// change removes what is called from, or gives what of identifies the name to; either may be "". Until that is done
-// nobody is told of it, and nobody who has made another file of that name is taken for the box.
-func (l *locks) change(from, to, of string, do func() error) error {
+// made notes a passing file of this box's before anybody is told that it is there.
+func (l *locks) made(name string, dir int, last string) {
+	if !passing(name) {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over && passing(to) {
-		return unix.EIO
-	}
-	if err := do(); err != nil {
-		return err
-	}
-	delete(l.ours, from)
-	if passing(to) {
-		l.ours[to] = of
-	}
-	return nil
+	l.ours[name] = files.Identity(dir, last)
+	l.note(l.ours[name], name)
 }
 
-// leave removes those of the box, which makes none any more: its programs end where they are, and whoever comes to
-// such a file takes it for a git's that goes on. The log of a branch that is being renamed stays.
-func (r *Server) leave() {
-	r.locks.mu.Lock()
-	defer r.locks.mu.Unlock()
-	r.locks.over = true
-	for name, of := range r.locks.ours {
-		_ = copytree.In(r.base(name), name, func(parent int, last string) error {
-			if last == ".tmp-renamed-log" || files.Identity(parent, last) != of {
-				return nil
-			}
-			return unix.Unlinkat(parent, last, 0)
-		})
+// end removes a file, or gives it another name. Until it is noted, nobody who has made another of that name is
+// taken for the box.
+func (l *locks) end(name string, remove func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := remove()
+	if _, known := l.ours[name]; known && err == nil {
+		delete(l.ours, name)
+		l.note(server.Gone, name)
+	}
+	return err
+}
+
+func (l *locks) note(of, name string) {
+	if len(l.ours) == 0 {
+		_, l.lines = l.notes.Truncate(0), 0
+		return
+	}
+	l.lines++
+	fmt.Fprintf(l.notes, "%s %s\n", of, name) // one write
+	if l.lines > maxNotes+2*len(l.ours) {
+		l.renew()
+	}
+}
+
+// renew writes the file anew.
+func (l *locks) renew() {
+	var text strings.Builder
+	for name, of := range l.ours {
+		text.WriteString(of + " " + name + "\n")
+	}
+	if files.Replace(l.notes.Name(), []byte(text.String()), 0o600) != nil {
+		return
+	}
+	if f, err := os.OpenFile(l.notes.Name(), os.O_WRONLY|os.O_APPEND, 0); err == nil {
+		l.notes.Close()
+		l.notes, l.lines = f, len(l.ours)
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -21,17 +19,15 @@ import (
 // with it git in the box.
 const maxMemory = 4 << 30
 
-// Run is the life of a process that server.Is: it returns its exit code when the launcher has ended its end of the
-// socket, or is gone, and the locks of the box are removed, or with what it could not do.
+// Run is the life of a process that server.Is: it returns its exit code when the launcher is gone, or with what
+// it could not do.
 func Run() int {
 	unix.CloseOnExec(server.SocketFD)
 	unix.CloseOnExec(server.WordsFD)
 	usual := debug.SetGCPercent(400) // its start makes some MB, of which little stays
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) // the launcher ends it, which has it, too
 	told := teller{}
-	servers, err := serveAll(&told)
-	if err != nil {
+	if err := serveAll(&told); err != nil {
 		told.send(server.Message{Failed: err.Error()})
 		return 1
 	}
@@ -39,41 +35,38 @@ func Run() int {
 	buf := make([]byte, 1)
 	for {
 		if n, err := server.Recv(server.SocketFD, buf, nil); n <= 0 || err != nil {
-			for _, s := range servers {
-				s.leave()
-			}
-			told.ready()
 			return 0
 		}
 	}
 }
 
 // serveAll opens the repositories, waits for the namespaces of the box, and mounts them there.
-func serveAll(told *teller) (servers []*Server, err error) {
+func serveAll(told *teller) error {
 	var repos []server.Repository
 	words := os.NewFile(server.WordsFD, "words")
 	defer words.Close() // not before: what mounts has the same
 	if err := json.NewDecoder(words).Decode(&repos); err != nil {
-		return nil, err
+		return err
 	}
+	var servers []*Server
 	for _, r := range repos {
 		s, err := open(r, told)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.Dir, err)
+			return fmt.Errorf("%s: %w", r.Dir, err)
 		}
 		servers = append(servers, s)
 	}
 	mounting, err := Prepare(server.WordsFD, servers...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := confine(repos); err != nil { // what mounts is not
-		return nil, err
+		return err
 	}
 	runtime.GOMAXPROCS(8) // as many as wait in system calls at the same time, mostly: none waits for one of the others
 	oob := make([]byte, unix.CmsgSpace(2*4))
 	if n, err := server.Recv(server.SocketFD, make([]byte, 1), oob); n <= 0 || err != nil {
-		return nil, errors.Join(errors.New("no box"), err)
+		return errors.Join(errors.New("no box"), err)
 	}
 	var fds []int
 	list, err := unix.ParseSocketControlMessage(oob)
@@ -81,20 +74,20 @@ func serveAll(told *teller) (servers []*Server, err error) {
 		fds, err = unix.ParseUnixRights(&list[0])
 	}
 	if err != nil || len(fds) != 2 {
-		return nil, errors.Join(errors.New("no box"), err)
+		return errors.Join(errors.New("no box"), err)
 	}
 	if err := mounting.Enter(fds[1], fds[0]); err != nil {
-		return nil, err
+		return err
 	}
 	for _, fd := range fds {
 		unix.Close(fd)
 	}
 	told.ready() // now the launcher gives the word, or ends and with that what mounts
 	if err := mounting.Serve(); err != nil {
-		return nil, err
+		return err
 	}
 	told.ready()
-	return servers, nil
+	return nil
 }
 
 // open opens a repository and its gate.

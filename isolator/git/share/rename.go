@@ -15,7 +15,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -68,7 +67,7 @@ func (n *node) remove(last string, flags int) syscall.Errno {
 		_ = unix.Unlinkat(n.r.private, name, flags) // the box's own of a worktree, if empty
 	}
 	changed := n.r.watchRefs(name)
-	if err = n.r.locks.change(name, "", "", func() error { return unix.Unlinkat(dir, base, flags) }); err == nil {
+	if err = n.r.locks.end(name, func() error { return unix.Unlinkat(dir, base, flags) }); err == nil {
 		changed()
 	}
 	return fs.ToErrno(err)
@@ -142,10 +141,9 @@ func (r *Server) rename(m move) (err error) {
 		r.refuse(m.to, errors.New("a sparse checkout is for outside: git sparse-checkout"))
 		return unix.EACCES
 	}
-	err = r.locks.change(m.from, m.to, files.Identity(m.fromDir, m.fromLast), func() error {
-		return unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags)
-	})
-	if err != nil {
+	r.locks.made(m.to, m.fromDir, m.fromLast)
+	if err := r.locks.end(m.from, func() error { return unix.Renameat2(m.fromDir, m.fromLast, m.toDir, m.toLast, m.flags) }); err != nil {
+		_ = r.locks.end(m.to, func() error { return nil })
 		return err
 	}
 	if m.to == "config" {
@@ -178,7 +176,7 @@ func (r *Server) replace(m move) error {
 	if err != nil {
 		return err
 	}
-	_ = r.locks.change(m.from, "", "", func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) }) // what is left of it is looked at again
+	_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) }) // what is left of it is looked at again
 	changed()
 	if done != nil {
 		done()
@@ -209,7 +207,7 @@ func (r *Server) add(m move) error {
 		return nil
 	})
 	if err == nil {
-		_ = r.locks.change(m.from, "", "", func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) })
+		_ = r.locks.end(m.from, func() error { return unix.Unlinkat(m.fromDir, m.fromLast, 0) })
 	}
 	return err
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/enr/inner/isolator/git/server"
 )
 
-// Open opens a repository. What a killed server was about to rename goes.
+// Open opens a repository. What a killed server has left of lock files goes.
 func Open(of server.Repository, gate Gate, tell func(server.Message)) (*Server, error) {
-	r := &Server{Repository: of, Gate: gate, tell: tell, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}, locks: locks{ours: map[string]string{}}}
+	r := &Server{Repository: of, Gate: gate, tell: tell, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}}
 	own := filepath.Join(r.Private, "own")
 	r.fill = sync.OnceValue(func() error {
 		r.Leave()
@@ -38,17 +38,15 @@ func Open(of server.Repository, gate Gate, tell func(server.Message)) (*Server, 
 	if _, there := r.worktrees[r.Tree]; err == nil && r.Tree != "" && !there {
 		err = fmt.Errorf("%s: no worktree %s", r.Dir, r.Tree)
 	}
+	if err == nil {
+		err = server.Sweep(r.Dir, r.Private)
+	}
+	if err == nil {
+		r.locks = &locks{ours: map[string]string{}}
+		r.locks.notes, err = os.OpenFile(filepath.Join(r.Private, "locks"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	}
 	if err != nil {
 		return nil, err
-	}
-	for _, dir := range []string{r.Dir, own} {
-		left, _ := os.ReadDir(dir)
-		for _, e := range left {
-			var pid, n int
-			if _, err := fmt.Sscanf(e.Name(), ours+"%d-%d", &pid, &n); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
-				_ = os.Remove(filepath.Join(dir, e.Name()))
-			}
-		}
 	}
 	kept, _ := filepath.Glob(filepath.Join(own, "worktrees/*"))
 	for _, dir := range kept { // of one that is gone outside

@@ -40,7 +40,7 @@ type Server struct {
 	root, private int             // folders
 	exclude       bool            // the box has an info/exclude of its own
 	worktrees     map[string]bool // those that were there at the start; true: outside the project
-	locks         locks
+	locks         *locks
 	watch         *watch
 	views         views
 	pins          pins

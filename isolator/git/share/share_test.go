@@ -49,7 +49,6 @@ type box struct {
 	tree    string   // see gate.Repository
 	modules []string // submodules that are served as well, by the names of their git directories in dir
 	home    string   // of what is kept of it
-	server  *Server  // of the repository
 	process *os.Process
 	in      io.Writer
 	out     *bufio.Reader
@@ -143,7 +142,6 @@ func (b *box) enter() {
 	}
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--bind", b.project, b.project, "--bind", b.dir, b.dir}
 	s, binds := b.open(b.dir, b.project, b.tree, b.home)
-	b.server = s
 	servers := []*Server{s}
 	args = append(args, binds...)
 	for i, name := range b.modules {
