@@ -490,8 +490,13 @@ func TestOthersForkNothing(t *testing.T) {
 			mark("settle")
 			mark("begin")
 			calls := len(w.calls())
-			for range prompts {
+			for range prompts { // nu draws each twice, and asks where the cursor is: keys that come between are lost
+				shown, times := len(s.shown()), 1
+				if o.program == "nu" {
+					times = 2
+				}
 				s.send("\r")
+				until(t, "a prompt", func() bool { return strings.Count(s.shown()[shown:], "READY> ") >= times })
 			}
 			mark("end")
 			s.wantCalls(calls, "unchanged prompts")
