@@ -91,14 +91,13 @@ func copied(run *Run, home *ownHome, k profile.Credential) (why string) {
 		}
 	}
 	others, project := c.Others(run.origin())
-	for _, o := range slices.Concat(others, project) {
-		entry := strings.TrimPrefix(o.Entry+" of "+run.Short(o.Path), " of ")
+	if all := slices.Concat(others, project); len(all) > 0 {
+		entry := strings.TrimPrefix(all[0].Entry+" of "+run.Short(all[0].Path), " of ")
 		if len(others) > 0 {
 			return entry + " is not used unread:"
 		}
 		run.Say("credential %s: %s counts in the box, which has a placeholder for the login", k.Name, entry)
 		run.Hint(`%s = "clone" under [credentials] of profile %q, where it is to have a copy`, k.Name, run.Spec.Name)
-		break
 	}
 	if hasLogin(home, k.Agent, false) && home.InUse() {
 		return "as another one that works in this home,"
