@@ -268,8 +268,8 @@ func (u *usedLogin) files(c capability.Capability, from capability.Origin) map[s
 		}
 	}
 	out[c.OAuth.File] = own
+	others, _ := c.Others(from)
 	for _, name := range c.OAuth.Absent {
-		others, _ := c.Others(from)
 		if name == capability.DotEnv && !slices.ContainsFunc(others,
 			func(o capability.Other) bool { return filepath.Base(o.Path) == name }) {
 			continue

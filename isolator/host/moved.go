@@ -63,6 +63,10 @@ func (m *mover) in(dir string, was *notes, keep func(string, fs.FileMode) bool) 
 		return false // what is gone has come somewhere else, or nowhere
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.EACCES && was.known { // closed since, with what has come there
+		m.found = dir
+		return true
+	}
 	if err != nil {
 		return false
 	}
@@ -84,6 +88,9 @@ func (m *mover) in(dir string, was *notes, keep func(string, fs.FileMode) bool) 
 				return true
 			}
 		}
+	}
+	if err != nil {
+		m.found = dir
 	}
 	return err != nil
 }

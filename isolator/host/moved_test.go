@@ -1,6 +1,7 @@
 package host
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -27,6 +28,7 @@ func TestMoved(t *testing.T) {
 		"mkdir n; mv sub/.env n/":                "n/.env",
 		"mkdir -p n/m; mv sub n/m/":              "n/m/sub",
 		"mv sub/.env sub/x; ln sub/x other/.env": "other/.env",
+		"mv sub/.env other/; chmod 0 other":      "other",
 	} {
 		for _, hide := range []bool{false, true} {
 			dir := t.TempDir()
@@ -47,6 +49,7 @@ func TestMoved(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 			shell(change)
+			defer os.Chmod(dir+"/other", 0o755) // it goes with dir
 			got := Facts{on: l}.Moved(func(p string) bool { return p == dir+"/ours" })
 			ends := strings.HasPrefix(got, dir) && (got == dir+"/"+moved || moved == "sub" && got == dir+"/other")
 			if moved == "" && got != "" || moved != "" && !ends {
