@@ -153,6 +153,9 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 				job.Values[source[1]] = run.Getenv(source[1])
 			}
 		}
+		if k.Of != "" && c.home.Home != nil { // the agent asks once whether to use a key, and keeps the answer there
+			w.Seed = c.home.Secret() + k.Name
+		}
 		switch {
 		case given != nil:
 			lost[cmp.Or(k.Of, k.Name)] = given.Error()

@@ -45,6 +45,7 @@ type Credential struct {
 	Allow  []string // requests, "GET /path/*"; none means all
 	Deny   []string // requests by which the service makes another secret
 	Filter bool     // the value is taken out of bodies of answers, too
+	Seed   string   // a secret that the placeholder is made of, and the value: the same in each run; "" for one of this run
 	OAuth  *OAuth   // of a login that its agent renews, which is in a file of the agent's; nil for one of From
 }
 

@@ -2,6 +2,7 @@ package ownhome
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -149,6 +150,17 @@ func (h *Home) InUse() bool { return InUse(h.folder) }
 
 // Stored is the place of a file of that name that no box sees.
 func (h *Home) Stored(name string) string { return filepath.Join(h.folder, name) }
+
+// Secret is text that no box sees, and that is made when it is first wanted. Of a home whose folder cannot be written it
+// is another one each time.
+func (h *Home) Secret() string {
+	at, text := h.Stored("secret"), rand.Text()
+	if data, _ := files.Read(at, files.NoLinks, maxRecord); len(data) >= len(text) {
+		return string(data)
+	}
+	_ = files.Write(at, []byte(text), 0o600)
+	return text
+}
 
 // otherKind takes away a file of the other kind: see Item.Used.
 func (h *Home) otherKind(rel string) error {

@@ -2,7 +2,10 @@ package proxy
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"io"
 	"math"
@@ -38,10 +41,15 @@ type held struct {
 var prefixes = regexp.MustCompile(`^(sk-ant-[a-z]+[0-9]*-|sk-proj-|sk-|gh[pousr]_|github_pat_|glpat-|npm_|pypi-|ya29\.|AIza|xox[a-z]-)`)
 
 // shape makes a placeholder that looks like a value: the same beginning and length, but
-// long enough not to be met by chance.
-func shape(value string) string {
-	begin := prefixes.FindString(value)
-	return begin + rand.Text() + strings.Repeat("x", max(0, len(value)-len(begin)-len(rand.Text())))
+// long enough not to be met by chance. Who does not know the seed learns nothing of the value.
+func shape(value, seed string) string {
+	begin, text := prefixes.FindString(value), rand.Text()
+	if seed != "" {
+		sum := hmac.New(sha256.New, []byte(seed))
+		sum.Write([]byte(value))
+		text = base32.StdEncoding.EncodeToString(sum.Sum(nil))[:len(text)]
+	}
+	return begin + strings.Repeat(text, 1+len(value)/len(text))[:max(len(text), len(value)-len(begin))]
 }
 
 func newLogin(ctx context.Context, c logins.Credential, variables map[string]string) (*login, error) {
@@ -49,7 +57,7 @@ func newLogin(ctx context.Context, c logins.Credential, variables map[string]str
 	if err != nil {
 		return nil, err
 	}
-	l := &login{Credential: c, placeholder: shape(text)}
+	l := &login{Credential: c, placeholder: shape(text, c.Seed)}
 	l.hold(text)
 	return l, nil
 }
