@@ -17,6 +17,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -33,6 +34,15 @@ func folders() Feature {
 		Make: func(run *Run) error {
 			for _, line := range run.Spec.Dropped {
 				run.Warn("%s", line)
+			}
+			return nil
+		},
+		Planned: func(run *Run) error {
+			for _, o := range run.Plan.Ops {
+				if o.Reason == plan.Closed {
+					run.Warn("%s cannot be looked into, so the sandbox has it empty", run.Short(o.Dest))
+					run.Hint("chmod u+rx %s", quote.POSIX(o.Dest))
+				}
 			}
 			return nil
 		},

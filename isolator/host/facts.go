@@ -79,6 +79,9 @@ type Facts struct {
 	// Hide is what the patterns of [sandbox] hide matched; nil when there are none,
 	// or nobody has looked.
 	Hide *Hide `json:"hide,omitempty"`
+	// Closed are folders of the user that could not be looked into when secrets were looked for: a box of this
+	// user, or another one, can open them. More come to it with each look.
+	Closed map[string]bool `json:"closed,omitempty"`
 	// Entries are those of the working folder, for a run that keeps it as it is.
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.

@@ -125,6 +125,9 @@ const depth = 2
 func (l *looker) below(dir string, depth int) []noted {
 	n := l.note(dir)
 	out := []noted{{dir, n}}
+	if !n.known {
+		l.shut(dir)
+	}
 	if depth == 0 {
 		return out
 	}

@@ -29,6 +29,7 @@ type looker struct {
 	paths  map[string]Path    // of folders that were looked at
 	inside map[string][]noted // what lies in folders, see glob
 	walked map[string]walked  // those that patterns of [sandbox] hide were looked for in
+	closed map[string]bool    // see Facts.Closed
 
 	matched map[[3]string][]string // see Match
 
@@ -36,7 +37,7 @@ type looker struct {
 }
 
 func newLooker() *looker {
-	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]noted{}, walked: map[string]walked{}, matched: map[[3]string][]string{}}
+	return &looker{read: map[string]*folder{}, noted: map[string]*notes{}, since: time.Now(), paths: map[string]Path{}, inside: map[string][]noted{}, walked: map[string]walked{}, closed: map[string]bool{}, matched: map[[3]string][]string{}}
 }
 
 // Look looks at one path.
@@ -80,7 +81,22 @@ func (l *looker) look(p string) Path {
 	if err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFLNK {
 		return l.behind(at, parent.Hops)
 	}
+	if err == syscall.EACCES {
+		l.shut(parent.Real)
+	}
 	return path(at, &st, err, parent.Hops)
+}
+
+// shut notes that a folder could not be looked into, or one above it, which is closed, too. That of somebody else no
+// box can open; one of the user's it can, by chmod.
+func (l *looker) shut(dir string) {
+	var st syscall.Stat_t
+	switch err := syscall.Stat(dir, &st); {
+	case err == nil && int(st.Uid) == os.Geteuid():
+		l.closed[dir] = true
+	case err == syscall.EACCES:
+		l.shut(filepath.Dir(dir))
+	}
 }
 
 // behind looks at what a link leads to.
@@ -95,6 +111,7 @@ func (l *looker) behind(at string, hops []Hop) Path {
 	case errors.Is(there, fs.ErrNotExist), errors.Is(there, syscall.ELOOP): // there is nothing to read behind it
 		return Path{Kind: Missing, Real: at, Link: to, Hops: hops}
 	case there != nil || err != nil:
+		l.look(to) // which notes what is shut
 		return path(at, nil, cmp.Or(there, err), hops)
 	}
 	return path(to, &st, nil, hops)
@@ -148,6 +165,9 @@ func (l *looker) folder(dir string) *folder {
 		var err error
 		in.entries, err = files.ReadDir(dir)
 		in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		if !in.known {
+			l.shut(dir)
+		}
 	}
 	l.read[dir] = in
 	return in

@@ -34,6 +34,7 @@ type Request struct {
 func Begin(who Facts) Facts {
 	who.UID, who.GID = os.Getuid(), os.Getgid()
 	who.Paths, who.on = make(map[string]Path, 400), newLooker()
+	who.Closed = who.on.closed
 	for _, h := range who.Homes() { // hundreds of places are asked about there, and nearly none is
 		who.on.list(h)
 	}

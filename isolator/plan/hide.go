@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -178,10 +179,12 @@ func (b *builder) places(allowed bool) []hid {
 	})
 }
 
-// hideKey is the key of what a profile hides itself, and byHide the reason of its masks.
+// hideKey is the key of what a profile hides itself, byHide the reason of its masks, and Closed that of the masks of
+// host.Facts.Closed.
 const (
 	hideKey = "sandbox.hide"
 	byHide  = "hidden: " + hideKey
+	Closed  = "hidden: nobody can look into it for what is to be hidden"
 )
 
 // is reports whether it is that one file, hidden by that key.
@@ -191,7 +194,7 @@ func (h hid) is(real, key string) bool {
 
 func (h hid) reason() string {
 	if h.key == hideKey {
-		return byHide
+		return cmp.Or(h.what, byHide)
 	}
 	return "hidden: " + h.what + " (" + h.key + ")"
 }
@@ -204,6 +207,9 @@ func (b *builder) hidden() []hid {
 			for _, p := range b.f.Hide.Paths {
 				out = append(out, hid{path: p, real: b.canon(p), kind: b.kind(p), key: hideKey})
 			}
+		}
+		for _, p := range slices.Sorted(maps.Keys(b.f.Closed)) {
+			out = append(out, hid{path: p, real: b.canon(p), kind: b.kind(p), key: hideKey, what: Closed})
 		}
 		return out
 	})
