@@ -43,6 +43,9 @@ want_plain() {
 		have "$1"
 	) || want_always "$2"
 }
+# The cargo of Debian 12 is older than registries by https (1.68); it has a newer one by another name, beside which
+# it cannot be.
+cargo_package() { if apt-cache show cargo-web >/dev/null 2>&1; then echo cargo-web; else echo cargo; fi; }
 # agents GOAL ACTION: for the agents that a goal needs; none named is all of them.
 agents() { if [ "$1" = agents ]; then contrib/agents.sh "$2"; else contrib/agents.sh "$2" claude; fi; }
 for goal; do
@@ -91,7 +94,7 @@ for goal; do
 		want fc-list fontconfig
 		want_plain pip3 python3-pip
 		# What people install with for themselves.
-		want_plain cargo cargo
+		want_plain cargo "$(cargo_package)"
 		want_plain pipx pipx
 		want_plain gem ruby
 		;;
@@ -132,9 +135,8 @@ for goal; do
 		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
 		/usr/bin/python3 -c 'import grpc' 2>/dev/null || want_always python3-grpcio
 		/usr/bin/python3 -c 'import websockets' 2>/dev/null || want_always python3-websockets
-		# That of Debian 12 is older than registries by https (1.68); it has a newer one by this name.
 		case $(PATH=/usr/local/bin:/usr/bin:/bin cargo --version 2>/dev/null) in
-		'' | 'cargo 1.'[1-5][0-9]'.'* | 'cargo 1.6'[0-7]'.'*) if apt-cache show cargo-web >/dev/null 2>&1; then want_always cargo-web; else want_always cargo; fi ;;
+		'' | 'cargo 1.'[1-5][0-9]'.'* | 'cargo 1.6'[0-7]'.'*) want_always "$(cargo_package)" ;;
 		esac
 		;;
 	package)
