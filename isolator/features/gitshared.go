@@ -123,14 +123,18 @@ func (s *sharedGit) close(run *Run) {
 		_ = clone.State{Private: s.dir, Run: run.ID()}.Drop()
 	}
 	s.tidy()
-	if what := server.HalfDone(s.dir); what != "" {
+	what, aside := server.HalfDone(s.dir)
+	if what != "" {
 		run.Warn("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
+	}
+	if aside != "" {
+		run.Warn("git: until then your changes there are put aside; to have them in your stash now: git stash store %s", aside)
 	}
 }
 
 // tidy removes the box's objects, unless something that is half done or waits names some.
 func (s *sharedGit) tidy() {
-	if server.HalfDone(s.dir) == "" && len(clone.States(s.dir)) == 0 {
+	if what, _ := server.HalfDone(s.dir); what == "" && len(clone.States(s.dir)) == 0 {
 		_ = copytree.Remove(s.store())
 	}
 }

@@ -204,6 +204,10 @@ func read(dir, tree string) (side, error) {
 		err = errors.New("more refs than inner reads")
 	}
 	log, _ := plain("logs/refs/stash", maxFile)
+	for _, name := range []string{"MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash"} {
+		id, _ := plain(filepath.Join(tree, name), maxRef)
+		log += "\n" + nothing + " " + strings.TrimSpace(id) + " put aside"
+	}
 	for _, m := range stashLine().FindAllStringSubmatch(log, maxTries) {
 		refs["stash/"+m[1]] = m[1]
 	}

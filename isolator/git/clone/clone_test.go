@@ -268,7 +268,7 @@ func TestRebase(t *testing.T) {
 	f.start()
 	f.in("git rebase -q main || :")
 	f.bring()
-	if what := server.HalfDone(f.home + "/folder"); what != "rebase" {
+	if what, _ := server.HalfDone(f.home + "/folder"); what != "rebase" {
 		t.Error(what)
 	}
 	f.is("git symbolic-ref -q HEAD || git log --format=%s -1; git status --short; ls .git/rebase-merge 2>/dev/null || echo none", "m\n M a\nnone")
@@ -276,7 +276,7 @@ func TestRebase(t *testing.T) {
 	f.in("echo both >a; git add a; GIT_EDITOR=: git rebase --continue")
 	f.bring()
 	f.is("git symbolic-ref HEAD; git log --format=%s; git status --short", "refs/heads/topic\nt\nm\nfirst")
-	if what := server.HalfDone(f.home + "/folder"); what != "" {
+	if what, _ := server.HalfDone(f.home + "/folder"); what != "" {
 		t.Error(what)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -77,14 +78,21 @@ func Sweep(dir, private string) error {
 // Ours begins the names of what a server writes before it is renamed into place; the number of its process follows.
 const Ours = ".inner-"
 
-// HalfDone says what a box has left unfinished in its private folder, "" for nothing.
-func HalfDone(private string) string {
+// HalfDone says what a box has left unfinished in its private folder, "" for nothing, and which commit has the changes
+// that it put aside for that, if the host has it.
+func HalfDone(private string) (what, aside string) {
 	for _, in := range []string{"own", "own/worktrees/*", "clone"} {
-		for name, what := range map[string]string{"rebase-merge": "rebase", "rebase-apply": "rebase", "sequencer": "cherry-pick or revert", "BISECT_LOG": "bisection"} {
-			if found, _ := filepath.Glob(filepath.Join(private, in, name)); len(found) > 0 {
-				return what
+		for _, half := range [][2]string{{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"sequencer", "cherry-pick or revert"}, {"BISECT_LOG", "bisection"}} {
+			if found, _ := filepath.Glob(filepath.Join(private, in, half[0])); len(found) > 0 {
+				text, _ := files.Read(filepath.Join(found[0], "autostash"), files.NoLinks, 100)
+				if in != "clone" {
+					aside = commit().FindString(string(text))
+				}
+				return half[1], aside
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
+
+var commit = lazy.Regexp(`^[0-9a-f]{40}\b`)

@@ -46,6 +46,17 @@ func (r *Server) ref(data string) error {
 	return nil
 }
 
+var idAtStart = lazy.Regexp(`(?m)^[0-9a-f]{40}\b`)
+
+// named brings what a text names that another may go on with. Of what is only fetched, comes what may.
+func (r *Server) named(name, text string) error {
+	err := r.Bring(idAtStart().FindAllString(text, -1)...)
+	if path.Base(name) == "FETCH_HEAD" {
+		return nil
+	}
+	return err
+}
+
 var logLine = lazy.Regexp(`^([0-9a-f]{40}) ([0-9a-f]{40}) [^\n\x00]*> [0-9]+ [-+][0-9]{4}(\t[^\n\x00]*)?\n$`)
 
 // logLines decides about the lines of a log that an old one has not. Git writes whole ones. What they

@@ -183,6 +183,8 @@ func (h *handle) Write(_ context.Context, data []byte, offset int64) (uint32, sy
 		err = h.r.logLines(string(data), "")
 	case h.r.access(h.name) == once:
 		err = h.r.inPlace(h.name, string(data), offset)
+	case goesOn().MatchString(h.name):
+		err = h.r.named(h.name, string(data))
 	}
 	if err != nil {
 		h.r.refuse(h.name, err)

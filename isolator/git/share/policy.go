@@ -32,6 +32,9 @@ var (
 	// text are those that git outside reads, and takes for text or for the id of a commit.
 	text = lazy.Regexp(`^(ORIG_HEAD|(FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|MERGE_(MODE|MSG|RR|AUTOSTASH)|SQUASH_MSG|` +
 		`[A-Z]+_EDITMSG|EDIT_DESCRIPTION|NOTES_MERGE_[A-Z]+|packed-refs\.new|next-index-[0-9]+|index\.stash\.[0-9]+|addp-hunk-edit\.diff|ADD_EDIT\.patch)$`)
+	// goesOn are those that name a commit which whoever goes on outside needs, in a worktree, too: what is merged or
+	// picked, and the person's changes that were put aside for it.
+	goesOn = lazy.Regexp(`(^|/)((FETCH|MERGE|CHERRY_PICK|REVERT)_HEAD(\.lock)?|MERGE_AUTOSTASH(\.lock)?|rebase-(merge|apply)/autostash)$`)
 	// hosts are others of the host.
 	hosts = lazy.Regexp(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
 		`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
