@@ -23,7 +23,7 @@ import (
 // what the other one needs.
 func records(innerHome string) string { return filepath.Join(innerHome, "runs") }
 
-// recordOf is the file in one of these folders; none, or an empty one, when there is nothing to undo. Its lines are a
+// recordOf is the file in one of these folders; none, or one without a word, when there is nothing to undo. Its lines are a
 // quoted path, for a name can have any byte, and what it is.
 func recordOf(dir string) string { return filepath.Join(dir, "undo") }
 
@@ -82,27 +82,27 @@ func (rec record) write(dir string) error {
 	for p, was := range rec.Stood {
 		line(p, "stood:"+was)
 	}
-	if b.Len() > 0 {
-		f, err := os.OpenFile(recordOf(dir), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-		if err != nil {
-			return err
+	if b.Len() == 0 {
+		if undone(dir) {
+			return nil
 		}
-		_, err = f.WriteString(b.String())
-		if err == nil {
-			err = f.Truncate(int64(b.Len()))
-		}
-		return errors.Join(err, f.Close())
+		b.WriteByte('\n') // ext4 writes out at once, when it is closed, what was cut to nothing and written again
 	}
-	if err := os.Truncate(recordOf(dir), 0); !errors.Is(err, fs.ErrNotExist) {
+	f, err := os.OpenFile(recordOf(dir), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
 		return err
 	}
-	return nil
+	_, err = f.WriteString(b.String())
+	if err == nil {
+		err = f.Truncate(int64(b.Len()))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // undone reports whether nothing is left to undo in a folder.
 func undone(dir string) bool {
 	fi, err := os.Lstat(recordOf(dir))
-	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0
+	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() <= 1
 }
 
 // read adds what lines of a record say, with places only the placeholders. A line that is torn is none.
