@@ -324,6 +324,7 @@ var oursInGit = []gitconfig.Entry{
 	{Key: "core.splitindex", Value: "false"},
 	{Key: "core.fsmonitor", Value: "false"},
 	{Key: "core.untrackedcache", Value: "false"},
+	{Key: "submodule.recurse", Value: "false"}, // the .git of a submodule, which git would write, is a mount
 }
 
 // tell tells what the server has told.

@@ -89,7 +89,7 @@ func (r *Server) access(name string) access {
 
 // ofWorktree is about what lies in the folder of a linked worktree, and is not as it is at the top.
 func (r *Server) ofWorktree(tree, rest string) (a access, known bool) {
-	far, theirs := r.worktrees[tree]
+	far, theirs := r.worktree(tree)
 	lower := strings.ToLower(rest)
 	switch top := firstPart(lower); {
 	case far, top == "worktrees", top == "packed-refs", top == "packed-refs.lock":
@@ -102,6 +102,15 @@ func (r *Server) ofWorktree(tree, rest string) (a access, known bool) {
 		return shown, tree != r.Tree
 	}
 	return shown, false
+}
+
+// worktree reports whether a linked worktree is outside the project, and whether it is somebody else's: it was there at
+// the start, or somebody has made it outside the project since.
+func (r *Server) worktree(name string) (far, theirs bool) {
+	if far, theirs = r.worktrees[name]; !theirs && name != "" {
+		far = r.isFar(name)
+	}
+	return far, far || theirs
 }
 
 // isOwn reports whether a name lies in the private folder.
@@ -144,7 +153,7 @@ func (r *Server) stays(name string) bool {
 		return true
 	}
 	tree, rest := inTree(name + "/")
-	if _, theirs := r.worktrees[tree]; !theirs {
+	if _, theirs := r.worktree(tree); !theirs {
 		return false
 	}
 	switch rest {

@@ -75,11 +75,15 @@ func (r *Server) hostsWorktrees() (map[string]bool, error) {
 		return found, nil
 	}
 	for _, e := range entries {
-		at, _ := os.ReadFile(filepath.Join(r.Dir, "worktrees", e.Name(), "gitdir")) // without one it is far
-		top := r.topOf(e.Name(), strings.TrimSuffix(string(at), "\n"))
-		found[e.Name()] = e.Name() != r.Tree && !strings.HasPrefix(top, r.Top+"/")
+		found[e.Name()] = e.Name() != r.Tree && r.isFar(e.Name())
 	}
 	return found, err
+}
+
+// isFar reports whether a worktree is outside the project. No box makes one there.
+func (r *Server) isFar(tree string) bool {
+	line, err := readAt(r.root, path.Join("worktrees", tree, "gitdir"))
+	return err == nil && !strings.HasPrefix(r.topOf(tree, strings.TrimSuffix(string(line), "\n")), r.Top+"/")
 }
 
 // topOf is the folder of a worktree by the line of its gitdir, which may be relative.

@@ -65,6 +65,18 @@ func TestWorktreeGone(t *testing.T) {
 	}
 }
 
+// One that the person makes beside the project while the box runs looks missing there, and is not the box's to remove.
+func TestWorktreeOfLater(t *testing.T) {
+	b := newBox(t)
+	b.steps([]step{
+		{box: "git worktree list | wc -l", want: "1\n"},
+		{outside: "git worktree add -q --detach ../late && cd ../late && echo c >c && git add c", want: ""},
+		{box: "cd .git/worktrees; rm -rf late 2>/dev/null; for f in gitdir commondir HEAD; do echo x >late/$f; done 2>/dev/null; mv late other 2>/dev/null; cd ../..", want: ""},
+		{outside: "git -C ../late status --porcelain; rm -r ../late; git worktree prune; git worktree add -q --detach ./late", want: "A  c\n"},
+		{box: "git worktree remove late; git worktree list | wc -l", want: "1\n"},
+	})
+}
+
 // The main work tree is one that the box does not see: what is checked out there is not its to move.
 func TestLinkedWorktreeAttacks(t *testing.T) {
 	b := newTreeBox(t)
