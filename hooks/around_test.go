@@ -115,7 +115,8 @@ func TestShadowsAreSaidOnce(t *testing.T) {
 func TestShadowFromTheStartupFile(t *testing.T) {
 	each(t, func(t *testing.T, shell string) {
 		w := newWorld(t)
-		w.rc(shell, "alias claude=/opt/claude\n"+w.evalHook(shell))
+		global := map[string]string{"zsh": "-g "}[shell] // which replaces words of the answer, too
+		w.rc(shell, "alias "+global+"claude=/opt/claude\n"+w.evalHook(shell))
 		s := w.launch(shell, argv(shell), w.project)
 		s.line(":")
 		if got := strings.Count(s.shown(), outside); got != 1 {

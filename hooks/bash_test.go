@@ -41,7 +41,7 @@ func TestBashWithoutQuotes(t *testing.T) {
 				t.Error("a file name was run")
 			}
 			s.run("eval $(cat %s)", w.hook("bash"))
-			if got := s.get(`"${PROMPT_COMMAND[@]}"`); len(got) != 1 || got[0] != "__inner_prompt" {
+			if got := s.get(`"${PROMPT_COMMAND[@]}"`); len(got) != 1 || got[0] != "__inner_prompt && :" {
 				t.Errorf("PROMPT_COMMAND is %q", got)
 			}
 		})
@@ -98,6 +98,32 @@ func TestBashStatusForLaterEntries(t *testing.T) {
 	s.await("later 1\r\n", 1)
 }
 
+// A command that fails counts once for a trap on ERR, and not again at the prompt.
+func TestFailureIsTrappedOnce(t *testing.T) {
+	w := newWorld(t)
+	s := w.startBash("", "")
+	s.run("trap '((traps += 1))' ERR; set -E")
+	s.line("cd " + w.project + "; (exit 8)")
+	s.line("(exit 9)")
+	if got := s.get(`"$traps"`)[0]; got != "2" {
+		t.Errorf("bash: two failures were trapped %s times", got)
+	}
+	for _, o := range others() {
+		if o.program == "mksh" {
+			w := newWorld(t)
+			s := w.startOther(o, w.project, "", "")
+			s.line("traps=; trap 'traps=x$traps' ERR")
+			s.line("(exit 9)")
+			s.send("(exit 8)\r")
+			s.nothing()
+			s.line("echo traps-$traps-")
+			if !strings.Contains(s.shown(), "traps-xx-") {
+				t.Errorf("mksh: shown: %q", s.shown())
+			}
+		}
+	}
+}
+
 // Prompts, changes of folder and asked inners leave traps, options, variables
 // and functions of the user alone, and export nothing.
 func TestBashLeavesTheShellAlone(t *testing.T) {
@@ -135,19 +161,19 @@ alias foo=bar`, "")
 
 func TestBashPromptCommand(t *testing.T) {
 	for name, c := range map[string]struct{ before, want string }{
-		"unset":           {"unset PROMPT_COMMAND", "<__inner_prompt>"},
-		"empty":           {"PROMPT_COMMAND=", "<__inner_prompt>"},
-		"string":          {"PROMPT_COMMAND='echo user'", "<echo user\n__inner_prompt>"},
-		"semicolon":       {"PROMPT_COMMAND='echo user;'", "<echo user;\n__inner_prompt>"},
-		"semicolon blank": {"PROMPT_COMMAND='echo user; '", "<echo user; \n__inner_prompt>"},
-		"newline":         {"PROMPT_COMMAND=$'echo user\\n'", "<echo user\n\n__inner_prompt>"},
-		"comment":         {"PROMPT_COMMAND='echo user # all'", "<echo user # all\n__inner_prompt>"},
-		"background":      {"PROMPT_COMMAND='echo user & '", "<echo user & \n__inner_prompt>"},
-		"array":           {"PROMPT_COMMAND=('echo user' ':')", "<echo user><:><__inner_prompt>"},
-		"array of one":    {"PROMPT_COMMAND=('echo user')", "<echo user><__inner_prompt>"},
-		"sparse array":    {"PROMPT_COMMAND=([3]='echo user' [7]=:)", "<echo user><:><__inner_prompt>"},
-		"exported":        {"export PROMPT_COMMAND='echo user'", "<echo user\n${__inner_bin:+__inner_prompt}>"},
-		"set -u":          {"set -u; unset PROMPT_COMMAND", "<__inner_prompt>"},
+		"unset":           {"unset PROMPT_COMMAND", "<__inner_prompt && :>"},
+		"empty":           {"PROMPT_COMMAND=", "<__inner_prompt && :>"},
+		"string":          {"PROMPT_COMMAND='echo user'", "<echo user\n__inner_prompt && :>"},
+		"semicolon":       {"PROMPT_COMMAND='echo user;'", "<echo user;\n__inner_prompt && :>"},
+		"semicolon blank": {"PROMPT_COMMAND='echo user; '", "<echo user; \n__inner_prompt && :>"},
+		"newline":         {"PROMPT_COMMAND=$'echo user\\n'", "<echo user\n\n__inner_prompt && :>"},
+		"comment":         {"PROMPT_COMMAND='echo user # all'", "<echo user # all\n__inner_prompt && :>"},
+		"background":      {"PROMPT_COMMAND='echo user & '", "<echo user & \n__inner_prompt && :>"},
+		"array":           {"PROMPT_COMMAND=('echo user' ':')", "<echo user><:><__inner_prompt && :>"},
+		"array of one":    {"PROMPT_COMMAND=('echo user')", "<echo user><__inner_prompt && :>"},
+		"sparse array":    {"PROMPT_COMMAND=([3]='echo user' [7]=:)", "<echo user><:><__inner_prompt && :>"},
+		"exported":        {"export PROMPT_COMMAND='echo user'", "<echo user\n${__inner_bin:+__inner_prompt} && :>"},
+		"set -u":          {"set -u; unset PROMPT_COMMAND", "<__inner_prompt && :>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

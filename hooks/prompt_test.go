@@ -153,7 +153,7 @@ func TestEvaluatedTwice(t *testing.T) {
 		}
 		switch shell {
 		case "bash":
-			if got := s.get(`"${PROMPT_COMMAND[@]}"`); !slices.Equal(got, []string{"__inner_prompt"}) {
+			if got := s.get(`"${PROMPT_COMMAND[@]}"`); !slices.Equal(got, []string{"__inner_prompt && :"}) {
 				t.Fatalf("PROMPT_COMMAND is %q", got)
 			}
 		case "zsh":

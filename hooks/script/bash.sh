@@ -86,8 +86,9 @@ __inner_stale() {
 #   one of them, in turn: an edit in place is noticed some prompts later, which
 #   delays the line of notice and nothing else. Each prompt tests all folders: most
 #   editors write a new file, and a new name changes its folder.
-# - Under set -e a function that returns the last command's failure would end
-#   the shell, so there it returns 0.
+# - It returns the last command's status to the entries after it. Those who call it
+#   write "&& :" behind it: else a failure would count twice for a trap on ERR,
+#   and end the shell under set -e.
 __inner_compile() {
     local __inner_i __inner_t='' __inner_f='' __inner_h='';
     __inner_files=(); __inner_turn=0;
@@ -126,13 +127,11 @@ __inner_compile() {
             local __inner_rc=$?;
             '"$__inner_h"'
             if [[ a != A && $PWD == "$__inner_pwd" && $PATH: == $__inner_first '"$__inner_t"' ]]'"$__inner_f"'; then
-                [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
-                return 0;
+                return "$__inner_rc";
             fi;
         } 2>&-;
         __inner_update || :;
-        [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
-        return 0;
+        return "$__inner_rc";
     }';
     builtin export -n __inner_made __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_watch __inner_there __inner_absent __inner_files __inner_turn __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
     builtin export -nf __inner_prompt;
@@ -247,12 +246,12 @@ __inner_around() {
 __inner_install() {
     # shellcheck disable=SC2124
     local __inner_all="${PROMPT_COMMAND[@]-} ${STARSHIP_PROMPT_COMMAND[@]-} ${__vsc_original_prompt_command[@]-}";
-    local __inner_a='' __inner_e=__inner_prompt __inner_n __inner_nl=$'\n';
+    local __inner_a='' __inner_e='__inner_prompt && :' __inner_n __inner_nl=$'\n';
     [[ ${__inner_all//__inner_prompt/} == "$__inner_all" ]] || return 0;
     # shellcheck disable=SC2199,SC2124
     [[ -z ${PROMPT_COMMAND[@]+x} ]] || __inner_a="${PROMPT_COMMAND[@]@a}";
     # shellcheck disable=SC2016
-    [[ ${__inner_a//x/} == "$__inner_a" ]] || __inner_e='${__inner_bin:+__inner_prompt}';
+    [[ ${__inner_a//x/} == "$__inner_a" ]] || __inner_e='${__inner_bin:+__inner_prompt} && :';
     if [[ ${__inner_a//a/} != "$__inner_a" ]] && ((BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] > 0))); then
         for __inner_n in "${!PROMPT_COMMAND[@]}"; do :; done;
         builtin printf -v "PROMPT_COMMAND[$((__inner_n + 1))]" %s "$__inner_e" 2>/dev/null;

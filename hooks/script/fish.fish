@@ -109,11 +109,20 @@ function __inner_compile
     for p in $__inner_absent
         set t $t -a ! -e (string escape -- $p)
     end
+    set -l functionless
+    set -l abbrless
     for n in $__inner_names
-        functions --query $n; and set t "$t; and functions --query $n"; or set t "$t; and not functions --query $n"
+        functions --query $n; and set t "$t; and functions --query $n"; or set functionless $functionless $n
         set -q __inner_new[1]; or continue
-        abbr --query $n; and set t "$t; and abbr --query $n"; or set t "$t; and not abbr --query $n"
+        abbr --query $n; and set t "$t; and abbr --query $n"; or set abbrless $abbrless $n
     end
+    # The status of this query is how many of the names are not functions (fish manual, functions).
+    if set -q functionless[1]
+        set turn "$turn
+        functions --query $functionless"
+        set t '$status' = (count $functionless) -a $t
+    end
+    set -q abbrless[1]; and set t "$t; and not abbr --query $abbrless"
     eval "function __inner_prompt --on-event fish_prompt
         $turn
         test $t

@@ -83,7 +83,7 @@ command -v inner >/dev/null 2>&1 || inner() { "$__inner_command" "$@"; };
 case ${KSH_VERSION-} in
     *MIRBSD* | *LEGACY*)
         typeset +x PS1;
-        case ${PS1-} in *__inner_prompt*) ;; *) PS1='${|__inner_prompt;}'${PS1-} ;; esac ;;
+        case ${PS1-} in *__inner_prompt*) ;; *) PS1='${|__inner_prompt && :;}'${PS1-} ;; esac ;;
     *93*) eval 'function PS1.get { __inner_prompt; }' ;;
 esac;
 fi ;; esac;

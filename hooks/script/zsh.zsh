@@ -11,7 +11,10 @@
 #   the unchanged prompt means the same under every option.
 # - A place that "hash NAME=PATH" set is set to that of the shim, which is silent.
 # - Aliases, global aliases and functions of the commands claimed here are one
-#   text that is compared; a suffix alias counts for a name that ends so.
+#   text that is compared; a suffix alias counts for a name that ends so. One that
+#   is not defined is a 0 in that text, which costs a third of asking for its value.
+# - Aliases are off while an answer is evaluated: a global alias of a claimed name
+#   would replace the name in it, and would never be found.
 #
 # The words between at signs are filled in by Script.
 
@@ -52,43 +55,49 @@ __inner_stale() {
 # Writes __inner_prompt anew for the paths now watched; see bash.sh. The one
 # setopt keeps set -x down to one line a prompt. On one line each, because
 # under cshjunkiequotes no quoted text has two. The files are in a table, since
-# ksharrays counts the items of a list otherwise.
+# ksharrays counts the items of a list otherwise. In zsh a file is only newer than
+# one that is there, so the mark being newer says that both are.
 __inner_compile() {
-    emulate -L zsh;
+    emulate -L zsh -o noaliases;
     local __inner_p __inner_t= __inner_h=;
     __inner_files=() __inner_turn=0;
     for __inner_p in "${__inner_watch[@]}"; do
         if [[ -d $__inner_p ]]; then
-            __inner_t+=" && ! ${(qqqq)__inner_p} -nt \"\$__inner_mark\"";
+            __inner_t+=" && \"\$__inner_mark\" -nt ${(qqqq)__inner_p}";
         else
             __inner_files[$(( $#__inner_files + 1 ))]=$__inner_p;
         fi;
     done;
     if (( $#__inner_files > 2 )); then
         __inner_h="(( __inner_turn = __inner_turn % $#__inner_files + 1 )); ";
-        __inner_t+=' && ! "${__inner_files[$__inner_turn]}" -nt "$__inner_mark"';
+        __inner_t+=' && "$__inner_mark" -nt "${__inner_files[$__inner_turn]}"';
     else
         for __inner_p in "${__inner_files[@]}"; do
-            __inner_t+=" && ! ${(qqqq)__inner_p} -nt \"\$__inner_mark\"";
+            __inner_t+=" && \"\$__inner_mark\" -nt ${(qqqq)__inner_p}";
         done;
     fi;
-    for __inner_p in "${__inner_there[@]}"; do
-        __inner_t+=" && -e ${(qqqq)__inner_p}";
-    done;
+    if [[ -z $__inner_t ]]; then __inner_t=' && -e "$__inner_mark"'; fi;
     for __inner_p in "${__inner_absent[@]}"; do
         __inner_t+=" && ! -e ${(qqqq)__inner_p}";
     done;
-    local __inner_s=;
+    local __inner_s= __inner_k= __inner_hash=;
     for __inner_p in "${__inner_names[@]}"; do
-        __inner_h+="builtin hash ${(qqqq)__inner_p}=${(qqqq)__inner_dir}/${(qqqq)__inner_p}; ";
-        __inner_s+="\${aliases[$__inner_p]-}/\${galiases[$__inner_p]-}/\${functions[$__inner_p]-}/";
+        __inner_hash+=" ${(qqqq)__inner_p}=${(qqqq)__inner_dir}/${(qqqq)__inner_p}";
+        for __inner_k in aliases galiases functions; do
+            if builtin eval "(( \${+${__inner_k}[$__inner_p]} ))"; then
+                __inner_s+="\${${__inner_k}[$__inner_p]-}/";
+            else
+                __inner_s+="\${+${__inner_k}[$__inner_p]}";
+            fi;
+        done;
         if [[ $__inner_p == *.* ]]; then __inner_s+="\${saliases[${__inner_p##*.}]-}/"; fi;
     done;
     if [[ -n $__inner_s ]]; then
+        __inner_h+="builtin hash$__inner_hash; ";
         builtin eval "__inner_sign=\"$__inner_s\"";
         __inner_t+=" && \"$__inner_s\" == \"\$__inner_sign\"";
     fi;
-    __inner_t='"$PWD" == "$__inner_pwd" && "$PATH:" == "$__inner_dir:"* && -e "$__inner_mark"'$__inner_t;
+    __inner_t='"$PWD" == "$__inner_pwd" && "$PATH:" == "$__inner_dir:"*'$__inner_t;
     builtin eval '__inner_prompt() { builtin setopt localoptions noxtrace; '$__inner_h'if [[ '$__inner_t' ]]; then return 0; fi; __inner_update; return 0; }';
 };
 
@@ -97,7 +106,7 @@ __inner_compile() {
 # that fails or is interrupted is not repeated at every prompt; changing
 # folder tries again.
 __inner_update() {
-    emulate -L zsh;
+    emulate -L zsh -o noaliases;
     local __inner_go= __inner_line= __inner_out=;
     if [[ $PATH: != $__inner_dir:* && ${(t)PATH} != *readonly* ]]; then __inner_path; fi;
     if [[ $PWD != "$__inner_pwd" ]]; then __inner_go=1; fi;
@@ -138,7 +147,7 @@ __inner_update() {
 # Finds what stands before the shims of the commands claimed here, and asks inner
 # about it when it has changed. A shell prints each line once.
 __inner_around() {
-    emulate -L zsh;
+    emulate -L zsh -o noaliases;
     local __inner_n= __inner_out= __inner_around=;
     local -a __inner_say __inner_shadows;
     for __inner_n in "${__inner_names[@]}"; do
