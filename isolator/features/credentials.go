@@ -372,7 +372,7 @@ func (c *credentialsOf) make(run *Run) error {
 			delete(run.LostLogins, k.Of)
 		}
 		if u := run.usedLogins[k.Of]; u != nil {
-			u.take(k, text, ready.Stores[k.Name])
+			u.take(k, text, ready.Missing[k.Name], ready.Stores[k.Name])
 		}
 		if why := ready.Ended[k.Name]; why != "" {
 			if err := ended(run, k, why, ready.Placeholders); err != nil {

@@ -23,8 +23,9 @@ import (
 
 // usedLogin is what a box has of the login of an agent.
 type usedLogin struct {
-	doc []byte // in the place of the file that the agent renews; nil where nobody is logged in, and the box may be
-	key string // what stands there for a key
+	doc  []byte // in the place of the file that the agent renews; nil where nobody is logged in, and the box may be
+	none bool   // nobody is logged in
+	key  string // what stands there for a key
 }
 
 // atServers has the logins of agents count at the servers that the person's variables and settings name in the place
@@ -216,14 +217,14 @@ func store(run *Run, agent string) (*logins.OAuth, error) {
 }
 
 // take notes what inner-proxy has for one of the agent's credentials.
-func (u *usedLogin) take(k profile.Credential, placeholder string, doc []byte) {
+func (u *usedLogin) take(k profile.Credential, placeholder, missing string, doc []byte) {
 	kind := ""
 	if len(k.From) > 0 {
 		kind, _, _ = strings.Cut(k.From[0], ":")
 	}
 	switch {
 	case k.Agent != "":
-		u.doc = doc
+		u.doc, u.none = doc, missing == logins.Nobody
 	case kind == "key":
 		u.key = placeholder
 	}
@@ -260,7 +261,7 @@ func (u *usedLogin) files(c capability.Capability, from capability.Origin) map[s
 			}
 		}
 	}
-	own := capability.Used{Instead: true, Data: u.doc}
+	own := capability.Used{Instead: true, Data: u.doc, Alone: u.none && u.key == ""}
 	if u.key != "" {
 		own.Set = map[string]any{c.OAuth.Key: u.key}
 		if own.Data == nil {

@@ -127,7 +127,8 @@ type Key struct {
 type Used struct {
 	Instead bool // it has Data, nil for nothing, and not the file
 	Data    []byte
-	Edit    // made in addition
+	Alone   bool // the host's file has no login
+	Edit         // made in addition
 }
 
 // behind returns where a link of the user's leads, and any other path as it is.
@@ -244,7 +245,7 @@ func (cl *cloner) clone() error {
 		src := cl.f.At(cl.o, file)
 		used, isUsed := cl.o.Used[file.Name]
 		file.Used = isUsed && used.Instead
-		file.Alone = file.Used && !files.Exists(src)
+		file.Alone = file.Used && (used.Alone || !files.Exists(src))
 		data, err := cl.read(src, file, used)
 		if errors.Is(err, files.ErrNotRegular) {
 			cl.leftOut = append(cl.leftOut, src)
