@@ -375,7 +375,7 @@ func (c *credentialsOf) make(run *Run) error {
 			u.take(k, text, ready.Missing[k.Name], ready.Stores[k.Name])
 		}
 		if why := ready.Ended[k.Name]; why != "" {
-			if err := ended(run, k, why, ready.Placeholders); err != nil {
+			if err := (&agentsOf{home: c.home}).ended(run, k, why, ready.Placeholders); err != nil {
 				return err
 			}
 		}

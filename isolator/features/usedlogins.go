@@ -280,19 +280,25 @@ func (u *usedLogin) files(c capability.Capability, from capability.Origin) map[s
 	return out
 }
 
-// ended refuses the run of an agent whose login has ended, unless it has another one.
-func ended(run *Run, k profile.Credential, why string, has map[string]string) error {
-	a, _ := capability.Find(k.Agent)
-	if a.Login == nil || a.Login.Expired.Msg == "" {
+// ended refuses the run of an agent whose login has ended, unless it has another one, which may be of the box's own.
+func (a *agentsOf) ended(run *Run, k profile.Credential, why string, has map[string]string) error {
+	c, _ := capability.Find(k.Agent)
+	u := run.usedLogins[c.Name]
+	if is, err := a.loginIn(run, c); err == nil && c.Another(u.doc, is) {
+		u.doc, u.none = nil, true
+		run.Say("credential %s: it has ended outside, and the box has the login that was made in it, which its programs can read", k.Name)
+		return nil
+	}
+	if c.Login == nil || c.Login.Expired.Msg == "" {
 		run.LostLogins[k.Name] = "it has ended, and " + why
 		return nil
 	}
 	another := slices.ContainsFunc(run.Spec.Credentials, func(o profile.Credential) bool {
 		return o.Of == k.Of && o.Name != k.Name && has[o.Name] != ""
 	})
-	if another || logsInWith(run, a.Login.Instead) {
+	if another || logsInWith(run, c.Login.Instead) {
 		return nil
 	}
 	run.Warn("credential %s: %s", k.Name, why)
-	return &fault.Refusal{Code: 125, Msg: a.Login.Expired.Msg, Hint: a.Login.Expired.Hint}
+	return &fault.Refusal{Code: 125, Msg: c.Login.Expired.Msg, Hint: c.Login.Expired.Hint}
 }
