@@ -43,11 +43,14 @@ func atServers(run *Run, home *ownHome) {
 			}
 			continue
 		}
-		at, keysAt := servers(run, k)
+		at, keysAt, below := servers(run, k)
 		for i, o := range run.Spec.Credentials {
 			list := keysAt
 			if o.Agent != "" {
 				list = at
+			}
+			if o.Of == k.Of && len(o.Allow) > 0 {
+				run.Spec.Credentials[i].Allow = slices.Concat(o.Allow, below)
 			}
 			for _, host := range list {
 				if o.Of == k.Of && !slices.Contains(o.Hosts, host) {
@@ -167,8 +170,8 @@ func (a *agentsOf) end(run *Run, agent string) (err error) {
 }
 
 // servers are the hosts behind TLS with which an agent works by the person's own word, usual ones for its login and all
-// for its keys.
-func servers(run *Run, k profile.Credential) (usual, all []string) {
+// for its keys, and the requests that it makes to the usual ones: all below the path that is named.
+func servers(run *Run, k profile.Credential) (usual, all, below []string) {
 	c, _ := capability.Find(k.Agent)
 	list := slices.DeleteFunc(c.Servers(run.origin()), func(s capability.Server) bool {
 		_, err := run.unplanted(s.Path) // a box would name a server that gets the login
@@ -188,11 +191,13 @@ func servers(run *Run, k profile.Credential) (usual, all []string) {
 				continue
 			}
 			if all = append(all, host); s.Usual {
+				_, path, _ := strings.Cut(s.URL[len("https://"):], "/")
+				below = append(below, "* "+strings.TrimSuffix(rule.Host+"/"+path, "/")+"/*")
 				usual = append(usual, host)
 			}
 		}
 	}
-	return usual, all
+	return usual, all, below
 }
 
 // store is the file in which an agent keeps its login: one in which no box had a say.

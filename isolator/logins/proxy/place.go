@@ -172,8 +172,9 @@ func (l *login) query(u *url.URL, name string) bool {
 	return true
 }
 
-// permits reports whether a request may be made, if it is one with the login, and why not.
-func (l *login) permits(r *http.Request) (why string) {
+// permits reports whether a request to a host may be made, if it is one with the login, and why not. A pattern that
+// begins with a host is for that one. What is denied is so below any path, as another server may have all below one.
+func (l *login) permits(r *http.Request, host string) (why string) {
 	override := ""
 	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
 		if r.Header[name] != nil {
@@ -195,13 +196,16 @@ func (l *login) permits(r *http.Request) (why string) {
 	is := func(path string) func(string) bool {
 		return func(pattern string) bool {
 			method, want, _ := strings.Cut(pattern, " ")
-			return (method == "*" || method == r.Method) && matches(want, path)
+			return (method == "*" || method == r.Method) && (matches(want, path) || matches(want, host+path))
 		}
 	}
-	switch {
-	case slices.ContainsFunc(l.Deny, is(strings.ToLower(p))): // services read names in either case
-		return "it makes another secret"
-	case len(l.Allow) > 0 && !slices.ContainsFunc(l.Allow, is(p)):
+	low := strings.ToLower(p) // services read names in either case
+	for i, c := range low {
+		if c == '/' && slices.ContainsFunc(l.Deny, is(low[i:])) {
+			return "it makes another secret"
+		}
+	}
+	if len(l.Allow) > 0 && !slices.ContainsFunc(l.Allow, is(p)) {
 		return "the profile's allow does not name it"
 	}
 	return ""

@@ -355,7 +355,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 		if !l.Takes(to.Host, to.Port) {
 			continue
 		}
-		if why := l.permits(r); why != "" {
+		if why := l.permits(r, to.Host); why != "" {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Path: r.URL.Path, Refused: why})
 			refuse(w, http.StatusForbidden, "credential "+l.Name+": "+r.Method+" "+r.URL.Path+" is refused: "+why)
 			return

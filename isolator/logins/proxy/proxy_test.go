@@ -271,7 +271,7 @@ func TestLater(t *testing.T) {
 
 // Requests that could be read in two ways, or lead elsewhere, are not passed on.
 func TestRefused(t *testing.T) {
-	r := start(t, false, logins.Credential{In: []string{"header:X-Token"}, Allow: []string{"GET /ok/*", "POST /repos/*/pulls"}, Deny: []string{"GET /ok/keys"}})
+	r := start(t, false, logins.Credential{In: []string{"header:X-Token"}, Allow: []string{"GET /ok/*", "POST /repos/*/pulls", "* " + host + "/gateway/*", "* other.example/x/*"}, Deny: []string{"GET /ok/keys"}})
 	for name, q := range map[string]struct {
 		head string
 		code string
@@ -283,6 +283,9 @@ func TestRefused(t *testing.T) {
 		"another way":   {"DELETE /ok/a HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"denied":        {"GET /ok/keys HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"denied, KEYS":  {"GET /ok/KEYS HTTP/1.1\r\nHost: %s\r\n", "403"},
+		"below a path":  {"PUT /gateway/a/b HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n", "200"},
+		"of another":    {"GET /x/a HTTP/1.1\r\nHost: %s\r\n", "403"},
+		"denied, below": {"GET /gateway/ok/keys HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"no login":      {"GET /other HTTP/1.1\r\nHost: %s\r\nX-Token: none\r\n", "200"},
 		"dots":          {"GET /ok/../other HTTP/1.1\r\nHost: %s\r\n", "403"},
 		"escapes":       {"GET /ok/%%2e%%2e/other HTTP/1.1\r\nHost: %s\r\n", "403"},
