@@ -17,6 +17,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/ownhome"
@@ -88,7 +89,7 @@ func (a *app) printHomes(list []homes.Info) {
 	}
 	var rows [][]string
 	for _, h := range list {
-		rows = append(rows, []string{h.Key, copytree.Size(h.Size), a.homeState(h), a.homeOwner(h)})
+		rows = append(rows, []string{h.Key, visible.Size(h.Size), a.homeState(h), a.homeOwner(h)})
 	}
 	cli.Table(a.Out, rows)
 }
@@ -334,7 +335,7 @@ func (a *app) cmdHomeReset() *cobra.Command {
 				with = ": what runs changed, for inner undo"
 			}
 			fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key),
-				copytree.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
+				visible.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
 		}
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/escape/shown"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/runlog/records"
@@ -107,7 +108,7 @@ func (a *app) cmdLogList() *cobra.Command {
 		list := a.runs()
 		rows := [][]string{{"RUN", "DATE", "PROFILE", "COMMAND", "EXIT", "TIME", "SIZE"}}
 		for _, r := range list {
-			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), runlog.Bytes(r.Size)})
+			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), visible.Size(r.Size)})
 		}
 		return cli.Answer{Value: append([]records.Record{}, list...), Words: func() { cli.Table(a.Out, rows) }}, nil
 	})
@@ -230,7 +231,7 @@ func (a *app) showEnd(e runlog.End, took string, row func(name, format string, a
 		row("runs later", "%s", a.Short(p))
 	}
 	if o := e.Output; o != nil && (o.Cut || o.Error != "") {
-		row("output", "cut: %s of %s kept %s", runlog.Bytes(o.Kept), runlog.Bytes(o.Seen), o.Error)
+		row("output", "cut: %s of %s kept %s", visible.Size(o.Kept), visible.Size(o.Seen), o.Error)
 	}
 }
 
@@ -298,7 +299,7 @@ func (a *app) logClean(yes bool) error {
 		a.Say("there are no records")
 		return nil
 	}
-	text := fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))
+	text := fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), visible.Size(size))
 	if err := a.confirm(question{text: text, yes: yes, hint: "inner log clean --yes", no: "nothing was removed"}); err != nil {
 		return err
 	}

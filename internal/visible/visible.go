@@ -197,3 +197,16 @@ func (w *Writer) colour(text string) int {
 	}
 	return len("\x1b[") + len(code) + 1
 }
+
+// Size is a number of bytes for people: "2 GiB", "1.5 KiB".
+func Size[N int64 | uint64](n N) string {
+	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if shift := 10 * (4 - i); n >= 1<<shift {
+			if n&(1<<shift-1) == 0 {
+				return fmt.Sprintf("%d %s", n>>shift, unit)
+			}
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(uint64(1)<<shift), unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -110,3 +110,11 @@ func TestSome(t *testing.T) {
 		t.Errorf("the list is %q now", list)
 	}
 }
+
+func TestSize(t *testing.T) {
+	for n, want := range map[uint64]string{1: "1 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 2 << 30: "2 GiB", 3 << 40: "3 TiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d: %s, not %s", n, got, want)
+		}
+	}
+}

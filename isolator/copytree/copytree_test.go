@@ -375,14 +375,6 @@ func TestRemove(t *testing.T) {
 	must(t, Remove(tree), Remove(dir+"/not/there"))
 }
 
-func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 bytes", 999: "999 bytes", 1000: "1.0 kB", 9_960: "10 kB", 999_600: "1.0 MB", 1 << 30: "1.1 GB"} {
-		if got := Size(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // A folder that is replaced before its files are copied is left out. A lack of
 // descriptors or of memory is no fault of the source, and ends the copy.
 func TestFolderReplacedMeanwhile(t *testing.T) {

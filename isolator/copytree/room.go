@@ -4,29 +4,15 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // NoRoomError is a copy that was not begun: there is no room for it.
 type NoRoomError struct{ Need, Free int64 }
 
 func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("%s are needed, %s are free", Size(e.Need), Size(e.Free))
-}
-
-// Size writes a number of bytes for people.
-func Size(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	f, u := float64(n)/1000, 0
-	for ; f >= 999.5 && u < len(units)-1; u++ {
-		f /= 1000
-	}
-	if f < 9.95 {
-		return fmt.Sprintf("%.1f %cB", f, units[u])
-	}
-	return fmt.Sprintf("%.0f %cB", f, units[u])
+	return fmt.Sprintf("%s are needed, %s are free", visible.Size(e.Need), visible.Size(e.Free))
 }
 
 // room looks whether a file fits into the copy that to is of, where the file system does not share its blocks

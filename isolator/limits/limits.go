@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Values are limits as numbers; zero is no limit.
@@ -121,10 +123,10 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 		held("files", number(v.Files), Rlimit)
 	}
 	if p.Rlimits.FileSize = v.FileSize; v.FileSize > 0 {
-		held("file_size", Size(v.FileSize), Rlimit)
+		held("file_size", visible.Size(v.FileSize), Rlimit)
 	}
 	if p.Disk = v.Disk; v.Disk > 0 {
-		held(DiskKey, Size(v.Disk), Tmpfs)
+		held(DiskKey, visible.Size(v.Disk), Tmpfs)
 	}
 	return p, missing
 }
@@ -150,7 +152,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{
-			"memory", func(v *Values) *uint64 { return &v.Memory }, Size,
+			"memory", func(v *Values) *uint64 { return &v.Memory }, visible.Size[uint64],
 			func(n uint64) []setting { return []setting{{"memory.max", n, 1}, {swapFile, 0, 1}} },
 			func(n uint64) []string { return []string{"-p", "MemoryMax=" + number(n), "-p", "MemorySwapMax=0"} },
 		},
@@ -225,19 +227,6 @@ func list(controllers []string) string {
 		return "nothing"
 	}
 	return strings.Join(controllers, ", ")
-}
-
-// Size returns a number of bytes as text for people: "2 GiB", "1.5 KiB".
-func Size(n uint64) string {
-	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
-		if shift := 10 * (4 - i); n >= 1<<shift {
-			if n&(1<<shift-1) == 0 {
-				return fmt.Sprintf("%d %s", n>>shift, unit)
-			}
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(uint64(1)<<shift), unit)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }
 
 // CPU returns thousandths of a processor as text for people: "1.5 processors".

@@ -40,7 +40,7 @@ func NetworkSummary(list []Host) string {
 	var reached, refused []string
 	for _, h := range list {
 		if h.Allowed > 0 {
-			reached = append(reached, fmt.Sprintf("%s (%s out, %s in)", HostText(h.Host, h.Port), Bytes(h.Up), Bytes(h.Down)))
+			reached = append(reached, fmt.Sprintf("%s (%s out, %s in)", HostText(h.Host, h.Port), visible.Size(h.Up), visible.Size(h.Down)))
 		}
 		if h.Refused > 0 {
 			refused = append(refused, fmt.Sprintf("%s (%d)", HostText(h.Host, h.Port), h.Refused))
@@ -88,15 +88,4 @@ func Roughly(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
-}
-
-// Bytes writes a size for people.
-func Bytes(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

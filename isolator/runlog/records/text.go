@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/runlog"
 )
 
@@ -64,7 +65,7 @@ func HostLine(h runlog.Host) string {
 		}
 	}
 	if h.Up+h.Down > 0 {
-		parts = append(parts, fmt.Sprintf("%s out, %s in", runlog.Bytes(h.Up), runlog.Bytes(h.Down)))
+		parts = append(parts, fmt.Sprintf("%s out, %s in", visible.Size(h.Up), visible.Size(h.Down)))
 	}
 	if h.Reason != "" {
 		parts = append(parts, h.Reason)
