@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/enr/inner/hooks/quote"
 )
 
 // GitAttack is a row of gitrows.txt, which says what its parts are.
@@ -90,8 +92,8 @@ func (g GitAttack) attack(tree bool) Attack {
 		after = "mv ../app ../was && git switch -q -c other && git worktree add -q ../app main && mv pwn ../was/.inner ../app && mkdir -p ../app/empty\n"
 	}
 	a.Stage = gitWords + "(\nexport $gitenv\ncd app\n" + before + GitFixture + after + ")\nprogram_ trap.git/hooks/pre-commit"
-	a.Host = "before=$(outside) patience=30 # a busy machine is no hang\nrun " + quoted(line) + "\n" +
+	a.Host = "before=$(outside) patience=30 # a busy machine is no hang\nrun " + quote.POSIX(line) + "\n" +
 		"[ -z \"$BARE\" ] || before=$(outside) patience=3 # the line may well write there itself\n" +
-		"used " + quoted(g.Use) + " " + where + " " + then
+		"used " + quote.POSIX(g.Use) + " " + where + " " + then
 	return a.usual()
 }

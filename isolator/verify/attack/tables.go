@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
 // Rows that are made from the tables of the product.
-
-// quoted quotes a word for sh.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // configs attack what tools on the host obey in a project.
 func configs() []Attack {
@@ -23,7 +21,7 @@ func configs() []Attack {
 		list = append(list, Attack{
 			Name: "config" + strings.Replace(dir, ".", "-",
 				1), Class: "files", What: "make a file in " + dir + " of the project",
-			Stage: "aim " + quoted("app/"+dir+"/new"), declared: declared,
+			Stage: "aim " + quote.POSIX("app/"+dir+"/new"), declared: declared,
 		}.usual())
 	}
 	each := "app/a/b/c/.envrc"
@@ -37,7 +35,7 @@ func configs() []Attack {
 		if strings.HasSuffix(f, "/") {
 			f += "there"
 		}
-		each += " " + quoted(f)
+		each += " " + quote.POSIX(f)
 	}
 	return append(list, Attack{
 		Name: "config-each", Class: "files", What: "append to one file of each kind of tool in the table, three folders below the project",
@@ -51,7 +49,7 @@ func environment() []Attack {
 		a := Attack{Name: name, Class: "secrets", What: what, Try: "x env"}
 		list := strings.Fields(names)
 		for _, n := range list {
-			a.Stage += "with " + quoted(n) + "=\"$SECRET\"\n"
+			a.Stage += "with " + quote.POSIX(n) + "=\"$SECRET\"\n"
 		}
 		a.declared = []reason{func(rc profile.RunConfig) string { // names that no built-in profile asks for
 			if i := slices.IndexFunc(list, func(n string) bool { return slices.Contains(rc.Env.Inherit, n) }); i >= 0 {
@@ -158,13 +156,13 @@ func plantRow(r sensitive.Resource, at string) string {
 	base, file, text := filepath.Base(at), at, `"$SECRET"`
 	switch {
 	case r.Kind == "socket": // of which the name may be too long (unix(7))
-		return fmt.Sprintf("start serve unix \"$H/\"%s && target \"$AT\" || :\n", quoted(at))
+		return fmt.Sprintf("start serve unix \"$H/\"%s && target \"$AT\" || :\n", quote.POSIX(at))
 	case r.Holds != "":
-		text = quoted(r.Holds+"\n") + text
+		text = quote.POSIX(r.Holds+"\n") + text
 	case strings.HasSuffix(base, ".json"):
 		text = `'{"secret":"'"$SECRET"'"}'`
 	case r.Kind == "dir" && !strings.Contains(strings.TrimPrefix(base, "."), "."):
 		file += "/secret"
 	}
-	return fmt.Sprintf("target %s; put %s %s\n", quoted(at), text, quoted(file))
+	return fmt.Sprintf("target %s; put %s %s\n", quote.POSIX(at), text, quote.POSIX(file))
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/launch/box"
 	"github.com/enr/inner/isolator/session"
 )
@@ -64,15 +65,9 @@ func Sweep(base string) {
 	list, _ := filepath.Glob(filepath.Join(base, fixturePrefix+"*")) // the pattern is well-formed
 	for _, p := range list {
 		if fi, err := os.Lstat(p); err == nil && fi.IsDir() && time.Since(fi.ModTime()) > time.Hour {
-			_ = removeAll(p)
+			_ = copytree.Remove(p)
 		}
 	}
-}
-
-func random() string {
-	var b [12]byte
-	_, _ = rand.Read(b[:]) // never fails on Linux (crypto/rand)
-	return hex.EncodeToString(b[:])
 }
 
 //go:embed prelude.sh
@@ -99,8 +94,8 @@ type trial struct {
 // Try makes an attack, bare or in a box, and returns what it got, or nothing. An error says that it
 // could not be made; that of a box which is refused here is a *fault.Refusal.
 func (s *Suite) Try(a Attack, bare bool) (leak string, err error) {
-	t := &trial{Suite: s, Attack: a, secret: "secret-" + random(), mark: "mark-" + random(), asked: make(chan struct{})}
-	t.Dir = filepath.Join(s.Base, fixturePrefix+random()[:8])
+	t := &trial{Suite: s, Attack: a, secret: "secret-" + rand.Text(), mark: "mark-" + rand.Text(), asked: make(chan struct{})}
+	t.Dir = filepath.Join(s.Base, fixturePrefix+rand.Text()[:8])
 	t.Home, t.App = filepath.Join(t.Dir, "h"), filepath.Join(t.Dir, "h/app")
 	if err := os.Mkdir(t.Dir, 0o700); err != nil {
 		return "", err
@@ -124,28 +119,14 @@ func (s *Suite) Try(a Attack, bare bool) (leak string, err error) {
 func (t *trial) remove() {
 	temps, _ := os.ReadFile(filepath.Join(t.Dir, "temps")) // mostly there are none
 	for _, p := range append(strings.Fields(string(temps)), t.Dir) {
-		_ = removeAll(p)
+		_ = copytree.Remove(p)
 	}
-}
-
-// removeAll removes a folder of ours, also what an attack made unwritable.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // script is the whole attack as one script.
 func (t *trial) script(self string, bare bool) string {
 	var b strings.Builder
-	set := func(name, value string) { fmt.Fprintf(&b, "%s=%s\n", name, quoted(value)) }
+	set := func(name, value string) { fmt.Fprintf(&b, "%s=%s\n", name, quote.POSIX(value)) }
 	set("SELF", self)
 	set("INNER", t.Inner)
 	set("BUILD", t.Build)
