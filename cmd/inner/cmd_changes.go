@@ -168,7 +168,14 @@ func (a *app) cmdChangesShow() *cobra.Command {
 					}
 				}
 				d, err := back.Diff(k.inPlace, []string{"--binary"}, at...)
-				return errors.Join(err, a.printPatch(d))
+				if err = errors.Join(err, a.printPatch(d)); err != nil {
+					return err
+				}
+				// git has no folders, and of permissions only that to run a file.
+				return a.printDiff(slices.DeleteFunc(list, func(c changes.Change) bool {
+					mode := c.Kind == changes.Mode && (c.Old^c.New)&0o100 == 0
+					return c.Kind == changes.Type || !(c.Old|c.New).IsDir() && !mode
+				}))
 			case all:
 				own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
 				if n := len(list) - len(own); n > 0 {
