@@ -222,7 +222,9 @@ func (a *app) say(b *back.Undo, r *undo.Run, refs []undo.Ref, others []string, g
 	if len(b.Changes) == 0 && !(git && len(refs) > 0) {
 		a.Say("nothing is to be taken back")
 	} else if len(b.Changes) > 0 {
-		a.Say("to be taken back: %s", changes.CountOf(back.Changes(b.Run)))
+		n := changes.CountOf(back.Changes(b.Run)) // of the undo: what the run added is deleted
+		n[changes.Added], n[changes.Deleted] = n[changes.Deleted], n[changes.Added]
+		a.Say("to be taken back: %s", n)
 	}
 	a.some("stays", b.Stays)
 	a.some("not kept", r.Left)
