@@ -34,31 +34,43 @@ func atoms(list []Grant) map[atom]bool {
 }
 
 // missing returns what is in a and not in b.
-func missing(a, b []Grant) (out []Grant) {
+func missing(a, b []Grant) []Grant {
 	have := atoms(b)
-	for _, g := range a {
-		if len(g.Items) == 0 {
-			if !have[g.atom("")] {
-				out = append(out, g)
-			}
-			continue
-		}
-		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it Item) bool { return it.Own || have[g.atom(it.id())] })
+	a = keep(a, func(g Grant) bool { return len(g.Items) > 0 || !have[g.atom("")] })
+	return Without(a, func(g Grant, it Item) bool { return it.Own || have[g.atom(it.id())] })
+}
+
+// Without is a list of grants without some of their items, and without those that have none left.
+func Without(list []Grant, drop func(g Grant, it Item) bool) (out []Grant) {
+	for _, g := range list {
 		if len(g.Items) > 0 {
+			if g.Items = keep(g.Items, func(it Item) bool { return !drop(g, it) }); g.Items == nil {
+				continue
+			}
 			g.Render()
-			out = append(out, g)
 		}
+		out = append(out, g)
 	}
 	return out
 }
 
 // DiffGrants tells what became wider and what narrower from old to new, each in
 // stable order. A grant that Tightens and is gone is wider; a changed value is
-// wider for its new form and narrower for its old one. Of a list only the items
+// wider for its new form and narrower for its old one, but for what is less in any case: a lower limit, and
+// a folder that is read, or copied, and could be changed before. Of a list only the items
 // that changed are returned. Text does not count, nor what is the user's Own.
 func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 	gained, lost := missing(new, old), missing(old, new)
 	sayHome(gained, &lost)
+	had := atoms(old)
+	gained = Without(gained, func(g Grant, it Item) bool {
+		return (g.Key == mountRO || g.Key == mountSafeRW) && had[atom{"writes", MountRW, it.id(), false}]
+	})
+	lost = Without(lost, func(g Grant, it Item) bool {
+		return slices.ContainsFunc(gained, func(now Grant) bool {
+			return now.Kind == "limit" && (now.Key == g.Key || g.Key == limitsLoose) && slices.ContainsFunc(now.Items, it.contains)
+		})
+	})
 	for _, g := range gained {
 		if g.Tightens {
 			narrower = append(narrower, g)
@@ -66,10 +78,13 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 			wider = append(wider, g)
 		}
 	}
-	full := slices.ContainsFunc(gained, func(g Grant) bool { return g.Kind == "network" && g.Key == "full" })
+	is := func(key string) bool {
+		return slices.ContainsFunc(gained, func(g Grant) bool { return g.Kind == "network" && g.Key == key })
+	}
+	full, off := is("full"), is(noNetwork)
 	for _, g := range lost {
 		switch {
-		case full && g.Kind == "network" && !g.Tightens: // all is reached now
+		case g.Kind == "network" && (full && !g.Tightens || off && g.Tightens): // all is reached now, or nothing
 		case !g.Tightens:
 			narrower = append(narrower, g)
 		case g.Key != noNetwork && g.Key != noHost: // what is there now says it

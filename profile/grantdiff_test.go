@@ -28,3 +28,24 @@ func TestDiffAllHosts(t *testing.T) {
 		t.Errorf("wider %v, narrower %v", wider, narrower)
 	}
 }
+
+// Nothing more is reached without a network, whatever was an exception; and a time, or a limit that holds everywhere,
+// counts as the other limits do.
+func TestDiffLess(t *testing.T) {
+	limit := func(key, id string) Grant {
+		return Grant{Kind: "limit", Key: key, Tightens: true, Items: []Item{{ID: id}}}
+	}
+	for _, c := range [][2]Grant{
+		{{Kind: "network", Key: "deny", Tightens: true}, {Kind: "network", Key: noNetwork, Tightens: true}},
+		{limit("limits", "time 1h"), limit("limits", "time 1m40s")},
+		{limit(limitsLoose, "pids 100"), limit("limits", "pids 100")},
+		{{Kind: "writes", Key: MountRW, Items: []Item{{Path: "/a"}}}, {Kind: "copies", Key: mountSafeRW, Items: []Item{{Path: "/a"}}}},
+	} {
+		if wider, _ := DiffGrants(c[:1], c[1:]); len(wider) > 0 {
+			t.Errorf("%v, then %v: wider %v", c[0], c[1], wider)
+		}
+		if wider, _ := DiffGrants(c[1:], c[:1]); len(wider) == 0 && c[1].Key != noNetwork { // what is reached says it
+			t.Errorf("%v, then %v: nothing is wider", c[1], c[0])
+		}
+	}
+}

@@ -116,8 +116,14 @@ func (g *granter) tighten(kind, key, words string, items []Item) {
 	}
 }
 
-// MountRW is the key of the folders of the host that the box can write.
-const MountRW = "mount rw"
+// MountRW is the key of the folders of the host that the box can write; the others are those of folders that it reads,
+// or has a copy of, and of limits that count where they can be held.
+const (
+	MountRW     = "mount rw"
+	mountRO     = "mount ro"
+	mountSafeRW = "mount safe-rw"
+	limitsLoose = "limits loose"
+)
 
 // Render writes Text: the words, and each item once.
 func (x *Grant) Render() {

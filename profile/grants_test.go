@@ -131,7 +131,8 @@ func TestDiffGrants(t *testing.T) {
 			"home", func(rc *RunConfig) { rc.Home = "isolated" }, "",
 			"reads-\tcan read the system; of your home folder only what is listed here\nreads\tcan read the system and your home folder, except secrets and unknown dot entries\n",
 		},
-		{"read-only", func(rc *RunConfig) { rc.WorkdirMode = RO }, "reads\tcan read: /w\n", "writes\tcan change files in: /w\n"},
+		{"lower", func(rc *RunConfig) { rc.Limits.Memory = "512M" }, "", "limit-\tlimited: memory 512M\n"},
+		{"read-only", func(rc *RunConfig) { rc.WorkdirMode = RO }, "", "writes\tcan change files in: /w\n"},
 	} {
 		now := base
 		c.change(&now)

@@ -91,7 +91,7 @@ func (g *granter) folders(rc *RunConfig) {
 	g.list("writes", "sandbox.writable", "of the working folder, can change", texts(rc.Zones))
 	g.list("writes", "sandbox.keep", "of what it makes in the working folder, leaves there", texts(rc.Keep))
 	g.list("writes", "mounts.missing", "makes folders that are missing", g.created(rc.Mounts))
-	g.list("copies", "mount safe-rw", "works on a copy of", copies)
+	g.list("copies", mountSafeRW, "works on a copy of", copies)
 	if rc.Output.Log != "" {
 		g.add(Grant{Kind: "writes", Key: "output.log", Words: "keeps its log in", Items: []Item{g.path(rc.Output.Log, rc.Output.Log)}})
 	}
@@ -128,7 +128,7 @@ func (g *granter) folders(rc *RunConfig) {
 	if rc.Container() {
 		g.list("reads", "sandbox.image", "may be a container of podman or docker, of the image", texts([]string{rc.Image}))
 	}
-	g.list("reads", "mount ro", "can read", reads)
+	g.list("reads", mountRO, "can read", reads)
 	g.tighten("hides", "mount tmpfs", "empty in the box", empty)
 	if rc.Etc == "minimal" {
 		g.narrow("hides", "sandbox.etc", "of /etc sees name resolution, certificates, the time zone and itself, and no more")
@@ -306,7 +306,7 @@ func (g *granter) limits(rc *RunConfig) {
 		items = append(items, Item{Text: cmp.Or(names[l.Key], l.Key) + " " + l.Value, ID: l.Key + " " + cmp.Or(asked, l.Value), Own: rc.Real != nil && asked == ""})
 	}
 	if rc.LimitsLoose && len(items) > 0 {
-		g.tighten("limit", "limits loose", "limited, where your machine can hold it (limits_required = false)", items)
+		g.tighten("limit", limitsLoose, "limited, where your machine can hold it (limits_required = false)", items)
 		items = nil
 	}
 	if t := rc.Output.Timeout; t > 0 {

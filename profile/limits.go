@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/enr/inner/profile/strict"
 )
@@ -120,6 +121,9 @@ func limitAmount(name, text string) (uint64, bool) {
 	case "pids", "files":
 		n, err := strconv.ParseUint(text, 10, 31)
 		return n, err == nil && n > 0
+	case "time":
+		d, err := time.ParseDuration(text)
+		return uint64(d), err == nil
 	}
 	return Bytes(text)
 }

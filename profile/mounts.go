@@ -62,7 +62,10 @@ func (r *resolver) mount(e strict.Item) (Mount, bool) {
 	if m.Mode != Tmpfs || !moved { // a tmpfs has no source: the key only names it
 		if m.Source, err = r.x.path(e.Key, tilde|vars|workdir); err != nil {
 			hint := ""
-			if !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$") {
+			switch {
+			case strings.HasPrefix(e.Key, "@"):
+				hint = strconv.Quote(System) + " is the only group of mounts, " + strconv.Quote(Toolchains) + " one of home_allow"
+			case !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$"):
 				hint = "write " + strconv.Quote("${workdir}/"+strings.TrimPrefix(e.Key, "./")) + " for a path in the project"
 			}
 			r.add(e.At, m.Key, err.Error(), hint)

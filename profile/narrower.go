@@ -18,23 +18,8 @@ import (
 // Where it cannot tell, it says narrower.
 func Narrower(from, to RunConfig) []Grant {
 	_, narrower := DiffGrants(Grants(from), Grants(to))
-	var out []Grant
-	for _, g := range narrower {
-		if g.Kind == "runs" {
-			continue
-		}
-		if len(g.Items) > 0 {
-			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it Item) bool { return covered(g, it, from, to) })
-			if len(g.Items) == 0 {
-				continue
-			}
-			g.Render()
-		} else if coveredWhole(g, to) {
-			continue
-		}
-		out = append(out, g)
-	}
-	return out
+	narrower = keep(narrower, func(g Grant) bool { return g.Kind != "runs" && (len(g.Items) > 0 || !coveredWhole(g, to)) })
+	return Without(narrower, func(g Grant, it Item) bool { return covered(g, it, from, to) })
 }
 
 // coveredWhole reports whether a grant of one sentence that is gone is part of another.
@@ -74,6 +59,15 @@ func coveredLimit(it Item, from, to RunConfig) bool {
 	}
 	key, _, _ := strings.Cut(it.ID, " ")
 	return key != "" && !limitBelow(key, *to.Limits.field(key), *from.Limits.field(key))
+}
+
+// contains reports whether a limit is of the same thing as another one, and is not lower.
+func (it Item) contains(other Item) bool {
+	key, value, _ := strings.Cut(it.id(), " ")
+	of, least, _ := strings.Cut(other.id(), " ")
+	high, ok := limitAmount(key, value)
+	low, good := limitAmount(of, least)
+	return key == of && ok && good && low <= high
 }
 
 // shows reports whether a run has a folder of the host at its own place, by its working

@@ -33,7 +33,7 @@ func ReadFile(path string) (File, error) {
 	// second look, of files.Read at the opened file.
 	st, err := os.Lstat(path)
 	if err == nil && !st.Mode().IsRegular() {
-		return File{}, fault.Refuse(126, "look at it, then rm -r "+path, "%q is %s, not a regular file", path, oddity(st.Mode()))
+		return File{}, fault.Refuse(126, "look at "+path, "%q is %s, not a regular file", path, oddity(st.Mode()))
 	}
 	var data []byte
 	if err == nil {

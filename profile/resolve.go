@@ -98,7 +98,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.sessionBox()
 	r.organisation()
 	if len(r.problems) > 0 {
-		return RunConfig{}, r.problems
+		return RunConfig{}, r.problems.Sorted()
 	}
 	r.warnings()
 	return r.rc, err

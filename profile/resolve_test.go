@@ -157,7 +157,7 @@ L/p.toml:5: mounts."~/data": "x" is not an absolute path`},
 L/p.toml:3: sandbox.home_allow: "/opt/x" is not below your home folder
 L/p.toml:3: sandbox.home_allow: "rel" is not an absolute path (write it like "~/.local/bin")`},
 		{"[env]\npath_prepend = [\"bin\", \"$REL\"]", "L/p.toml:3: env.path_prepend: \"bin\" is not an absolute path\nL/p.toml:3: env.path_prepend: \"rel\" is not an absolute path"},
-		{"[output]\nlog = \"logs\"\n[entrypoint]\nworkdir = \"src\"", "L/p.toml:5: entrypoint.workdir: \"src\" is not an absolute path\nL/p.toml:3: output.log: \"logs\" is not an absolute path"},
+		{"[output]\nlog = \"logs\"\n[entrypoint]\nworkdir = \"src\"", "L/p.toml:3: output.log: \"logs\" is not an absolute path\nL/p.toml:5: entrypoint.workdir: \"src\" is not an absolute path"},
 		{"workspaces_path = \"$GOPATH\"", `L/p.toml:2: workspaces_path: "$GOPATH" is not an absolute path`},
 	} {
 		w, p := resolveWorld(t, c.text)
@@ -188,12 +188,12 @@ func TestWorkdir(t *testing.T) {
 		{"-w, relative", "", func(_ *world, c *Context, _ *Profile) { c.Overrides.Workdir = "../data" }, want{"~/src/app/data", "~/src/app/data", "rw", ""}},
 		{"-w wins", "[entrypoint]\nworkdir = \"~/data\"", func(_ *world, c *Context, _ *Profile) { c.Overrides.Workdir = "~/box" }, want{"~/box", "~/box", "rw", ""}},
 		{"entrypoint.workdir", "[entrypoint]\nworkdir = \"~/data\"", nil, want{"~/data", "~/data", "rw", ""}},
-		{"dollar is literal there", "[entrypoint]\nworkdir = \"~/$GOPATH\"", nil, want{"", "", "", `the working folder "~/$GOPATH" does not exist`}},
+		{"dollar is literal there", "[entrypoint]\nworkdir = \"~/$GOPATH\"", nil, want{"", "", "", `~/src/app/.inner/profiles/p.toml:3: entrypoint.workdir: the working folder "~/$GOPATH" does not exist`}},
 		{"read-only", "[sandbox]\nworkdir_mode = \"ro\"", nil, want{"~/src/app", "~/src/app/pkg", "ro", ""}},
 		{"mount of the same path wins", "[mounts]\n\"${workdir}\" = \"ro\"", nil, want{"~/src/app", "~/src/app/pkg", "none", ""}},
 		{"the project moved", "[mounts]\n\"${workdir}\" = { dest = \"~/other/app\", mode = \"rw\" }\n[entrypoint]\nworkdir = \"~/other/app\"", nil, want{"~/other/app", "~/other/app", "none", ""}},
 		{"below a moved mount", "[mounts]\n\"~/src\" = { dest = \"~/other\", mode = \"rw\" }\n[entrypoint]\nworkdir = \"~/other/app/pkg\"", nil, want{"~/other/app/pkg", "~/other/app/pkg", "none", ""}},
-		{"below a moved mount, missing", "[mounts]\n\"~/src\" = { dest = \"~/other\", mode = \"rw\" }\n[entrypoint]\nworkdir = \"~/other/nope\"", nil, want{"", "", "", `the working folder "~/other/nope" does not exist in "~/src", which is mounted there`}},
+		{"below a moved mount, missing", "[mounts]\n\"~/src\" = { dest = \"~/other\", mode = \"rw\" }\n[entrypoint]\nworkdir = \"~/other/nope\"", nil, want{"", "", "", `~/src/app/.inner/profiles/p.toml:5: entrypoint.workdir: the working folder "~/other/nope" does not exist in "~/src", which is mounted there`}},
 		{"standing where something else is mounted", "[mounts]\n\"~/other\" = { dest = \"~/src\" }", nil, want{"", "", "", `the working folder "~/src/app" lies below dest "~/src", where "~/other" is mounted`}},
 		{"home", "", func(w *world, c *Context, _ *Profile) { c.Project, c.Cwd = "", w.home }, want{"", "", "", `the working folder "~" holds your whole home folder`}},
 		{"home, and HOME leads to it", "", func(w *world, c *Context, _ *Profile) {

@@ -62,7 +62,7 @@ func (v *validator) takes(k strict.Key, key string, values ...strict.Item) {
 		switch {
 		case k.Words == nil || v.Full() || slices.Contains(k.Words, name):
 		case k.Kind == strict.AList:
-			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), strict.DidYouMean(name, k.Words))
+			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), cmp.Or(strict.DidYouMean(name, k.Words), "inner profile resources lists them"))
 		default:
 			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(k.Words)), strict.Meant("", p.Text, k.Words))
 		}

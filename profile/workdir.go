@@ -22,7 +22,14 @@ type WorkdirError struct {
 func (e *WorkdirError) Error() string { return e.Msg }
 
 func (r *resolver) refuse(dir, hint, format string, args ...any) error {
-	return &WorkdirError{Dir: dir, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	e := &WorkdirError{Dir: dir, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	if r.s == nil || r.c.Overrides.Workdir != "" {
+		return e
+	}
+	if w := r.s.Value("entrypoint.workdir"); w.V != "" {
+		e.Msg, e.Hint = w.At.Problem("entrypoint.workdir", e.Msg, "").Error(), "edit "+w.At.File+", or -w FOLDER"
+	}
+	return e
 }
 
 // baseFolder returns the folder the call is about, which ${workdir} stands for:

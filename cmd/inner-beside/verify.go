@@ -85,7 +85,7 @@ func (a *app) verify(f verifyFlags) error {
 	}
 	a.Audit(e)
 	if err != nil {
-		a.Fail(err)
+		a.Tell(err)
 		return cli.Exit(fault.Code(err))
 	}
 	if !f.json {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -132,7 +133,9 @@ func (a *app) allow(args []string, yes bool) error {
 		return fault.Refuse(2, "inner allow NAME… for those that you want",
 			"%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", "))
 	}
-	a.showConsent(consent.Page{Place: t.place, List: p.list, Config: p.cfg, NewConfig: p.newConfig, Words: a.givenUp(p)})
+	a.showConsent(consent.Page{
+		Place: t.place, List: p.list, Config: p.cfg, NewConfig: p.newConfig, OldConfig: p.rec.ConfigRecord(), Words: a.givenUp(p),
+	})
 	for _, c := range p.list {
 		for _, line := range c.Profile.Former() {
 			a.Warn("%s", line.Error())
@@ -173,7 +176,7 @@ func (a *app) carryOut(p proposal, whole bool) error {
 func (a *app) propose(t target) (p proposal, wrong []error, err error) {
 	p = proposal{target: t, cfg: a.ProjectConfig(t.place)}
 	if p.cfg.Err != nil {
-		return p, nil, fault.Refuse(125, "fix it, then inner allow", "%v", p.cfg.Err)
+		return p, nil, a.Unusable(p.cfg.Err, "")
 	}
 	if p.rec, err = a.RecordOf(t.place.Root(), t.place.Project); err != nil {
 		return p, nil, fault.Refuse(125, "inner allow --forget, then inner allow", "%v", err)
@@ -182,7 +185,7 @@ func (a *app) propose(t target) (p proposal, wrong []error, err error) {
 	p.list, wrong = consent.Read(a.Settings, t.place, t.files, p.rec, p.cfg)
 	if len(wrong) > 0 {
 		tell.Teller{To: a.Err}.FailAll(wrong)
-		a.Hint("fix the profile, then inner allow")
+		a.Hint("%s, then inner allow", cmp.Or(a.Cure(wrong[0], "", nil), "fix it"))
 	}
 	switch {
 	case len(p.list) > 0:

@@ -152,7 +152,7 @@ func (a *app) standing(pl settings.Place, p *profile.Profile) (approved bool, te
 	switch v.State {
 	case trust.Allowed:
 		if why := a.widened(pl, p); why != "" {
-			return false, "NOT ALLOWED as it is: it " + why
+			return false, "NOT ALLOWED as it is: " + why
 		}
 		return true, "allowed, as it is now"
 	case trust.Untrusted:

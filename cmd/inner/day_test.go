@@ -172,7 +172,7 @@ func TestDay(t *testing.T) {
 			do("inner allow --yes", `inner: allowed claude`)
 			do("cp .inner/profiles/claude.toml ~/saved; echo '[' >>.inner/profiles/claude.toml")
 			do("claude; echo code="+shell.code, `claude.toml:\d+: `, refused)
-			do("inner allow", `inner: hint: fix the profile, then inner allow`)
+			do("inner allow", `inner: hint: edit .*, then inner allow`)
 			do("rm .inner/profiles/claude.toml; claude; echo code="+shell.code, `was allowed and its file is gone\ninner: hint: cd .*/app && inner init claude`, refused)
 			do("inner allow", `inner: profile "claude" was allowed and its file is gone\ninner: hint: cd .*/app && inner init claude`)
 			do("cp ~/saved .inner/profiles/claude.toml")

@@ -33,6 +33,7 @@ type Page struct {
 	List      []Candidate
 	Config    config.Read
 	NewConfig bool                           // the config.toml is asked about
+	OldConfig *trust.ProfileRecord           // the one that was decided on last, or nil
 	Words     []string                       // commands that a yes would no longer guard
 	Width     int                            // of the terminal in columns; 0 where no line is broken
 	Paint     func(code, text string) string // a text in a colour, an SGR code (ECMA-48)
@@ -74,7 +75,7 @@ func (t *page) write() {
 		t.line("", "%s %s: allowed already, unchanged",
 			plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
-	if t.Config.File != nil && len(asked) > 0 || t.NewConfig {
+	if t.NewConfig || len(asked) > 0 && (t.Config.File != nil || t.OldConfig.WasApproved()) {
 		t.config()
 	}
 	unsigned := false
@@ -100,14 +101,22 @@ func (t *page) write() {
 	}
 }
 
-// config shows what the config.toml asks for.
+// config shows what the config.toml asks for, and of one that was allowed what differs.
 func (t *page) config() {
-	parts := wordsOf(t.Config.Config)
-	if len(parts) > 0 {
-		t.line("", "config (%s):", t.Short(filepath.Join(t.Place.Project.Dir, "config.toml")))
+	now, was, changed := t.Config.Words(), []string(nil), ""
+	if t.OldConfig.WasApproved() && (t.NewConfig || t.Config.File == nil) {
+		was, changed = t.OldConfig.Words, " changed since it was allowed"
 	}
-	for _, part := range parts {
-		t.line("  ", "%s", part)
+	t.line("", "config (%s)%s:", t.Short(filepath.Join(t.Place.Project.Dir, "config.toml")), changed)
+	for _, part := range was {
+		if !slices.Contains(now, part) {
+			t.line("  ", "no longer: %s", part)
+		}
+	}
+	for _, part := range now {
+		if !slices.Contains(was, part) {
+			t.line("  ", "%s", part)
+		}
 	}
 }
 
@@ -218,12 +227,13 @@ func (t *page) rows(head string, grants []profile.Grant) {
 // changed shows how a profile differs from the version that was allowed last.
 func (t *page) changed(c Candidate) {
 	wider, narrower := profile.DiffGrants(c.Old, c.Grants)
-	t.line("", "profile %s changed since it was allowed:", c.Profile.Name)
+	if len(wider)+len(narrower) == 0 {
+		t.line("", "profile %s grants the same as before", c.Profile.Name)
+	} else {
+		t.line("", "profile %s changed since it was allowed:", c.Profile.Name)
+	}
 	for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
 		t.detail.WriteString(picture.Wrap("  "+text, t.Width))
-	}
-	if len(wider)+len(narrower) == 0 {
-		t.line("  ", "it grants the same as before")
 	}
 	_, far := split(wider)
 	t.far(c, far, ", new")

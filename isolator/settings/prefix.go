@@ -87,7 +87,7 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 
 // Allow records a yes for a profile of a project, or for none, and for its config.toml as it was read.
 func (s *Settings) Allow(root string, yes trust.Approval, cfg config.Read) error {
-	yes.Config, yes.ConfigCommands = cfg.File, cfg.Claims()
+	yes.Config, yes.ConfigCommands, yes.ConfigWords = cfg.File, cfg.Claims(), cfg.Words()
 	defer s.Forget() // it is allowed now
 	return s.Trust().Allow(root, yes)
 }

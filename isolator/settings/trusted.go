@@ -73,13 +73,8 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 func (s *Settings) Wider(p *profile.Profile, c profile.Context, old, now []profile.Grant) []profile.Grant {
 	builtins := s.builtins(p, c)
 	for _, rc := range builtins {
-		for _, g := range profile.Grants(rc) {
-			plain := len(g.Items) == 0
-			g.Items = slices.DeleteFunc(g.Items, func(it profile.Item) bool { return it.Path != "" && rc.Real[it.Path] != it.Path })
-			if !g.Tightens && (plain || len(g.Items) > 0) {
-				old = append(old, g)
-			}
-		}
+		given := profile.Without(profile.Grants(rc), func(_ profile.Grant, it profile.Item) bool { return it.Path != "" && rc.Real[it.Path] != it.Path })
+		old = append(old, slices.DeleteFunc(given, func(g profile.Grant) bool { return g.Tightens })...)
 	}
 	wider, _ := profile.DiffGrants(old, now)
 	return slices.DeleteFunc(wider, func(g profile.Grant) bool {

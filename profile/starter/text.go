@@ -51,7 +51,7 @@ func (p Choice) Text(g capability.Capability) string {
 	line(`schema_version = "1"`)
 	line("description    = %s", strict.Quote(g.Title+" in "+in))
 	line("# The built-in profile: this folder can be changed, the home folder is not the host's, and the")
-	line("# agent has a copy of its login and settings. What is here comes on top.")
+	line("# agent has your login and settings. What is here comes on top.")
 	line("extends        = %q", g.Profile())
 	line("")
 	more := p.More()

@@ -35,7 +35,7 @@ func DidYouMean(word string, valid []string) string {
 	if hint := Meant("", word, valid); hint != "" {
 		return hint
 	}
-	if len(valid) == 0 || len(valid) > 8 {
+	if len(valid) == 0 || len(valid) > 12 {
 		return ""
 	}
 	return "one of " + strings.Join(valid, ", ")

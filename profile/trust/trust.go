@@ -88,6 +88,7 @@ type ProfileRecord struct {
 	Commands []string        `json:"commands,omitempty"`
 	ShimWhen string          `json:"shim_when,omitempty"` // [shim] when
 	Grants   []profile.Grant `json:"grants,omitempty"`    // none in a record of an older inner, which kept no real paths
+	Words    []string        `json:"words,omitempty"`     // what a config.toml sets, for people; none in a record of an older inner
 	Prefix   string          `json:"prefix,omitempty"`    // of [trust] prefixes, which allowed it without a question; "" for an answer
 }
 
@@ -105,11 +106,12 @@ type Approval struct {
 	Prefix         string           // of [trust] prefixes, when that is what says yes
 	Config         *profile.File    // the project's config.toml as read, nil when there is none
 	ConfigCommands []string         // the words its [shims] maps
+	ConfigWords    []string         // what it sets, for people
 }
 
 // WasApproved reports whether a version of this profile has ever been allowed
 // and not revoked.
-func (r *ProfileRecord) WasApproved() bool { return len(r.Files) > 0 }
+func (r *ProfileRecord) WasApproved() bool { return r != nil && len(r.Files) > 0 }
 
 // Profile returns the record of the profile at path, or nil: its own before that of the
 // main worktree. A nil record has none.
@@ -341,7 +343,7 @@ func (s Store) Allow(root string, a Approval) error {
 		if a.Config != nil {
 			r.Config = &ProfileRecord{
 				Path: a.Config.Path, Name: filepath.Base(a.Config.Path), Decision: Allowed, When: now,
-				Files: []FileRecord{{a.Config.Path, a.Config.Digest}}, Commands: a.ConfigCommands, Prefix: a.Prefix,
+				Files: []FileRecord{{a.Config.Path, a.Config.Digest}}, Commands: a.ConfigCommands, Words: a.ConfigWords, Prefix: a.Prefix,
 			}
 		}
 		if a.Profile == nil {
@@ -364,15 +366,8 @@ func (s Store) Allow(root string, a Approval) error {
 }
 
 // recorded are grants as far as the profile asks for them: what is the user's own is left out.
-func recorded(grants []profile.Grant) (out []profile.Grant) {
-	for _, g := range grants {
-		none := len(g.Items) == 0
-		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it profile.Item) bool { return it.Own })
-		if none || len(g.Items) > 0 {
-			out = append(out, g)
-		}
-	}
-	return out
+func recorded(grants []profile.Grant) []profile.Grant {
+	return profile.Without(grants, func(_ profile.Grant, it profile.Item) bool { return it.Own })
 }
 
 // Deny records the user's no to the profiles, or the config.toml, at the given

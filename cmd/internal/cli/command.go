@@ -58,7 +58,7 @@ func (a *App) Failed(cmd *cobra.Command, err error) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	a.Fail(err)
+	a.Tell(err)
 	var u usage
 	switch r := fault.AsRefusal(err); {
 	case r != nil:

@@ -102,11 +102,11 @@ func (p *Process) run(call run.Call, d shims.Decision, env shims.Env, args []str
 	}
 	prof, o, err := p.Commanded(pl, d.Profile, o, true, append([]string{d.Name}, args...), "")
 	if err != nil {
-		p.Fail(err)
+		p.Tell(err)
 		return fault.Code(err)
 	}
 	if call.Context, err = p.Context(pl, o, true); err != nil {
-		p.Fail(err)
+		p.Tell(err)
 		return 125
 	}
 	call.Profile = prof

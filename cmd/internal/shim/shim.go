@@ -8,14 +8,17 @@
 package shim
 
 import (
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/shims"
 )
 
@@ -65,10 +68,19 @@ func (p *Process) Regenerate() error {
 // Run carries a call out, and says why when it does not start.
 func (p *Process) Run(call run.Call) features.Outcome {
 	out, err := run.Run(p.Settings, call)
-	if err != nil {
-		p.Fail(err)
-	}
+	p.Tell(err)
 	return out
+}
+
+// Tell tells an error, unless it is nil; of files that have faults the first is to be edited.
+func (p *Process) Tell(err error) {
+	if err == nil {
+		return
+	}
+	p.Fail(err)
+	if faults, are := errors.AsType[strict.Problems](err); are && filepath.IsAbs(faults[0].File) {
+		p.Hint("edit %s", p.Short(faults[0].File))
+	}
 }
 
 // WarnIf tells an error that is no reason to stop.

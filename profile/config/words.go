@@ -1,14 +1,14 @@
-package consent
+package config
 
 import (
 	"fmt"
 
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 )
 
-// wordsOf says in words what a project's config.toml sets.
-func wordsOf(c *config.Config) (parts []string) {
+// Words say what a project's config.toml sets.
+func (r Read) Words() (parts []string) {
+	c := r.Config
 	say := func(format string, values ...any) { parts = append(parts, fmt.Sprintf(format, values...)) }
 	each := func(format string, list []profile.KV) {
 		for _, kv := range list {
