@@ -184,11 +184,7 @@ func (a *app) organisationFindings() []finding {
 	case o == nil:
 		return nil
 	}
-	list := []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
-	for _, p := range o.Former {
-		list = append(list, warning("organisation", "tell who administers this computer", "%s", p.Error()))
-	}
-	return list
+	return []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
 }
 
 func (a *app) folders() []finding {
@@ -307,13 +303,8 @@ func (a *app) globalProfiles() []finding {
 			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f.path), "%s", first))
 		}
 	}
-	cfg, err := a.GlobalConfig()
-	if err != nil {
+	if _, err := a.GlobalConfig(); err != nil {
 		list = append(list, broken("config", "inner config edit", "%v", err))
-	} else {
-		for _, line := range cfg.Former {
-			list = append(list, warning("config", "inner config edit", "%s", line))
-		}
 	}
 	if len(list) == 0 {
 		list = append(list, ok("profiles", "%d global profiles are valid", len(all)))
@@ -418,7 +409,7 @@ func (a *app) roles() (out rolesAnswer, bad bool, err error) {
 		return out, false, err
 	}
 	out = rolesAnswer{File: t.File}
-	for _, kv := range t.Profiles {
+	for _, kv := range t.Roles {
 		out.Roles = append(out.Roles, roleRow{Role: kv.Key, Profile: kv.Value})
 	}
 	specs := map[string]profile.RunConfig{}

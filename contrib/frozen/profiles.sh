@@ -55,8 +55,7 @@ T
 profile network <<'T'
 [sandbox]
 network_mode = "ask"
-network_allow = ["example.com", "*.example.org:8443", "@github", "@npm"]
-network_deny = ["no.example.org"]
+network_allow = ["example.com", "*.example.org:8443", "@github", "@npm", "!no.example.org"]
 publish = ["18080:3000"]
 host_ports = ["5432:15432"]
 [env]
@@ -67,12 +66,10 @@ T
 profile full <<'T'
 [sandbox]
 network_mode = "full"
-allow = ["ssh-agent", "ssh-keys", "git-credentials", "agent-state", "project-config", "docker-socket"]
+allow = ["ssh-agent", "ssh-keys", "git-credentials", "agent-state", "project-config", "docker-socket", "no-landlock", "no-seccomp"]
 git_dir = "rw"
-landlock = "off"
-seccomp = "off"
 [env]
-inherit_all = true
+clearenv = false
 set = { A = "one", B = "$HOME/two" }
 path_prepend = ["/opt/first"]
 [entrypoint]
@@ -81,7 +78,6 @@ T
 profile strict <<'T'
 [sandbox]
 base = "minimal"
-seccomp = "strict"
 landlock = "required"
 proc = "empty"
 hide = ["*.key", "private/", "!public.key", "~/data/inner*"]
@@ -95,8 +91,7 @@ T
 profile limits <<'T'
 [sandbox]
 limits_required = false
-pid_namespace = true
-proc = "bind"
+allow = ["host-proc"]
 [sandbox.limits]
 memory = "256M"
 cpu = "50%"
@@ -124,7 +119,6 @@ workdir_mode = "none"
 block = ["curl"]
 rewrite = { "docker" = "podman" }
 message = { "curl" = "not here" }
-mode = "hard"
 [entrypoint]
 cmd = "sh"
 workdir = "~"
