@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,8 +37,8 @@ func (b *boxGits) line(format string, args ...any) {
 // find finds the repositories of the folders that the box writes, and of the others named.
 func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 	roots := WrittenRoots(rc)
-	live, err := stage.Running(f.StageBase)
-	since := func(place string) time.Time { return oldest(live, err, place) }
+	running := sync.OnceValues(func() ([]stage.Live, error) { return stage.Running(f.StageBase) })
+	since := func(place string) time.Time { live, err := running(); return oldest(live, err, place) }
 	inRoots := func(p string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, p) })
 	}

@@ -45,6 +45,7 @@ func TestClosed(t *testing.T) {
 		{"deeper", match("/a", "**/.env"), "a/b/deep"},
 		{"a name", match("/read", "*.key"), "read"},
 		{"a link", match("", "*.key"), "shut"},
+		{"no folder", match("/open/.env", "**/.env"), ""},
 		{"all is open", match("/open", "**/.env"), ""},
 	} {
 		var got []string

@@ -92,7 +92,7 @@ func (l *looker) look(p string) Path {
 func (l *looker) shut(dir string) {
 	var st syscall.Stat_t
 	switch err := syscall.Stat(dir, &st); {
-	case err == nil && int(st.Uid) == os.Geteuid():
+	case err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFDIR && int(st.Uid) == os.Geteuid():
 		l.closed[dir] = true
 	case err == syscall.EACCES:
 		l.shut(filepath.Dir(dir))

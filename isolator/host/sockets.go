@@ -30,9 +30,13 @@ func (l *looker) listening(table string) ([]string, error) {
 	if !bytes.HasPrefix(data, []byte("Num ")) {
 		return nil, fmt.Errorf("%s is not the kernel's table of sockets", table)
 	}
-	var out []string
+	names := map[string]bool{} // boxes that live have many of one name
 	for _, line := range tableLines(string(data)) {
-		name := listener(line)
+		names[listener(line)] = true
+	}
+	var out []string
+	delete(names, "")
+	for name := range names {
 		if name != filepath.Clean(name) { // as it was bound
 			if real, ok := socketAt(name); ok {
 				out = append(out, real)

@@ -23,39 +23,107 @@ import (
 
 // A file that the box must not create can only be mounted over, and a mount needs
 // something to be mounted on: a placeholder in a folder of the host. The last run that
-// needs it removes it; after a crash the next sweep does.
+// needs it removes it; after a crash the next sweep does. Those of all runs are in one
+// file, written before they are made: where there is none, as most of the time, a start asks
+// nothing more, however many boxes live.
+func placed(innerHome string) string { return filepath.Join(records(innerHome), "placed") }
+
+// placedForm is a line of it: a path, what is there, and the runs that need it.
+const placedForm = "%q %q %s\n"
+
+// places are the placeholders of all runs, by path. They stay as they are until the gate is closed.
+type places struct {
+	list map[string]place
+	home string
+	gate *os.File
+}
+
+type place struct {
+	host.Placeholder
+	runs []string // their ids
+}
+
+func openPlaces(innerHome string) (p places, err error) {
+	p = places{list: map[string]place{}, home: innerHome}
+	if p.gate, err = owned.Gate(records(innerHome)); err != nil {
+		return p, err
+	}
+	data, err := os.ReadFile(placed(innerHome))
+	for line := range strings.Lines(string(data)) {
+		var path, what, runs string
+		if _, err := fmt.Sscanf(line, placedForm, &path, &what, &runs); err == nil {
+			of := place{host.Placeholder{Path: path}, strings.Split(runs, ",")}
+			if text, file := strings.CutPrefix(what, "file:"); file {
+				of.Content = []byte(text)
+			}
+			p.list[path] = of
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.gate.Close()
+		return p, err
+	}
+	return p, nil
+}
+
+func (p places) write() error {
+	var b strings.Builder
+	for path, of := range p.list {
+		what := "dir"
+		if of.Content != nil {
+			what = "file:" + string(of.Content)
+		}
+		fmt.Fprintf(&b, placedForm, path, what, strings.Join(of.runs, ","))
+	}
+	if b.Len() > 0 {
+		return files.Replace(placed(p.home), []byte(b.String()), 0o600)
+	}
+	if err := os.Remove(placed(p.home)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// need notes that a run needs a placeholder.
+func (p places) need(of place, run string) {
+	if !slices.Contains(of.runs, run) {
+		of.runs = append(of.runs, run)
+	}
+	p.list[of.Path] = of
+}
 
 // MakePlaceholders creates each one that does not exist: a file with content, or an
 // empty folder when content is nil. Its parent must be a real folder: no link
 // is followed. A folder that cannot be written needs no protection and is left
 // alone.
-func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
+func (r *Run) MakePlaceholders(list ...host.Placeholder) error {
 	if r.dry() {
-		r.Places = append(r.Places, places...)
+		r.Places = append(r.Places, list...)
 		return nil
 	}
-	if len(places) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
-	known, gate, err := others(r.home, r.record.Path)
+	all, err := openPlaces(r.home)
 	if err != nil {
 		return err
 	}
-	defer gate.Close()
-	var missing, list []host.Placeholder
-	for _, p := range places {
+	defer all.gate.Close()
+	var missing []host.Placeholder
+	for _, p := range list {
 		there, err := r.dirs.exists(p.Path)
 		if err != nil {
 			return err
 		}
+		of, made := all.list[p.Path]
 		if !there {
-			missing = append(missing, p)
+			of.Placeholder, missing = p, append(missing, p)
 		}
-		if _, made := known[p.Path]; !there || made { // what another run made is kept for this run, too
-			list = append(list, p)
+		if !there || made { // what another run made is kept for this run, too
+			all.need(of, r.ID)
 		}
 	}
-	if err := r.note(list...); err != nil {
+	if err := all.write(); err != nil {
 		return err
 	}
 	for _, p := range missing {
@@ -66,94 +134,59 @@ func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 	return nil
 }
 
-// note writes placeholders down, each once.
-func (r *Run) note(list ...host.Placeholder) error {
-	for _, p := range list {
-		if !slices.ContainsFunc(r.noted.places, func(q host.Placeholder) bool { return q.Path == p.Path }) {
-			r.noted.places = append(r.noted.places, p)
-		}
-	}
-	return r.noted.write(r.record.Path)
-}
-
 // KeepPlaceholders keeps every one below roots that another run has made until this run
 // ends, too. Call it before the host is looked at: what is there then stays there, and
 // a mount over it stays a mount (the kernel takes a mount off a folder that is
 // removed, in every namespace).
 func (r *Run) KeepPlaceholders(roots ...string) error {
-	known, gate, err := others(r.home, r.record.Path)
+	if !files.Exists(placed(r.home)) {
+		return nil
+	}
+	all, err := openPlaces(r.home)
 	if err != nil {
 		return err
 	}
-	defer gate.Close()
-	var list []host.Placeholder
-	for path, p := range known {
+	defer all.gate.Close()
+	for path, of := range all.list {
 		if slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(root, path) }) {
 			if there, err := r.dirs.exists(path); err == nil && there {
-				list = append(list, p.Placeholder)
+				all.need(of, r.ID)
 			}
 		}
 	}
-	return r.note(list...)
+	return all.write()
 }
 
-// other is a placeholder in the record of another run.
-type other struct {
-	host.Placeholder
-	lives bool // one of the runs that have it
-}
-
-// others are the placeholders in the records of other runs than that of a folder. They stay as they are
-// until the gate is closed.
-func others(innerHome, dir string) (known map[string]other, gate *os.File, err error) {
-	if gate, err = owned.Gate(records(innerHome)); err != nil {
-		return nil, nil, err
+// takeBack removes every placeholder that only runs need that are over. What is not as it was made, or not empty,
+// stays: it is somebody's. One that cannot be removed is left for the next sweep, and its error is in stuck. dirs has
+// the open folders of placeholders.
+func takeBack(innerHome string, over func(run string) bool, dirs parents) (stuck []error, err error) {
+	if !files.Exists(placed(innerHome)) {
+		return nil, nil
 	}
-	known = map[string]other{}
-	dirs, err := os.ReadDir(records(innerHome))
-	for _, d := range dirs {
-		at := filepath.Join(records(innerHome), d.Name())
-		if !d.IsDir() || at == dir {
-			continue
-		}
-		rec, errRead := readRecord(at, true)
-		err = errors.Join(err, errRead)
-		lives := len(rec.places) > 0 && owned.Alive(at)
-		for _, p := range rec.places {
-			known[p.Path] = other{p, lives || known[p.Path].lives}
-		}
-	}
+	all, err := openPlaces(innerHome)
 	if err != nil {
-		gate.Close()
+		return nil, err
 	}
-	return known, gate, err
-}
-
-// takeBack removes every placeholder of a list, that of the record in dir, that no other run that lives
-// needs. What is not as it was made, or not empty, stays: it is somebody's. One that cannot be removed is
-// left for the next sweep, and its error is in stuck. dirs has the open folders of placeholders.
-func takeBack(innerHome, dir string, list []host.Placeholder, dirs parents) (left []host.Placeholder, stuck []error, err error) {
-	known, gate, err := others(innerHome, dir)
-	if err != nil {
-		return list, nil, err
-	}
-	defer gate.Close()
-	remain := slices.Collect(maps.Keys(known))
+	defer all.gate.Close()
+	var remain []string
 	// What was made in a placeholder is removed before it.
-	slices.SortFunc(list, func(a, b host.Placeholder) int { return strings.Compare(b.Path, a.Path) })
-	for _, p := range list {
-		inIt := slices.ContainsFunc(remain, func(other string) bool { return paths.Inside(p.Path, other) })
-		if known[p.Path].lives {
-			continue
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(all.list))) {
+		of := all.list[path]
+		inIt := slices.ContainsFunc(remain, func(other string) bool { return paths.Inside(path, other) })
+		if lives := slices.DeleteFunc(slices.Clone(of.runs), over); len(lives) > 0 {
+			all.list[path] = place{of.Placeholder, lives}
 		} else if !inIt {
-			if err = dirs.remove(p); err == nil {
+			if err := dirs.remove(of.Placeholder); err == nil {
+				delete(all.list, path)
 				continue
+			} else {
+				stuck = append(stuck, err)
 			}
-			stuck = append(stuck, err)
 		}
-		left, remain = append(left, p), append(remain, p.Path)
+		remain = append(remain, path)
 	}
-	return left, stuck, nil
+	return stuck, all.write()
 }
 
 // parents are the open folders that placeholders are in. A run keeps them open to its end: where

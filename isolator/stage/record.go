@@ -13,25 +13,17 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
 
-// What a run has in folders of the host is in its record before it is there; so is what somebody has to
-// look at when the run is killed. Records are in one folder of the user, whatever the environment of a run
-// says, and whoever makes or removes what is in one holds the gate of that folder: so two runs never remove
-// what the other one needs.
+// What somebody has to look at when a run is killed is in its record. Records are in one folder of the user, whatever
+// the environment of a run says, and whoever makes or removes placeholders holds the gate of that folder: so two runs
+// never remove what the other one needs.
 func records(innerHome string) string { return filepath.Join(innerHome, "runs") }
 
 // recordOf is the file in one of these folders; none, or one without a word, when there is nothing to undo. Its lines are a
 // quoted path, for a name can have any byte, and what it is.
 func recordOf(dir string) string { return filepath.Join(dir, "undo") }
-
-// record is what the file has.
-type record struct {
-	places []host.Placeholder
-	Watched
-}
 
 // Watched is what the box of a run can write, and what in there is not its work.
 type Watched struct {
@@ -55,31 +47,23 @@ func (w *Watched) lists() map[string]*[]string {
 
 // Watch notes what is to be looked at when this run is killed, instead of what it noted before.
 func (r *Run) Watch(w Watched) error {
-	r.noted.Watched = w
-	return r.noted.write(r.record.Path)
+	return w.write(r.record.Path)
 }
 
-// write has the file in a folder hold the record, and nothing else. It is written over, which makes no new file at each
+// write has the file in a folder hold that, and nothing else. It is written over, which makes no new file at each
 // start: who is killed in the middle leaves a line of before or a torn one behind it.
-func (rec record) write(dir string) error {
+func (w Watched) write(dir string) error {
 	var b strings.Builder
 	line := func(path, what string) { fmt.Fprintf(&b, "%q\t%s\n", path, what) }
-	for _, p := range rec.places {
-		if p.Content == nil {
-			line(p.Path, "dir")
-		} else {
-			line(p.Path, strconv.Quote(string(p.Content)))
-		}
+	for _, p := range w.Roots {
+		line(p, fmt.Sprintf("look:%d", w.Since.UnixNano()))
 	}
-	for _, p := range rec.Roots {
-		line(p, fmt.Sprintf("look:%d", rec.Since.UnixNano()))
-	}
-	for word, list := range rec.lists() {
+	for word, list := range w.lists() {
 		for _, p := range *list {
 			line(p, word+":")
 		}
 	}
-	for p, was := range rec.Stood {
+	for p, was := range w.Stood {
 		line(p, "stood:"+was)
 	}
 	if b.Len() == 0 {
@@ -105,67 +89,34 @@ func undone(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() <= 1
 }
 
-// read adds what lines of a record say, with places only the placeholders. A line that is torn is none.
-func (rec *record) read(lines string, places bool) {
-	lists := rec.lists()
-	for line := range strings.Lines(lines) {
+// readRecord reads the record in a folder, none when there is none. A line that is torn is none.
+func readRecord(dir string) (w Watched, err error) {
+	data, err := files.Head(recordOf(dir), files.NoLinks, math.MaxInt64)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	lists := w.lists()
+	for line := range strings.Lines(string(data)) {
 		quoted, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if places && what != "dir" && !strings.HasPrefix(what, `"`) {
-			continue
-		}
 		path, err := strconv.Unquote(quoted)
 		if err != nil {
 			continue
 		}
 		word, rest, _ := strings.Cut(what, ":")
-		content, errContent := strconv.Unquote(what)
-		list := lists[word]
-		switch {
-		case errContent == nil:
-			rec.places = append(rec.places, host.Placeholder{Path: path, Content: []byte(content)})
-		case word == "dir":
-			rec.places = append(rec.places, host.Placeholder{Path: path})
+		switch list := lists[word]; {
 		case word == "look":
 			nanos, _ := strconv.ParseInt(rest, 10, 64)
-			rec.Since, rec.Roots = time.Unix(0, nanos), append(rec.Roots, path)
+			w.Since, w.Roots = time.Unix(0, nanos), append(w.Roots, path)
 		case word == "stood":
-			if rec.Stood == nil {
-				rec.Stood = map[string]string{}
+			if w.Stood == nil {
+				w.Stood = map[string]string{}
 			}
-			rec.Stood[path] = rest
+			w.Stood[path] = rest
 		case list != nil:
 			*list = append(*list, path)
 		}
 	}
-}
-
-// readRecord reads the record in a folder, none when there is none. Each start reads those of all runs that live, and
-// of these the placeholders alone.
-func readRecord(dir string, places bool) (rec record, err error) {
-	data, err := files.Head(recordOf(dir), files.NoLinks, math.MaxInt64)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	rec.read(string(data), places)
-	return rec, err
-}
-
-// sweepRecord takes back what the run of a record made, and has its leavings looked at, once.
-func sweepRecord(innerHome, dir string, look func(Watched)) (stuck []error, err error) {
-	rec, err := readRecord(dir, false)
-	if err != nil {
-		return nil, err
-	}
-	dirs := parents{}
-	defer dirs.close()
-	left, stuck, err := takeBack(innerHome, dir, rec.places, dirs)
-	if err != nil {
-		return stuck, err
-	}
-	if len(rec.Roots) > 0 {
-		look(rec.Watched)
-	}
-	return stuck, record{places: left}.write(dir)
+	return w, err
 }
 
 // Pending reports whether a run lives, or that cannot be found out.

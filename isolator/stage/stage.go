@@ -38,7 +38,6 @@ type Run struct {
 	staged     *owned.Folder
 	disk, kept *owned.Folder // nil when there is none, see Disk and Keep
 	record     *owned.Folder
-	noted      record // what is in that
 	dirs       parents
 	workspaces *os.File // the lock of Workspaces
 }
@@ -111,15 +110,9 @@ func (r *Run) Close() error {
 		}
 		staged <- r.staged.Close()
 	}()
-	left, errs, err := takeBack(r.home, r.record.Path, r.noted.places, r.dirs)
-	errs = append(errs, err, record{places: left}.write(r.record.Path))
+	errs, err := takeBack(r.home, func(run string) bool { return run == r.ID }, r.dirs)
 	r.dirs.close()
-	if undone(r.record.Path) {
-		errs = append(errs, r.record.Spare())
-	} else {
-		r.record.Leave()
-	}
-	errs = append(errs, <-staged, r.disk.Close())
+	errs = append(errs, err, Watched{}.write(r.record.Path), r.record.Spare(), <-staged, r.disk.Close())
 	r.kept.Leave()
 	if r.workspaces != nil {
 		r.workspaces.Close()
@@ -228,10 +221,16 @@ func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error
 	if unlock, errLock := files.LockFolder(records(innerHome)); errLock == nil {
 		defer unlock()
 	}
+	dirs := parents{}
+	defer dirs.close()
+	stuck, errPlaces := takeBack(innerHome, func(run string) bool { return !Lives(innerHome, run) }, dirs)
 	errRecords := owned.Sweep(records(innerHome), func(dir string) bool {
-		errs, errOf := sweepRecord(innerHome, dir, look)
-		stuck, err = append(stuck, errs...), errors.Join(err, errOf)
-		return undone(dir)
+		w, errOf := readRecord(dir)
+		if errOf == nil && len(w.Roots) > 0 {
+			look(w)
+		}
+		err = errors.Join(err, errOf)
+		return errOf == nil
 	})
-	return stuck, errors.Join(err, errRecords)
+	return stuck, errors.Join(err, errPlaces, errRecords)
 }
