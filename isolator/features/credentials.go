@@ -21,6 +21,7 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/logins"
 	"github.com/enr/inner/isolator/netproxy"
@@ -465,7 +466,7 @@ func (c *credentialsOf) tell(run *Run, o *Outcome) error {
 			of = "credential " + e.Credential + ", "
 		}
 		if e.Refused != "" {
-			run.Say("%s%s: %s", of, e.Host, e.Refused)
+			run.Say("%s%s%s: %s", of, e.Host, visible.Short(e.Path), e.Refused)
 		}
 		o.Events = append(o.Events, runlog.Event{
 			Type: runlog.EventCredential, Run: run.ID(), Profile: run.Spec.Name, Program: e.Credential, Host: e.Host, Path: e.Path, Reason: e.Refused, At: e.At,

@@ -229,6 +229,8 @@ func (n *networkOf) remedy(refused ...netproxy.Refusal) string {
 			continue
 		case local != "" && (r.Target.Port < 1024 || !n.run.Spec.Network.ByName()): // which network_allow cannot name
 			grant = "port:" + local
+		case local == "" && !netproxy.Offered(r.Target.Host): // the program chose it
+			continue
 		default:
 			grant = "host:" + EntryOf(r.Target)
 		}

@@ -80,6 +80,13 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
+// Offered reports whether a place may be proposed to a person: not an address at which a cloud gives a machine its keys,
+// nor one of nobody.
+func Offered(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err != nil || public(a) || Private(a)
+}
+
 // Private reports whether an address is of a network that an organisation has for
 // itself, where its mirrors are: not loopback, not link-local, and none of the
 // addresses at which clouds give a machine its keys. The ranges for documentation

@@ -47,7 +47,7 @@ func (t *Table) Credential(name string) Answer {
 	case !profile.KnowsCredential(name):
 		a.How, a.Widen = "inner knows no login of that name", profile.CredentialLine(name)+" under [credentials]"
 	case slices.Contains(profile.Capabilities(), name) && !slices.Contains(t.Box.Spec.Capabilities, name):
-		a.How, a.Widen = "the login is in what the agent's capability brings", fmt.Sprintf("capabilities = [%q]", name)
+		a.How, a.Widen = "the login is in what the agent's capability brings", fmt.Sprintf("capabilities = [%q] at the top, not under [sandbox]", name)
 	case t.Box.Spec.Network == profile.NetOff:
 		a.propose(Line{Table: sandbox, Key: "network_mode", Value: "allowlist"}, line)
 	default:

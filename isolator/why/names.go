@@ -39,7 +39,7 @@ func (t *Table) Host(asked string) (Answer, error) {
 	case t.Box.Spec.Network == profile.NetFull:
 		a.Access, a.How, a.Box = ReadWrite, "the host's network, all of it", asked
 		return a, nil
-	case hosts.Loopback(name, addr):
+	case hosts.Loopback(name, addr) || addr.IsUnspecified():
 		t.localPort(&a, name, addr, port)
 		if _, number, _ := hosts.Split(asked); number == "" { // which one, a person says
 			a.Lines = nil

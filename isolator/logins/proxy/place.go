@@ -75,8 +75,10 @@ func (l *login) hold(value string, others ...string) {
 			continue
 		}
 		add(text, l.placeholder)
-		if q := url.QueryEscape(text); q != text {
-			add(q, l.placeholder)
+		for _, q := range []string{url.QueryEscape(text), strings.ReplaceAll(text, "/", `\/`)} { // JSON has either
+			if q != text {
+				add(q, l.placeholder)
+			}
 		}
 		// Base64 with what is before it ending at each of the three places; the ends, which
 		// depend on the neighbours, are cut.

@@ -396,6 +396,7 @@ func (p *proxy) rewrite(pr *httputil.ProxyRequest) {
 		}
 		if l.Filter {
 			out.Header.Del("Accept-Encoding")
+			out.Header.Del("Range") // a part of a value would not be found
 		}
 	}
 }
@@ -418,6 +419,9 @@ func (p *proxy) answer(r *http.Response) error {
 			l.clean(r.Header)
 		}
 		if l.Filter && r.StatusCode != http.StatusSwitchingProtocols {
+			if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+				return errPacked
+			}
 			r.Header.Del("Content-Length")
 			r.ContentLength = -1
 			r.Body = &filter{ReadCloser: r.Body, of: l.held.Load()}
@@ -425,6 +429,8 @@ func (p *proxy) answer(r *http.Response) error {
 	}
 	return nil
 }
+
+var errPacked = errors.New("a body that cannot be searched")
 
 // answered is the body of an answer. When it is through, nobody needs more of an upload, on which net/http would
 // wait over HTTP/2, as the program in the box does on the end of the answer.
@@ -448,6 +454,8 @@ func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return // the program went
 	case errors.As(err, &cert):
 		why = "has a certificate that is not valid for it"
+	case errors.Is(err, errPacked):
+		why = "sends a packed answer, in which filter finds no value"
 	case strings.Contains(err.Error(), "certificate required"), strings.Contains(err.Error(), "handshake failure"):
 		why = "wants a certificate of the client, which is not broken open"
 	}

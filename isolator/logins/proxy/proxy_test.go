@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -129,6 +130,13 @@ func (r *rig) service(w http.ResponseWriter, q *http.Request) {
 	switch q.URL.Path {
 	case "/echo":
 		fmt.Fprint(w, secret, " ", base64.StdEncoding.EncodeToString([]byte("x:"+secret)))
+	case "/part":
+		http.ServeContent(w, q, "", time.Time{}, strings.NewReader(secret))
+	case "/packed":
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		fmt.Fprint(z, secret)
+		z.Close()
 	case "/early":
 		w.Header().Set("Link", secret)
 		w.WriteHeader(http.StatusEarlyHints)
@@ -347,6 +355,17 @@ func TestEchoes(t *testing.T) {
 	_, text, _ := r.ask("GET", "/echo", nil)
 	if strings.Contains(text, secret) || strings.Contains(text, inBase64) || !strings.HasPrefix(text, r.placeholder()+" ") {
 		t.Errorf("filter: %s", text)
+	}
+	if _, text, _ := r.ask("GET", "/part", func(q *http.Request) { q.Header.Set("Range", "bytes=1-") }); text != r.placeholder() {
+		t.Errorf("a part: %s", text)
+	}
+	if code, text, _ := r.ask("GET", "/packed", func(q *http.Request) { q.Header.Set("Accept-Encoding", "gzip") }); code != http.StatusBadGateway {
+		t.Errorf("packed: %d %q", code, text)
+	}
+	l := &login{placeholder: "P"}
+	l.hold("ab/cd-0123456789")
+	if got := l.held.Load().echoes.Replace(`{"a":"ab\/cd-0123456789"}`); got != `{"a":"P"}` {
+		t.Error(got)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 // EventText says what an event is about. short writes the home as ~.
 func EventText(e runlog.Event, short func(string) string) string {
 	what := cmp.Or(e.Host, e.Command)
+	if e.Type == runlog.EventCredential {
+		what += e.Path // of the first request
+	}
 	if what != "" {
 		for _, f := range [][2]string{{" → ", e.Program}, {" in ", short(e.Cwd)}, {", network ", e.Network}} {
 			if f[1] != "" {
