@@ -267,9 +267,9 @@ func (a *App) FirstUse() error {
 	if len(written) > 0 {
 		a.Say("first use of this version: wrote %d files below %s", len(written), a.Short(a.InnerHome))
 	}
-	if had != nil { // the version before showed them all
-		a.Say("home = \"host\" shows of what begins with a dot in your home a list: inner why ~/.NAME says which line shows more")
-		a.Say("the built-in profiles for agents and shells show programs and what your PATH has, and no other folder of the system: inner why")
+	// Shims of the version before may not know what its built-in profiles say now; inner alone carries theirs.
+	if a.Program.Zip != "" && files.Exists(a.Folder().StateFile()) {
+		a.WarnIf(a.Regenerate())
 	}
 	return nil
 }
