@@ -238,11 +238,7 @@ func (j *joined) passOn(over <-chan struct{}) {
 
 // catch catches the signals that are the program's, when the call is all that this process does.
 func (j *joined) catch() {
-	for _, sig := range []syscall.Signal{
-		syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP,
-	} {
-		if j.c.Done == nil && !signal.Ignored(sig) {
-			signal.Notify(j.signals, sig)
-		}
+	if j.c.Done == nil {
+		launch.Catch(j.signals)
 	}
 }

@@ -163,27 +163,34 @@ func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]str
 }
 
 // whichRun says what boxNamed takes.
-const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that runs is used, or the\nonly one that was started in this terminal."
+const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that can be meant is used, or\nof several the one that was started in this terminal."
 
 // boxNamed is the box that runs and whose id begins with the word in args; without one the
-// only box, or the only one of this terminal.
-func (a *app) boxNamed(args []string) (box, error) {
+// only box, the only one whose terminal is at one of these places, or the only one of those of this terminal.
+func (a *app) boxNamed(args []string, at ...string) (box, error) {
 	list, err := a.boxes()
-	if err != nil {
+	switch {
+	case err != nil:
 		return box{}, err
-	}
-	others := func(b box) bool { return b.TTY == "" || b.TTY != visit.Terminal(os.Getpid()) }
-	switch here := slices.DeleteFunc(slices.Clone(list), others); {
 	case len(args) > 0:
 		return byID(list, args[0], func(b box) string { return b.Run }, "inner ps", "no box of a run %q is running")
-	case len(list) == 0:
-		return box{}, fault.Refuse(1, "", "no box is running")
-	case len(list) > 1 && len(here) == 1:
-		return here[0], nil
-	case len(list) > 1:
-		return box{}, fault.Refuse(2, "inner ps", "%d boxes are running, and none is named", len(list))
 	}
-	return list[0], nil
+	all, here := len(list), visit.Terminal(os.Getpid())
+	for _, other := range []func(box) bool{
+		func(b box) bool { return !slices.Contains(at, b.Terminal) },
+		func(b box) bool { return here == "" || b.TTY != here },
+	} {
+		if meant := slices.DeleteFunc(slices.Clone(list), other); len(meant) > 0 {
+			list = meant
+		}
+	}
+	switch len(list) {
+	case 0:
+		return box{}, fault.Refuse(1, "", "no box is running")
+	case 1:
+		return list[0], nil
+	}
+	return box{}, fault.Refuse(2, "inner ps", "%d boxes are running, and none is named", all)
 }
 
 func (a *app) stop(args []string) error {
@@ -240,7 +247,7 @@ func (a *app) cmdDetach() *cobra.Command {
 			"box as a job in the background. inner attach joins it from any terminal, and fg where it was started.\n" +
 			"Type it in another terminal, or after ^Z in the same one. " + whichRun,
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
-			b, err := a.boxNamed(args)
+			b, err := a.boxNamed(args, launch.InItsTerminal, launch.Stopped, launch.Joined)
 			if err != nil {
 				return err
 			}
@@ -255,7 +262,7 @@ func (a *app) cmdDetach() *cobra.Command {
 }
 
 func (a *app) attach(args []string) error {
-	b, err := a.boxNamed(args)
+	b, err := a.boxNamed(args, launch.Detached, launch.Asks)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (q *Request) parse(text []byte) error {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		into, known := q.fields()[key]
 		if !known {
-			return fmt.Errorf("unknown key %q: those are %s", short(key),
+			return fmt.Errorf("unknown key %.40q: those are %s", key,
 				strings.Join(slices.Sorted(maps.Keys(q.fields())), ", "))
 		}
 		if want := take(into, o[key]); want != "" {
@@ -108,13 +108,6 @@ func whole(v any) bool {
 	return v != nil
 }
 
-func short(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return s
-}
-
 // Check says what is wrong with a request.
 func (q Request) Check() error {
 	switch {
@@ -139,7 +132,7 @@ func (q Request) Check() error {
 	}
 	for name := range q.Env {
 		if why := notForCalls(name); why != "" {
-			return misuse("env: %q %s", short(name), why)
+			return misuse("env: %.40q %s", name, why)
 		}
 	}
 	return isolator.CheckWords(q.Argv, q.Line, q.Cwd, q.Env)

@@ -142,7 +142,7 @@ func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 	if m.state != ground { // a sequence that was never ended would swallow ours
 		show = append(show, "\x1b\\"...)
 	}
-	hides := []int{2026, 1000, 1002, 1003, 1004, 2031, 7, 25} // or types by itself
+	hides := []int{2026, 1000, 1002, 1003, 1004, 2031, 2048, 7, 25} // or types by itself
 	for i, d := range decModes() {
 		if m.on&(1<<i) == 0 || !slices.Contains(hides, d.n) {
 			continue

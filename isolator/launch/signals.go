@@ -11,10 +11,17 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
+// Catch has signals that are a program's, and more, come to a channel, but for those that were ignored when inner
+// started: they stay so, as nohup(1) and background jobs of scripts want it. SIGURG is the Go runtime's own; SIGTTIN
+// and SIGTTOU must stop us, and what SIGCONT ends, see suspend.
+func Catch(to chan<- os.Signal, more ...os.Signal) {
+	signal.Notify(to, slices.DeleteFunc(append(more, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP), signal.Ignored)...)
+}
+
 // catch starts catching signals, or where whoever makes several runs does that itself, waits for Options.Done. It is
 // done on another thread, which says when it has begun: each signal costs some handing over between threads, which this
-// one, being locked, cannot afford while bwrap works. A signal that was ignored when inner started stays ignored, as
-// nohup(1) and background jobs of scripts want it.
+// one, being locked, cannot afford while bwrap works.
 func (s *session) catch() {
 	over := make(chan struct{})
 	s.stopWaiting = func() {
@@ -24,11 +31,7 @@ func (s *session) catch() {
 	s.caught = s.o.Done != nil
 	go func() {
 		if s.o.Done == nil {
-			// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us, and what SIGCONT ends, see suspend.
-			signal.Notify(caught, slices.DeleteFunc([]os.Signal{
-				syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
-				syscall.SIGTSTP, syscall.SIGWINCH,
-			}, signal.Ignored)...)
+			Catch(caught, syscall.SIGWINCH)
 			signal.Stop(quits) // see QuitPlainly
 			s.inbox.do(func() {
 				s.caught = true

@@ -187,13 +187,8 @@ func usable(dir string) bool {
 	return filepath.IsAbs(dir) && len(dir) < maxPath && utf8.ValidString(dir) && !strings.ContainsAny(dir, "\x00\n")
 }
 
-// Close ends the use of a session. It is safe on nil.
-func (s *Session) Close() {
-	if s != nil && s.lock != nil {
-		s.lock.Close()
-		s.lock = nil
-	}
-}
+// Close ends the use of a session.
+func (s *Session) Close() { s.lock.Close() }
 
 // Info is a session as it is listed.
 type Info struct {

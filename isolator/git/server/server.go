@@ -74,6 +74,7 @@ type Server struct {
 	words  *os.File // a pipe: the repositories, as JSON, and a byte for what mounts, which ends with it
 	pid    int
 	over   chan struct{} // closed when the process is gone
+	failed error         // why it is, when it was killed or has failed
 	heard  chan struct{} // closed when all that it told was taken; nil before it serves
 	repos  []Repository
 
@@ -128,7 +129,7 @@ func Start(program string) (*Server, error) {
 		}
 		started <- err
 		if err == nil {
-			_ = cmd.Wait()
+			s.failed = cmd.Wait()
 			_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // a process that mounts for it may have the other end
 		}
 		words.Close()
@@ -238,6 +239,10 @@ func (s *Server) Told() (lines []string, moved []Moved) {
 func (s *Server) End() {
 	select {
 	case <-s.over:
+		if s.heard != nil && s.failed != nil {
+			<-s.heard
+			s.lines = append(s.lines, fmt.Sprintf("git: the server of the repositories ended (%v), and git failed in the sandbox from then on", s.failed))
+		}
 		return
 	default:
 	}
@@ -245,6 +250,7 @@ func (s *Server) End() {
 	_ = unix.Shutdown(s.socket, unix.SHUT_RDWR) // what is on its way comes still
 	if s.heard != nil {
 		<-s.heard
+		s.heard = nil
 	}
 	for _, r := range s.repos {
 		if Locks(r.Private) {
