@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -38,11 +39,15 @@ func folders() Feature {
 			return nil
 		},
 		Planned: func(run *Run) error {
+			var closed []string
 			for _, o := range run.Plan.Ops {
-				if o.Reason == plan.Closed {
-					run.Warn("%s cannot be looked into, so the sandbox has it empty", run.Short(o.Dest))
-					run.Hint("chmod u+rx %s", quote.POSIX(o.Dest))
+				if p, is := strings.CutPrefix(o.Reason, plan.Closed); is {
+					closed = append(closed, p)
 				}
+			}
+			if len(closed) > 0 {
+				run.Warn("the sandbox has empty what cannot be looked into: %s", someFolders(run.Caller, closed))
+				run.Hint("chmod u+rx %s", quote.POSIX(closed[0]))
 			}
 			return nil
 		},

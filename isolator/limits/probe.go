@@ -19,6 +19,8 @@ type Host struct {
 	Systemd  Manager `json:"systemd"`
 	Group    Parent  `json:"cgroup"`
 	NprocWhy string  `json:"nproc_why,omitempty"` // why RLIMIT_NPROC does not hold, "" when it does
+	// Open says that who mounts control groups again can change the group that it is in (cgroups(7), nsdelegate).
+	Open bool `json:"open,omitempty"`
 }
 
 // Manager is a service manager of systemd that answers this user.
@@ -58,6 +60,7 @@ func Probe(r Request) Host {
 	}
 	h.Systemd = r.systemd(mount)
 	h.NprocWhy = r.nproc()
+	h.Open = !strings.Contains(r.text("/proc/self/mountinfo"), "nsdelegate")
 	return h
 }
 

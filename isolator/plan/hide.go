@@ -179,12 +179,12 @@ func (b *builder) places(allowed bool) []hid {
 	})
 }
 
-// hideKey is the key of what a profile hides itself, byHide the reason of its masks, and Closed that of the masks of
-// host.Facts.Closed.
+// hideKey is the key of what a profile hides itself, byHide the reason of its masks, and Closed the
+// beginning of that of host.Facts.Closed, before the path.
 const (
 	hideKey = "sandbox.hide"
 	byHide  = "hidden: " + hideKey
-	Closed  = "hidden: nobody can look into it for what is to be hidden"
+	Closed  = "hidden: who looks for secrets cannot look into "
 )
 
 // is reports whether it is that one file, hidden by that key.
@@ -209,7 +209,7 @@ func (b *builder) hidden() []hid {
 			}
 		}
 		for _, p := range slices.Sorted(maps.Keys(b.f.Closed)) {
-			out = append(out, hid{path: p, real: b.canon(p), kind: b.kind(p), key: hideKey, what: Closed})
+			out = append(out, hid{path: p, real: b.canon(p), kind: b.kind(p), key: hideKey, what: Closed + p})
 		}
 		return out
 	})

@@ -22,7 +22,12 @@ func Limits(rc profile.RunConfig, f host.Facts) (*limits.Plan, []limits.Missing)
 	if f.Limits != nil {
 		h = *f.Limits
 	}
-	if slices.Contains(rc.Allow, nestedKey) && h.NprocWhy == "" {
+	nested := slices.Contains(rc.Allow, nestedKey)
+	if nested && h.Open {
+		h.Systemd = limits.Manager{Why: "a box with users of its own (" + nestedKey + ") can change its control group"}
+		h.Group = limits.Parent{Why: "they are mounted without nsdelegate"}
+	}
+	if nested && h.NprocWhy == "" {
 		// RLIMIT_NPROC counts for each user, and such a box has thousands.
 		h.NprocWhy = "a box with users of its own (" + nestedKey + ") has more than one count of processes (RLIMIT_NPROC)"
 	}

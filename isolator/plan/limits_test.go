@@ -13,6 +13,7 @@ import (
 func TestLimits(t *testing.T) {
 	none := &limits.Host{Systemd: limits.Manager{Why: "no manager"}, Group: limits.Parent{Why: "no group"}}
 	group := &limits.Host{Systemd: none.Systemd, Group: limits.Parent{Parent: "/sys/fs/cgroup/u", Holds: []string{"memory", "cpu", "pids"}}}
+	open := &limits.Host{Systemd: none.Systemd, Group: group.Group, Open: true}
 	all := profile.Limits{Memory: "2G", CPU: "150%", Pids: "64", Files: "99", FileSize: "1G", Disk: "10M"}
 	for _, tc := range []struct {
 		name    string
@@ -28,6 +29,8 @@ func TestLimits(t *testing.T) {
 		{name: "no group", limits: all, host: none, refused: "the memory limit 2 GiB, the cpu limit 1.5 processors cannot be held on this host (no manager; no group)"},
 		{name: "no group, not required", limits: all, host: none, loose: true, held: "pids=rlimit files=rlimit file_size=rlimit disk=tmpfs"},
 		{name: "processes", limits: profile.Limits{Pids: "64"}, host: none, held: "pids=rlimit"},
+		{name: "a group of its own to change", limits: all, host: open, allow: []string{nestedKey}, refused: "can change its control group; they are mounted without nsdelegate"},
+		{name: "the same without that key", limits: all, host: open, held: "memory=cgroup cpu=cgroup pids=cgroup files=rlimit file_size=rlimit disk=tmpfs"},
 		{name: "processes with ids of their own", limits: profile.Limits{Pids: "64"}, host: none, allow: []string{nestedKey}, refused: "has more than one count of processes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
