@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -191,6 +192,7 @@ func (g *Gate) parse(name string, data []byte) (*index.Index, error) {
 func (g *Gate) Command(dir string, args ...string) *exec.Cmd {
 	c := program.Command(g.Git, args...)
 	c.Env = append(c.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+g.Top)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // it may wait for ever for what a box has made
 	return c
 }
 

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/program"
 )
 
 // place is a repository of the host, with what a box has of it.
@@ -18,7 +20,7 @@ func place(t *testing.T) (r Repository, run func(string) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := exec.LookPath("git")
+	host, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +35,7 @@ func place(t *testing.T) (r Repository, run func(string) string) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	r = Repository{Git: program, Dir: top + "/.git", Top: top, Store: home + "/store", Private: home + "/private", Covered: []string{".envrc"}}
+	r = Repository{Git: host, Dir: top + "/.git", Top: top, Store: home + "/store", Private: home + "/private", Covered: []string{".envrc"}}
 	for _, dir := range []string{top, r.Store, r.Private} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -53,6 +55,7 @@ func TestSettle(t *testing.T) {
 		{"edited", "echo mine >.envrc", "main:.envrc", "mine", "it is not what git had there"},
 		{"filtered", "echo '.envrc filter=x' >.git/info/attributes", "main:.envrc", "one", "the attribute filter is set for it"},
 		{"with line ends", "git config core.autocrlf true", "main:.envrc", "one", "core.autocrlf is set"},
+		{"filtered by a FIFO", "mkfifo .gitattributes", "main:.envrc", "one", "signal: killed"},
 		{"a link", "echo one >../far; rm .envrc; ln -s ../far .envrc", "main:.envrc", "one", "too many levels of symbolic links"},
 		{"in a folder that is a link", "mkdir ../d; mv .envrc ../d; ln -s ../d d", "main:.envrc", "", ""},
 	} {
@@ -60,6 +63,10 @@ func TestSettle(t *testing.T) {
 			r, run := place(t)
 			if c.before != "" {
 				run(c.before)
+			}
+			if c.says == "signal: killed" {
+				defer func(soon time.Duration) { program.Soon = soon }(program.Soon)
+				program.Soon = time.Second
 			}
 			said := ""
 			g, err := Open(r, func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" })

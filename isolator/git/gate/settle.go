@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/git/index"
+	"github.com/enr/inner/isolator/git/program"
 )
 
 // settle brings to the work tree what a box has checked out of files that it may not write. Git in the box
@@ -33,9 +33,9 @@ func (g *Gate) SettleBetween(old, tip string) {
 	if old == "" || tip == "" || old == tip || len(g.Covered) == 0 {
 		return
 	}
-	out, err := g.Command(g.Dir, append([]string{"diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...).Output()
+	out, err := g.soon(append([]string{"diff-tree", "-r", "-z", "--no-renames", old, tip, "--"}, g.Covered...)...)
 	var list []index.Change
-	for fields := strings.Split(string(out), "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
+	for fields := strings.Split(out, "\x00"); err == nil && len(fields) >= 2; fields = fields[2:] {
 		words := strings.Fields(strings.TrimPrefix(fields[0], ":"))
 		if len(words) == 5 {
 			was, is := index.EntryOf(fields[1], words[0], words[2]), index.EntryOf(fields[1], words[1], words[3])
@@ -43,6 +43,11 @@ func (g *Gate) SettleBetween(old, tip string) {
 		}
 	}
 	g.settle(list)
+}
+
+// soon is what a git prints in time: a box may have made a FIFO of a .gitattributes.
+func (g *Gate) soon(args ...string) (string, error) {
+	return program.Output(program.Soon, g.Command(g.Dir, args...))
 }
 
 // settleFile writes one, or says why it stays.
@@ -72,12 +77,12 @@ func (g *Gate) settleFile(name string, c index.Change) error {
 	if c.Was != nil && index.BlobID(was) != c.Was.ID {
 		return errors.New("it is not what git had there")
 	}
-	data, err := g.Command(g.Dir, "cat-file", "blob", blob).Output()
-	if err != nil || bytes.Equal(data, was) {
+	data, err := g.soon("cat-file", "blob", blob)
+	if err != nil || data == string(was) {
 		return err
 	}
 	// In place: another file of that name would not be under what the box has over it.
-	if _, err = f.WriteAt(data, 0); err == nil {
+	if _, err = f.WriteAt([]byte(data), 0); err == nil {
 		err = f.Truncate(int64(len(data)))
 	}
 	return err
@@ -115,18 +120,16 @@ func (g *Gate) openTree(name string, fresh bool) (*os.File, error) {
 
 // unfiltered returns an error when git would write other bytes than those of the commit.
 func (g *Gate) unfiltered(name string) error {
-	out, err := g.Command(g.Dir, "check-attr", "-z", "filter", "text", "eol", "crlf", "ident",
-		"working-tree-encoding", "--", name).Output()
+	out, err := g.soon("check-attr", "-z", "filter", "text", "eol", "crlf", "ident", "working-tree-encoding", "--", name)
 	if err != nil {
 		return err
 	}
-	for fields := strings.Split(string(out), "\x00"); len(fields) >= 3; fields = fields[3:] {
+	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
 		if fields[2] != "unspecified" && fields[2] != "unset" {
 			return fmt.Errorf("the attribute %s is set for it", fields[1])
 		}
 	}
-	if out, _ := g.Command(g.Dir, "config", "--type=bool",
-		"core.autocrlf").Output(); strings.TrimSpace(string(out)) == "true" {
+	if out, _ := g.soon("config", "--type=bool", "core.autocrlf"); strings.TrimSpace(out) == "true" {
 		return errors.New("core.autocrlf is set")
 	}
 	return nil
