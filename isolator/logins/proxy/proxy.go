@@ -54,15 +54,13 @@ type proxy struct {
 	mu     sync.Mutex
 	logins []*login
 	told   map[logins.Event]bool // each is told once, without its path
-	worked map[string]bool       // hosts with which a program of the box takes the authority
 	socket *os.File
 }
 
 // conn is a connection of the box.
 type conn struct {
 	net.Conn
-	to   logins.Conn
-	used bool
+	to logins.Conn
 }
 
 // Close takes what still comes for a moment. An answer that came before the end of an upload would be lost
@@ -95,7 +93,7 @@ func Main(args []string, version string) int {
 	}
 	debug.SetTraceback("none")
 	log.SetOutput(io.Discard)
-	p := &proxy{socket: os.NewFile(logins.FD, ""), conns: make(chan net.Conn), told: map[logins.Event]bool{}, worked: map[string]bool{}}
+	p := &proxy{socket: os.NewFile(logins.FD, ""), conns: make(chan net.Conn), told: map[logins.Event]bool{}}
 	var err error
 	if p.authority, err = newAuthority(); err != nil {
 		return 1
@@ -195,7 +193,8 @@ func (p *proxy) accept(c *conn) {
 	})
 	_ = c.SetDeadline(time.Now().Add(helloTime))
 	if err := t.Handshake(); err != nil {
-		// Claude Code opens connections ahead and drops them: an end is nothing to tell.
+		// Claude Code opens connections ahead and drops them: an end is nothing to tell, here or behind the handshake,
+		// though GnuTLS says no more where it does not take the certificate.
 		if distrusts(err) {
 			p.tell(logins.Event{Host: host, Refused: distrusted})
 		}
@@ -241,23 +240,8 @@ func (p *proxy) serve() {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c.(*tls.Conn).NetConn().(*conn))
 		},
-		ConnState: p.state,
 	}
 	go func() { _ = server.Serve(listener{p.conns}) }()
-}
-
-// state sees programs that look at the certificate, and close without a word, as GnuTLS does.
-func (p *proxy) state(c net.Conn, s http.ConnState) {
-	in := c.(*tls.Conn).NetConn().(*conn)
-	p.mu.Lock()
-	if s == http.StateActive {
-		in.used, p.worked[in.to.Host] = true, true
-	}
-	silent := s == http.StateClosed && !in.used && !p.worked[in.to.Host]
-	p.mu.Unlock()
-	if silent {
-		p.tell(logins.Event{Host: in.to.Host, Refused: distrusted})
-	}
 }
 
 // buffers are for bodies of answers: one of its own for each was most of the work on a request.
