@@ -19,21 +19,29 @@ func names(run *Run) bool {
 }
 
 // loopbackNames are the lines of a box's /etc/hosts, and the names in them: those that lead to the loopback,
-// which is the box's own there, and no others.
-func loopbackNames() (lines string, names []string) {
+// which is the box's own there, and no others. The file of this computer will do where it has these alone.
+func loopbackNames() (lines string, names []string, same bool) {
 	lines = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 	text, _ := files.Read(files.Real("/etc/hosts"), files.NoLinks, 1<<20)
+	same = true
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
-		if f := strings.Fields(line); len(f) > 1 && slices.Contains([]string{"127.0.0.1", "127.0.1.1", "::1"}, f[0]) {
-			lines += strings.Join(f, " ") + "\n"
-			names = append(names, f[1:]...)
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
 		}
+		if !slices.Contains([]string{"127.0.0.1", "127.0.1.1", "::1"}, f[0]) {
+			same = same && strings.HasPrefix(f[1], "ip6-") // of each Debian: names of no host
+			continue
+		}
+		lines += strings.Join(f, " ") + "\n"
+		names = append(names, f[1:]...)
 	}
+	same = same && slices.Contains(names, "localhost")
 	if own, err := os.Hostname(); err == nil && !slices.Contains(names, own) {
-		lines, names = lines+"127.0.0.1 "+own+"\n", append(names, own)
+		lines, names, same = lines+"127.0.0.1 "+own+"\n", append(names, own), false
 	}
-	return lines, names
+	return lines, names, same
 }
 
 // nameFiles has the programs of the box ask its resolver, and nobody else, for names: this computer's own lists lead to
@@ -58,8 +66,9 @@ func nameFiles(run *Run) {
 	// waits for that of this computer: it is given time.
 	add("/etc/resolv.conf", "nameserver "+at+"\nsearch .\noptions timeout:6 attempts:2\n",
 		"names are asked for at "+at+" of the box")
-	own, _ := loopbackNames()
-	add("/etc/hosts", own, "every other name is asked for")
+	if own, _, same := loopbackNames(); !same || run.Spec.Etc == "minimal" { // a mount less
+		add("/etc/hosts", own, "every other name is asked for")
+	}
 	const order = "hosts: files dns"
 	text, err := files.Read(files.Real("/etc/nsswitch.conf"), files.NoLinks, 1<<20)
 	switch {

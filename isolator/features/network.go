@@ -89,7 +89,7 @@ func (n *networkOf) make(run *Run) error {
 	n.run = run
 	n.policy = run.Reach.Policy()
 	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: n.policy, Through: run.throughLogins, Clear: run.clearLogins}
-	_, o.Loopback = loopbackNames()
+	_, o.Loopback, _ = loopbackNames()
 	o.Cure = func(r netproxy.Refusal) string { return profile.Outside(n.remedy(r)) }
 	switch {
 	case rc.Network == profile.NetAsk:
