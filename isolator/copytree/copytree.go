@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"sync"
 
@@ -93,11 +94,12 @@ func Copy(ctx context.Context, src, dst string, o Options) (res Result, err erro
 	for _, p := range o.Exclude {
 		c.exclude[p] = true
 	}
-	st, err := c.open(src)
+	from, st, err := c.open(src)
 	if err != nil {
 		return res, err
 	}
-	defer unix.Close(c.src)
+	defer from.Close()
+	c.src = int(from.Fd())
 	var there unix.Stat_t
 	if unix.Lstat(dst, &there) == nil {
 		return res, &fs.PathError{Op: "copy", Path: dst, Err: unix.EEXIST}
@@ -111,7 +113,7 @@ func Copy(ctx context.Context, src, dst string, o Options) (res Result, err erro
 	case unix.S_IFDIR:
 		err = c.tree(dst)
 	case unix.S_IFREG:
-		err = c.single(src, dst)
+		err = c.single(from, dst)
 	default:
 		return res, &fs.PathError{Op: "copy", Path: src, Err: errors.New("neither a folder nor a file")}
 	}
@@ -124,19 +126,18 @@ func Copy(ctx context.Context, src, dst string, o Options) (res Result, err erro
 }
 
 // open opens the source, which must be the one of the options.
-func (c *copier) open(src string) (st unix.Stat_t, err error) {
-	c.src, err = unix.Open(src, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return st, &fs.PathError{Op: "open", Path: src, Err: err}
+func (c *copier) open(src string) (f *os.File, st unix.Stat_t, err error) {
+	if f, err = os.OpenFile(src, unix.O_NOFOLLOW|unix.O_NONBLOCK, 0); err != nil {
+		return nil, st, err
 	}
-	if err = unix.Fstat(c.src, &st); err == nil && c.o.Ino != 0 && (st.Dev != c.o.Dev || st.Ino != c.o.Ino) {
+	if err = unix.Fstat(int(f.Fd()), &st); err == nil && c.o.Ino != 0 && (st.Dev != c.o.Dev || st.Ino != c.o.Ino) {
 		err = ErrOther
 	}
 	if err != nil {
-		unix.Close(c.src)
-		return st, &fs.PathError{Op: "open", Path: src, Err: err}
+		f.Close()
+		return nil, st, &fs.PathError{Op: "open", Path: src, Err: err}
 	}
-	return st, nil
+	return f, st, nil
 }
 
 // copier carries one Copy; it is dropped at the end.

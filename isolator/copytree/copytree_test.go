@@ -224,7 +224,7 @@ func TestFIFOInPlaceOfAFile(t *testing.T) {
 	to, err := openDirectory(dir + "/to")
 	must(t, err)
 	c := &copier{ctx: context.Background()}
-	if err := c.file(from, to, "f", "f", make([]byte, 10)); err != nil || len(c.res.Left) != 1 {
+	if err := c.file(from, to, "f", "f"); err != nil || len(c.res.Left) != 1 {
 		t.Errorf("copied a FIFO: %v", err)
 	}
 	if entries, _ := os.ReadDir(dir + "/to"); len(entries) != 0 {

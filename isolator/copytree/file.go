@@ -1,14 +1,17 @@
 package copytree
 
 import (
+	"cmp"
 	"errors"
+	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // one copies a file or a link from one folder to another, and reports whether it is a folder instead. A fault
 // of the source leaves it out, and the copy goes on.
-func (c *copier) one(from, to int, name, at string, buf []byte) (isDir bool, err error) {
+func (c *copier) one(from, to int, name, at string) (isDir bool, err error) {
 	var st unix.Stat_t
 	e := Entry{Path: at}
 	if err := unix.Fstatat(from, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -29,7 +32,7 @@ func (c *copier) one(from, to int, name, at string, buf []byte) (isDir bool, err
 			return false, c.fault("copy", at, err)
 		}
 	case unix.S_IFREG:
-		return false, c.file(from, to, name, at, buf)
+		return false, c.file(from, to, name, at)
 	default:
 		c.miss(at, kindName(kind))
 		return false, nil
@@ -39,13 +42,13 @@ func (c *copier) one(from, to int, name, at string, buf []byte) (isDir bool, err
 }
 
 // file copies what was a file a moment ago.
-func (c *copier) file(from, to int, name, at string, buf []byte) error {
+func (c *copier) file(from, to int, name, at string) error {
 	f, _, err := Regular(from, name)
 	if err != nil {
 		return c.leave(at, err)
 	}
 	defer f.Close()
-	e, err := c.contents(int(f.Fd()), to, name, buf)
+	e, err := c.contents(f, to, name)
 	if err != nil {
 		return c.fault("copy", at, err)
 	}
@@ -55,18 +58,19 @@ func (c *copier) file(from, to int, name, at string, buf []byte) error {
 }
 
 // contents makes a file of the copy from an open one of the source.
-func (c *copier) contents(fd, dir int, name string, buf []byte) (Entry, error) {
+func (c *copier) contents(from *os.File, dir int, name string) (Entry, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := unix.Fstat(int(from.Fd()), &st); err != nil {
 		return Entry{}, err
 	}
 	to, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return Entry{}, err
 	}
-	defer unix.Close(to)
+	file := os.NewFile(uintptr(to), name)
+	defer file.Close()
 	if err = room(to, st); err == nil {
-		err = c.data(fd, to, st, buf)
+		err = c.data(from, file, st)
 	}
 	if err != nil {
 		return Entry{}, err
@@ -83,60 +87,43 @@ func (c *copier) contents(fd, dir int, name string, buf []byte) (Entry, error) {
 }
 
 // data copies what is in a file, holes as holes.
-func (c *copier) data(fd, to int, st unix.Stat_t, buf []byte) error {
+func (c *copier) data(from, to *os.File, st unix.Stat_t) error {
 	if st.Blocks*512 >= st.Size || st.Blocks == 0 && st.Size < 4096 { // tiny ones may live in the inode
-		return c.span(fd, to, 0, st.Size, buf)
+		return c.span(from, to, 0, st.Size)
 	}
 	for at := int64(0); at < st.Size; {
-		begin, err := unix.Seek(fd, at, unix.SEEK_DATA)
+		begin, err := unix.Seek(int(from.Fd()), at, unix.SEEK_DATA)
 		switch {
 		case errors.Is(err, unix.ENXIO): // a hole to the end
 			begin = st.Size
 		case err != nil:
 			begin = at
 		}
-		end, err := unix.Seek(fd, begin, unix.SEEK_HOLE)
+		end, err := unix.Seek(int(from.Fd()), begin, unix.SEEK_HOLE)
 		if err != nil || end > st.Size {
 			end = st.Size
 		}
-		if err := c.span(fd, to, begin, end, buf); err != nil {
+		if err := c.span(from, to, begin, end); err != nil {
 			return err
 		}
 		at = end
 	}
-	return unix.Ftruncate(to, st.Size)
+	return to.Truncate(st.Size)
 }
 
-// span copies the bytes from at to end, in the kernel where it can: there blocks are shared if the
-// file system does that. Little is read more quickly. A file that became shorter meanwhile ends where
-// it ends.
-func (c *copier) span(fd, to int, at, end int64, buf []byte) error {
-	for inKernel := end-at > int64(len(buf)); at < end; {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		var n int
-		var err error
-		if inKernel {
-			from, dest := at, at
-			n, err = unix.CopyFileRange(fd, &from, to, &dest, int(min(end-at, 16<<20)), 0)
-		} else if n, err = unix.Pread(fd, buf[:min(end-at, int64(len(buf)))], at); n > 0 {
-			n, err = unix.Pwrite(to, buf[:n], at)
-		}
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil && inKernel:
-			inKernel = false // reading and writing says whether that is a fault
-		case err != nil:
-			return err
-		case n <= 0:
-			return nil
-		default:
-			at += int64(n)
+// span copies the bytes from at to end. Where the kernel can do that Go has it do so (copy_file_range(2)): there
+// blocks are shared if the file system does that. A file that became shorter meanwhile ends where it ends.
+func (c *copier) span(from, to *os.File, at, end int64) error {
+	_, errFrom := from.Seek(at, io.SeekStart)
+	_, errTo := to.Seek(at, io.SeekStart)
+	err := cmp.Or(errFrom, errTo)
+	for n := int64(0); at < end && err == nil; at += n {
+		if n, err = io.CopyN(to, from, min(end-at, 16<<20)); err == nil {
+			err = c.ctx.Err()
 		}
 	}
-	return nil
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
-
-// buffer is how much is read at once.
-const buffer = 128 << 10

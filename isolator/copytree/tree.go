@@ -39,7 +39,6 @@ func (c *copier) folder(rel string) (below []string, err error) {
 	c.mu.Lock()
 	c.dirs = append(c.dirs, d)
 	c.mu.Unlock()
-	buf := make([]byte, buffer)
 	for _, name := range names {
 		at := join(rel, name)
 		if c.exclude[at] {
@@ -48,7 +47,7 @@ func (c *copier) folder(rel string) (below []string, err error) {
 		if err := c.ctx.Err(); err != nil {
 			return nil, err
 		}
-		isDir, err := c.one(fd, to, name, at, buf)
+		isDir, err := c.one(fd, to, name, at)
 		if err != nil {
 			return nil, err
 		}
@@ -119,16 +118,16 @@ func (c *copier) finish() error {
 }
 
 // single copies a source that is one file.
-func (c *copier) single(src, dst string) error {
+func (c *copier) single(from *os.File, dst string) error {
 	to, err := unix.Open(filepath.Dir(dst)+"/.", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) // it may be one by descriptor
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: filepath.Dir(dst), Err: err}
 	}
 	defer unix.Close(to)
 	c.dst = to
-	e, err := c.contents(c.src, to, filepath.Base(dst), make([]byte, buffer))
+	e, err := c.contents(from, to, filepath.Base(dst))
 	if err != nil {
-		return &fs.PathError{Op: "copy", Path: src, Err: err}
+		return &fs.PathError{Op: "copy", Path: from.Name(), Err: err}
 	}
 	e.Path = "."
 	c.record(e)
