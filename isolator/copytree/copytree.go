@@ -9,8 +9,7 @@
 //   - modes (set-id bits off), times and holes are kept;
 //   - sockets, FIFOs and devices are left out, and never opened: nothing
 //     blocks. What cannot be read is left out too; Result.Left names it all;
-//   - where the file system shares blocks between files, blocks are shared; on
-//     others than Btrfs and XFS no file is written for which there is no room;
+//   - where the file system shares blocks between files, blocks are shared;
 //   - whatever the error, a cancelled context included, nothing of the copy is
 //     left.
 //

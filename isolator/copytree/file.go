@@ -69,10 +69,7 @@ func (c *copier) contents(from *os.File, dir int, name string) (Entry, error) {
 	}
 	file := os.NewFile(uintptr(to), name)
 	defer file.Close()
-	if err = room(to, st); err == nil {
-		err = c.data(from, file, st)
-	}
-	if err != nil {
+	if err := c.data(from, file, st); err != nil {
 		return Entry{}, err
 	}
 	var copied unix.Stat_t

@@ -286,10 +286,7 @@ func copyRefusal(m profile.Mount, why, hint string) error {
 
 // noRoom puts a failed copy into words.
 func noRoom(m profile.Mount, err error) error {
-	var room *copytree.NoRoomError
 	switch {
-	case errors.As(err, &room):
-		return copyRefusal(m, fmt.Sprintf("no room for the copy of %q in INNER_HOME: %s", m.Source, room), "free some space, or mount a smaller folder as safe-rw")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return copyRefusal(m, fmt.Sprintf("the disk of INNER_HOME was full before %q was copied", m.Source), "free some space, or mount a smaller folder as safe-rw")
 	case errors.Is(err, copytree.ErrOther), errors.Is(err, fs.ErrNotExist):
