@@ -98,6 +98,18 @@ func TestBashStatusForLaterEntries(t *testing.T) {
 	s.await("later 1\r\n", 1)
 }
 
+// A restricted shell has the shims, and no hook at the prompt, which could run nothing there.
+func TestBashRestricted(t *testing.T) {
+	w := newWorld(t)
+	w.rc("bash", w.evalHook("bash"))
+	s := w.launch("bash", []string{"bash", "-r", "-i"}, w.project)
+	s.line(`echo "first-$PATH"`)
+	s.await("first-"+w.shims+":", 1)
+	if strings.Contains(s.shown(), "restricted: ") {
+		t.Errorf("shown: %q", s.shown())
+	}
+}
+
 // A command that fails counts once for a trap on ERR, and not again at the prompt.
 func TestFailureIsTrappedOnce(t *testing.T) {
 	w := newWorld(t)

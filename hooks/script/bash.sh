@@ -80,7 +80,7 @@ __inner_stale() {
 #   shell: as long as it is there, the token has not changed. It has the time of
 #   the state, and what is there is newer than a mark that is not (test(1)), so with
 #   a watched path there is no test of its own.
-# - Standard error is closed meanwhile, so that set -x prints one line a
+# - Standard error is closed meanwhile, so that set -x prints two lines a
 #   prompt and not ten; nothing in there opens a file.
 # - A test of a file costs two stats. With more than two files, each prompt tests
 #   one of them, in turn: an edit in place is noticed some prompts later, which
@@ -269,7 +269,8 @@ __inner_setup() {
     if __inner_path; then
         builtin export PATH;
         __inner_compile;
-        __inner_install || :;
+        # A restricted shell runs no program by its path, so it could ask nothing.
+        builtin shopt -q restricted_shell || __inner_install || :;
     else
         builtin printf '%s\n' 'inner: warning: PATH is read-only, so the shims cannot be put first' >&2;
     fi || :;
