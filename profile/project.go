@@ -167,7 +167,8 @@ func isInnerHome(fi fs.FileInfo, innerHomes []string) bool {
 		return true
 	}
 	home := PasswordHome() // asked last: most folders have no .inner at all
-	return home != "" && same(filepath.Join(home, ".inner"))
+	last := filepath.Join(home, ".inner")
+	return home != "" && !slices.Contains(innerHomes, last) && same(last)
 }
 
 // Own returns an error when someone other than the user or root may have

@@ -34,12 +34,12 @@ type Tree struct {
 // and what that says of a linked worktree: nil when it is the top of something else. At the
 // root folder there may be none at all. The folder is a real path.
 func Around(dir string) (top string, t *Tree) {
-	for top = filepath.Clean(dir); ; top = filepath.Dir(top) {
-		// The root folder ends it, or where a relative path ends.
-		if files.Exists(filepath.Join(top, ".git")) || top == filepath.Dir(top) {
-			return top, At(top)
+	for top = filepath.Clean(dir); !files.Exists(filepath.Join(top, ".git")); top = filepath.Dir(top) {
+		if top == filepath.Dir(top) { // the root folder, or where a relative path ends
+			return top, nil
 		}
 	}
+	return top, At(top)
 }
 
 // At reads the .git file of a folder, a real path. It returns nil when there is none, or
