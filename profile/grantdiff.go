@@ -57,15 +57,12 @@ func Without(list []Grant, drop func(g Grant, it Item) bool) (out []Grant) {
 // DiffGrants tells what became wider and what narrower from old to new, each in
 // stable order. A grant that Tightens and is gone is wider; a changed value is
 // wider for its new form and narrower for its old one, but for what is less in any case: a lower limit, and
-// a folder that is read, or copied, and could be changed before. Of a list only the items
+// a folder that is read, or copied, in the place of one that can be changed. Of a list only the items
 // that changed are returned. Text does not count, nor what is the user's Own.
 func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 	gained, lost := missing(new, old), missing(old, new)
 	sayHome(gained, &lost)
-	had := atoms(old)
-	gained = Without(gained, func(g Grant, it Item) bool {
-		return (g.Key == mountRO || g.Key == mountSafeRW) && had[atom{"writes", MountRW, it.id(), false}]
-	})
+	gained, lost = Without(gained, changeable(old)), Without(lost, changeable(new))
 	lost = Without(lost, func(g Grant, it Item) bool {
 		return slices.ContainsFunc(gained, func(now Grant) bool {
 			return now.Kind == "limit" && (now.Key == g.Key || g.Key == limitsLoose) && slices.ContainsFunc(now.Items, it.contains)
@@ -92,6 +89,14 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 		}
 	}
 	return wider, narrower
+}
+
+// changeable reports of folders that are read, or copied, whether a list of grants has them to be changed.
+func changeable(list []Grant) func(g Grant, it Item) bool {
+	have := atoms(list)
+	return func(g Grant, it Item) bool {
+		return (g.Key == mountRO || g.Key == mountSafeRW) && have[atom{"writes", MountRW, it.id(), false}]
+	}
 }
 
 // Changes says in words what became wider and what narrower, a line for each; what went away is said

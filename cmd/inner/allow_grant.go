@@ -162,7 +162,7 @@ func (a *app) giveAll(list []box, more run.More) error {
 func (a *app) profileToWiden(name string, list []wanted) (found, error) {
 	if name != "" {
 		f, err := a.find(name)
-		return f, a.notFound(err)
+		return f, err
 	}
 	t, err := a.target("", false)
 	if err != nil {

@@ -236,7 +236,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 			}
 			if parts[0] == "default_profile" || parts[0] == "shims" {
 				if err := a.isProfile(args[1], w.local); err != nil {
-					return a.notFound(err)
+					return err
 				}
 			}
 			return a.changeConfig(w, func(f profile.File) ([]byte, error) { return keys.Set(f, parts, args[1]) })

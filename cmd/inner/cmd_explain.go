@@ -71,11 +71,6 @@ func (a *app) explain(f explainFlags) error {
 	}
 	p, err := a.Load(name, pl)
 	if err != nil {
-		if _, none := os.Lstat(a.ProfilesDir()); errors.Is(none, fs.ErrNotExist) {
-			a.Fail(err)
-			a.Hint("inner init")
-			return cli.Exit(fault.Code(err))
-		}
 		return a.Unusable(err, name)
 	}
 	c, err := a.Context(pl, profile.Overrides{}, false)

@@ -137,7 +137,7 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.find(args[0])
 			if err != nil {
-				return a.notFound(err)
+				return err
 			}
 			file, err := profile.ReadFile(f.path)
 			if err != nil {
@@ -167,7 +167,7 @@ func (a *app) cmdProfileClone() *cobra.Command {
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error {
 			src, err := a.find(args[0])
 			if err != nil {
-				return a.notFound(err)
+				return err
 			}
 			file, err := profile.ReadFile(src.path)
 			if err != nil {
@@ -214,7 +214,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			}
 			f, err := a.find(args[0])
 			if err != nil {
-				return a.notFound(err)
+				return err
 			}
 			if err := a.askFor(fmt.Sprintf("Delete %s?", cli.Printable(a.Short(f.path))), yes,
 				"inner profile delete --yes "+args[0]); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -28,7 +27,7 @@ func (a *app) cmdProfileShow() *cobra.Command {
 			}
 			f, err := a.find(strings.Join(args, ""))
 			if err != nil {
-				return a.notFound(err)
+				return err
 			}
 			return a.showProfile(f, len(args) == 0, explain, resolved, asJSON)
 		},
@@ -90,14 +89,3 @@ func resolvedText(p *profile.Profile, c profile.Context) string {
 
 // printText prints a file, wherever it goes, so that everything in it is seen.
 func (a *app) printText(text string) { fmt.Fprint(a.Out, visible.Lines(text)) }
-
-// notFound adds to an unknown name what to type.
-func (a *app) notFound(err error) error {
-	var unknown *profile.NotFoundError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	a.Fail(err)
-	a.Hint("inner profile list")
-	return cli.Exit(1)
-}

@@ -41,7 +41,7 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 		for _, name := range args {
 			f, err := a.find(name)
 			if err != nil {
-				return cli.Answer{}, a.notFound(err)
+				return cli.Answer{}, err
 			}
 			rows = append(rows, a.validate(f))
 		}

@@ -72,8 +72,7 @@ func (t *page) write() {
 		}
 	}
 	if len(settled) > 0 {
-		t.line("", "%s %s: allowed already, unchanged",
-			plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
+		t.line("", "allowed already, unchanged: %s", strings.Join(settled, ", "))
 	}
 	if t.NewConfig || len(asked) > 0 && (t.Config.File != nil || t.OldConfig.WasApproved()) {
 		t.config()
@@ -118,13 +117,6 @@ func (t *page) config() {
 			t.line("  ", "%s", part)
 		}
 	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func (t *page) line(indent, format string, args ...any) {

@@ -21,14 +21,22 @@ func Edit(text string, key []string, value string) (string, error) {
 	return edit(text, func(text string, root *node) (string, error) { return set(text, root, key, value) })
 }
 
-// edit hands a text and its tree to change, and puts the byte order mark back.
+// edit hands a text and its tree to change, and puts the byte order mark and the line ends of Windows back.
 func edit(text string, change func(text string, root *node) (string, error)) (string, error) {
 	text, marked := strings.CutPrefix(text, mark)
+	returns := strings.Count(text, "\r\n")
+	windows := returns > 0 && returns == strings.Count(text, "\n")
+	if windows {
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+	}
 	_, root, fault := read([]byte(text))
 	if fault != nil {
 		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", fault.Line)
 	}
 	text, err := change(text, root)
+	if windows {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
 	if marked {
 		text = mark + text
 	}
@@ -37,8 +45,11 @@ func edit(text string, change func(text string, root *node) (string, error)) (st
 
 // set is Edit without a byte order mark.
 func set(text string, root *node, key []string, value string) (string, error) {
-	if n := root.find(key); n.isValue() {
+	switch n := root.find(key); {
+	case n.isValue() && !n.header:
 		return text[:n.from] + value + text[n.to:], nil
+	case n != nil:
+		return "", fmt.Errorf("cannot be edited: %s has a table of its own", Join(key...))
 	}
 	for _, part := range key {
 		if !utf8.ValidString(part) {

@@ -29,6 +29,8 @@ func TestEdit(t *testing.T) {
 		{"name = \"n\"", "words.new", "name = \"n\"\n\n[words]\nnew = V\n"},
 		{"name = \"n\"\n", "words.a b", "name = \"n\"\n\n[words]\n\"a b\" = V\n"},
 		{"[limits]\nmemory = 5\n", "limits.cpu", "[limits]\nmemory = 5\ncpu = V\n"},
+		{"[words]\r\na = \"b\"\r\n", "words.new", "[words]\r\na = \"b\"\r\nnew = V\r\n"},
+		{"\ufeffname = \"n\"\r\n", "words.new", "\ufeffname = \"n\"\r\n\r\n[words]\r\nnew = V\r\n"},
 		{"[limits]\nmemory = 5 \t\n", "limits.memory", "[limits]\nmemory = V \t\n"},
 	} {
 		got, err := Edit(c.text, strings.Split(c.key, "."), "V")
@@ -38,6 +40,15 @@ func TestEdit(t *testing.T) {
 		}
 		if _, problems := Decode("f", []byte(strings.ReplaceAll(got, "V", `"v"`)), editable()); len(problems) > 0 {
 			t.Errorf("%q: %v", got, problems)
+		}
+	}
+}
+
+// TestEditTable: a key that has a table of its own is not given another value.
+func TestEditTable(t *testing.T) {
+	for _, text := range []string{"[words.new]\na = 1\n", "words.new.a = 1\n"} {
+		if got, err := Edit(text, []string{"words", "new"}, "V"); err == nil {
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

@@ -359,15 +359,12 @@ func (s Store) Allow(root string, a Approval) error {
 		}
 		r.set(ProfileRecord{
 			Path: p.Path, Name: p.Name, Decision: Allowed, When: now, Files: files,
-			Commands: p.Commands(), ShimWhen: p.When(), Grants: recorded(a.Grants), Prefix: a.Prefix,
+			Commands: p.Commands(), ShimWhen: p.When(), Prefix: a.Prefix,
+			// What is the user's own is not what the profile asks for.
+			Grants: profile.Without(a.Grants, func(_ profile.Grant, it profile.Item) bool { return it.Own }),
 		})
 		return nil
 	})
-}
-
-// recorded are grants as far as the profile asks for them: what is the user's own is left out.
-func recorded(grants []profile.Grant) []profile.Grant {
-	return profile.Without(grants, func(_ profile.Grant, it profile.Item) bool { return it.Own })
 }
 
 // Deny records the user's no to the profiles, or the config.toml, at the given

@@ -21,7 +21,6 @@ import (
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
-	"github.com/enr/inner/profile/strict"
 )
 
 // AuditUnusable notes that inner run found no profile that it may run.
@@ -99,17 +98,13 @@ func (a *App) Unusable(err error, name string) error {
 // Cure is what to do about an error of a profile, or of the name that somebody gave one; p is nil when it was not
 // found.
 func (a *App) Cure(err error, name string, p *profile.Profile) string {
-	var problems strict.Problems
-	var unknown *profile.NotFoundError
-	r := fault.AsRefusal(err)
+	r, hint := fault.AsRefusal(err), a.Mend(err)
 	switch {
 	case r != nil && r.Hint != "":
 		return r.Hint
 	case profile.IsURL(name):
-	case errors.As(err, &problems) && len(problems) > 0:
-		return "edit " + a.Short(problems[0].File)
-	case errors.As(err, &unknown):
-		return "inner profile list"
+	case hint != "":
+		return hint
 	case p != nil:
 		return "edit " + a.Short(p.Path)
 	case strings.ContainsRune(name, '/'):

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/run"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/shims"
 )
@@ -72,15 +73,29 @@ func (p *Process) Run(call run.Call) features.Outcome {
 	return out
 }
 
-// Tell tells an error, unless it is nil; of files that have faults the first is to be edited.
+// Tell tells an error, unless it is nil, and what to type about it.
 func (p *Process) Tell(err error) {
 	if err == nil {
 		return
 	}
 	p.Fail(err)
-	if faults, are := errors.AsType[strict.Problems](err); are && filepath.IsAbs(faults[0].File) {
-		p.Hint("edit %s", p.Short(faults[0].File))
+	if hint := p.Mend(err); hint != "" {
+		p.Hint("%s", hint)
 	}
+}
+
+// Mend is what to type about files that have faults, of which the first is to be edited, and a profile that is not
+// there; "" about other errors.
+func (p *Process) Mend(err error) string {
+	var faults strict.Problems
+	var unknown *profile.NotFoundError
+	switch {
+	case errors.As(err, &faults) && filepath.IsAbs(faults[0].File):
+		return "edit " + p.Short(faults[0].File)
+	case errors.As(err, &unknown):
+		return "inner profile list"
+	}
+	return ""
 }
 
 // WarnIf tells an error that is no reason to stop.
