@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/owned"
 )
 
@@ -89,8 +90,9 @@ func undone(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() <= 1
 }
 
-// readRecord reads the record in a folder, none when there is none. A line that is torn is none.
-func readRecord(dir string) (w Watched, err error) {
+// readRecord reads the record in a folder, none when there is none. A line that is torn is none. former are the
+// placeholders that the version before noted there.
+func readRecord(dir string) (w Watched, former []host.Placeholder, err error) {
 	data, err := files.Head(recordOf(dir), files.NoLinks, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -103,7 +105,12 @@ func readRecord(dir string) (w Watched, err error) {
 			continue
 		}
 		word, rest, _ := strings.Cut(what, ":")
+		content, errContent := strconv.Unquote(what)
 		switch list := lists[word]; {
+		case what == "dir":
+			former = append(former, host.Placeholder{Path: path})
+		case errContent == nil:
+			former = append(former, host.Placeholder{Path: path, Content: []byte(content)})
 		case word == "look":
 			nanos, _ := strconv.ParseInt(rest, 10, 64)
 			w.Since, w.Roots = time.Unix(0, nanos), append(w.Roots, path)
@@ -116,7 +123,7 @@ func readRecord(dir string) (w Watched, err error) {
 			*list = append(*list, path)
 		}
 	}
-	return w, err
+	return w, former, err
 }
 
 // Pending reports whether a run lives, or that cannot be found out.

@@ -225,12 +225,18 @@ func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error
 	defer dirs.close()
 	stuck, errPlaces := takeBack(innerHome, func(run string) bool { return !Lives(innerHome, run) }, dirs)
 	errRecords := owned.Sweep(records(innerHome), func(dir string) bool {
-		w, errOf := readRecord(dir)
+		w, former, errOf := readRecord(dir)
+		again := false // by the next sweep
+		for _, p := range former {
+			if errPlace := dirs.remove(p); errPlace != nil {
+				stuck, again = append(stuck, errPlace), true
+			}
+		}
 		if errOf == nil && len(w.Roots) > 0 {
 			look(w)
 		}
 		err = errors.Join(err, errOf)
-		return errOf == nil
+		return errOf == nil && !again
 	})
 	return stuck, errors.Join(err, errPlaces, errRecords)
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"testing"
@@ -87,5 +88,26 @@ func TestNotedFileStays(t *testing.T) {
 	}
 	if _, err := os.Lstat(envrc); err != nil {
 		t.Errorf("a file that the run did not make was removed: %v", err)
+	}
+}
+
+// The version before noted placeholders in the record of their run: those of a killed one go, too.
+func TestPlacesOfTheVersionBefore(t *testing.T) {
+	base, home, project := base(t), t.TempDir(), t.TempDir()
+	r, err := New(base, home)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	dir, file := project+"/.git", project+"/a\nb"
+	must(os.Mkdir(dir, 0o755))
+	must(os.WriteFile(file, []byte(".\n"), 0o644))
+	must(os.WriteFile(recordOf(r.record.Path), fmt.Appendf(nil, "%q\tdir\n%q\t%q\n", dir, file, ".\n"), 0o600))
+	kill(r)
+	if stuck, err := Sweep(base, home, nil); err != nil || len(stuck) > 0 || there(dir) || there(file) {
+		t.Error(stuck, err, there(dir), there(file))
 	}
 }
