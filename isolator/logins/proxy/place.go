@@ -242,7 +242,7 @@ func (l *login) clean(h http.Header) {
 			if len(v) < is.least { // in no spelling it is shorter, and most headers are
 				continue
 			}
-			if values[i] = is.echoes.Replace(v); is.escaped(v) {
+			if values[i] = is.echoes.Replace(v); is.escaped(values[i]) {
 				values[i] = l.placeholder
 			}
 		}
