@@ -90,10 +90,10 @@ func (c *Cmd) Run() (Result, error) {
 // Start begins to make the box and returns at once. Wait says whether the program started.
 func (c *Cmd) Start() error {
 	if c.done != nil {
-		return refused(usage("this Cmd was started before"))
+		return refused(fault.Refuse(2, "", "this Cmd was started before"))
 	}
 	if (len(c.Argv) == 0) == (c.Line == "") || len(c.Argv) > 0 && c.Argv[0] == "" {
-		return refused(usage("a Cmd has either Argv or Line"))
+		return refused(fault.Refuse(2, "", "a Cmd has either Argv or Line"))
 	}
 	if err := c.ctx.Err(); err != nil {
 		return refused(&fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: "the call was cancelled: " + err.Error()})
@@ -112,7 +112,7 @@ func (c *Cmd) Start() error {
 // Wait waits until the program has ended. The error is as that of Run.
 func (c *Cmd) Wait() (Result, error) {
 	if c.done == nil {
-		return Result{}, refused(usage("this Cmd was not started"))
+		return Result{}, refused(fault.Refuse(2, "", "this Cmd was not started"))
 	}
 	<-c.done
 	return c.res, c.err
@@ -122,7 +122,7 @@ func (c *Cmd) Wait() (Result, error) {
 // the start of main: signals that come are the program's.
 func (c *Cmd) RunAlone() (Result, error) {
 	if c.done != nil {
-		return Result{}, refused(usage("this Cmd was started before"))
+		return Result{}, refused(fault.Refuse(2, "", "this Cmd was started before"))
 	}
 	c.alone, c.done = true, make(chan struct{})
 	defer close(c.done)
@@ -202,9 +202,10 @@ func CheckWords(argv []string, line, dir string, env map[string]string) error {
 		for _, w := range words {
 			switch size += len(w) + 1; {
 			case strings.ContainsRune(w, 0):
-				return usage("%s: contains a NUL character", key)
+				return fault.Refuse(2, "", "%s: contains a NUL character", key)
 			case len(w) > maxArg:
-				return usage("%s: is longer than the %d bytes that Linux takes as one argument; stdin takes more", key, maxArg)
+				return fault.Refuse(2, "",
+					"%s: is longer than the %d bytes that Linux takes as one argument; stdin takes more", key, maxArg)
 			}
 		}
 	}
@@ -212,13 +213,13 @@ func CheckWords(argv []string, line, dir string, env map[string]string) error {
 		size += len(name) + len(v) + 2
 		switch {
 		case strings.ContainsAny(name, "=\x00") || name == "":
-			return usage("env: %.40q is not the name of a variable", name)
+			return fault.Refuse(2, "", "env: %.40q is not the name of a variable", name)
 		case strings.ContainsRune(v, 0) || len(v) > maxArg:
-			return usage("env: the value of %.40q is too long, or contains a NUL character", name)
+			return fault.Refuse(2, "", "env: the value of %.40q is too long, or contains a NUL character", name)
 		}
 	}
 	if size > maxArgs {
-		return usage("the arguments and variables are longer than %d bytes", maxArgs)
+		return fault.Refuse(2, "", "the arguments and variables are longer than %d bytes", maxArgs)
 	}
 	return nil
 }
@@ -248,7 +249,7 @@ func (c *Cmd) into(call *run.Call, who *caller.Caller, spec profile.RunConfig, s
 	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if spec.Env.Kept(name) {
-			return usage("env: %q passes into no box ([hide] env of config.toml)", name)
+			return fault.Refuse(2, "", "env: %q passes into no box ([hide] env of config.toml)", name)
 		}
 		o.Env = append(o.Env, profile.KV{Key: name, Value: c.Env[name]})
 	}

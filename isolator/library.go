@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,7 +84,7 @@ func refused(err error) error {
 		return r
 	}
 	r.Msg, _, _ = strings.Cut(r.Msg, "\n")
-	r.Hint = "inner profile validate"
+	r.Hint = cmp.Or(fault.Room(err), "inner profile validate")
 	if _, unknown := errors.AsType[*profile.NotFoundError](err); unknown {
 		r.Hint = "inner profile list"
 	}
@@ -93,10 +92,6 @@ func refused(err error) error {
 		r.Hint = "edit " + problems[0].File
 	}
 	return r
-}
-
-func usage(format string, args ...any) error {
-	return &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: fmt.Sprintf(format, args...)}
 }
 
 // Profile is a profile with everything it is resolved against, as it was when it was loaded.
@@ -191,11 +186,12 @@ func (o Options) check() error {
 	}
 	switch {
 	case set != 1:
-		return usage("exactly one of Name, File, Role and TOML says which profile")
+		return fault.Refuse(2, "", "exactly one of Name, File, Role and TOML says which profile")
 	case o.Inner == "" && !mainCalled:
-		return &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: "isolator.Main was not called in this process", Hint: "call isolator.Main() first in main, or set Options.Inner to the path of inner"}
+		return fault.Refuse(2, "call isolator.Main() first in main, or set Options.Inner to the path of inner",
+			"isolator.Main was not called in this process")
 	case o.Inner != "" && !filepath.IsAbs(o.Inner):
-		return usage("Inner %q is not an absolute path", o.Inner)
+		return fault.Refuse(2, "", "Inner %q is not an absolute path", o.Inner)
 	case o.Session != "":
 		return session.Key{ID: o.Session}.Check()
 	}
@@ -216,7 +212,7 @@ func (p *Profile) choose(o Options) (chosen *profile.Profile, err error) {
 		}
 		name = p.role.Profile
 	case profile.CheckName(name) != nil:
-		return nil, usage("Name %q is not the name of a profile: File takes a path", name)
+		return nil, fault.Refuse(2, "", "Name %q is not the name of a profile: File takes a path", name)
 	}
 	return p.settings.Choose(name, p.place)
 }
@@ -329,9 +325,9 @@ func (p *Profile) Session() (*session.Session, error) {
 func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
 	switch {
 	case len(argv) == 0 || argv[0] == "":
-		return nil, refused(usage("argv is empty"))
+		return nil, refused(fault.Refuse(2, "", "argv is empty"))
 	case p.from == nil:
-		return nil, refused(usage("Options.TOML cannot be passed to another process: use Options.File"))
+		return nil, refused(fault.Refuse(2, "", "Options.TOML cannot be passed to another process: use Options.File"))
 	}
 	at, err := p.settings.With(p.caller).At(cmp.Or(dir, p.place.Cwd))
 	if err != nil {

@@ -33,10 +33,12 @@ const (
 
 // KindOf returns the kind of an error: that of its refusal, or the one that the exit code of the
 // refusal implies. Without a refusal it is KindProfile, because the faults that are found while
-// profiles and config.toml are loaded are plain errors.
+// profiles and config.toml are loaded are plain errors, but for a disk that takes nothing.
 func KindOf(err error) string {
 	r := AsRefusal(err)
 	switch {
+	case r == nil && Room(err) != "":
+		return KindNoSandbox
 	case r == nil:
 		return KindProfile
 	case r.Kind != "":

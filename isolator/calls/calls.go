@@ -43,7 +43,7 @@ type Runner struct {
 // Nothing is read yet.
 func New(c *caller.Caller, o isolator.Options, actor string) (*Runner, error) {
 	if (o.Name == "") == !o.AsRole {
-		return nil, misuse("a call has either a profile or a role")
+		return nil, fault.Refuse(2, "", "a call has either a profile or a role")
 	}
 	if o.Session != "" {
 		if err := (session.Key{ID: o.Session}).Check(); err != nil {
@@ -88,7 +88,7 @@ func (r *Runner) run(ctx context.Context, q Request, pass Streams, run runs) (a 
 		o.Role = q.Role
 	}
 	if a.Err = q.Check(); q.HasRole && !o.AsRole {
-		a.Err = misuse("role: these calls have the profile %q, and no roles", named)
+		a.Err = fault.Refuse(2, "", "role: these calls have the profile %q, and no roles", named)
 	}
 	if a.Err != nil {
 		return a

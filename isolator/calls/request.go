@@ -43,13 +43,9 @@ const (
 // request that comes with an error has the ID, when that was read.
 func Parse(text []byte) (q Request, err error) {
 	if err := q.parse(text); err != nil {
-		return Request{ID: q.ID}, misuse("%w", err)
+		return Request{ID: q.ID}, fault.Refuse(2, "", "%v", err)
 	}
 	return q, q.Check()
-}
-
-func misuse(format string, args ...any) error {
-	return &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: fmt.Errorf(format, args...).Error()}
 }
 
 func (q *Request) parse(text []byte) error {
@@ -112,17 +108,17 @@ func whole(v any) bool {
 func (q Request) Check() error {
 	switch {
 	case (len(q.Argv) == 0) == (q.Line == ""):
-		return misuse("a request has either argv or line")
+		return fault.Refuse(2, "", "a request has either argv or line")
 	case len(q.Argv) > 0 && q.Argv[0] == "":
-		return misuse("argv: the program has no name")
+		return fault.Refuse(2, "", "argv: the program has no name")
 	case q.Timeout < 0 || q.Timeout > int64(365*24*time.Hour/time.Millisecond):
-		return misuse("timeout_ms: %d is not a number of milliseconds", q.Timeout)
+		return fault.Refuse(2, "", "timeout_ms: %d is not a number of milliseconds", q.Timeout)
 	case q.Max < 0:
-		return misuse("max_output: %d is not a number of bytes", q.Max)
+		return fault.Refuse(2, "", "max_output: %d is not a number of bytes", q.Max)
 	}
 	for _, t := range []struct{ key, text string }{{"id", q.ID}, {"actor", q.Actor}, {"role", q.Role}} {
 		if len(t.text) > maxText || strings.ContainsFunc(t.text, unicode.IsControl) {
-			return misuse("%s: is longer than %d bytes, or has a control character", t.key, maxText)
+			return fault.Refuse(2, "", "%s: is longer than %d bytes, or has a control character", t.key, maxText)
 		}
 	}
 	if q.Session != "" {
@@ -132,7 +128,7 @@ func (q Request) Check() error {
 	}
 	for name := range q.Env {
 		if why := notForCalls(name); why != "" {
-			return misuse("env: %.40q %s", name, why)
+			return fault.Refuse(2, "", "env: %.40q %s", name, why)
 		}
 	}
 	return isolator.CheckWords(q.Argv, q.Line, q.Cwd, q.Env)

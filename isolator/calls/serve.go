@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/jsonlines"
 )
 
@@ -20,7 +21,7 @@ func (r *Runner) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &jsonlines.Server{Out: out, MaxLine: MaxLine}
 	s.Take = func(ctx context.Context, line []byte, tooLong bool) bool {
 		if tooLong {
-			s.Answer(Answer{Err: misuse("the line is longer than %d bytes", MaxLine)})
+			s.Answer(Answer{Err: fault.Refuse(2, "", "the line is longer than %d bytes", MaxLine)})
 			return true
 		}
 		q, err := Parse(line)

@@ -63,7 +63,7 @@ func (k Key) Check() error {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 	}
 	if k.ID == "" || len(k.ID) > 64 || strings.ContainsFunc(k.ID, func(r rune) bool { return !ok(r) }) {
-		return &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: fmt.Sprintf("session %q is not 1 to 64 letters, digits, _ and -", k.ID)}
+		return fault.Refuse(2, "", "session %q is not 1 to 64 letters, digits, _ and -", k.ID)
 	}
 	return nil
 }

@@ -241,7 +241,8 @@ func (s *Server) End() {
 	case <-s.over:
 		if s.heard != nil && s.failed != nil {
 			<-s.heard
-			s.lines = append(s.lines, fmt.Sprintf("git: the server of the repositories ended (%v), and git failed in the sandbox from then on", s.failed))
+			const ended = "git: the server of the repositories ended (%v), and git failed in the sandbox from then on"
+			s.lines = append(s.lines, fmt.Sprintf(ended, s.failed))
 		}
 		return
 	default:
