@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // maxNoted is how many folders are noted one by one for the case that the run is killed: the
@@ -167,6 +168,9 @@ func Sweep(c *caller.Caller) (stuck []error, err error) {
 func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) {
 	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)
+	s.InTree = func(top string) []host.GitPlace {
+		return host.NamedByGit(top, gitconfig.Environment(c.Getenv).Load(), files.Real(c.Home))
+	}
 	found, err := s.Hold()
 	aside = sayFound(c, found)
 	if n := len(found.Unseen); n > 0 {

@@ -94,7 +94,10 @@ func (l *looker) later(wanted []Placeholder, f *Facts) {
 			f.Later = append(f.Later, w)
 			continue
 		}
-		w = l.first(w)
+		of := w.Path
+		if w = l.first(w); w.Path != of && slices.Contains(f.Named, of) {
+			f.Named = append(f.Named, w.Path) // it is covered for what git would look for in it
+		}
 		f.Look(w.Path)
 		switch dir := filepath.Dir(w.Path); {
 		case l.look(w.Path).There() || l.dir(dir).Kind != Dir:
@@ -109,8 +112,10 @@ func (l *looker) later(wanted []Placeholder, f *Facts) {
 
 // first is what must be made first for a placeholder: git obeys it in a folder that is to come.
 func (l *looker) first(w Placeholder) Placeholder {
-	for d := filepath.Dir(w.Path); !l.look(d).There() && writable(filepath.Dir(d)); d = filepath.Dir(d) {
-		w = Placeholder{Path: d}
+	for d := filepath.Dir(w.Path); !l.look(d).There(); d = filepath.Dir(d) {
+		if writable(filepath.Dir(d)) {
+			w = Placeholder{Path: d}
+		}
 	}
 	return w
 }

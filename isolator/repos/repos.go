@@ -29,6 +29,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/stage"
@@ -40,12 +41,13 @@ const Suffix = sensitive.Suffix
 // Search says where to look.
 type Search struct {
 	stage.Watched
-	Covered []string      // real paths of folders in the roots that the box could neither see nor move: they are left alone
-	Hooks   []string      // where the user's own settings have the hooks of every repository
-	Limit   time.Duration // how long folders are looked through; at least some of them are
-	NoGit   bool          // repositories are the box's to change
-	Summary bool          // what changed is listed
-	Homes   []string      // the user's homes
+	Covered []string                         // real paths of folders in the roots that the box could neither see nor move: they are left alone
+	Hooks   []string                         // where the user's own settings have the hooks of every repository
+	InTree  func(top string) []host.GitPlace // what settings of git name in a work tree; nil names nothing
+	Limit   time.Duration                    // how long folders are looked through; at least some of them are
+	NoGit   bool                             // repositories are the box's to change
+	Summary bool                             // what changed is listed
+	Homes   []string                         // the user's homes
 
 	// Tracked is what git outside has at a place of a work tree, see git.TrackedAt; nil asks nobody.
 	Tracked func(r *git.Repo, place string) git.Tracked

@@ -60,6 +60,11 @@ func (w *sweep) pointer(p string, fi os.FileInfo) {
 	if lies(to, w.Guarded) {
 		r, err := git.FindAt(filepath.Dir(p))
 		good = err == nil && r.Reason == "" || name == "nothing"
+		if good && w.InTree != nil { // a worktree that the box made, with settings that it did not
+			for _, at := range w.InTree(filepath.Dir(p)) {
+				w.single(at.Path, "git")
+			}
+		}
 	}
 	if !good && w.fresh(p, p, fi) {
 		w.aside(p, ofGit(p, "a pointer to "+name))

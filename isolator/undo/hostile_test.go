@@ -161,6 +161,13 @@ func kill(t *testing.T, p undo.Project, what string, after time.Duration, change
 	_ = cmd.Wait()
 }
 
+// A git init that was killed is done again.
+func TestHalfStore(t *testing.T) {
+	p := project(t)
+	sh(t, p.Top, `mkdir -p -m 700 "$1/git"; touch "$1/git/config.lock"`, p.Dir())
+	begin(t, p, "r1").Drop()
+}
+
 // Whenever a begin, an end or an undo is killed, nothing is lost: what follows makes up for it.
 func TestKill9(t *testing.T) {
 	for i := range 12 {

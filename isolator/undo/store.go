@@ -245,7 +245,7 @@ func (s *Store) flush() error {
 
 // tidy removes what a git that was killed, or had no room, has left: it may be what fills the disk.
 func (s *Store) tidy() {
-	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "refs/inner/*.lock"} {
+	for _, killed := range []string{"objects/pack/tmp_*", "fast_import_crash_*", "refs/inner/*.lock", "*.lock"} {
 		list, _ := filepath.Glob(filepath.Join(s.dir, killed))
 		for _, name := range list {
 			_ = os.Remove(name)
