@@ -59,7 +59,8 @@ func Fish(s string) string {
 // The usual library for this compiles a regular expression at each start, also
 // of a program that quotes nothing.
 func POSIX(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !harmless(r) && !strings.ContainsRune("%=:", r) }) {
+	odd := func(r rune) bool { return !harmless(r) && !strings.ContainsRune("%=:", r) }
+	if s != "" && !strings.ContainsFunc(s, odd) {
 		return s
 	}
 	return "'" + strings.NewReplacer("\x00", "", "'", `'"'"'`).Replace(s) + "'"
