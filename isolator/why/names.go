@@ -214,6 +214,15 @@ func (t *Table) Command(name string) Answer {
 		a.Key, a.From = "noop.block", t.at("noop.block")
 		return a
 	}
+	for _, r := range t.Box.Spec.Noop.Rules {
+		if r.Target != nil && r.String() == name {
+			a.How, a.Key, a.From = "runs another program: "+strings.Join(r.Target, " "), "noop.rewrite", t.at("noop.rewrite")
+			if a.Box = t.onPath(r.Target[0], path, t.follow); a.Box != "" {
+				a.Access = ReadOnly
+			}
+			return a
+		}
+	}
 	switch {
 	case a.Box != "":
 		inBox := t.Path(a.Box)
