@@ -105,12 +105,7 @@ func (p *Proxy) Names(box Box) error {
 	if err != nil {
 		return err
 	}
-	streams, err := box.Listen(Resolver())
-	if err != nil {
-		return err
-	}
 	go n.answerPackets(packets)
-	go func() { _ = p.accept(streams, n.answerStream) }()
 	n.addresses()
 	p.mu.Lock()
 	p.names = append(p.names, n)

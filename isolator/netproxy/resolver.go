@@ -1,14 +1,11 @@
 package netproxy
 
 import (
-	"encoding/binary"
 	"encoding/hex"
-	"io"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -16,12 +13,11 @@ import (
 )
 
 const (
-	maxQuestion  = 1500 // bytes
-	questionTime = 5 * time.Second
-	answerTTL    = 30 // seconds
+	maxQuestion = 1500 // bytes
+	answerTTL   = 30   // seconds
 )
 
-// answerPackets answers by UDP. With too many questions at once some are lost: who asked asks again.
+// answerPackets answers by UDP, in which every answer has room. With too many questions at once some are lost: who asked asks again.
 func (n *names) answerPackets(c net.PacketConn) {
 	if !n.p.keep(c) {
 		return
@@ -43,27 +39,6 @@ func (n *names) answerPackets(c net.PacketConn) {
 				<-n.slots
 			}()
 		default:
-		}
-	}
-}
-
-// answerStream answers the questions of a connection of TCP.
-func (n *names) answerStream(c net.Conn) {
-	for {
-		_ = c.SetDeadline(time.Now().Add(questionTime))
-		var size [2]byte
-		if _, err := io.ReadFull(c, size[:]); err != nil {
-			return
-		}
-		question := make([]byte, min(maxQuestion, binary.BigEndian.Uint16(size[:])))
-		if _, err := io.ReadFull(c, question); err != nil {
-			return
-		}
-		n.slots <- struct{}{}
-		a := n.answer(question)
-		<-n.slots
-		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(a))), a...)); err != nil || a == nil {
-			return
 		}
 	}
 }
