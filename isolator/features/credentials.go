@@ -250,18 +250,23 @@ func places(run *Run, value string) error {
 		if run.ofSystem(p) { // root's
 			continue
 		}
-		list := []string{p}
-		entries, _ := os.ReadDir(p)
-		for _, e := range entries {
-			list = append(list, filepath.Join(p, e.Name()))
-		}
-		for _, file := range list {
+		for _, file := range withEntries(p) {
 			if _, err := run.unplanted(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// withEntries is a path, and where it is a folder what is in it.
+func withEntries(p string) []string {
+	list := []string{p}
+	entries, _ := os.ReadDir(p)
+	for _, e := range entries {
+		list = append(list, filepath.Join(p, e.Name()))
+	}
+	return list
 }
 
 // asFile says what is wrong with a profile that is named as a file, which nobody was asked about: a box that

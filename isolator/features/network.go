@@ -256,13 +256,10 @@ func LocalPort(t netproxy.Target) string {
 
 // EntryOf is the entry of network_allow that allows a target.
 func EntryOf(t netproxy.Target) string {
-	if t.Port == 0 {
-		return t.Host
+	if !strings.Contains(t.Host, ":") && (t.Port == 443 || t.Port == 80) {
+		t.Port = 0
 	}
-	if strings.Contains(t.Host, ":") || t.Port != 443 && t.Port != 80 {
-		return t.String()
-	}
-	return t.Host
+	return t.String()
 }
 
 // since says which hosts were refused since the last call has ended.

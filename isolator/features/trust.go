@@ -3,7 +3,6 @@ package features
 // What the programs of a box take as certificates, where inner-proxy ends their TLS.
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -55,12 +54,7 @@ func trustOf(run *Run) *trust {
 				continue
 			}
 			read = append(read, p)
-			entries, _ := os.ReadDir(p)
-			list := []string{p}
-			for _, e := range entries {
-				list = append(list, filepath.Join(p, e.Name()))
-			}
-			for _, file := range list {
+			for _, file := range withEntries(p) {
 				if data, err := run.certificate(file); err == nil {
 					t.own = append(t.own, data...)
 				}
