@@ -167,8 +167,7 @@ func isInnerHome(fi fs.FileInfo, innerHomes []string) bool {
 		return true
 	}
 	home := PasswordHome() // asked last: most folders have no .inner at all
-	last := filepath.Join(home, ".inner")
-	return home != "" && !slices.Contains(innerHomes, last) && same(last)
+	return home != "" && same(filepath.Join(home, ".inner"))
 }
 
 // Own returns an error when someone other than the user or root may have
