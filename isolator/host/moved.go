@@ -30,17 +30,13 @@ func (f Facts) Moved(ours func(path string) bool) string {
 	m := mover{looker: f.on, ours: ours, left: young}
 	for _, list := range f.on.inside {
 		for _, dir := range list {
-			if m.in(dir.path, dir.notes, sensitive.Notable) {
-				return m.found
-			}
+			m.in(dir.path, dir.notes, sensitive.Notable)
 		}
 	}
 	for dir, w := range f.on.walked {
-		if m.in(dir, &w.notes, w.keep) {
-			return m.found
-		}
+		m.in(dir, &w.notes, w.keep)
 	}
-	return ""
+	return m.found
 }
 
 // walked is a folder that patterns were looked for in, and what of it can matter to them.
@@ -56,43 +52,36 @@ type mover struct {
 	found string
 }
 
-// in reports whether something has come to a folder.
-func (m *mover) in(dir string, was *notes, keep func(string, fs.FileMode) bool) bool {
+// in finds what has come to a folder, if nothing was found yet.
+func (m *mover) in(dir string, was *notes, keep func(string, fs.FileMode) bool) {
 	var now syscall.Stat_t
-	if syscall.Lstat(dir, &now) != nil || now.Mode&syscall.S_IFMT != syscall.S_IFDIR || m.same(was, &now) {
-		return false // what is gone has come somewhere else, or nowhere
+	if m.found != "" || syscall.Lstat(dir, &now) != nil || now.Mode&syscall.S_IFMT != syscall.S_IFDIR || m.same(was, &now) {
+		return // what is gone has come somewhere else, or nowhere
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err == unix.EACCES && was.known { // closed since, with what has come there
-		m.found = dir
-		return true
-	}
 	if err != nil {
-		return false
+		if err == unix.EACCES && was.known { // closed since, with what has come there
+			m.found = dir
+		}
+		return
 	}
 	defer unix.Close(fd)
-	if !m.young(fd, "") && now.Ino != was.was.Ino && was.known {
-		m.found = dir
-		return true
-	}
 	list, err := files.List(fd, keep)
+	if err != nil || !m.young(fd, "") && now.Ino != was.was.Ino && was.known {
+		m.found = dir
+		return
+	}
 	for _, e := range list {
 		p := paths.Join(dir, e.Name)
 		switch {
 		case m.ours(p), was.known && slices.Contains(was.entries, e):
 		case !m.young(fd, e.Name), m.left == 0:
 			m.found = p
-			return true
 		case e.IsDir(): // in which something older may lie
-			if m.left--; m.in(p, &notes{known: true}, keep) {
-				return true
-			}
+			m.left--
+			m.in(p, &notes{known: true}, keep)
 		}
 	}
-	if err != nil {
-		m.found = dir
-	}
-	return err != nil
 }
 
 // young reports whether something was made since the look began.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // listening returns the files of the sockets on which something listens, as far as the kernel's table
@@ -37,11 +39,7 @@ func (l *looker) listening(table string) ([]string, error) {
 	var out []string
 	delete(names, "")
 	for name := range names {
-		if name != filepath.Clean(name) { // as it was bound
-			if real, ok := socketAt(name); ok {
-				out = append(out, real)
-			}
-		} else if at := l.look(name); filepath.IsAbs(name) && at.Kind == Socket {
+		if at := l.look(files.Real(name)); filepath.IsAbs(name) && at.Kind == Socket { // as it was bound
 			out = append(out, at.Real)
 		}
 	}
