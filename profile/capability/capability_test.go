@@ -187,7 +187,7 @@ drwx------ .cursor/skills-cursor
 `,
 		"codex": `drwx------ .codex
 -rw------- .codex/auth.json: {"OPENAI_API_KEY":"k"}
--rw------- .codex/config.toml: check_for_update_on_startup = false|model = 'm'||[features]|daemon_auto_start = false|in_app_updates = false|vim = true||[projects]|[projects.'/w']|trust_level = 'trusted'||[tui]|theme = 't'
+-rw------- .codex/config.toml: check_for_update_on_startup = false|model = "m"||[features]|daemon_auto_start = false|in_app_updates = false|vim = true||[projects]|[projects."/w"]|trust_level = "trusted"||[tui]|theme = "t"
 drwx------ .codex/prompts
 -r-------- .codex/prompts/p.md: prompt
 `,
@@ -453,7 +453,7 @@ func TestSettle(t *testing.T) {
 		{"s.json", `{"a":1}`, `{"a":2}`, `not JSON`, `{"a":2}`},
 		{"c.toml", "a = 1\n", "a = 2\n", "a = 1\nb = 3\n", "a = 2\nb = 3\n"},
 		{"c.toml", "a = 1\n", "a = 1\n", "b = 3 # mine\n", ""},
-		{"c.toml", "[p.x]\nu = \"1\"\n", "[p.x]\nu = \"2\"\n", "[p.x]\nu = \"1\"\n[p.y]\nu = \"9\"\n", "[p]\n[p.x]\nu = '2'\n\n[p.y]\nu = '9'\n"},
+		{"c.toml", "[p.x]\nu = \"1\"\n", "[p.x]\nu = \"2\"\n", "[p.x]\nu = \"1\"\n[p.y]\nu = \"9\"\n", "[p]\n[p.x]\nu = \"2\"\n[p.y]\nu = \"9\"\n"},
 	} {
 		got := string(settle(c.name, []byte(c.base), []byte(c.fresh), []byte(c.kept)))
 		if strings.HasSuffix(c.name, ".json") {

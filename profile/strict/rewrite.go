@@ -1,6 +1,10 @@
 package strict
 
-import "github.com/pelletier/go-toml/v2"
+import (
+	"bytes"
+
+	"github.com/BurntSushi/toml"
+)
 
 // Rewrite lets edit change the values of a TOML text that belongs to another program, and writes
 // it anew: comments and order are lost. It asks for no schema. A text whose last value was taken
@@ -11,11 +15,15 @@ func Rewrite(data []byte, edit func(doc map[string]any)) ([]byte, error) {
 		return nil, *fault
 	}
 	doc := map[string]any{}
-	if err := toml.Unmarshal([]byte(text), &doc); err != nil {
+	if _, err := toml.Decode(text, &doc); err != nil {
 		return nil, err
 	}
 	if edit(doc); len(doc) == 0 {
 		return nil, nil
 	}
-	return toml.Marshal(doc)
+	var out bytes.Buffer
+	enc := toml.NewEncoder(&out)
+	enc.Indent = ""
+	err := enc.Encode(doc)
+	return out.Bytes(), err
 }

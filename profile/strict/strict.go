@@ -18,8 +18,8 @@
 //	doc, problems := strict.Decode("web.toml", data, language)
 //	network := doc.Value("sandbox.network").On()
 //
-// What is TOML, and where each key stands, pelletier/go-toml says; it also writes files that
-// belong to other programs anew.
+// What is TOML, and where each key stands, pelletier/go-toml says; values of files that
+// belong to other programs are written anew by BurntSushi/toml.
 //
 // What the package does not do: it knows no meaning of any key.
 package strict
