@@ -89,9 +89,7 @@ type Home struct{ Inner, User string }
 func (h Home) Trust() trust.Store { return trust.Store{Dir: filepath.Join(h.Inner, "trust")} }
 
 // own are the folders that are no project's.
-func (h Home) own() []string {
-	return slices.Compact([]string{h.Inner, filepath.Join(h.User, ".inner")})
-}
+func (h Home) own() []string { return []string{h.Inner, filepath.Join(h.User, ".inner")} }
 
 func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
 
