@@ -176,7 +176,7 @@ func (c *Cmd) run() (err error) {
 	}
 	its := p.settings.With(&who)
 	if s != nil {
-		call.Join = func(spec profile.RunConfig) (features.Outcome, error) { return callBox(its, s.Dir(), call, spec) }
+		call.Join = func(spec profile.RunConfig) (features.Outcome, error) { return callBox(its, s.Dir, call, spec) }
 	}
 	out, err := run.Run(its, call)
 	if c.res.Run = out.ID; err != nil {

@@ -54,7 +54,9 @@ func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
-	return cmp.Or(s.failed(), err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.err, err)
 }
 
 func (s *Server) read(ctx context.Context, in io.Reader) error {
@@ -117,10 +119,4 @@ func (s *Server) Answer(v any) {
 	if s.err = err; err != nil {
 		s.stop()
 	}
-}
-
-func (s *Server) failed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
 }

@@ -94,6 +94,9 @@ func (m *modes) sets() []byte {
 	if m.keypad {
 		out = append(out, "\x1b="...)
 	}
+	if m.shape > 0 {
+		out = fmt.Appendf(out, "\x1b[%d q", m.shape)
+	}
 	if len(m.region) > 0 {
 		out = appendRegion(out, m.region)
 	}

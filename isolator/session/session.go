@@ -68,9 +68,6 @@ func (k Key) Check() error {
 	return nil
 }
 
-// Dir is the folder of a session that is open, which no box sees.
-func (s *Session) Dir() string { return s.dir }
-
 // folder is the name of the folder of a session.
 func (k Key) folder() string {
 	sum := sha256.Sum256([]byte(k.Project + "\x00" + k.Profile))
@@ -82,8 +79,8 @@ type Session struct {
 	Key
 	Tmp  string // host path of the /tmp
 	Last string // the folder the last command line ended in, a box path; "" before the first
+	Dir  string // its folder, which no box sees
 
-	dir  string
 	lock *os.File
 }
 
@@ -108,21 +105,21 @@ func open(base string, k Key) (*Session, error) {
 		return nil, err
 	}
 	defer gate.Close()
-	s := &Session{Key: k, dir: filepath.Join(base, k.folder())}
-	s.Tmp = filepath.Join(s.dir, "tmp")
-	if _, err := os.Lstat(filepath.Join(s.dir, "about.json")); errors.Is(err, fs.ErrNotExist) {
+	s := &Session{Key: k, Dir: filepath.Join(base, k.folder())}
+	s.Tmp = filepath.Join(s.Dir, "tmp")
+	if _, err := os.Lstat(filepath.Join(s.Dir, "about.json")); errors.Is(err, fs.ErrNotExist) {
 		if err := s.create(base); err != nil {
-			return nil, errors.Join(err, stage.Discard(filepath.Dir(base), s.dir))
+			return nil, errors.Join(err, stage.Discard(filepath.Dir(base), s.Dir))
 		}
 	}
-	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp), os.Chmod(s.Tmp, 0o700)); err != nil { // whatever a call made of its mode
+	if err := errors.Join(files.Folder(s.Dir), files.Folder(s.Tmp), os.Chmod(s.Tmp, 0o700)); err != nil { // whatever a call made of its mode
 		return nil, err
 	}
-	if s.lock, err = owned.Lock(filepath.Join(s.dir, "lock"), unix.LOCK_SH); err != nil {
+	if s.lock, err = owned.Lock(filepath.Join(s.Dir, "lock"), unix.LOCK_SH); err != nil {
 		return nil, err
 	}
-	Use(s.dir)
-	if text, err := os.ReadFile(filepath.Join(s.dir, "last")); err == nil && usable(string(text)) {
+	Use(s.Dir)
+	if text, err := os.ReadFile(filepath.Join(s.Dir, "last")); err == nil && usable(string(text)) {
 		s.Last = string(text)
 	}
 	return s, nil
@@ -152,10 +149,10 @@ func (s *Session) create(base string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp)); err != nil {
+	if err := errors.Join(files.Folder(s.Dir), files.Folder(s.Tmp)); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, "about.json"), about, 0o600)
+	return os.WriteFile(filepath.Join(s.Dir, "about.json"), about, 0o600)
 }
 
 // Ended notes the folder that a command line ended in, when it left one.
@@ -177,7 +174,7 @@ func (s *Session) Ended() {
 	_ = unix.Unlinkat(tmp, lastName, 0)
 	if dir := strings.TrimSuffix(string(text), "\n"); usable(dir) {
 		s.Last = dir
-		_ = files.Write(filepath.Join(s.dir, "last"), []byte(dir), 0o600)
+		_ = files.Write(filepath.Join(s.Dir, "last"), []byte(dir), 0o600)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestSweep(t *testing.T) {
 	}
 	past := time.Now().Add(-2 * time.Hour)
 	for _, s := range []*Session{busy, old} {
-		if err := os.Chtimes(filepath.Join(s.dir, "lock"), past, past); err != nil {
+		if err := os.Chtimes(filepath.Join(s.Dir, "lock"), past, past); err != nil {
 			t.Fatal(err)
 		}
 	}
