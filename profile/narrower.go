@@ -39,7 +39,9 @@ func coveredWhole(g Grant, to RunConfig) bool {
 func covered(g Grant, it Item, from, to RunConfig) bool {
 	switch g.Kind {
 	case "limit":
-		return coveredLimit(it, from, to)
+		return slices.ContainsFunc(Grants(from), func(was Grant) bool {
+			return was.Kind == "limit" && slices.ContainsFunc(was.Items, it.contains)
+		})
 	case "network":
 		return to.Network == NetFull && (!g.Tightens || g.Key != "deny")
 	case "reads", "writes", "copies": // whoever writes to the folder itself needs no copy
@@ -49,16 +51,6 @@ func covered(g Grant, it Item, from, to RunConfig) bool {
 		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, g.Kind != "reads")
 	}
 	return false
-}
-
-// coveredLimit is covered for a limit.
-func coveredLimit(it Item, from, to RunConfig) bool {
-	if strings.HasPrefix(it.Text, "time ") {
-		now, before := to.Output.Timeout, from.Output.Timeout
-		return now == 0 || before != 0 && now >= before
-	}
-	key, _, _ := strings.Cut(it.ID, " ")
-	return key != "" && !limitBelow(key, *to.Limits.field(key), *from.Limits.field(key))
 }
 
 // contains reports whether a limit is of the same thing as another one, and is not lower.

@@ -63,7 +63,7 @@ func (v *validator) takes(k strict.Key, key string, values ...strict.Item) {
 		case k.Kind == strict.AList:
 			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), cmp.Or(strict.DidYouMean(name, k.Words), "inner profile resources lists them"))
 		default:
-			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, quotedList(k.Words)), cmp.Or(instead()[key+"="+p.Text], strict.Meant("", p.Text, k.Words)))
+			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, strict.Quoted(k.Words)), cmp.Or(instead()[key+"="+p.Text], strict.Meant("", p.Text, k.Words)))
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (v *validator) program(key string, p strict.Item) {
 		v.Add(p.At, key, why, "")
 	}
 	if words := strings.Fields(p.Text); len(words) > 1 && !strings.Contains(p.Text, "/") {
-		v.Add(p.At, key, fmt.Sprintf("%q is a command line, and not a program", p.Text), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
+		v.Add(p.At, key, fmt.Sprintf("%q is a command line, and not a program", p.Text), fmt.Sprintf("cmd = %q and args = [%s]", words[0], strict.Quoted(words[1:])))
 	}
 }
 
@@ -250,10 +250,6 @@ func (v *validator) history(key string, p strict.Item) {
 	if strings.TrimSpace(p.Text) == "" || control(strings.ReplaceAll(p.Text, "\t", "")) {
 		v.filled(key, p)
 	}
-}
-
-func quotedList(words []string) string {
-	return strings.Join(eachOf(words, strconv.Quote), ", ")
 }
 
 // badProgram says why a word cannot be the program of a box, or "".

@@ -161,8 +161,7 @@ func (a *app) giveAll(list []box, more run.More) error {
 // know the MCP servers that are wanted.
 func (a *app) profileToWiden(name string, list []wanted) (found, error) {
 	if name != "" {
-		f, err := a.find(name)
-		return f, err
+		return a.find(name)
 	}
 	t, err := a.target("", false)
 	if err != nil {

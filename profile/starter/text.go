@@ -66,12 +66,12 @@ func (p Choice) Text(g capability.Capability) string {
 		line(`network_mode = "allowlist" # or "ask", "full", "off"`)
 	}
 	if len(more) > 0 {
-		line("network_allow = [%s] # beside those of %s", quoted(more), g.Profile())
+		line("network_allow = [%s] # beside those of %s", strict.Quoted(more), g.Profile())
 	} else {
 		line("# network_allow = [\"example.com\"]")
 	}
 	if servers := p.MCP[g.Program]; len(servers) > 0 {
-		line("mcp = [%s] # of your MCP servers", quoted(servers))
+		line("mcp = [%s] # of your MCP servers", strict.Quoted(servers))
 	}
 	line("")
 	if args := profile.Unasked(g.Program); len(args) > 0 {
@@ -80,7 +80,7 @@ func (p Choice) Text(g capability.Capability) string {
 			off = "# "
 		}
 		line("%s[entrypoint] # it runs commands without asking you: the sandbox is the boundary", off)
-		line("%sargs = [%s]", off, quoted(args))
+		line("%sargs = [%s]", off, strict.Quoted(args))
 		line("")
 	}
 	if len(p.Mounts) == 0 {
@@ -92,13 +92,4 @@ func (p Choice) Text(g capability.Capability) string {
 		line("%s = %q", strict.Quote(strings.ReplaceAll(m.Path, "$", "$$")), m.Mode)
 	}
 	return b.String()
-}
-
-// quoted writes the items of a list.
-func quoted(list []string) string {
-	out := make([]string, len(list))
-	for i, item := range list {
-		out[i] = strict.Quote(item)
-	}
-	return strings.Join(out, ", ")
 }

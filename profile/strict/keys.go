@@ -107,6 +107,15 @@ func (d *Doc) Merge(child Doc) (problems Problems) {
 // in lists that are not united.
 func Removal(text string) (name string, ok bool) { return strings.CutPrefix(text, "-") }
 
+// Quoted writes strings as the items of a list, without its brackets.
+func Quoted(list []string) string {
+	var items []string
+	for _, s := range list {
+		items = append(items, Quote(s))
+	}
+	return strings.Join(items, ", ")
+}
+
 // Quote writes a string as a basic string of TOML, whose escapes are not quite Go's. What does not
 // print is escaped.
 func Quote(s string) string {
