@@ -324,8 +324,15 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 		p.tell(logins.Event{Host: to.Host, Refused: "the request is signed with a key (AWS), for which no placeholder can stand: for Bedrock use AWS_BEARER_TOKEN_BEDROCK"})
 	}
 	answer := cleaned{w, p.of(to)}
+	var none *http.Request // one that is not passed on, for all that have no value here
 	for _, l := range p.all() {
-		if !l.Takes(to.Host, to.Port) && l.put(r.Clone(r.Context())) {
+		if l.Takes(to.Host, to.Port) {
+			continue
+		}
+		if none == nil {
+			none = r.Clone(r.Context())
+		}
+		if l.put(none) {
 			p.tell(logins.Event{Credential: l.Name, Host: to.Host, Refused: "it is none of its hosts, and gets the placeholder"})
 		}
 	}
