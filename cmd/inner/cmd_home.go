@@ -242,14 +242,13 @@ func (a *app) scratch(name string) (*stage.Run, string, error) {
 // warnLinksOut names the links in a copy that lead out of it: whoever follows one there comes to
 // something else than the box had, and a box made it.
 func (a *app) warnLinksOut(copied string) {
-	const most = 20
-	out := homes.LinksOut(copied)
-	for _, p := range out[:min(len(out), most)] {
+	var said []string
+	for _, p := range homes.LinksOut(copied) {
 		to, _ := os.Readlink(p)
-		a.Warn("the link %s leads out of what was copied: %s", a.Short(p), to)
+		said = append(said, a.Short(p)+" -> "+to)
 	}
-	if more := len(out) - most; more > 0 {
-		a.Warn("and %d more links lead out of it", more)
+	if len(said) > 0 {
+		a.Warn("links lead out of what was copied: %s", strings.Join(visible.Some(said, 20), ", "))
 	}
 }
 

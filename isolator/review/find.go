@@ -1,13 +1,11 @@
 package review
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
@@ -15,8 +13,7 @@ import (
 	"github.com/enr/inner/isolator/stage"
 )
 
-// List returns the kept runs below INNER_HOME, the oldest first, damaged ones
-// among them.
+// List returns the kept runs below INNER_HOME, damaged ones and then the oldest first.
 func List(innerHome string) ([]*changes.Kept, error) {
 	base := stage.Kept(innerHome)
 	entries, err := os.ReadDir(base)
@@ -37,15 +34,9 @@ func List(innerHome string) ([]*changes.Kept, error) {
 		}
 		out = append(out, k)
 	}
-	// The end of an id is random: among those of one second the beginning decides.
-	slices.SortStableFunc(out, func(a, b *changes.Kept) int {
-		return cmp.Or(strings.Compare(second(a.Record.Run), second(b.Record.Run)), a.Record.Begun.Compare(b.Record.Begun))
-	})
+	slices.SortStableFunc(out, func(a, b *changes.Kept) int { return a.Record.Begun.Compare(b.Record.Begun) })
 	return out, nil
 }
-
-// second returns the beginning of an id, the time.
-func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
 // Running is the State of a run that still writes its copies.
 const Running = "running"

@@ -301,7 +301,7 @@ func TestBusy(t *testing.T) {
 func TestLatest(t *testing.T) {
 	home := t.TempDir()
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for i, id := range []string{"20260102-030405-ffffff", "20260102-030405-aaaaaa", "20260102-030405-cccccc", "20260102-030404-dddddd"} {
+	for i, id := range []string{"20260102-030404-dddddd", "20260102-030405-ffffff", "20260102-030405-aaaaaa", "20260102-030405-cccccc"} {
 		dir := filepath.Join(stage.Kept(home), id)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
