@@ -7,18 +7,18 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile"
@@ -93,27 +93,18 @@ func (s *suite) all() error {
 		}
 		list = []attack.Attack{one}
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, end := features.Interruptible(nil)
+	defer end()
 	r := report{Profile: s.profile.Name}
-	end := make(chan struct{})
-	results := s.work(list, end)
-	for one := range results {
-		select {
-		case result := <-one:
-			r.count(result)
-			if !s.json {
-				s.print(result)
-			}
-		case sig := <-stop:
-			close(end)
-			<-one
-			for one := range results { // what they made is taken away
-				<-one
-			}
-			s.Say("stopped by %v", sig)
-			return cli.Exit(128 + int(sig.(syscall.Signal)))
+	for one := range s.work(ctx, list) {
+		result := <-one // also of those that a signal finds under way: what they made is taken away
+		if r.count(result); !s.json && ctx.Err() == nil {
+			s.print(result)
 		}
+	}
+	if ctx.Err() != nil {
+		s.Say("stopped: %v", context.Cause(ctx))
+		return cli.Exit(cli.SignalCode(ctx))
 	}
 	if s.json {
 		if err := s.PrintJSON(r); err != nil {
@@ -126,8 +117,8 @@ func (s *suite) all() error {
 	return cli.ExitCode(cli.OneIf(r.Leaked > 0))
 }
 
-// work tries attacks side by side until the end, and gives their results in order.
-func (s *suite) work(list []attack.Attack, end <-chan struct{}) <-chan chan row {
+// work tries attacks side by side until ctx is done, and gives their results in order.
+func (s *suite) work(ctx context.Context, list []attack.Attack) <-chan chan row {
 	results := make(chan chan row, cmp.Or(s.jobs, runtime.NumCPU())-1) // and one is waited for
 	go func() {
 		defer close(results)
@@ -135,7 +126,7 @@ func (s *suite) work(list []attack.Attack, end <-chan struct{}) <-chan chan row 
 			one := make(chan row, 1)
 			select {
 			case results <- one:
-			case <-end:
+			case <-ctx.Done():
 				return
 			}
 			go func() {
