@@ -46,11 +46,16 @@ func (r *Server) ref(data string) error {
 	return nil
 }
 
-var idAtStart = lazy.Regexp(`(?m)^[0-9a-f]{40}\b`)
+var goesOnWith = lazy.Regexp(`(?m)^([0-9a-f]{40})(\t\t|$)`)
 
-// named brings what a text names that another may go on with. Of what is only fetched, comes what may.
+// named brings what a text names that another may go on with. Of what is fetched that is what is to be merged: the rest has
+// refs of its own. Where it may not come, a fetch goes on.
 func (r *Server) named(name, text string) error {
-	err := r.Bring(idAtStart().FindAllString(text, -1)...)
+	var ids []string
+	for _, m := range goesOnWith().FindAllStringSubmatch(text, -1) {
+		ids = append(ids, m[1])
+	}
+	err := r.Bring(ids...)
 	if path.Base(name) == "FETCH_HEAD" {
 		return nil
 	}
