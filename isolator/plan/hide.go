@@ -192,6 +192,9 @@ func (h hid) is(real, key string) bool {
 	return h.key == key && h.real == real && h.kind == host.File
 }
 
+// closed reports whether it is one of host.Facts.Closed.
+func (h hid) closed() bool { return h.key == hideKey && h.what != "" }
+
 func (h hid) reason() string {
 	if h.key == hideKey {
 		return cmp.Or(h.what, byHide)
@@ -219,6 +222,9 @@ func (b *builder) hidden() []hid {
 func (b *builder) hide() error {
 	for _, h := range b.hidden() {
 		b.because(h.key)
+		if h.closed() {
+			b.because("")
+		}
 		if err := b.cover(h); err != nil {
 			return err
 		}

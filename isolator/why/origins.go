@@ -22,6 +22,8 @@ const builtIn = "built in: inner profile resources"
 // from returns where the key that decides about an operation was written.
 func (t *Table) from(o plan.Op) string {
 	switch {
+	case strings.HasPrefix(o.Reason, plan.Closed):
+		return strings.TrimPrefix(o.Reason, "hidden: ")
 	case o.Key == "":
 		return "every box has it"
 	case slices.Contains(t.keys, o.Key):
