@@ -258,10 +258,7 @@ func (f Folder) writeBinary(s Site, state State) (string, error) {
 	if err == nil {
 		_, err = dst.Write(data)
 	}
-	if err == nil {
-		err = dst.Chmod(binaryMode)
-	}
-	if err != nil {
+	if err := errors.Join(err, dst.Chmod(binaryMode)); err != nil {
 		_ = dst.Close()
 		_ = os.Remove(temp)
 		return "", err
