@@ -31,7 +31,11 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		return names, nil
 	}
 	if len(found) == 0 {
-		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(capability.Programs(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
+		return nil, &fault.Refusal{
+			Code: 1,
+			Msg:  "none of the agents " + strings.Join(capability.Programs(), ", ") + " is installed",
+			Hint: "install one, or inner init claude; for a shell: inner run -p shell",
+		}
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
 	if len(found) == 1 {

@@ -164,7 +164,11 @@ func (c *Caller) OwnFolder() error {
 	if err != nil || st.Uid == 0 {
 		return nil
 	}
-	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", c.InnerHome, st.Uid), Hint: "run it as that user, or set INNER_HOME to a folder of root's own"}
+	return &fault.Refusal{
+		Code: 126,
+		Msg:  fmt.Sprintf("%s belongs to user %d, and this is root", c.InnerHome, st.Uid),
+		Hint: "run it as that user, or set INNER_HOME to a folder of root's own",
+	}
 }
 
 // Audit adds to the audit log. What happened has happened: a log that cannot be

@@ -59,7 +59,11 @@ func cleaned(c *caller.Caller, rc profile.RunConfig) (r gitconfig.Result, from [
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "GIT_CONFIG") {
-			return r, nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which decides about %s; it cannot be passed or set, too", rc.Name, name), Hint: "write it as overrides under [git]"}
+			return r, nil, &fault.Refusal{
+				Code: 125,
+				Msg:  fmt.Sprintf("profile %q has [git], which decides about %s; it cannot be passed or set, too", rc.Name, name),
+				Hint: "write it as overrides under [git]",
+			}
 		}
 	}
 	s := gitOf(c, rc)
@@ -72,7 +76,11 @@ func cleaned(c *caller.Caller, rc profile.RunConfig) (r gitconfig.Result, from [
 		}
 	}
 	if err != nil {
-		return r, nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
+		return r, nil, &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err),
+			Hint: "git config --list --show-origin",
+		}
 	}
 	return gitconfig.Clean(list, gitPolicy(rc)), from, nil
 }

@@ -68,7 +68,11 @@ func (k *keepOf) learn(run *Run) error {
 }
 
 func (k *keepOf) refuse(format string, args ...any) error {
-	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: ", k.run.Spec.Name) + fmt.Sprintf(format, args...), Hint: `workdir_mode = "ro" under [sandbox] keeps all of it`}
+	return &fault.Refusal{
+		Code: 125,
+		Msg:  fmt.Sprintf("profile %q: ", k.run.Spec.Name) + fmt.Sprintf(format, args...),
+		Hint: `workdir_mode = "ro" under [sandbox] keeps all of it`,
+	}
 }
 
 // fits reports whether what is called name may be kept: it is not hidden, and tools

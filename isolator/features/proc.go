@@ -28,9 +28,17 @@ func safeBind(run *Run) error {
 	case procfs.Safe, procfs.Listed: // the consent says that command lines are shown
 		return nil
 	case procfs.Unsafe:
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: allow = [\"host-proc\"]: the host's /proc gives away %s", rc.Name, why), Hint: `leave host-proc out of allow under [sandbox]`}
+		return &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("profile %q: allow = [\"host-proc\"]: the host's /proc gives away %s", rc.Name, why),
+			Hint: `leave host-proc out of allow under [sandbox]`,
+		}
 	default:
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: allow = [\"host-proc\"]: inner could not find out whether that is safe: %s", rc.Name, why), Hint: "try again"}
+		return &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("profile %q: allow = [\"host-proc\"]: inner could not find out whether that is safe: %s", rc.Name, why),
+			Hint: "try again",
+		}
 	}
 }
 

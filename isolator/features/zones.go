@@ -57,7 +57,11 @@ func folders() Feature {
 					continue
 				}
 				if err := makeBelow(run.Homes(), m.Source); err != nil {
-					return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %q cannot be made: %v", mountKey(m), m.Source, err), Hint: "mkdir -p " + quote.POSIX(m.Source)}
+					return &fault.Refusal{
+						Code: 125,
+						Msg:  fmt.Sprintf("%s: %q cannot be made: %v", mountKey(m), m.Source, err),
+						Hint: "mkdir -p " + quote.POSIX(m.Source),
+					}
 				}
 			}
 			return nil

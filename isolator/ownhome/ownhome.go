@@ -286,7 +286,11 @@ func ReadRecord(folder string) (Record, error) {
 	r.Project, errs[0] = paths.OfText(r.Project)
 	r.Began, errs[1] = paths.OfText(r.Began)
 	if err := errors.Join(err, errs[0], errs[1]); err != nil {
-		return r, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is damaged: %v", filepath.Join(folder, "home.json"), err), Hint: "inner home reset --of " + filepath.Base(folder)}
+		return r, &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("%q is damaged: %v", filepath.Join(folder, "home.json"), err),
+			Hint: "inner home reset --of " + filepath.Base(folder),
+		}
 	}
 	return r, nil
 }

@@ -33,7 +33,11 @@ func (b *builder) image() error {
 	name := b.f.Engine.Name
 	switch {
 	case b.rc.Image == "":
-		return &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: "profile " + quote(b.rc.Name) + ": " + name + " needs an image (sandbox.image)", Hint: `image = "NAME@sha256:…" under [sandbox] (` + name + " images --digests)"}
+		return &fault.Refusal{
+			Code: 125, Kind: fault.KindBackend,
+			Msg:  "profile " + quote(b.rc.Name) + ": " + name + " needs an image (sandbox.image)",
+			Hint: `image = "NAME@sha256:…" under [sandbox] (` + name + " images --digests)",
+		}
 	case b.rc.Base != "minimal":
 		return Untranslated(b.rc.Name, name, "sandbox.base",
 			`a container has the system of its image: base = "minimal" says so`)
@@ -45,5 +49,9 @@ func (b *builder) image() error {
 
 // Untranslated refuses a profile for an engine that cannot do what one of its keys says.
 func Untranslated(profile, engine, key, why string) error {
-	return &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: "profile " + quote(profile) + ": " + engine + " cannot hold " + key + ": " + why, Hint: `backend = "bwrap" under [sandbox] does`}
+	return &fault.Refusal{
+		Code: 125, Kind: fault.KindBackend,
+		Msg:  "profile " + quote(profile) + ": " + engine + " cannot hold " + key + ": " + why,
+		Hint: `backend = "bwrap" under [sandbox] does`,
+	}
 }

@@ -52,14 +52,22 @@ func LimitValues(l profile.Limits) limits.Values {
 func (b *builder) limits() error {
 	plan, missing := Limits(b.rc, b.f)
 	if len(missing) > 0 && !b.rc.LimitsLoose {
-		return &fault.Refusal{Code: 125, Kind: fault.KindLimits, Msg: fmt.Sprintf("profile %q: %s", b.rc.Name, Unlimited(missing)), Hint: "limits_required = false under [sandbox] starts it without"}
+		return &fault.Refusal{
+			Code: 125, Kind: fault.KindLimits,
+			Msg:  fmt.Sprintf("profile %q: %s", b.rc.Name, Unlimited(missing)),
+			Hint: "limits_required = false under [sandbox] starts it without",
+		}
 	}
 	if plan != nil {
 		plan.Folder = b.s.Group
 		b.plan.Limits, b.disk = plan, plan.Disk
 	}
 	if b.s.Tmp != "" && b.disk > 0 {
-		return &fault.Refusal{Code: 125, Kind: fault.KindLimits, Msg: fmt.Sprintf("profile %q: the /tmp of a session is on the disk, and cannot be held to sandbox.limits.disk", b.rc.Name), Hint: "start it without a session"}
+		return &fault.Refusal{
+			Code: 125, Kind: fault.KindLimits,
+			Msg:  fmt.Sprintf("profile %q: the /tmp of a session is on the disk, and cannot be held to sandbox.limits.disk", b.rc.Name),
+			Hint: "start it without a session",
+		}
 	}
 	return nil
 }

@@ -192,7 +192,11 @@ func Experimental(p *profile.Profile) error {
 	if !p.Experimental {
 		return nil
 	}
-	return &fault.Refusal{Code: 125, Kind: fault.KindProfile, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+	return &fault.Refusal{
+		Code: 125, Kind: fault.KindProfile,
+		Msg:  fmt.Sprintf("profile %q is experimental and does not start", p.Name),
+		Hint: "set experimental = false in " + p.Path,
+	}
 }
 
 // openFolder makes the folder of a run, after removing what crashed runs left. Both come before

@@ -59,7 +59,11 @@ func (s *Settings) Load(name string, pl Place) (*profile.Profile, error) {
 	}
 	if pl.Project != nil && pl.Project.Problem != nil {
 		if _, err := os.Lstat(filepath.Join(pl.Project.Dir, "profiles", name+".toml")); !errors.Is(err, fs.ErrNotExist) {
-			return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q of %s is not used: %v", name, s.Short(pl.Root()), pl.Project.Problem), Hint: "inner status"}
+			return nil, &fault.Refusal{
+				Code: 126,
+				Msg:  fmt.Sprintf("profile %q of %s is not used: %v", name, s.Short(pl.Root()), pl.Project.Problem),
+				Hint: "inner status",
+			}
 		}
 		s.Warn("%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 	}
@@ -79,7 +83,11 @@ func (s *Settings) DefaultProfile(pl Place) (string, error) {
 
 // NoURL refuses a URL where only a profile of this disk will do.
 func NoURL(url string) error {
-	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", url), Hint: "inner profile install " + url}
+	return &fault.Refusal{
+		Code: 126,
+		Msg:  fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", url),
+		Hint: "inner profile install " + url,
+	}
 }
 
 // GrantsOf says what a profile grants to a shim at the project's root.

@@ -34,7 +34,11 @@ func (s *Settings) Permitted(f profile.Forbidden, what string) error {
 		return err
 	}
 	if at, ok := o.Forbidden(f); ok {
-		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: what + " is forbidden by " + profile.At(at) + " (forbid " + strconv.Quote(f.String()) + ")", Hint: "ask who administers this computer"}
+		return &fault.Refusal{
+			Code: 126, Kind: fault.KindNotTrusted,
+			Msg:  what + " is forbidden by " + profile.At(at) + " (forbid " + strconv.Quote(f.String()) + ")",
+			Hint: "ask who administers this computer",
+		}
 	}
 	return nil
 }

@@ -116,7 +116,11 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 		dir, r = p.Dir, s.ProjectConfig(Place{Cwd: root, Project: p})
 	}
 	lost := func(hint, why string) error {
-		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", s.Short(filepath.Join(dir, "config.toml")), why), Hint: hint}
+		return &fault.Refusal{
+			Code: 126, Kind: fault.KindNotTrusted,
+			Msg:  fmt.Sprintf("%s %s; what it hides and limits would not hold", s.Short(filepath.Join(dir, "config.toml")), why),
+			Hint: hint,
+		}
 	}
 	conf := rec.ConfigRecord()
 	approved := conf != nil && conf.WasApproved() && conf.Decision == trust.Allowed

@@ -41,7 +41,11 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	r, root := rec.Approving(p)
 	refuse := func(format string, args ...any) error {
-		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...), Hint: "inner allow"}
+		return &fault.Refusal{
+			Code: 126, Kind: fault.KindNotTrusted,
+			Msg:  fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...),
+			Hint: "inner allow",
+		}
 	}
 	switch {
 	case r == nil:

@@ -42,7 +42,11 @@ func LoadOrganisation() (*profile.Organisation, error) {
 
 func loadOrganisation(path string) (*profile.Organisation, error) {
 	refuse := func(hint, format string, args ...any) (*profile.Organisation, error) {
-		return nil, &fault.Refusal{Code: 125, Kind: fault.KindProfile, Hint: hint, Msg: "what this computer's organisation forbids is not known: " + fmt.Sprintf(format, args...)}
+		return nil, &fault.Refusal{
+			Code: 125, Kind: fault.KindProfile,
+			Hint: hint,
+			Msg:  "what this computer's organisation forbids is not known: " + fmt.Sprintf(format, args...),
+		}
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

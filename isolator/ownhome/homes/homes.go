@@ -157,7 +157,11 @@ func alone(innerHome, key string, do func(folder string) error) error {
 	}
 	defer gate.Close()
 	if ownhome.InUse(folder) {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("a box works in the home %q", key), Hint: "inner ps says which run it is, and inner stop RUN ends it"}
+		return &fault.Refusal{
+			Code: 1,
+			Msg:  fmt.Sprintf("a box works in the home %q", key),
+			Hint: "inner ps says which run it is, and inner stop RUN ends it",
+		}
 	}
 	return do(folder)
 }
@@ -174,7 +178,11 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	defer unix.Close(root)
 	fd, err := copytree.Open(root, rel, unix.O_PATH)
 	if err != nil {
-		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s in the home %q: %v", rel, key, err), Hint: "inner home list --json says what is there, and names other homes, for --of"}
+		return nil, &fault.Refusal{
+			Code: 1,
+			Msg:  fmt.Sprintf("~/%s in the home %q: %v", rel, key, err),
+			Hint: "inner home list --json says what is there, and names other homes, for --of",
+		}
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
