@@ -69,3 +69,18 @@ func FolderFault(st fs.FileInfo) string {
 	}
 	return ""
 }
+
+// RootFault returns why someone other than root could have written a file, or could replace what lies in a
+// folder, or "".
+func RootFault(st fs.FileInfo) string {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch mode := st.Mode(); {
+	case mode&fs.ModeSymlink != 0:
+		return "is a link"
+	case !ok || sys.Uid != 0:
+		return "does not belong to root"
+	case mode.Perm()&0o022 != 0 && !(mode.IsDir() && mode&fs.ModeSticky != 0):
+		return fmt.Sprintf("can be changed by others than root (mode %04o)", mode.Perm())
+	}
+	return ""
+}

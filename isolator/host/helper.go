@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/own"
 )
 
 // FindBwrap is FindHelper for bwrap. One that starts with more privilege than its
@@ -70,10 +70,9 @@ func rootOwned(path string, lstat func(string) (fs.FileInfo, error)) error {
 		if err != nil {
 			return err
 		}
-		if err := onlyRoots(p, fi); err != nil {
-			return err
-		}
-		switch {
+		switch why := own.RootFault(fi); {
+		case why != "":
+			return fmt.Errorf("%s %s", p, why)
 		case p == path && !fi.Mode().IsRegular():
 			return fmt.Errorf("%s is not a file", p)
 		case p == path && fi.Mode().Perm()&0o111 == 0:
@@ -82,16 +81,4 @@ func rootOwned(path string, lstat func(string) (fs.FileInfo, error)) error {
 			return nil
 		}
 	}
-}
-
-// onlyRoots refuses what somebody but root can write.
-func onlyRoots(p string, fi fs.FileInfo) error {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	switch {
-	case !ok || st.Uid != 0:
-		return fmt.Errorf("%s is not owned by root", p)
-	case fi.Mode().Perm()&0o022 != 0 && fi.Mode()&fs.ModeSticky == 0:
-		return fmt.Errorf("%s is writable by others", p)
-	}
-	return nil
 }

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -91,6 +94,55 @@ func TestFindBwrapIgnoresPlants(t *testing.T) {
 		t.Error("a world-writable program passes for root's")
 	}
 }
+
+// TestRootOwned: a helper program counts for root's where nobody else can change or replace it.
+func TestRootOwned(t *testing.T) {
+	const program = "/opt/tool/bin/helper"
+	for _, c := range []struct {
+		changed string
+		mode    fs.FileMode
+		uid     uint32
+		want    string
+	}{
+		{"", 0, 0, ""},
+		{"/opt", fs.ModeDir | fs.ModeSticky | 0o777, 0, ""}, // as /tmp: names in it belong to their owners
+		{"/opt", fs.ModeDir | 0o777, 0, "/opt can be changed by others than root (mode 0777)"},
+		{"/opt/tool", fs.ModeDir | 0o775, 0, "/opt/tool can be changed by others than root (mode 0775)"},
+		{"/opt/tool/bin", fs.ModeDir | 0o757, 0, "/opt/tool/bin can be changed by others than root (mode 0757)"},
+		{"/", fs.ModeDir | 0o777, 0, "/ can be changed by others than root (mode 0777)"},
+		{"/opt/tool", fs.ModeDir | 0o755, 1000, "/opt/tool does not belong to root"},
+		{"/opt/tool", fs.ModeSymlink | 0o777, 0, "/opt/tool is a link"},
+		{program, 0o775, 0, program + " can be changed by others than root (mode 0775)"},
+		{program, fs.ModeSticky | 0o777, 0, program + " can be changed by others than root (mode 0777)"},
+		{program, 0o755, 1000, program + " does not belong to root"},
+		{program, 0o644, 0, program + " is not executable"},
+		{program, fs.ModeDir | 0o755, 0, program + " is not a file"},
+	} {
+		err := rootOwned(program, func(path string) (fs.FileInfo, error) {
+			switch {
+			case path == c.changed:
+				return madeUp{mode: c.mode, sys: &syscall.Stat_t{Uid: c.uid}}, nil
+			case path == program:
+				return madeUp{mode: 0o755, sys: &syscall.Stat_t{}}, nil
+			}
+			return madeUp{mode: fs.ModeDir | 0o755, sys: &syscall.Stat_t{}}, nil
+		})
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("%s %v of %d: %q, want %q", c.changed, c.mode, c.uid, got, c.want)
+		}
+	}
+}
+
+// madeUp is a file that is not there.
+type madeUp struct {
+	fs.FileInfo
+	mode fs.FileMode
+	sys  *syscall.Stat_t
+}
+
+func (f madeUp) Mode() fs.FileMode { return f.mode }
+func (f madeUp) IsDir() bool       { return f.mode.IsDir() }
+func (f madeUp) Sys() any          { return f.sys }
 
 // TestSetuidBwrap: a program that starts with the rights of root is used when
 // the user says so, and not otherwise. newuidmap is one that is there.

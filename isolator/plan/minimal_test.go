@@ -95,6 +95,18 @@ func TestMinimalShowsTheProgram(t *testing.T) {
 	}
 }
 
+// TestWorkdirIsAHome: the home of the password file is handed over by no working folder either.
+func TestWorkdirIsAHome(t *testing.T) {
+	for _, other := range []string{testWork, testWork + "/me"} {
+		rc, f := config(), machine()
+		f.OtherHome = other
+		f.Paths[other] = host.Path{Kind: host.Dir, Real: other}
+		if _, err := build(rc, f, staged()); err == nil || !strings.Contains(err.Error(), "holds your whole home folder") {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
+
 // A home whose name is a link keeps that name, where nothing else shows it.
 func TestHomeThatIsALink(t *testing.T) {
 	plan := minimal(t, func(_ *profile.RunConfig, m *host.Facts, _ *Staged) {

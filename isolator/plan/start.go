@@ -17,12 +17,12 @@ import (
 const otherFolder = "cd to another folder, or -w FOLDER"
 
 // workdirHidden refuses a working folder that is hidden, or lies in something
-// hidden, before anything else is said of it; and one that shows a home at another place
-// where that is mounted.
+// hidden, before anything else is said of it; and one that holds a home, as that of the
+// password file where HOME is another.
 func (b *builder) workdirHidden() error {
 	if b.rc.WorkdirMode != profile.None && b.holdsHome(b.rc.Workdir) {
 		return fault.Refuse(126, otherFolder,
-			"the working folder %q holds your whole home folder, which is mounted there, too", b.rc.Workdir)
+			"the working folder %q holds your whole home folder", b.rc.Workdir)
 	}
 	for _, dir := range []string{b.rc.Workdir, b.rc.Cwd} {
 		real := b.canon(dir)

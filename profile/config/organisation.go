@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/own"
 	"github.com/enr/inner/internal/sshkey"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
@@ -58,7 +58,7 @@ func loadOrganisation(path string) (*profile.Organisation, error) {
 		if err != nil {
 			return refuse("sudo ls -l "+path, "%v", err)
 		}
-		if why := notRoots(st); why != "" {
+		if why := own.RootFault(st); why != "" {
 			return refuse("sudo chown -h root:root "+at+" && sudo chmod go-w "+at, "%s %s", at, why)
 		}
 		if at == "/" {
@@ -70,20 +70,6 @@ func loadOrganisation(path string) (*profile.Organisation, error) {
 		return refuse("sudo chmod go=r "+path, "%v", err)
 	}
 	return parseOrganisation(read)
-}
-
-// notRoots says why another user than root could change a file or folder, or "".
-func notRoots(st fs.FileInfo) string {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	switch mode := st.Mode(); {
-	case mode&fs.ModeSymlink != 0:
-		return "is a link"
-	case !ok || sys.Uid != 0:
-		return "does not belong to root"
-	case mode.Perm()&0o022 != 0:
-		return fmt.Sprintf("can be changed by others than root (mode %04o)", mode.Perm())
-	}
-	return ""
 }
 
 func parseOrganisation(read profile.File) (*profile.Organisation, error) {
