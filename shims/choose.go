@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
@@ -135,7 +136,7 @@ func (d *Decision) askConfig(e Env, v *View) bool {
 		p, err := e.Home.loadGlobal(c.Target)
 		if err != nil {
 			d.Why, d.Project = why, v.Project
-			return d.refuse(fmt.Sprintf("profile %q, to which config.toml of %q maps %q, cannot be used: %s", c.Target, v.Root, e.Name, firstLine(err)),
+			return d.refuse(fmt.Sprintf("profile %q, to which config.toml of %q maps %q, cannot be used: %s", c.Target, v.Root, e.Name, fault.First(err)),
 				"inner profile validate "+quotePath(c.Target))
 		}
 		return d.run(v, p, why)

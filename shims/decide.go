@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -145,7 +146,7 @@ func (d *Decision) uncertain() bool {
 	}
 	for _, v := range d.Views {
 		if len(v.Uncertain) > 0 {
-			return d.refuse(fmt.Sprintf("%q may be claimed in %q: %s", d.Name, v.Root, firstLine(v.Uncertain[0])), "inner status")
+			return d.refuse(fmt.Sprintf("%q may be claimed in %q: %s", d.Name, v.Root, fault.First(v.Uncertain[0])), "inner status")
 		}
 	}
 	return false
@@ -194,7 +195,7 @@ func (d *Decision) global(e Env) bool {
 	read := config.Of(file, err, false)
 	if read.Err != nil {
 		return mayClaim(read.File, e.Name) &&
-			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(read.Err)), "inner config edit")
+			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, fault.First(read.Err)), "inner config edit")
 	}
 	d.Config = read.Config
 	for _, kv := range read.Config.Shims {
@@ -204,7 +205,7 @@ func (d *Decision) global(e Env) bool {
 		d.Why = fmt.Sprintf("[shims] in %q", path)
 		p, err := e.Home.loadGlobal(kv.Value)
 		if err != nil {
-			return d.refuse(fmt.Sprintf("profile %q, to which %q maps %q, cannot be used: %s", kv.Value, path, e.Name, firstLine(err)),
+			return d.refuse(fmt.Sprintf("profile %q, to which %q maps %q, cannot be used: %s", kv.Value, path, e.Name, fault.First(err)),
 				"inner profile validate "+quotePath(kv.Value))
 		}
 		d.Kind, d.Profile, d.State = Run, p, trust.Allowed

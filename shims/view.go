@@ -12,10 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
-	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -388,12 +387,12 @@ func (v *View) refusal(p *ProfileView) (reason, hint string) {
 	case trust.Deleted:
 		return what + " was allowed and " + gone, trust.PutBack(v.Root, cmp.Or(p.Path, filepath.Join(v.Root, ".inner/config.toml")))
 	case Foreign:
-		return what + " is not used: " + firstLine(v.Project.Problem), "inner status"
+		return what + " is not used: " + fault.First(v.Project.Problem), "inner status"
 	case Broken:
 		if v.ByConfig(p) {
 			return v.refusal(&v.Conf)
 		}
-		return what + " is not valid: " + firstLine(p.Err), look
+		return what + " is not valid: " + fault.First(p.Err), look
 	}
 	return what + " is " + string(p.State), "inner status"
 }
@@ -409,19 +408,6 @@ func (v *View) short(path string) string {
 		return rel
 	}
 	return path
-}
-
-// firstLine is an error on one line, with a word about the rest. Names of files in it
-// cannot break the line or move the cursor.
-func firstLine(err error) string {
-	var faults strict.Problems
-	switch {
-	case err == nil:
-		return "unknown reason"
-	case errors.As(err, &faults) && len(faults) > 1:
-		return fmt.Sprintf("%s (and %d more)", visible.Text(faults[0].Error()), len(faults)-1)
-	}
-	return visible.Text(err.Error())
 }
 
 // isThere reports whether a folder exists, or may: one that cannot be inspected counts.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/internal/fault"
@@ -146,7 +145,7 @@ func (s *suite) one(at attack.Attack) row {
 	if leak == "" { // for instance because the kernel lacks what it uses
 		r.Detail = "it fails outside a box, too"
 		if err != nil && err.Error() != "" {
-			r.Detail += ": " + firstLine(err)
+			r.Detail += ": " + fault.First(err)
 		}
 		return r
 	}
@@ -163,18 +162,13 @@ func (s *suite) one(at attack.Attack) row {
 	case leak != "":
 		r.Result, r.Detail = "leaked", leak
 	case at.Refusable && fault.AsRefusal(err) != nil:
-		r.Result, r.Detail = "held", "the run is refused: "+firstLine(err)
+		r.Result, r.Detail = "held", "the run is refused: "+fault.First(err)
 	case err != nil:
-		r.Result, r.Detail = "unknown", firstLine(err)
+		r.Result, r.Detail = "unknown", fault.First(err)
 	default:
 		r.Result = "held"
 	}
 	return r
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
 
 func (r *report) count(row row) {

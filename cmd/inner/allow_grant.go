@@ -177,7 +177,7 @@ func (a *app) profileToWiden(name string, list []wanted) (found, error) {
 			names = append(names, cli.NameOf(file))
 		}
 		return found{}, fault.Refuse(2, "inner allow -p NAME …", "%s has %s, and none is named: %s",
-			a.Short(t.place.Root()), cli.Counted(len(names), "profile", "profiles"), strings.Join(names, ", "))
+			a.Short(t.place.Root()), visible.Counted(len(names), "profile", "profiles"), strings.Join(names, ", "))
 	}
 	return found{place: t.place, loader: a.Loader(t.place), path: t.files[0], scope: profile.Local}, nil
 }

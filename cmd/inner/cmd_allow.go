@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -255,9 +256,9 @@ func (a *app) sayAllowed(root string, list []consent.Candidate) {
 			return refused
 		})
 		if len(cmds) > 0 {
-			runs := cli.Plural(len(cmds), "runs", "run") + " in the sandbox from now on"
+			runs := visible.Plural(len(cmds), "runs", "run") + " in the sandbox from now on"
 			if c.Stops != nil {
-				runs = cli.Plural(len(cmds), "is", "are") + " refused until that is fixed"
+				runs = visible.Plural(len(cmds), "is", "are") + " refused until that is fixed"
 			}
 			a.Say("allowed %s: %s %s", c.Profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
@@ -322,7 +323,7 @@ func (a *app) showConsent(p consent.Page) {
 	fmt.Fprint(a.Err, detail, danger) // what is dangerous next to the question
 	for _, c := range p.List {
 		if c.Stops != nil {
-			why := strings.TrimPrefix(settings.FirstFault(c.Stops), fmt.Sprintf("profile %q: ", c.Profile.Name))
+			why := strings.TrimPrefix(fault.First(c.Stops), fmt.Sprintf("profile %q: ", c.Profile.Name))
 			a.Warn("profile %s does not start here: %s", c.Profile.Name, why)
 			if r := fault.AsRefusal(c.Stops); r != nil && r.Hint != "" {
 				a.Hint("%s", r.Hint)

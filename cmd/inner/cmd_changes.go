@@ -17,6 +17,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
@@ -179,7 +180,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			case all:
 				own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
 				if n := len(list) - len(own); n > 0 {
-					a.Say("not shown: %s of git's own records (inner changes show .git)", cli.Counted(n, "change", "changes"))
+					a.Say("not shown: %s of git's own records (inner changes show .git)", visible.Counted(n, "change", "changes"))
 				}
 				list = own
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/features/waiting"
@@ -76,7 +77,7 @@ func (a *app) apply(run keptRun, list []changes.Change, f applyFlags) error {
 		return err
 	}
 	features.ListChanges(a.Caller, k, slices.Concat(list, git), allChanges)
-	what := cli.Counted(len(list), "change", "changes")
+	what := visible.Counted(len(list), "change", "changes")
 	if len(git) > 0 {
 		what += ", and what was committed,"
 	}
@@ -93,9 +94,9 @@ func (a *app) apply(run keptRun, list []changes.Change, f applyFlags) error {
 	case err != nil:
 		// Each file written so far is complete.
 		return fault.Refuse(cli.SignalCode(ctx), "inner changes apply, for the rest",
-			"%d of %s written, then: %v", len(done), cli.Counted(len(list), "change", "changes"), err)
+			"%d of %s written, then: %v", len(done), visible.Counted(len(list), "change", "changes"), err)
 	}
-	a.Say("wrote %s", cli.Counted(len(done), "change", "changes"))
+	a.Say("wrote %s", visible.Counted(len(done), "change", "changes"))
 	if err := review.Applied(k, waiting.BringCopies(a.Caller, k, git)); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 		return nil
 	}
 	return fault.Refuse(126, "name the other paths, or --force to write over these",
-		"%s changed outside the box since run %s was given its copy; nothing was written", cli.Counted(n, "original", "originals"), k.Record.Run)
+		"%s changed outside the box since run %s was given its copy; nothing was written", visible.Counted(n, "original", "originals"), k.Record.Run)
 }
 
 // unprotected takes out what is run or obeyed on the host and was not named on

@@ -299,8 +299,7 @@ func (a *app) globalProfiles() []finding {
 	var list []finding
 	for _, f := range all {
 		if _, err := f.load(); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f.path), "%s", first))
+			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f.path), "%s", fault.First(err)))
 		}
 	}
 	if _, err := a.GlobalConfig(); err != nil {
@@ -416,7 +415,7 @@ func (a *app) roles() (out rolesAnswer, bad bool, err error) {
 	for i, row := range out.Roles {
 		spec, err := a.specHere(row.Profile)
 		if err != nil {
-			out.Roles[i].Error, bad = settings.FirstFault(err), true
+			out.Roles[i].Error, bad = fault.First(err), true
 			continue
 		}
 		specs[row.Role] = spec

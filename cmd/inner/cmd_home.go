@@ -334,7 +334,7 @@ func (a *app) cmdHomeReset() *cobra.Command {
 				with = ": what runs changed, for inner undo"
 			}
 			fmt.Fprintf(a.Err, "to be removed: %s (%s, %s)%s\n", cli.Printable(key),
-				visible.Size(h.Size), cli.Counted(h.Files, "file", "files"), with)
+				visible.Size(h.Size), visible.Counted(h.Files, "file", "files"), with)
 		}
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/script"
 	"github.com/enr/inner/hooks/usershell"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/shims"
 )
 
@@ -227,7 +228,7 @@ func (a *app) shimFindings() []finding {
 		}
 		list = append(list, broken("shims", "inner shim regenerate", "%s", strings.Join(what, "; ")))
 	} else {
-		list = append(list, ok("shims", "%s in %s", cli.Counted(len(report.Kept), "shim", "shims"), a.ShimDir()))
+		list = append(list, ok("shims", "%s in %s", visible.Counted(len(report.Kept), "shim", "shims"), a.ShimDir()))
 	}
 	for _, f := range report.Foreign {
 		list = append(list, warning("shims", "rm "+filepath.Join(a.ShimDir(), f), "%q in the shim folder is not inner's", f))

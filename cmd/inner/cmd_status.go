@@ -11,6 +11,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/cli"
 	"github.com/enr/inner/hooks/usershell"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -175,7 +176,7 @@ func (a *app) widened(pl settings.Place, p *profile.Profile) string {
 	if err == nil {
 		return ""
 	}
-	return strings.TrimPrefix(settings.FirstFault(err), fmt.Sprintf("profile %q ", p.Name))
+	return strings.TrimPrefix(fault.First(err), fmt.Sprintf("profile %q ", p.Name))
 }
 
 // hookLive looks at PATH: that is all a child of a shell can see of it.

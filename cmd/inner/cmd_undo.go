@@ -144,9 +144,9 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 		"index.lock"); len(refs) > 0 && files.Exists(lock) {
 		return fault.Refuse(1, word+r.Run+", when it has ended, or rm "+cli.Quoted(lock)+" where none works", "another git works in the repository: %s is there", a.Short(lock))
 	}
-	what := cli.Counted(len(b.Changes), "change", "changes")
+	what := visible.Counted(len(b.Changes), "change", "changes")
 	if len(refs) > 0 {
-		what += " and " + cli.Counted(len(refs), "ref", "refs")
+		what += " and " + visible.Counted(len(refs), "ref", "refs")
 	}
 	if len(b.Changes)+len(refs) > 0 && (yes || !asJSON) {
 		question := fmt.Sprintf("take back %s in %s?", what, a.Short(top))
@@ -168,7 +168,7 @@ func (a *app) undo(r *undo.Run, yes, git, asJSON bool) error {
 			return review.Apply(ctx, k, list)
 		}
 		if done, err := b.Apply(ctx, refs, apply); err != nil {
-			msg := fmt.Sprintf("%s taken back, then: %v", cli.Counted(len(done), "change", "changes"), err)
+			msg := fmt.Sprintf("%s taken back, then: %v", visible.Counted(len(done), "change", "changes"), err)
 			hint := word + r.Run + ", for the rest"
 			if len(done) > 0 {
 				hint += "; " + word + b.Run.Run + " takes back what was done"

@@ -10,7 +10,6 @@ import (
 	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/preview"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 )
@@ -57,7 +56,7 @@ func (a *app) which(name string) whichAnswer {
 	w := whichAnswer{Command: name, Does: d.Kind.String(), Trust: string(d.State), Reason: d.Why, Hint: d.Hint}
 	if d.Kind == shims.Run {
 		if err := a.wouldStart(d, name); err != nil {
-			d.Kind, d.Reason, d.Hint = shims.Refuse, settings.FirstFault(err), ""
+			d.Kind, d.Reason, d.Hint = shims.Refuse, fault.First(err), ""
 			if r := fault.AsRefusal(err); r != nil {
 				d.Hint = r.Hint
 			}

@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
@@ -64,6 +65,15 @@ func Refuse(code int, hint, format string, args ...any) error {
 func AsRefusal(err error) *Refusal {
 	r, _ := errors.AsType[*Refusal](err)
 	return r
+}
+
+// First is the first line of an error, with a word about the rest.
+func First(err error) string {
+	first, rest, more := strings.Cut(err.Error(), "\n")
+	if more {
+		first += fmt.Sprintf(" (and %d more)", strings.Count(rest, "\n")+1)
+	}
+	return first
 }
 
 // Room returns a hint for an error of a file system that is full or read-only, and "" for any

@@ -91,6 +91,17 @@ func Some(list []string, most int) []string {
 	return list
 }
 
+// Plural is the word for one thing or for many.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Counted is a number of things, with the word for one or for many.
+func Counted(n int, one, many string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, many)) }
+
 // Short cuts a text that a message quotes to at most a hundred bytes.
 func Short(s string) string {
 	if len(s) > 100 {

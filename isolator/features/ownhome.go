@@ -5,7 +5,6 @@ package features
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -132,7 +131,7 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 	for _, k := range kept {
 		name := "~/" + k.Path
 		if k.Folder {
-			name += "/ (" + counted(k.Files, "file", "files") + ")"
+			name += "/ (" + visible.Counted(k.Files, "file", "files") + ")"
 		}
 		names = append(names, name)
 	}
@@ -145,12 +144,4 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 		typed = quote.Bash(last.Path)
 	}
 	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(visible.Some(names, mostKept), ", "), typed)
-}
-
-// counted is a number with the word for it.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -59,12 +59,15 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 	if sensitive.IsPattern(name) {
 		begin := name[:strings.IndexAny(name, `*?[\`)]
 		first := sort.Search(len(list), func(i int) bool { return list[i].Name >= begin }) // they are sorted
-		stars := !strings.ContainsAny(name, `?[\`)
+		end := name[strings.LastIndexAny(name, `*?]\`)+1:]                                 // to compare ends first takes a tenth of the time
 		for _, e := range list[first:] {
 			if !strings.HasPrefix(e.Name, begin) {
 				break
 			}
-			if matches(name, e.Name, stars) {
+			if !strings.HasSuffix(e.Name, end) {
+				continue
+			}
+			if ok, err := filepath.Match(name, e.Name); ok && err == nil {
 				add(paths.Join(dir, e.Name))
 			}
 		}
@@ -76,28 +79,6 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 		add(p)
 	}
 	return out
-}
-
-// matches is filepath.Match. Nearly all patterns have stars only, and those take a tenth of the time.
-func matches(pattern, name string, stars bool) bool {
-	if !stars {
-		ok, err := filepath.Match(pattern, name)
-		return err == nil && ok
-	}
-	first, rest, star := strings.Cut(pattern, "*")
-	if name, ok := strings.CutPrefix(name, first); ok && star {
-		for {
-			part, more, star := strings.Cut(rest, "*")
-			if !star {
-				return strings.HasSuffix(name, part)
-			}
-			if _, name, ok = strings.Cut(name, part); !ok {
-				return false
-			}
-			rest = more
-		}
-	}
-	return !star && name == pattern
 }
 
 // holds reports whether a file has a text in its first 64 KiB. One that cannot be

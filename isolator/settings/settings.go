@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"strings"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
@@ -131,7 +130,7 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 		return nil, lost("inner status", fmt.Sprintf("was allowed and is not used: %v", p.Problem))
 	case r.Err != nil:
 		return nil, lost("fix it, then: inner allow "+quote.POSIX(root),
-			"was allowed and is not valid now: "+FirstFault(r.Err))
+			"was allowed and is not valid now: "+fault.First(r.Err))
 	}
 	switch rec.CheckConfig(r.File).State {
 	case trust.Allowed:
@@ -165,15 +164,6 @@ func (s *Settings) InForce(pl Place) (own, users *config.Config, err error) {
 // unreadable refuses what depends on a record of the trust store that cannot be read.
 func (s *Settings) unreadable(root string, err error, hint string) error {
 	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(root), err), Hint: hint}
-}
-
-// FirstFault is an error in one line.
-func FirstFault(err error) string {
-	first, _, more := strings.Cut(err.Error(), "\n")
-	if more {
-		first += " (and more)"
-	}
-	return first
 }
 
 // Layer is a config.toml of a project that is in force.

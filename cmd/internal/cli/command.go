@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/shims"
 )
@@ -126,7 +127,7 @@ func WrapArgs(c *cobra.Command) {
 			case err == nil:
 				return nil
 			case strings.HasPrefix(err.Error(), "accepts "), strings.HasPrefix(err.Error(), "requires "): // how many words, as cobra says it
-				return Usagef("%s given; usage: %s", Counted(len(args), "word is", "words are"), cmd.UseLine())
+				return Usagef("%s given; usage: %s", visible.Counted(len(args), "word is", "words are"), cmd.UseLine())
 			}
 			return usage{err}
 		}

@@ -198,19 +198,8 @@ func CreateFile(path string, data []byte, perm fs.FileMode) error {
 // contents come from strangers.
 func Printable(s string) string { return visible.Text(s) }
 
-// Counted is a number of things, with the word for one or for many.
-func Counted(n int, one, many string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, many)) }
-
 // Quoted is a path as a word of a POSIX shell.
 func Quoted(path string) string { return quote.POSIX(path) }
-
-// Plural is the word for one thing or for many.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
 
 // PrintJSON prints a value as JSON.
 func (a *App) PrintJSON(v any) error { return JSON(a.Out, v) }
