@@ -37,10 +37,13 @@ host_ports = ["5432:15432"]
 clipboard = true
 devices = ["kvm"]
 hide = ["secret", "!secret"]
-allow = ["ssh-keys", "nested-user-ns", "docker-socket", "host-proc", "no-seccomp", "no-landlock"]
+allow = ["ssh-keys", "nested-user-ns", "docker-socket"]
 home = "own"
 home_allow = ["~/.local/bin", "$GOPATH/bin"]
 git_dir = "rw"
+proc = "bind"
+seccomp = "off"
+landlock = "off"
 [credentials]
 claude = true
 codex = "clone"
@@ -87,9 +90,9 @@ func TestHarden(t *testing.T) {
 		`sandbox.devices: "kvm" is dropped: the devices of your computer stay yours`,
 		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
 		`sandbox.allow: "docker-socket" is dropped: it stays hidden`,
-		`sandbox.allow: "host-proc" is dropped: this layer stays on`,
 		`sandbox.allow: "no-seccomp" is dropped: this layer stays on`,
 		`sandbox.allow: "no-landlock" is dropped: this layer stays on`,
+		`sandbox.allow: "host-proc" is dropped: this layer stays on`,
 		`sandbox.home = "own" becomes "isolated": nothing of its home stays`,
 		`sandbox.home_allow: "$GOPATH/bin" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`sandbox.hide: "!secret" is dropped: what is hidden stays hidden`,

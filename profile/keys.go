@@ -40,29 +40,23 @@ var keyRules = sync.OnceValue(func() []keyRule {
 // kept is the remote column of what a profile from a URL may say.
 func kept(*hardener, strict.Key) {}
 
-// language are the keys of a profile.
+// language are the keys of a profile, those of the version before behind the others.
 var language = sync.OnceValue(func() []strict.Key {
-	return eachOf(keyRules(), func(r keyRule) strict.Key {
+	return slices.Concat(eachOf(keyRules(), func(r keyRule) strict.Key {
 		k := strict.Key{Name: r.key, Kind: r.kind, Of: r.of, Merge: r.merge}
 		if r.words != "" {
 			k.Words = strings.Split(r.words, ",")
 		}
 		return k
-	})
+	}), formerKeys())
 })
 
 // source is one profile file as written, or several of them merged.
-type source struct{ strict.Doc }
+type source struct {
+	strict.Doc
 
-// instead says what to write for a key, or for KEY=WORD, that the language had before.
-func instead() map[string]string {
-	return map[string]string{
-		"sandbox.network_deny": `network_allow = ["!HOST"]`, "env.inherit_all": "write clearenv = false",
-		"sandbox.seccomp": `allow = ["no-seccomp"] switches the filter off`, "sandbox.landlock=off": `write allow = ["no-landlock"]`,
-		"sandbox.proc=bind": `write allow = ["host-proc"]`, "sandbox.home=host-ro": `write "host"`,
-		"sandbox.git_dir=own": `write "checked"`, "sandbox.git_dir=protected": `write "checked"`,
-		"sandbox.home_name": "remove the line", "sandbox.pid_namespace": "remove the line", "sandbox.cgroup_manager": "remove the line", "noop.mode": "remove the line",
-	}
+	former  []strict.Problem // lines of the version before, and what they are read as
+	without []string         // words of sandbox.allow that they take out of the base's
 }
 
 // Keys lists every key of the language, in its order.

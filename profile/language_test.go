@@ -158,12 +158,14 @@ func TestWarnings(t *testing.T) {
 		{"[sandbox]\nnetwork_mode = \"ask\"", ""},
 		{"[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"a.example\"]", ""},
 		{"[sandbox]\nnetwork_mode = \"allowlist\"", "L/p.toml:3: sandbox.network_mode: the list of hosts is empty: nothing can be reached"},
+		{"[sandbox]\ncgroup_manager = \"cgroupfs\"", "L/p.toml:3: sandbox.cgroup_manager: says nothing any more (remove the line)"},
 		{"[sandbox]\nallow = [\"ssh-keys\", \"bash-history\"]", ""},
 		{"[mounts]\n\"~\" = \"rw\"\n\"/usr\" = \"rw\"\n\"~/data\" = \"rw\"\n\"/opt\" = \"ro\"", "L/p.toml:3: mounts.\"~\": makes your whole home folder writable\nL/p.toml:4: mounts.\"/usr\": makes the system folder \"/usr\" writable"},
 		{"[output]\nlog = \"~/logs\"\nrecord = \"audit\"", `L/p.toml:3: output.log: has no effect with record = "audit", which keeps no folder of the run`},
 		{"[output]\nlog = \"~/logs\"", ""},
 		{"[output]\nreview = true", "L/p.toml:3: output.review: has no effect: no mount has the mode safe-rw"},
 		{"[output]\nreview = true\n[mounts]\n\"~/data\" = \"safe-rw\"", ""},
+		{"[env]\ninherit_all = true", "L/p.toml:3: env.inherit_all: is read as clearenv = false (write that)"},
 		{"[env.set]\nA_TOKEN = \"hunter2\"\nB_TOKEN = \"$GOPATH\"\nC = \"/opt/none/jdk\"\nD = \"~/data\"\nE = \"/a:/b\"\nF = \"/tmp/x\"", "L/p.toml:3: env.set.A_TOKEN: a secret stands in the file (inherit = [\"A_TOKEN\"] takes it from your environment)\nL/p.toml:5: env.set.C: \"/opt/none/jdk\" does not exist on the host"},
 		{"[env.set]\nA = \"/srv/in\"\n[mounts]\n\"~/box\" = { dest = \"/srv\" }", ""},
 		{"[entrypoint]\ncmd = \"/bin/bash\"\ntui = true", "L/p.toml:4: entrypoint.tui: a shell sets up the terminal itself: what is pasted would not be shown (cursor_fix = \"shell\" is what shells need)"},
@@ -193,7 +195,7 @@ func TestWarnings(t *testing.T) {
 
 // The words of published profiles that this language spells otherwise.
 func TestPublishedSpellings(t *testing.T) {
-	w, p := resolveWorld(t, "sync_credentials = true\n[sandbox]\nhome = \"host\"\nallow = [\"nested-user-ns\"]\n[output]\nrecord = true\nreview = true")
+	w, p := resolveWorld(t, "sync_credentials = true\n[sandbox]\nhome = \"host-ro\"\ncgroup_manager = \"cgroupfs\"\nallow = [\"nested-user-ns\"]\n[output]\nrecord = true\nreview = true")
 	rc, err := p.Resolve(w.context())
 	must(t, err)
 	if rc.Home != "host" || !rc.SyncLogin || !rc.Output.Record || !rc.Output.Review {

@@ -108,6 +108,8 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\n[sandbox.limits]\nmemory = \"2X\"\ncpu = \"fast\"\npids = 0\nfile_size = -1", "G/p.toml:3: sandbox.limits.memory: \"2X\" is not a size (write it like \"512M\" or \"2G\")\nG/p.toml:4: sandbox.limits.cpu: \"fast\" is not an amount of CPU (write it like \"150%\" or \"1.5\")\nG/p.toml:5: sandbox.limits.pids: \"0\" is not a number above 0\nG/p.toml:6: sandbox.limits.file_size: \"-1\" is not a size (write it like \"512M\" or \"2G\")"},
 		{"V1\n[sandbox]\nhide = [\"a[\"]\nhome_allow = [\" \"]", "G/p.toml:3: sandbox.hide: \"a[\" is not a valid pattern: \"[\" begins a class that is not closed, or is empty; \"\\[\" is the character, \"\\]\" the one in a class\nG/p.toml:4: sandbox.home_allow: contains an empty item"},
 		{"V1\n[mounts]\n\"/a\" = \"rx\"\n\"/b\" = { dest = \"\" }\n\"\" = \"ro\"", "G/p.toml:3: mounts.\"/a\": \"rx\" is not one of \"ro\", \"rw\", \"safe-rw\", \"tmpfs\" (did you mean \"ro\"?)\nG/p.toml:4: mounts.\"/b\": dest is empty (leave it out to mount at the same path)\nG/p.toml:5: mounts.\"\": the path is empty"},
+		{"V1\n[env]\nclearenv = true\ninherit_all = true", `G/p.toml:4: env.inherit_all: true contradicts clearenv = true (line 3) (keep one of them)`},
+		{"V1\n[env]\nclearenv = false\ninherit_all = true", ""},
 		{"V1\n[env]\ninherit = [\"LC_*\", \"A-B\", \"*\"]", "G/p.toml:3: env.inherit: \"A-B\" is not the name of a variable\nG/p.toml:3: env.inherit: \"*\" is every variable (write clearenv = false)"},
 		{"V1\n[env.set]\n\"A=B\" = \"\"\nINNER_HOME = \"/x\"\n\"\" = \"\"", "G/p.toml:3: env.set.\"A=B\": is not the name of a variable\nG/p.toml:4: env.set.INNER_HOME: variables of this name are inner's own\nG/p.toml:5: env.set.\"\": a variable needs a name"},
 		{"V1\n[env]\npath_prepend = [\"/a:/b\", \"\"]", "G/p.toml:3: env.path_prepend: \"/a:/b\" contains a colon (one folder for each item)\nG/p.toml:3: env.path_prepend: contains an empty item"},
@@ -124,11 +126,11 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\n[noop]\nblock = [\"docker\"]\nrewrite = { docker = \"podman\" }", `G/p.toml:4: noop.rewrite.docker: "docker" is blocked too (line 3)`},
 		{"V1\n[noop]\nblock = [\"podman\"]\nrewrite = { docker = \"podman\" }", `G/p.toml:4: noop.rewrite.docker: the replacement "podman" is blocked (line 3)`},
 		{"V1\n[noop]\nblock = [\"npm i\"]\nrewrite = { \"npm  i\" = \"pnpm add\", npm = \"pnpm\" }", `G/p.toml:4: noop.rewrite."npm  i": "npm i" is blocked too`},
-		{"V1\n[sandbox]\nnetwork_deny = [\"a.example\"]\nseccomp = \"off\"\ngit_dir = \"own\"\n[env]\ninherit_all = true", // which an earlier version had
-			`G/p.toml:3: sandbox.network_deny: unknown key (network_allow = ["!HOST"])` + "\n" +
-				`G/p.toml:4: sandbox.seccomp: unknown key (allow = ["no-seccomp"] switches the filter off)` + "\n" +
-				`G/p.toml:5: sandbox.git_dir: "own" is not one of "checked", "ro", "rw" (write "checked")` + "\n" +
-				`G/p.toml:7: env.inherit_all: unknown key (write clearenv = false)`},
+		{"V1\n[noop]\nmode = \"hard\"\nblock = [\"apt\"]\n[noop.rewrite]\ne = \"apt\"", `G/p.toml:3: noop.mode: is no more: what is blocked is in front of PATH, also in the shells bash, sh, zsh and fish (remove the line)`},
+		{"V1\n[sandbox]\npid_namespace = false\nseccomp = \"strict\"\nhome_name = \"x\"", `G/p.toml:3: sandbox.pid_namespace: is no more: every box has processes of its own (remove the line)` + "\n" +
+			`G/p.toml:4: sandbox.seccomp: is no more: there is one filter of system calls (remove the line)` + "\n" +
+			`G/p.toml:5: sandbox.home_name: is no more: a home belongs to one project (remove the line)`},
+		{"V1\n[sandbox]\nlandlock = \"required\"\nseccomp = \"maybe\"", `G/p.toml:4: sandbox.seccomp: "maybe" is not one of "default", "strict"`},
 		{"V1\n[noop]\nblock = [\"pip\", \"pip3\", \"pip install\"]\nmessage = { pip = \"no\", uv = \"no\" }", `G/p.toml:4: noop.message.uv: no rule of that name is in block or rewrite`},
 		{"V1\nextends = \"nope\"", `G/p.toml:2: extends: no profile is called "nope"`},
 		{"V1\nextends = \"pp\"", `G/p.toml:2: extends: no profile is called "pp" (did you mean "p"?)`},
@@ -460,5 +462,34 @@ func TestFind(t *testing.T) {
 	}
 	if _, scope, err := w.loader.Find("shell"); err != nil || scope != Global {
 		t.Errorf("shell: %v %v", scope, err)
+	}
+}
+
+// What the version before said in other words is read as they are now, from a base, too, and each line is told.
+func TestFormerKeys(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"base": "V1\n[sandbox]\nseccomp = \"off\"\nlandlock = \"off\"\nproc = \"bind\"\nhome = \"host-ro\"\ngit_dir = \"own\"\n" +
+			"network_mode = \"allowlist\"\nnetwork_deny = [\"a.example\", \"b.example\"]\npid_namespace = true\ncgroup_manager = \"\"\n[env]\ninherit_all = true\n[noop]\nmode = \"path\"",
+		"child": "V1\nextends = \"base\"\n[sandbox]\nseccomp = \"default\"\nproc = \"fresh\"\nnetwork_deny = [\"-a.example\"]",
+	})
+	must(t, os.MkdirAll(w.context().Cwd, 0o755))
+	for name, want := range map[string]string{
+		"base":  "off off bind host checked [a.example b.example] true 11",
+		"child": "default off fresh host checked [b.example] true 13",
+	} {
+		p, err := w.load(name)
+		must(t, err)
+		rc, err := p.Resolve(w.context())
+		must(t, err)
+		told := 0
+		for _, at := range rc.Warnings() {
+			if strings.HasPrefix(at.Msg, "is read as") || at.Msg == "says nothing any more" {
+				told++
+			}
+		}
+		got := fmt.Sprint(rc.Seccomp, " ", rc.Landlock, " ", rc.Proc, " ", rc.Home, " ", rc.GitDir, " ", rc.NetworkDeny, " ", rc.Env.InheritAll, " ", told)
+		if got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

@@ -241,7 +241,6 @@ func parse(file File) (*source, strict.Problems) {
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" || p.Msg == strict.Twice }) {
 		return src, problems // not TOML: nothing else is known
 	}
-	problems.Instead(instead())
 	v := validator{Problems: problems, s: src}
 	v.source()
 	return src, v.Sorted()

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/profile/strict"
@@ -16,6 +17,8 @@ func merge(base, child *source) strict.Problems {
 		// A list of hosts belongs to the mode that reads it; exceptions stay.
 		base.Value("sandbox.network_allow").Keep(func(p strict.Item) bool { return refuses(p.Text) })
 	}
+	base.Value("sandbox.allow").Keep(func(p strict.Item) bool { return !slices.Contains(child.without, p.Text) })
+	base.former = slices.Concat(base.former, child.former)
 	return base.Merge(child.Doc)
 }
 

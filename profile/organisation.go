@@ -24,10 +24,12 @@ const OrganisationFile = "/etc/inner/config.toml"
 type Organisation struct {
 	Hide, HideEnv strict.Value // hidden places, and variables that pass into no box
 	Forbid        []Forbidden
-	MaxLimits     []strict.Item // what nobody goes beyond
-	MaxTimeout    strict.Value  // the same for the time of a run, in seconds
-	Publishers    strict.Value  // keys that may sign an index of shared profiles; none: any that the user approved
-	Lines         []Origin      // all that it says, by the keys of the file
+	DefaultLimits []strict.Item   // of the version before: where nobody says one
+	MaxLimits     []strict.Item   // what nobody goes beyond
+	MaxTimeout    strict.Value    // the same for the time of a run, in seconds
+	Publishers    strict.Value    // keys that may sign an index of shared profiles; none: any that the user approved
+	Former        strict.Problems // lines of the version before, and what they are read as
+	Lines         []Origin        // all that it says, by the keys of the file
 }
 
 // Forbidden is a value that no run may have.
@@ -54,7 +56,7 @@ func (o *Organisation) Forbids(it strict.Item, problems *strict.Problems) {
 	switch {
 	case value == "":
 		problems.Add(it.At, "forbid", strconv.Quote(it.Text)+" is not KEY=VALUE", `write it like "sandbox.network_mode=full"`)
-	case f.String() == ForbidBypass.String(), f.String() == ForbidRemote.String():
+	case f.String() == ForbidBypass.String(), f.String() == ForbidRemote.String(), f.String() == "capabilities=own":
 	case key == "sandbox.network_allow":
 		_, err := hosts.Parse(value)
 		problems.Judge(it.At, "forbid", err)
@@ -241,11 +243,18 @@ func (r *resolver) written(key string) strict.Pos {
 	return strict.Pos{}
 }
 
-// capped are the limits of a run under those of an organisation.
-func (r *resolver) capped(out Limits) Limits {
+// capped are the limits of a run under those of an organisation: what nobody asked for is
+// its default, and nothing is beyond its maximum.
+func (r *resolver) capped(asked Limits) Limits {
 	o := r.c.Organisation
 	if o == nil {
-		return out
+		return asked
+	}
+	out := asked.Or(LimitsOf(o.DefaultLimits))
+	for _, it := range o.DefaultLimits {
+		if *asked.field(it.Key) == "" {
+			r.ruled("sandbox.limits."+it.Key, strconv.Quote(it.Text), it.At)
+		}
 	}
 	for _, it := range o.MaxLimits {
 		if now := out.field(it.Key); limitBelow(it.Key, it.Text, *now) {
@@ -272,5 +281,5 @@ func (r *resolver) cappedTime(asked time.Duration) time.Duration {
 
 // limits reports whether the organisation limits boxes, which a host then has to hold.
 func (o *Organisation) limits() bool {
-	return o != nil && LimitsOf(o.MaxLimits).Any()
+	return o != nil && (LimitsOf(o.DefaultLimits).Any() || LimitsOf(o.MaxLimits).Any())
 }

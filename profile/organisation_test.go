@@ -24,7 +24,7 @@ func TestOrganisation(t *testing.T) {
 	profiles := map[string]string{ // that only this entry refuses
 		"sandbox.network_mode=full": "[sandbox]\nnetwork = true", "sandbox.network_mode=ask": "[sandbox]\nnetwork_mode = \"ask\"",
 		"sandbox.publish=*": "[sandbox]\nnetwork_mode = \"allowlist\"\npublish = [\"8080:3000\"]", "sandbox.host_ports=*": "[sandbox]\nhost_ports = [\"5432\"]",
-		"sandbox.allow=ssh-agent": "[sandbox]\nallow = [\"ssh-agent\"]", "sandbox.allow=no-landlock": "[sandbox]\nallow = [\"no-landlock\"]", "sandbox.allow=ssh-keys": "[sandbox]\nallow = [\"ssh-keys\"]",
+		"sandbox.allow=ssh-agent": "[sandbox]\nallow = [\"ssh-agent\"]", "sandbox.allow=no-landlock": "[sandbox]\nlandlock = \"off\"", "sandbox.allow=ssh-keys": "[sandbox]\nallow = [\"ssh-keys\"]",
 		"mounts=socket": "[mounts]\n\"" + socket + "\" = { dest = \"~/file\", mode = \"ro\" }", "sandbox.allow=env-files": "[mounts]\n\"~/file\" = { mode = \"ro\", allow = \"env-files\" }",
 		"mounts=rw":          "[mounts]\n\"/usr/share\" = \"rw\"",
 		"sandbox.git_dir=rw": "[sandbox]\ngit_dir = \"rw\"", "sandbox.clipboard=true": "[sandbox]\nclipboard = true", "sandbox.devices=kvm": "[sandbox]\ndevices = [\"kvm\"]",
@@ -68,7 +68,7 @@ func TestOrganisation(t *testing.T) {
 // TestForbidden: what can never be the case is no entry.
 func TestForbidden(t *testing.T) {
 	for text, want := range map[string]string{
-		"sandbox.git_dir=rw": "", "sandbox.limits_required=false": "", "capabilities=claude": "", "command=bypass": "", "profile=https": "", "mounts=rw": "", "env.clearenv=*": "",
+		"sandbox.git_dir=rw": "", "sandbox.limits_required=false": "", "capabilities=claude": "", "capabilities=own": "", "command=bypass": "", "profile=https": "", "mounts=rw": "", "env.clearenv=*": "",
 		"sandbox.network_allow=*.corp.example": "",
 		"sandbox.git_dir":                      "is not KEY=VALUE",
 		"sandbox.gitdir=rw":                    `"sandbox.gitdir" is no key of a profile (did you mean "sandbox.git_dir"?)`,
@@ -119,14 +119,18 @@ func TestOrganisationTime(t *testing.T) {
 	}
 }
 
-// TestOrganisationLimits: what is asked for is lowered and never raised, and a limit of the organisation is not left to what the host can hold.
+// TestOrganisationLimits: what is asked for is lowered and never raised, what nobody asks for
+// is the default, and a limit of the organisation is not left to what the host can hold.
 func TestOrganisationLimits(t *testing.T) {
-	o := &Organisation{MaxLimits: []strict.Item{{Key: "memory", Text: "2G"}, {Key: "cpu", Text: "150%"}, {Key: "pids", Text: "50"}}}
+	o := &Organisation{
+		DefaultLimits: []strict.Item{{Key: "memory", Text: "1G"}, {Key: "files", Text: "100"}},
+		MaxLimits:     []strict.Item{{Key: "memory", Text: "2G"}, {Key: "cpu", Text: "150%"}, {Key: "pids", Text: "50"}},
+	}
 	for asked, want := range map[string]Limits{
-		``:                                 {Memory: "2G", CPU: "150%", Pids: "50"},
-		`memory = "4096M"` + "\ncpu = 1":   {Memory: "2G", CPU: "1", Pids: "50"},
-		`memory = "2048M"` + "\npids = 51": {Memory: "2048M", CPU: "150%", Pids: "50"},
-		`files = 20` + "\ndisk = \"1G\"\ncpu = 2": {Memory: "2G", CPU: "150%", Pids: "50", Files: "20", Disk: "1G"},
+		``:                                 {Memory: "1G", CPU: "150%", Pids: "50", Files: "100"},
+		`memory = "4096M"` + "\ncpu = 1":   {Memory: "2G", CPU: "1", Pids: "50", Files: "100"},
+		`memory = "2048M"` + "\npids = 51": {Memory: "2048M", CPU: "150%", Pids: "50", Files: "100"},
+		`files = 20` + "\ndisk = \"1G\"\ncpu = 2": {Memory: "1G", CPU: "150%", Pids: "50", Files: "20", Disk: "1G"},
 	} {
 		w, p := resolveWorld(t, "[sandbox]\nlimits_required = false\n[sandbox.limits]\n"+asked)
 		c := w.context()
@@ -145,14 +149,15 @@ func TestOrganisationLimits(t *testing.T) {
 	}
 }
 
-// What an organisation forbids of allow is refused by its name: a resource, and a word that switches a layer off.
+// What an organisation forbids of allow is refused by its name: a resource, a word that switches a layer off, and what
+// the version before said for that.
 func TestOrganisationAllow(t *testing.T) {
 	o := &Organisation{}
 	for _, word := range []string{"ssh-keys", "no-seccomp", "host-proc"} {
 		o.Forbid = append(o.Forbid, Forbidden{"sandbox.allow", word, strict.Pos{File: OrganisationFile, Line: 3}})
 	}
 	for text, word := range map[string]string{
-		`allow = ["ssh-keys"]`: "ssh-keys", `allow = ["no-seccomp"]`: "no-seccomp", `allow = ["host-proc"]`: "host-proc",
+		`allow = ["ssh-keys"]`: "ssh-keys", `allow = ["no-seccomp"]`: "no-seccomp", `seccomp = "off"`: "no-seccomp", `proc = "bind"`: "host-proc",
 		`allow = ["no-landlock"]`: "",
 	} {
 		w, p := resolveWorld(t, "[sandbox]\n"+text)

@@ -24,6 +24,7 @@ type validator struct {
 
 // source looks at each key as a whole, and at each of its values.
 func (v *validator) source() {
+	v.former()
 	keys := v.s.Keys()
 	for i, r := range keyRules() {
 		v.takes(keys[i], r.key, keys[i].Parts()...)
@@ -63,7 +64,7 @@ func (v *validator) takes(k strict.Key, key string, values ...strict.Item) {
 		case k.Kind == strict.AList:
 			v.Add(p.At, key, fmt.Sprintf("unknown name %q", p.Text), cmp.Or(strict.DidYouMean(name, k.Words), "inner profile resources lists them"))
 		default:
-			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, strict.Quoted(k.Words)), cmp.Or(instead()[key+"="+p.Text], strict.Meant("", p.Text, k.Words)))
+			v.Add(p.At, key, fmt.Sprintf("%q is not one of %s", p.Text, strict.Quoted(k.Words)), strict.Meant("", p.Text, k.Words))
 		}
 	}
 }

@@ -18,6 +18,9 @@ import (
 // look. None of them stops a run. What a grant amounts to its own words say, in inner allow.
 func (rc RunConfig) Warnings() []strict.Problem { return slices.Clone(rc.warnings) }
 
+// Former are the lines of the version before, and what they are read as.
+func (p *Profile) Former() []strict.Problem { return slices.Clone(p.src.former) }
+
 func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
 	r.rc.warnings = append(r.rc.warnings, at.Problem(key, fmt.Sprintf(format, args...), hint))
 }
@@ -55,6 +58,7 @@ func (r *resolver) warnings() {
 			r.warn(w.at, w.key, w.hint, "%s", w.text)
 		}
 	}
+	rc.warnings = append(rc.warnings, s.former...)
 	for i := range rc.Mounts {
 		m := &rc.Mounts[i]
 		switch src := real(m.Source); {

@@ -35,7 +35,7 @@ type Script struct {
 // Everything else runs the next program of that name on PATH.
 //
 // It is a guardrail against habits, not a wall: a program called by its absolute path
-// walks round it.
+// walks round it, unless the script is bound over the program, too (mode = "hard").
 // The scripts start no process, touch no variable outside __inner_,
 // and need /bin/sh only; whoever reads them in the box sees why a call was blocked.
 func NoopScripts(n profile.Noop, profileName, dir, record string) []Script {

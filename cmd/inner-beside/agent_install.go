@@ -263,7 +263,7 @@ func (a *app) withRoles(name string) string {
 		return what
 	}
 	if t, err := roles.In(a.Settings, pl); err == nil && t.Roles != nil {
-		for _, kv := range t.Roles {
+		for _, kv := range t.Profiles {
 			if kv.Value == name {
 				what += ", role " + kv.Key
 			}

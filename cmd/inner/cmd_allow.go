@@ -137,6 +137,11 @@ func (a *app) allow(args []string, yes bool) error {
 	a.showConsent(consent.Page{
 		Place: t.place, List: p.list, Config: p.cfg, NewConfig: p.newConfig, OldConfig: p.rec.ConfigRecord(), Words: a.givenUp(p),
 	})
+	for _, c := range p.list {
+		for _, line := range c.Profile.Former() {
+			a.Warn("%s", line.Error())
+		}
+	}
 	if len(waiting) > 0 || p.newConfig {
 		if err := a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then inner allow --yes", no: "nothing was allowed"}); err != nil {
 			a.LeaveOpen(t.place)

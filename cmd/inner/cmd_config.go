@@ -141,6 +141,8 @@ type which struct{ local bool }
 
 func (w *which) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&w.local, "local", false, "the project's config.toml")
+	c.Flags().Bool("global", false, "your own config.toml, which is meant anyway")
+	_ = c.Flags().MarkHidden("global") // a flag of that name exists
 }
 
 // configPath is where the config.toml is, which need not be there.

@@ -184,7 +184,11 @@ func (a *app) organisationFindings() []finding {
 	case o == nil:
 		return nil
 	}
-	return []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
+	list := []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
+	for _, p := range o.Former {
+		list = append(list, warning("organisation", "tell who administers this computer", "%s", p.Error()))
+	}
+	return list
 }
 
 func (a *app) folders() []finding {
@@ -302,8 +306,13 @@ func (a *app) globalProfiles() []finding {
 			list = append(list, warning("profiles", "inner profile validate "+cli.NameOf(f.path), "%s", fault.First(err)))
 		}
 	}
-	if _, err := a.GlobalConfig(); err != nil {
+	cfg, err := a.GlobalConfig()
+	if err != nil {
 		list = append(list, broken("config", "inner config edit", "%v", err))
+	} else {
+		for _, line := range cfg.Former {
+			list = append(list, warning("config", "inner config edit", "%s", line))
+		}
 	}
 	if len(list) == 0 {
 		list = append(list, ok("profiles", "%d global profiles are valid", len(all)))
@@ -408,7 +417,7 @@ func (a *app) roles() (out rolesAnswer, bad bool, err error) {
 		return out, false, err
 	}
 	out = rolesAnswer{File: t.File}
-	for _, kv := range t.Roles {
+	for _, kv := range t.Profiles {
 		out.Roles = append(out.Roles, roleRow{Role: kv.Key, Profile: kv.Value})
 	}
 	specs := map[string]profile.RunConfig{}

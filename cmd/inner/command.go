@@ -42,6 +42,7 @@ func (a *app) command(args []string) int {
 			_, _ = features.Sweep(a.Caller)
 		}
 	}
+	args = a.renamed(args)
 	root := a.tree(a.alone(args))
 	args, err := a.unalias(root, args)
 	if err != nil {
@@ -231,6 +232,50 @@ const firstScreen = `inner runs agents and shells in a sandbox, so that nobody h
 inner COMMAND --help says more of one, inner help --all lists every command.
 `
 
+// formerNames are the names of the version before, and what they are called now. They work for one release.
+func formerNames() [][2]string {
+	return [][2]string{
+		{"deny", "allow --never"},
+		{"revoke", "allow --forget"},
+		{"roles --check", "doctor --roles"},
+		{"roles", "doctor --roles"},
+		{"reset -f", "init --restore --yes"},
+		{"reset --force", "init --restore --yes"},
+		{"reset", "init --restore"},
+		{"audit", "log audit"},
+		{"resources", "profile resources"},
+		{"session list", "ps"},
+		{"session end --all", "stop --sessions"},
+		{"session end", "stop"},
+		{"session", "ps"},
+		{"config get", "config show"},
+		{"config unset", "config set --unset"},
+		{"profile reset", "init --restore"},
+	}
+}
+
+// renamed is a command line by the names of today; a former name is told.
+func (a *app) renamed(args []string) []string {
+	line := strings.Join(args, " ") + " "
+	for _, n := range formerNames() {
+		if strings.HasPrefix(line, n[0]+" ") {
+			a.Say("inner %s is now called inner %s", n[0], n[1])
+			return append(strings.Fields(n[1]), args[len(strings.Fields(n[0])):]...)
+		}
+	}
+	return args
+}
+
+// isFormer reports whether a word began a command line of the version before.
+func isFormer(word string) bool {
+	for _, n := range formerNames() {
+		if first, _, _ := strings.Cut(n[0], " "); first == word {
+			return true
+		}
+	}
+	return false
+}
+
 // helpPages makes inner --help one screen, and inner help --all the list of every command.
 func helpPages(root *cobra.Command, help *cobra.Command) {
 	full := root.HelpFunc()
@@ -258,7 +303,7 @@ func helpPages(root *cobra.Command, help *cobra.Command) {
 
 // isCommand reports whether a word means something to inner already.
 func (a *app) isCommand(root *cobra.Command, word string) bool {
-	if word == "help" || cli.Completes(word) {
+	if word == "help" || cli.Completes(word) || isFormer(word) {
 		return true
 	}
 	return slices.ContainsFunc(root.Commands(),

@@ -58,6 +58,11 @@ func (a *app) checkProfile(name string, who cli.WhoFlags) (checkup, error) {
 	if call.Profile != nil {
 		out.Profile = call.Profile.Name
 	}
+	if call.Profile != nil {
+		for _, line := range call.Profile.Former() {
+			holds = append(holds, warning("profile", line.Hint, "%s:%d: %s %s", a.Short(line.File), line.Line, line.Key, line.Msg))
+		}
+	}
 	switch {
 	case err == nil:
 		out.Findings = append([]finding{ok("start", "inner run starts it here")}, holds...)

@@ -56,12 +56,12 @@ all() {
 	case_ shims.json inner shim list --json
 	case_ check inner shim regenerate --check
 	case_ config.json inner config show --json
-	case_ get.json inner config show --json default_limits.pids
+	case_ get.json inner config get --json default_limits.pids
 	case_ allow inner allow
 	case_ doctor.json inner doctor --json
 	if [ "$host" = empty ]; then
-		case_ resources.json inner profile resources --json
-		case_ audit.json inner log audit --json
+		case_ resources.json inner resources --json
+		case_ audit.json inner audit --json
 		case_ log.json inner log list --json
 		case_ changes.json inner changes list --json
 		case_ version.json inner version --json

@@ -39,7 +39,7 @@ make_empty() { :; }
 
 # Something at each path of the table of resources, but for what variables name.
 make_secrets() {
-	inner profile resources --json | jq -r '.[] | .kind as $k | .paths[] | select(startswith("~/")) | $k + " " + .' |
+	inner resources --json | jq -r '.[] | .kind as $k | .paths[] | select(startswith("~/")) | $k + " " + .' |
 		while read -r kind path; do
 			path=~/${path#"~/"}
 			path=${path//\*\*/some/deep}
@@ -54,7 +54,7 @@ make_secrets() {
 		done
 }
 make_project_secrets() {
-	inner profile resources --json | jq -r '.[] | .paths[] | select(startswith("PROJECT/"))' |
+	inner resources --json | jq -r '.[] | .paths[] | select(startswith("PROJECT/"))' |
 		while read -r path; do
 			path=${path#PROJECT/}
 			path=${path//\*\*/some}

@@ -55,7 +55,8 @@ T
 profile network <<'T'
 [sandbox]
 network_mode = "ask"
-network_allow = ["example.com", "*.example.org:8443", "@github", "@npm", "!no.example.org"]
+network_allow = ["example.com", "*.example.org:8443", "@github", "@npm"]
+network_deny = ["no.example.org"]
 publish = ["18080:3000"]
 host_ports = ["5432:15432"]
 [env]
@@ -66,10 +67,12 @@ T
 profile full <<'T'
 [sandbox]
 network_mode = "full"
-allow = ["ssh-agent", "ssh-keys", "git-credentials", "agent-state", "project-config", "docker-socket", "no-landlock", "no-seccomp"]
+allow = ["ssh-agent", "ssh-keys", "git-credentials", "agent-state", "project-config", "docker-socket"]
 git_dir = "rw"
+landlock = "off"
+seccomp = "off"
 [env]
-clearenv = false
+inherit_all = true
 set = { A = "one", B = "$HOME/two" }
 path_prepend = ["/opt/first"]
 [entrypoint]
@@ -78,6 +81,7 @@ T
 profile strict <<'T'
 [sandbox]
 base = "minimal"
+seccomp = "strict"
 landlock = "required"
 proc = "empty"
 hide = ["*.key", "private/", "!public.key", "~/data/inner*"]
@@ -91,7 +95,8 @@ T
 profile limits <<'T'
 [sandbox]
 limits_required = false
-allow = ["host-proc"]
+pid_namespace = true
+proc = "bind"
 [sandbox.limits]
 memory = "256M"
 cpu = "50%"
@@ -119,6 +124,7 @@ workdir_mode = "none"
 block = ["curl"]
 rewrite = { "docker" = "podman" }
 message = { "curl" = "not here" }
+mode = "hard"
 [entrypoint]
 cmd = "sh"
 workdir = "~"

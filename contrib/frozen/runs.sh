@@ -126,8 +126,8 @@ run denials inner run --explain-denials -p shell-oneshot -- 'cat ~/.claude.json'
 run ports inner run -p f-network -- -c 'cat /proc/net/tcp | tail -n +2 | sed "s/.* 0A .*/listens/" | sort | uniq -c'
 run log inner log list --json
 run log-show inner log show --json
-run audit inner log audit --json
-run audit-verify inner log audit verify --json
+run audit inner audit --json
+run audit-verify inner audit verify --json
 run status inner status --json
 run clean inner log clean --yes
 run uninstall inner uninstall --yes

@@ -244,21 +244,22 @@ func (r *Request) text() string {
 		"shim.commands", "shim.when", "verify.custom.checks",
 	}
 	doc := r.Profile.Source()
-	add := func(key, word string) {
-		if list := doc.Value(key); !slices.Contains(list.Texts(), word) {
-			list.Items, list.Set = append(slices.Clip(list.Items), strict.Item{Text: word}), true
-		}
+	if proc := doc.Value("sandbox.proc"); !proc.Set || proc.V == "auto" {
+		proc.V, proc.Set = podProc, true
 	}
-	if doc.Value("sandbox.proc").Or("auto") == "auto" {
-		// Engines cover parts of a container's /proc, and the kernel lets nobody mount a fresh one there; in the
-		// container's own are inner's processes alone.
-		add("sandbox.allow", "host-proc")
-	}
+	list := doc.Value("env.inherit")
+	list.Items = slices.Clone(list.Items)
 	for _, v := range r.variables() {
-		add("env.inherit", v.Var)
+		if !slices.Contains(list.Texts(), v.Var) {
+			list.Items, list.Set = append(list.Items, strict.Item{Text: v.Var}), true
+		}
 	}
 	return listing.Plain(doc, append(without, "extends")...)
 }
+
+// podProc is what /proc is in the box of a pod. Engines cover parts of a container's, and the
+// kernel lets nobody mount a fresh one there; in the container's own are inner's processes alone.
+const podProc = "bind"
 
 // Digest returns the sha256 of the profile as it travels, in lower-case hexadecimal digits.
 func (r *Request) Digest() string {

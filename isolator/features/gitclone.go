@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
@@ -81,6 +82,13 @@ func BoxFolders(innerHome string) string { return filepath.Join(innerHome, "repo
 
 // recoverGit brings what killed runs left.
 func recoverGit(c *caller.Caller) {
+	earlier, _ := filepath.Glob(filepath.Join(c.InnerHome, "git/*/*.waits"))
+	for _, name := range earlier { // of the version before: PLACE: a rebase is not finished, so …
+		if text, err := os.ReadFile(name); err == nil && os.Rename(name, name+"-said") == nil {
+			what, _, _ := strings.Cut(string(text), ",")
+			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had, settings of git too, is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
+		}
+	}
 	settled := filepath.Join(c.InnerHome, "repositories", clone.Settled)
 	none := files.Exists(settled)
 	list, _ := filepath.Glob(BoxFolders(c.InnerHome))

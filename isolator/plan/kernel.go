@@ -19,7 +19,7 @@ func (b *builder) kernel() error {
 		case !b.f.SysReadOnly:
 			b.switches("no user namespaces inside", UnshareUser, DisableUserns)
 		case b.rc.Seccomp == "off":
-			return fault.Refuse(125, `take no-seccomp out of allow under [sandbox]`,
+			return fault.Refuse(125, `seccomp = "default" under [sandbox] keeps them out`,
 				"profile %q: user namespaces inside cannot be turned off: /proc/sys is read-only here, as in most containers, and there is no filter of system calls", b.rc.Name)
 		default:
 			// bwrap writes --disable-userns into /proc/sys/user, which a container's

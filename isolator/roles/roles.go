@@ -7,14 +7,13 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 )
 
 // Table is the [roles] that is in force at a place.
 type Table struct {
-	Roles []profile.KV
-	File  string // the config.toml it is written in
+	*config.Roles
+	File string // the config.toml it is written in
 }
 
 // Role is what somebody who says to be Asked gets.
@@ -65,9 +64,9 @@ func (r Role) By(actor, session string) runlog.By {
 
 // find returns the role that somebody who says to be name has, and its profile. Names are
 // compared byte for byte: every other one, the empty one too, is config.AnyRole.
-func find(roles []profile.KV, name string) (role, profileName string) {
+func find(r *config.Roles, name string) (role, profileName string) {
 	rest := ""
-	for _, kv := range roles {
+	for _, kv := range r.Profiles {
 		if kv.Key == name {
 			return kv.Key, kv.Value
 		}

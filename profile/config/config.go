@@ -31,7 +31,7 @@ type Config struct {
 	SetuidBwrap    bool   // a bwrap that starts with the rights of root may be used
 	Aliases        []profile.KV
 	Shims          []profile.KV // a command, and the profile that claims it
-	Roles          []profile.KV // a role, and its profile; AnyRole is one of them
+	Roles          *Roles       // nil without [roles]
 	Keep           string       // how long records of runs are kept: see ParseAge
 	Commands       *Commands    // nil without [commands]
 	DefaultLimits  profile.Limits
@@ -40,7 +40,8 @@ type Config struct {
 	Groups         map[string][]string // the hosts of a group, in the place of its own: see registry.Hosts
 	TrustPrefixes  []string            // folders whose profiles need no question, not expanded
 
-	Settings []Setting // all that it sets
+	Settings []Setting        // all that it sets
+	Former   []strict.Problem // lines of the version before that do nothing any more
 }
 
 // language are the keys of a config.toml.
@@ -53,12 +54,15 @@ func language() []strict.Key {
 		{Name: "setuid_bwrap", Kind: strict.ABool},
 		{Name: "aliases", Kind: strict.ATable},
 		{Name: "shims", Kind: strict.ATable},
-		{Name: "roles", Kind: strict.ATable},
+		{Name: "roles", Kind: strict.ATable, Entry: strict.AWord},
 		{Name: "commands", Kind: strict.ATable, Entry: strict.ASwitch},
+		{Name: "session_idle"},
 		{Name: "output.keep"}, // "30d"
+		{Name: "output.size"},
 	}, profile.LimitKeys("default_limits"), hideKeys(), []strict.Key{
 		{Name: "groups", Kind: strict.ATable, Entry: strict.AWord},
 		{Name: "trust.prefixes", Kind: strict.AList}, // folders
+		{Name: "trust.clones", Kind: strict.ABool},
 	})
 }
 
@@ -75,8 +79,26 @@ func usersOwn() map[string]string {
 	}
 }
 
+// formerKeys are those that do nothing any more, and why.
+func formerKeys() map[string]string {
+	return map[string]string{
+		"session_idle": "a session that nobody uses is kept for 12 hours",
+		"output.size":  "records are kept up to a size of their own, and as long as output.keep says",
+		"trust.clones": "a clone, and what has a remote, is asked about",
+	}
+}
+
 // file is a config.toml as written.
 type file struct{ strict.Doc }
+
+// named calls do for the keys that are written and have a text.
+func (f *file) named(texts map[string]string, do func(at strict.Pos, key, text string)) {
+	for _, k := range f.Keys() {
+		if text := texts[k.Name]; text != "" && k.Value.Set {
+			do(k.Value.At, k.Name, text)
+		}
+	}
+}
 
 // Setting is one key of a config.toml and its value as text.
 type Setting struct {
@@ -84,16 +106,17 @@ type Setting struct {
 	Value string
 }
 
-// settings lists what a file sets, in the order of its sections.
+// settings lists what a file sets, in the order of its sections, without what
+// does nothing any more.
 func (f *file) settings() (out []Setting) {
 	for _, k := range f.Keys() {
-		if k.Name == "schema_version" {
+		if formerKeys()[k.Name] != "" || k.Name == "schema_version" {
 			continue
 		}
 		var list []string
 		for _, p := range k.Parts() {
 			switch {
-			case p.Text == "" || p.Text == "false":
+			case p.Text == "" || p.Text == "false" || k.Name == "roles" && p.Key == order:
 			case p.Key != "":
 				out = append(out, Setting{k.Name + "." + strict.Join(p.Key), p.Text})
 			default:
@@ -159,13 +182,11 @@ func Of(read profile.File, err error, project bool) Read {
 func Parse(read profile.File, project bool) (*Config, error) {
 	doc, problems := strict.Decode(read.Path, read.Data, language())
 	f := file{doc}
-	const gone = "remove the line"
-	problems.Instead(map[string]string{"session_idle": gone, "output.size": gone, "trust.clones": gone, "roles.order": gone})
 	f.check(&problems)
-	for _, k := range f.Keys() {
-		if what := usersOwn()[k.Name]; project && what != "" && k.Value.Set {
-			problems.Add(k.Value.At, k.Name, "a project does not "+what, "write it into your own config.toml: inner config edit")
-		}
+	if project {
+		f.named(usersOwn(), func(at strict.Pos, key, what string) {
+			problems.Add(at, key, "a project does not "+what, "write it into your own config.toml: inner config edit")
+		})
 	}
 	if err := problems.Sorted().Err(); err != nil {
 		return nil, err
@@ -173,13 +194,21 @@ func Parse(read profile.File, project bool) (*Config, error) {
 	return &Config{
 		DefaultProfile: f.Value("default_profile").V, WorkspacesPath: f.Value("workspaces_path").V, Log: f.Value("log").V,
 		SetuidBwrap: f.Value("setuid_bwrap").On(), Aliases: profile.Pairs(*f.Value("aliases")), Shims: profile.Pairs(*f.Value("shims")),
-		Roles: profile.Pairs(*f.Value("roles")), Commands: commands(*f.Value("commands")), Groups: groups(*f.Value("groups")),
+		Roles: roles(*f.Value("roles")), Commands: commands(*f.Value("commands")), Groups: groups(*f.Value("groups")),
 		DefaultLimits: profile.LimitsOf(f.limits()), Hide: f.Value("hide.paths").Texts(), HideEnv: f.Value("hide.env").Texts(),
-		Keep: f.Value("output.keep").V, TrustPrefixes: f.Value("trust.prefixes").Texts(), Settings: f.settings(),
+		Keep: f.Value("output.keep").V, TrustPrefixes: f.Value("trust.prefixes").Texts(), Settings: f.settings(), Former: f.former(),
 	}, nil
 }
 
 func (f *file) limits() []strict.Item { return profile.TableOf(&f.Doc, "default_limits") }
+
+// former are the lines that did something in the version before.
+func (f *file) former() (list strict.Problems) {
+	f.named(formerKeys(), func(at strict.Pos, key, since string) {
+		list.Add(at, key, "does nothing any more: "+since, "take the line out")
+	})
+	return list
+}
 
 func (f *file) check(problems *strict.Problems) {
 	profile.CheckLimits(f.limits(), "default_limits", problems)

@@ -123,3 +123,17 @@ func TestKeep(t *testing.T) {
 		}
 	}
 }
+
+// What did something in the version before is no fault, and is named with its line.
+func TestFormer(t *testing.T) {
+	text := "session_idle = \"1h\"\n[output]\nsize = \"200M\"\n[trust]\nclones = true\n"
+	c, err := Parse(profile.File{Path: "c.toml", Data: []byte(text)}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"c.toml:1: session_idle: does nothing any more", "c.toml:3: output.size: ", "c.toml:5: trust.clones: "} {
+		if len(c.Former) != 3 || !strings.HasPrefix(c.Former[i].Error(), want) {
+			t.Errorf("%v, want %s", c.Former, want)
+		}
+	}
+}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
@@ -20,10 +22,14 @@ import (
 // organisationKeys are those of profile.OrganisationFile. There is none that gives a box anything.
 func organisationKeys() []strict.Key {
 	return slices.Concat(
-		[]strict.Key{{Name: "schema_version"}}, hideKeys(), profile.LimitKeys("max_limits"),
+		[]strict.Key{{Name: "schema_version"}}, hideKeys(), profile.LimitKeys("default_limits"), profile.LimitKeys("max_limits"),
 		[]strict.Key{
 			{Name: "max_limits.timeout_seconds", Kind: strict.AnInt},
 			{Name: "forbid", Kind: strict.AList},
+			{Name: "forbid.hosts", Kind: strict.AList}, // these of the version before
+			{Name: "forbid.capabilities", Kind: strict.AList},
+			{Name: "forbid.allow", Kind: strict.AList},
+			{Name: "forbid.grants", Kind: strict.AList},
 			{Name: "profiles.publishers", Kind: strict.AList},
 		},
 	)
@@ -80,15 +86,15 @@ func parseOrganisation(read profile.File) (*profile.Organisation, error) {
 			problems[i].Msg += ": this file only takes from what users and projects say"
 		}
 	}
-	problems.Instead(map[string]string{"forbid": `write forbid = ["KEY=VALUE"]`, "default_limits": "remove the table, or write max_limits"})
 	o := &profile.Organisation{
 		Hide: *f.Value("hide.paths"), HideEnv: *f.Value("hide.env"), Publishers: *f.Value("profiles.publishers"),
-		MaxLimits: profile.TableOf(&f.Doc, "max_limits"), MaxTimeout: *f.Value("max_limits.timeout_seconds"),
+		DefaultLimits: profile.TableOf(&f.Doc, "default_limits"), MaxLimits: profile.TableOf(&f.Doc, "max_limits"), MaxTimeout: *f.Value("max_limits.timeout_seconds"),
 	}
 	f.check(o, &problems)
 	for _, it := range f.Value("forbid").Items {
 		o.Forbids(it, &problems)
 	}
+	f.former(o, &problems)
 	o.Lines = f.lines(o)
 	if err := problems.Sorted().Err(); err != nil {
 		return nil, err
@@ -96,14 +102,15 @@ func parseOrganisation(read profile.File) (*profile.Organisation, error) {
 	return o, nil
 }
 
-// lines are what the file says, each with its place.
+// lines are what the file says, each with its place. What [forbid] of the version before says is there as what it is
+// read as.
 func (f *organisation) lines(o *profile.Organisation) (out []profile.Origin) {
 	add := func(key, value string, at strict.Pos) {
 		out = append(out, profile.Origin{Key: key, Value: value, File: at.File, Line: at.Line})
 	}
 	for _, k := range f.Keys() {
 		for _, p := range k.Parts() {
-			if k.Name != "forbid" && k.Name != "schema_version" {
+			if table := k.Path()[0]; table != "forbid" && table != "schema_version" {
 				add(k.Name, p.Text, p.At)
 			}
 		}
@@ -115,7 +122,51 @@ func (f *organisation) lines(o *profile.Organisation) (out []profile.Origin) {
 	return out
 }
 
+// former reads the [forbid] of the version before.
+func (f *organisation) former(o *profile.Organisation, problems *strict.Problems) {
+	for _, l := range []struct {
+		key   string
+		means func(word string) []string
+	}{
+		{"forbid.hosts", func(word string) []string { return []string{"sandbox.network_allow=" + word} }},
+		{"forbid.capabilities", func(word string) []string { return []string{"capabilities=" + word} }},
+		{"forbid.allow", func(word string) []string { return []string{"sandbox.allow=" + word} }},
+		{"forbid.grants", func(word string) []string { return formerGrants()[word] }},
+	} {
+		for _, it := range f.Value(l.key).Items {
+			means := l.means(it.Text)
+			if len(means) == 0 {
+				words := slices.Sorted(maps.Keys(formerGrants()))
+				problems.Add(it.At, l.key, fmt.Sprintf("%q is unknown", it.Text), strict.DidYouMean(it.Text, words))
+				continue
+			}
+			for _, text := range means {
+				o.Forbids(strict.Item{Text: text, At: it.At}, problems)
+			}
+			o.Former.Add(it.At, l.key, strconv.Quote(it.Text)+" is read as forbid = "+quoted(means), "write that")
+		}
+	}
+}
+
+func quoted(list []string) string { return `["` + strings.Join(list, `", "`) + `"]` }
+
+// formerGrants are the words of [forbid] grants.
+func formerGrants() map[string][]string {
+	return map[string][]string{
+		"full-network": {"sandbox.network_mode=full"}, "ask-network": {"sandbox.network_mode=ask"},
+		"host-ports": {"sandbox.host_ports=*", "sandbox.publish=*"}, "clipboard": {"sandbox.clipboard=true"}, "devices": {"sandbox.devices=*"},
+		"git-rw": {"sandbox.git_dir=rw"}, "writable-outside": {"mounts=rw"}, "own-capabilities": {"capabilities=own"},
+		"weaker-layers": {"sandbox.allow=no-seccomp", "sandbox.allow=no-landlock", "sandbox.allow=host-proc"},
+		"host-sockets": {
+			"sandbox.allow=docker-socket", "sandbox.allow=podman-socket", "sandbox.allow=container-sockets", "sandbox.allow=session-bus", "sandbox.allow=systemd-user",
+			"sandbox.allow=ssh-agent", "sandbox.allow=gpg-agent", "mounts=socket",
+		},
+		"remote-profiles": {profile.ForbidRemote.String()}, "bypass": {profile.ForbidBypass.String()},
+	}
+}
+
 func (f *organisation) check(o *profile.Organisation, problems *strict.Problems) {
+	profile.CheckLimits(o.DefaultLimits, "default_limits", problems)
 	profile.CheckLimits(o.MaxLimits, "max_limits", problems)
 	checkHide(&f.Doc, problems)
 	if t := o.MaxTimeout; t.Set && (t.Int() < 1 || t.Int() > profile.MaxSeconds) {

@@ -19,7 +19,9 @@ func (r Read) Words() (parts []string) {
 		say("makes %q the default profile here", c.DefaultProfile)
 	}
 	each("runs %s in profile %q", c.Shims)
-	each("runs calls for the role %q in profile %q", c.Roles)
+	if c.Roles != nil {
+		each("runs calls for the role %q in profile %q", c.Roles.Profiles)
+	}
 	if c.Commands != nil {
 		each("runs the command %q in profile %q", c.Commands.Profiles)
 		if c.Commands.Only {

@@ -11,13 +11,14 @@ import (
 // Key is one key of a language, with all that may be said of any: what is written for it is
 // decoded, merged and listed without knowing what it means.
 type Key struct {
-	Name  string // as it is written: sandbox.network_mode
-	Kind  Kind
-	Entry Kind     // of ATable: what its entries are, unless they have keys
-	Of    []Key    // of ATable and Rows: the keys of an entry that is a table itself
-	Short bool     // of an entry of ATable: what one is that is no table itself
-	Words []string // all that it takes; nil for any
-	Merge string   // see Doc.Merge
+	Name   string // as it is written: sandbox.network_mode
+	Kind   Kind
+	Entry  Kind     // of ATable: what its entries are, unless they have keys
+	Of     []Key    // of ATable and Rows: the keys of an entry that is a table itself
+	Short  bool     // of an entry of ATable: what one is that is no table itself
+	Words  []string // all that it takes; nil for any
+	Merge  string   // see Doc.Merge
+	Former bool     // a key of a version before: it is decoded, and neither listed nor merged
 
 	Value *Value // of one of Doc.Keys
 }
@@ -79,8 +80,9 @@ func index(keys []Key, name string) int {
 func (d *Doc) Keys() []Key {
 	out := make([]Key, 0, len(d.language))
 	for i, k := range d.language {
-		k.Value = &d.values[i]
-		out = append(out, k)
+		if k.Value = &d.values[i]; !k.Former {
+			out = append(out, k)
+		}
 	}
 	return out
 }

@@ -96,15 +96,6 @@ func (ps *Problems) Add(at Pos, key, msg, hint string) {
 	}
 }
 
-// Instead says of faults of some keys what to write in their place.
-func (ps Problems) Instead(hints map[string]string) {
-	for i, p := range ps {
-		if hint := hints[p.Key]; hint != "" {
-			ps[i].Hint = hint
-		}
-	}
-}
-
 // Judge notes what is wrong with the value of a key, if err says so.
 func (ps *Problems) Judge(at Pos, key string, err error) {
 	if err != nil {

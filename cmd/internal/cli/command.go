@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -81,11 +80,7 @@ func Unknown(c *cobra.Command, word, format string, args ...any) error {
 			names = append(names, sub.Name())
 		}
 	}
-	is := map[string]string{ // what commands of earlier versions are called
-		"deny": "allow --never", "revoke": "allow --forget", "roles": "doctor --roles", "reset": "init --restore", "audit": "log audit",
-		"resources": "profile resources", "session": "ps", "get": "show", "unset": "set --unset",
-	}
-	return Meant(fmt.Sprintf(format, args...), cmp.Or(is[word], strict.Nearest(word, names)))
+	return Meant(fmt.Sprintf(format, args...), strict.Nearest(word, names))
 }
 
 // Meant is a usage error, with what was probably meant; "" when nothing is near.

@@ -259,8 +259,8 @@ func (a *App) RoleFlags(w WhoFlags, pl settings.Place, name *string) (runlog.By,
 func (a *App) CompleteRoles(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if pl, err := a.Here(); err == nil {
-		if t, err := roles.In(a.Settings, pl); err == nil {
-			for _, kv := range t.Roles {
+		if t, err := roles.In(a.Settings, pl); err == nil && t.Roles != nil {
+			for _, kv := range t.Profiles {
 				names = append(names, kv.Key)
 			}
 		}
