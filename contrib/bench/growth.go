@@ -31,7 +31,6 @@ func (b *bench) growth() (rows []row) {
 		of   []int
 		make func(home, app string, n int, run []string)
 	}{
-		{"secret files in the home", []int{300}, func(home, _ string, n int, _ []string) { many(home, "pem", n) }},
 		{"secret files in the project", []int{10, 100, 1000}, func(_, app string, n int, _ []string) { many(app, "pem", n) }},
 		{"records", []int{10, 100, 1000}, func(_, app string, n int, run []string) {
 			for range n {

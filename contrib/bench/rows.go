@@ -51,6 +51,13 @@ func (b *bench) rows() []row {
 		},
 		{part: "what is hidden", what: "bwrap, the whole table hidden", ours: plain(b.app,
 			b.bwrap("host", false)...), against: "bwrap without", theirs: plain(b.app, b.bwrap("host", true)...), aim: "≤ +2 ms", runs: 60},
+		{
+			part: "what is hidden", what: "`inner run`, 300 secret files in the home",
+			ours: plain(b.app, b.withSecrets(300, 0)...), against: "with none", theirs: plain(b.app,
+				b.withSecrets(0, 0)...), aim: "≤ +15 ms", runs: 40,
+		},
+		{part: "what is hidden", what: "100 of them in the project", ours: plain(b.app,
+			b.withSecrets(200, 100)...), against: "with none", theirs: plain(b.app, b.withSecrets(0, 0)...), aim: "≤ +5 ms", runs: 40},
 		{part: "calls of tools", what: "`inner exec`", ours: plain(b.app, b.inner, "exec", "-p",
 			"call", "--", "true"), against: "bwrap with the same arguments", theirs: plain(b.app, raw...), runs: 40},
 		{part: "calls of tools", what: "`inner exec --session`", ours: plain(b.app, b.inner, "exec",
@@ -222,6 +229,26 @@ func (b *bench) prompts(part string, made func(), direnv bool, dirs ...string) (
 		}
 	}
 	return rows
+}
+
+// withSecrets is a run in a home and a project that have so many secret files.
+func (b *bench) withSecrets(inHome, inProject int) []string {
+	home := filepath.Join(b.work, fmt.Sprint("secrets", inHome))
+	app := filepath.Join(home, "app")
+	must(os.MkdirAll(app, 0o700))
+	for i := range inHome + inProject {
+		dir := home
+		if i >= inHome {
+			dir = app
+		}
+		writeFiles(dir, map[string]string{fmt.Sprintf("%d.pem", i): "secret\n"})
+	}
+	words := []string{
+		"/usr/bin/env", "-C", app, "HOME=" + home, b.inner, "run", "-p", "shell",
+		"--no-interactive", "--entrypoint", "/bin/true",
+	}
+	b.output(app, words...) // its folder is made at first use
+	return words
 }
 
 // bwrap is bwrap with the arguments that inner would give it, without inner, and with bare without what
