@@ -46,7 +46,8 @@ func knownCredentials() map[string]Credential {
 			Deny: []string{
 				"POST /user/keys", "POST /user/gpg_keys", "POST /user/ssh_signing_keys", "POST /repos/*/*/keys",
 				"POST /repos/*/*/actions/runners/*", "POST /orgs/*/actions/runners/*", "POST /enterprises/*/actions/runners/*",
-				"POST /repositories/*/keys", "POST /repositories/*/actions/runners/*", "POST /organizations/*/actions/runners/*", "POST /authorizations",
+				"POST /repositories/*/keys", "POST /repositories/*/actions/runners/*",
+				"POST /organizations/*/actions/runners/*", "POST /authorizations",
 			},
 		},
 		"npm": { // no PUT: what is published has names with %2f, and a user is made with a password alone

@@ -186,11 +186,14 @@ func AllowKeys() []string {
 		"no-seccomp", "no-landlock", "host-proc",
 
 		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles", "cargo-credentials", "ci-logins",
-		"clipboard-history", "cloud-credentials", "container-sockets", "database-credentials", "docker-config", "editor-state",
+		"clipboard-history", "cloud-credentials", "container-sockets",
+		"database-credentials", "docker-config", "editor-state",
 		"env-files", "file-sync", "fish-history", "gcloud-credentials", "gh-config", "gpg-agent", "gradle-properties",
-		"helm-config", "hub-config", "kerberos", "key-files", "keyrings", "kube-config", "mail-credentials", "maven-settings",
+		"helm-config", "hub-config", "kerberos", "key-files",
+		"keyrings", "kube-config", "mail-credentials", "maven-settings",
 		"messengers", "mounted-media", "mysql-config", "named-like-secrets", "notebooks", "npmrc", "onepassword-config",
-		"other-homes", "package-tokens", "password-store", "pgpass", "project-config", "pypirc", "rclone", "remote-desktops",
+		"other-homes", "package-tokens", "password-store", "pgpass",
+		"project-config", "pypirc", "rclone", "remote-desktops",
 		"repl-history", "session-bus", "session-cookies", "snapshots", "ssh-agent", "ssh-known-hosts", "system-logs",
 		"system-secrets", "systemd-user", "terraform-credentials", "vault-token", "vpn-config", "wallets",
 	}

@@ -46,7 +46,8 @@ func secretWord(word string) bool {
 		return false
 	}
 	return slices.ContainsFunc([]string{
-		"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "KEY", "AUTH", "AUTHORIZATION", "SESSION",
+		"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE",
+		"CREDENTIAL", "KEY", "AUTH", "AUTHORIZATION", "SESSION",
 		"SESSIONID", "PRIVATE", "COOKIE", "SIGNATURE",
 	}, func(end string) bool { return strings.HasSuffix(word, end) })
 }

@@ -22,7 +22,8 @@ func systemMore() []string {
 		"/usr/local", // where that is a link: OSTree
 		"/sys",
 		"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/alternatives",
-		"/var/lib/gems", "/var/lib/ghc", "/var/lib/texmf", "/var/lib/aspell", "/var/lib/sgml-base", "/var/lib/xml-core", "/var/lib/ghostscript",
+		"/var/lib/gems", "/var/lib/ghc", "/var/lib/texmf", "/var/lib/aspell",
+		"/var/lib/sgml-base", "/var/lib/xml-core", "/var/lib/ghostscript",
 		"/var/cache/man", "/var/cache/fontconfig",
 		"/snap", "/var/lib/snapd/snap", "/var/lib/flatpak", "/var/guix", "/cvmfs", "/software",
 	}

@@ -27,10 +27,12 @@ func SystemFolders() []string {
 // made in them goes with the run.
 func toolchainFolders() []string {
 	return []string{
-		".local/bin", "bin", ".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/pnpm", ".local/share/mise", ".local/share/fnm", ".local/share/rtx",
+		".local/bin", "bin", ".local/pipx", ".local/share/pipx", ".local/share/uv",
+		".local/share/pnpm", ".local/share/mise", ".local/share/fnm", ".local/share/rtx",
 		".nvm", ".npm-global", ".volta", ".fnm", ".bun", ".deno", ".yarn/bin", ".n",
 		".asdf", ".tool-versions", ".pyenv", ".rbenv", ".rvm", ".nodenv", ".goenv", ".gvm", ".jenv", ".sdkman", ".jdks",
-		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix", ".config/mise",
+		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup",
+		".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix", ".config/mise",
 		".terminfo", ".fonts", ".local/share/fonts", ".config/fontconfig", // of programs on a terminal, and of those that draw
 		".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer", ".cache/node/corepack", // programs, not what they keep; see plan.Versions
 	}
@@ -44,8 +46,11 @@ func withVersions() []string {
 // toolchainVariables say where they are instead; behind a slash is what of such a folder is shown.
 func toolchainVariables() []string {
 	return []string{
-		"NVM_DIR", "VOLTA_HOME", "FNM_DIR", "BUN_INSTALL", "PNPM_HOME", "N_PREFIX", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT",
-		"PLAYWRIGHT_BROWSERS_PATH", "CYPRESS_CACHE_FOLDER", "PUPPETEER_CACHE_DIR", "COREPACK_HOME", "GOENV_ROOT", "SDKMAN_DIR", "JAVA_HOME", "GOROOT", "RUSTUP_HOME", "UV_PYTHON_INSTALL_DIR", "PIPX_HOME", "CARGO_HOME/bin", "GOPATH/bin", "DENO_INSTALL_ROOT",
+		"NVM_DIR", "VOLTA_HOME", "FNM_DIR", "BUN_INSTALL", "PNPM_HOME", "N_PREFIX",
+		"ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT",
+		"PLAYWRIGHT_BROWSERS_PATH", "CYPRESS_CACHE_FOLDER", "PUPPETEER_CACHE_DIR", "COREPACK_HOME", "GOENV_ROOT",
+		"SDKMAN_DIR", "JAVA_HOME", "GOROOT", "RUSTUP_HOME", "UV_PYTHON_INSTALL_DIR",
+		"PIPX_HOME", "CARGO_HOME/bin", "GOPATH/bin", "DENO_INSTALL_ROOT",
 	}
 }
 

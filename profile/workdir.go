@@ -240,7 +240,8 @@ func systemFolder(dir string) bool {
 		return true
 	}
 	trees := []string{
-		"/etc", "/bin", "/sbin", "/boot", "/dev", "/proc", "/sys", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/include", "/usr/share",
+		"/etc", "/bin", "/sbin", "/boot", "/dev", "/proc",
+		"/sys", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/include", "/usr/share",
 		"/usr/local/bin", "/usr/local/sbin",
 	}
 	if slices.ContainsFunc(trees, func(tree string) bool { return paths.Below(tree, dir) }) {

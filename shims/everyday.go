@@ -27,9 +27,12 @@ func Everyday(name string) bool {
 		return true
 	// The rest of what scripts and shell start-up files call.
 	case "awk", "gawk", "mawk", "nawk", "sed", "grep", "egrep", "fgrep", "find", "xargs", "diff", "diff3", "cmp", "sdiff",
-		"patch", "file", "which", "whereis", "locate", "getopt", "getconf", "getent", "locale", "iconv", "flock", "script",
-		"setsid", "bc", "dc", "ed", "column", "rev", "hexdump", "xxd", "strings", "tput", "tset", "reset", "clear", "infocmp",
-		"tic", "lesspipe", "lesskey", "dirmngr", "envsubst", "gettext", "logger", "mesg", "ldd", "ldconfig", "lsb_release",
+		"patch", "file", "which", "whereis", "locate", "getopt",
+		"getconf", "getent", "locale", "iconv", "flock", "script",
+		"setsid", "bc", "dc", "ed", "column", "rev", "hexdump",
+		"xxd", "strings", "tput", "tset", "reset", "clear", "infocmp",
+		"tic", "lesspipe", "lesskey", "dirmngr", "envsubst", "gettext",
+		"logger", "mesg", "ldd", "ldconfig", "lsb_release",
 		"command-not-found":
 		return true
 	// Archives.
@@ -59,8 +62,10 @@ func Everyday(name string) bool {
 		return true
 	// Prompts, and what shells call at every prompt or change of folder.
 	case "starship", "oh-my-posh", "powerline", "powerline-render", "powerline-config", "powerline-go", "powerline-daemon",
-		"gitstatusd", "vcs_info", "direnv", "mise", "rtx", "asdf", "zoxide", "autojump", "fasd", "z", "atuin", "mcfly", "fzf",
-		"fd", "fdfind", "rg", "ag", "eza", "exa", "lsd", "tree", "thefuck", "carapace", "vivid", "nvm", "fnm", "pyenv", "rbenv",
+		"gitstatusd", "vcs_info", "direnv", "mise", "rtx", "asdf", "zoxide",
+		"autojump", "fasd", "z", "atuin", "mcfly", "fzf",
+		"fd", "fdfind", "rg", "ag", "eza", "exa", "lsd", "tree",
+		"thefuck", "carapace", "vivid", "nvm", "fnm", "pyenv", "rbenv",
 		"nodenv", "goenv", "jenv", "sdk", "keychain", "jq", "yq":
 		return true
 	}

@@ -49,7 +49,8 @@ func runs(key string) bool {
 		}
 	}
 	for _, what := range []string{
-		"script", "scripts", "shell", "argv", "code", "exec", "executable", "bash", "sh", "python", "javascript", "program", "source", "expression", "eval",
+		"script", "scripts", "shell", "argv", "code", "exec", "executable", "bash",
+		"sh", "python", "javascript", "program", "source", "expression", "eval",
 	} {
 		if _, ok := withoutWord(name, what); ok {
 			return true

@@ -222,11 +222,13 @@ func (c *credentialsOf) grant(before, next *Run, _ launch.Running) (words string
 // and asked by, and no variable by which a file of a box would be code or settings of theirs.
 func (c *credentialsOf) environ(run *Run) []string {
 	names := []string{
-		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR",
+		"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
 		"GPG_TTY", "SSH_AUTH_SOCK",
 	}
 	for _, name := range []string{
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GNUPGHOME", "PASSWORD_STORE_DIR", "GH_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GNUPGHOME",
+		"PASSWORD_STORE_DIR", "GH_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 	} {
 		if err := places(run, run.Getenv(name)); err != nil {
 			run.Warn("%s does not count for [credentials]: %v", name, err)

@@ -158,7 +158,11 @@ func (b *boxGits) bind(run *Run, i int) {
 // make makes what the box has of its own for each repository.
 func (b *boxGits) make(run *Run) error {
 	if err := b.makeVacant(run); err != nil {
-		return &fault.Refusal{Code: 125, Msg: "the place for a repository that the sandbox makes: " + err.Error(), Hint: "inner doctor"}
+		return &fault.Refusal{
+			Code: 125,
+			Msg:  "the place for a repository that the sandbox makes: " + err.Error(),
+			Hint: "inner doctor",
+		}
 	}
 	place := b.place
 	b.look(run)
@@ -170,7 +174,11 @@ func (b *boxGits) make(run *Run) error {
 	for i, s := range b.shared {
 		if made {
 			if err := b.open(run, i); err != nil {
-				return &fault.Refusal{Code: 125, Msg: "what the sandbox has of its own of " + run.Short(s.repo.Top) + ": " + err.Error(), Hint: "inner doctor"}
+				return &fault.Refusal{
+					Code: 125,
+					Msg:  "what the sandbox has of its own of " + run.Short(s.repo.Top) + ": " + err.Error(),
+					Hint: "inner doctor",
+				}
 			}
 		}
 		b.bind(run, i)

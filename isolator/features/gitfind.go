@@ -190,7 +190,11 @@ func (b *boxGits) own(p string) bool {
 // the ways to all of them.
 func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) error {
 	if b.unread != nil {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %v", rc.Name, b.unread), Hint: "workdir_mode = \"ro\" under [sandbox]"}
+		return &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("profile %q: %v", rc.Name, b.unread),
+			Hint: "workdir_mode = \"ro\" under [sandbox]",
+		}
 	}
 	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
 	roots := WrittenRoots(rc)

@@ -87,8 +87,10 @@ func (g Git) word(ctx context.Context, dir string, words ...string) (string, err
 // configuration except the token, which is thus not in a list of processes or in a repository.
 func (g Git) environment() []string {
 	env := []string{
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=inner", "GIT_AUTHOR_EMAIL=inner@localhost", "GIT_COMMITTER_NAME=inner", "GIT_COMMITTER_EMAIL=inner@localhost",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_ASKPASS=/bin/false", "LC_ALL=C",
+		"GIT_AUTHOR_NAME=inner", "GIT_AUTHOR_EMAIL=inner@localhost",
+		"GIT_COMMITTER_NAME=inner", "GIT_COMMITTER_EMAIL=inner@localhost",
 	}
 	for _, name := range []string{"PATH", "HOME", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"} {
 		if v, ok := os.LookupEnv(name); ok {

@@ -152,7 +152,11 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 	case err != nil:
 		return nil, err
 	case h.rec.Owner != o:
-		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is %s, and not %s", h.folder, h.rec.Owner, o), Hint: "inner home list"}
+		return nil, &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("%q is %s, and not %s", h.folder, h.rec.Owner, o),
+			Hint: "inner home list",
+		}
 	}
 	return h, nil
 }

@@ -107,7 +107,8 @@ func (b *builder) pathNames() error {
 // certificates are trusted, what alternatives and the loader choose, and the time zone.
 func etcShown() []string {
 	return []string{
-		"/etc/resolv.conf", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
+		"/etc/resolv.conf", "/etc/ssl/certs", "/etc/ca-certificates",
+		"/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
 		"/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime",
 	}
 }

@@ -142,7 +142,11 @@ func (b *Prepared) look() (host.Facts, error) {
 			func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
 	}
 	if path := replaced(b.Spec, facts); path != "" {
-		return facts, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was replaced while the sandbox was made", path), Hint: "run it again"}
+		return facts, &fault.Refusal{
+			Code: 126,
+			Msg:  fmt.Sprintf("%q was replaced while the sandbox was made", path),
+			Hint: "run it again",
+		}
 	}
 	return facts, nil
 }

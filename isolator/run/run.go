@@ -205,7 +205,11 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	base := s.StageBase()
 	stuck, err := features.Sweep(s.Caller)
 	if err != nil {
-		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "ls -lA " + base}
+		return nil, &fault.Refusal{
+			Code: 125,
+			Msg:  "what an earlier run left cannot be removed: " + err.Error(),
+			Hint: "ls -lA " + base,
+		}
 	}
 	for _, err := range stuck {
 		s.Warn("an empty file or folder that an earlier run made is still there: %v", err)

@@ -64,29 +64,39 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "agents", Made: true, Names: []string{".cursor/"}, Signs: []string{"~/.cursor", "~/.config/Cursor", "~/.cursor-server", "cursor", "cursor-agent"}},
 	{Tool: "agents", Made: true, Names: []string{".opencode/"}, Signs: []string{"~/.config/opencode", "~/.local/share/opencode", "opencode"}},
 	{Tool: "agents", Names: []string{
-		".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/", ".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
-		".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json", ".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
-		".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".openhands/", ".pi/", ".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
+		".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/",
+		".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
+		".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json",
+		".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
+		".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".openhands/", ".pi/",
+		".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
 		".windsurf/", ".zencoder/",
 	}},
 	{Tool: "agents", Told: true, Names: []string{
-		"claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "qwen.md", "crush.md", ".cursorrules", ".windsurfrules", ".roorules", ".goosehints",
+		"claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md",
+		"qwen.md", "crush.md", ".cursorrules", ".windsurfrules", ".roorules", ".goosehints",
 		".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/",
 	}},
 
 	// --- editors: tasks, language servers, interpreters, settings
 
 	{Tool: "VS Code", Made: true, Names: []string{".vscode/", ".devcontainer/"}, Signs: []string{
-		"~/.vscode", "~/.vscode-server", "~/.vscode-insiders", "~/.vscode-oss", "~/.cursor", "~/.windsurf", "~/.config/Code", "~/.config/Code - OSS", "~/.config/VSCodium", "~/.config/Cursor", "~/.config/Windsurf",
-		"~/.var/app/com.visualstudio.code", "~/.var/app/com.vscodium.codium", "~/.local/share/code-server", "code", "code-insiders", "codium", "cursor", "windsurf", "code-server", "devcontainer",
+		"~/.vscode", "~/.vscode-server", "~/.vscode-insiders", "~/.vscode-oss",
+		"~/.cursor", "~/.windsurf", "~/.config/Code", "~/.config/Code - OSS",
+		"~/.config/VSCodium", "~/.config/Cursor", "~/.config/Windsurf",
+		"~/.var/app/com.visualstudio.code", "~/.var/app/com.vscodium.codium", "~/.local/share/code-server", "code", "code-insiders",
+		"codium", "cursor", "windsurf", "code-server", "devcontainer",
 	}},
 	{Tool: "JetBrains", Made: true, Names: []string{".idea/"}, Signs: []string{
-		"~/.config/JetBrains", "~/.local/share/JetBrains", "~/.cache/JetBrains", "~/.config/Google", "idea", "idea.sh", "pycharm", "goland", "webstorm", "clion", "phpstorm", "rubymine", "rider", "rustrover", "studio", "studio.sh",
+		"~/.config/JetBrains", "~/.local/share/JetBrains", "~/.cache/JetBrains", "~/.config/Google", "idea", "idea.sh",
+		"pycharm", "goland", "webstorm", "clion", "phpstorm", "rubymine",
+		"rider", "rustrover", "studio", "studio.sh",
 	}},
 	{Tool: "VS Code", Names: []string{"*.code-workspace", ".devcontainer.json", ".theia/", ".void/"}},
 	{Tool: "Zed", Names: []string{".zed/"}},
 	{Tool: "Vim and Neovim", Names: []string{
-		".exrc", "_exrc", ".vimrc", "_vimrc", ".gvimrc", ".lvimrc", ".vim/", ".nvim/", ".nvimrc", ".nvim.lua", ".lazy.lua", ".neoconf.json", ".nlsp-settings/", ".vimspector.json", ".ycm_extra_conf.py",
+		".exrc", "_exrc", ".vimrc", "_vimrc", ".gvimrc", ".lvimrc", ".vim/", ".nvim/",
+		".nvimrc", ".nvim.lua", ".lazy.lua", ".neoconf.json", ".nlsp-settings/", ".vimspector.json", ".ycm_extra_conf.py",
 	}},
 	{Tool: "Emacs", Names: []string{".dir-locals.el", ".dir-locals-2.el"}},
 	{Tool: "Helix", Names: []string{".helix/"}},
@@ -98,7 +108,8 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "Nova", Names: []string{".nova/"}},
 	{Tool: "Kate", Names: []string{".kateproject", ".kateproject.local", ".kateconfig"}},
 	{Tool: "language servers", Names: []string{
-		"hie.yaml", ".hie-bios", ".lsp/", "rust-analyzer.toml", "rust-project.json", ".rust-project.json", ".merlin", ".ccls", ".phpactor.json", ".phpactor.yml", ".ruby-lsp/",
+		"hie.yaml", ".hie-bios", ".lsp/", "rust-analyzer.toml", "rust-project.json", ".rust-project.json",
+		".merlin", ".ccls", ".phpactor.json", ".phpactor.yml", ".ruby-lsp/",
 	}},
 	{Tool: "cloud editors", Names: []string{".gitpod.yml", ".gitpod.dockerfile", ".ona/", "devfile.yaml", ".devfile.yaml", ".idx/", ".stackblitzrc", ".codesandbox/", ".replit"}},
 
@@ -106,7 +117,8 @@ var obeyedTable = []Row{ // allowed: never changed
 
 	{Tool: "direnv", Names: []string{".envrc", ".envrc.*"}},
 	{Tool: "mise", Names: []string{
-		"mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise/", "mise/config.toml", "mise/config.*.toml", "mise/conf.d/", ".config/mise/", ".config/mise.toml", ".config/mise.*.toml",
+		"mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise/", "mise/config.toml",
+		"mise/config.*.toml", "mise/conf.d/", ".config/mise/", ".config/mise.toml", ".config/mise.*.toml",
 		".miserc.toml", ".config/miserc.toml", ".rtx.toml", ".rtx.*.toml", ".rtx/",
 	}},
 	{Tool: "asdf and mise", Names: []string{".tool-versions"}},
@@ -122,13 +134,17 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "husky", Names: []string{".husky/"}}, // git obeys it when core.hooksPath says so, and then it is guarded by that
 	{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*", "husky.config.*"}},
 	{Tool: "lefthook", Where: Top, Names: []string{
-		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
-		"lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*", ".config/lefthook-local.*", ".lefthook/", ".lefthook-local/",
+		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc",
+		".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
+		"lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*",
+		".config/lefthook-local.*", ".lefthook/", ".lefthook-local/",
 	}},
 	{Tool: "pre-commit", Where: Top, Names: []string{".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml"}},
 	{Tool: "overcommit", Where: Top, Names: []string{".overcommit.yml", ".local-overcommit.yml", ".git-hooks/"}},
 	{Tool: "git hooks", Where: Top, Names: []string{
-		".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*", "simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist", "hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
+		".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*",
+		"simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist",
+		"hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
 		".trunk/",
 	}},
 	{Tool: "lint-staged", Names: []string{".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*", ".commitlintrc", ".commitlintrc.*", "commitlint.config.*", ".czrc", ".cz.json", ".cz.toml", "cz.config.*"}},
@@ -187,8 +203,10 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "zsh", Where: Home, Names: []string{".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh/", ".oh-my-zsh/", ".config/zsh/"}},
 	{Tool: "other shells", Where: Home, Names: []string{".config/fish/", ".config/nushell/", ".config/starship.toml", ".config/direnv/"}},
 	{Tool: "sessions", Where: Home, Names: []string{
-		".config/environment.d/", ".config/systemd/", ".config/autostart/", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
-		".config/plasma-workspace/", ".config/sway/", ".config/i3/", ".config/hypr/", ".local/share/dbus-1/", ".local/share/applications/", ".local/share/systemd/",
+		".config/environment.d/", ".config/systemd/", ".config/autostart/", ".pam_environment",
+		".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
+		".config/plasma-workspace/", ".config/sway/", ".config/i3/", ".config/hypr/",
+		".local/share/dbus-1/", ".local/share/applications/", ".local/share/systemd/",
 	}},
 	{Tool: "terminals", Where: Home, Names: []string{".tmux.conf", ".config/tmux/", ".screenrc", ".config/kitty/", ".config/wezterm/", ".wezterm.lua"}},
 	{Tool: "editors", Where: Home, Names: []string{".vimrc", ".vim/", ".config/nvim/", ".emacs", ".emacs.d/"}},
@@ -200,23 +218,35 @@ var obeyedTable = []Row{ // allowed: never changed
 	// --- what runs when the project is built, tested, opened as code, or pushed
 
 	{Tool: "make and its kind", Told: true, Names: []string{
-		"makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "gemfile", "magefile.go", "sconstruct", "cmakelists.txt", "cmakepresets.json", "meson.build", "configure",
-		"build.ninja", "wscript", "dodo.py", "tasks.py", "procfile", "vagrantfile", "tiltfile", "earthfile", "mise-tasks/", ".mise-tasks/",
+		"makefile", "gnumakefile", "*.mk", "justfile", ".justfile",
+		"taskfile.yml", "taskfile.yaml", "rakefile", "gemfile", "magefile.go",
+		"sconstruct", "cmakelists.txt", "cmakepresets.json", "meson.build", "configure",
+		"build.ninja", "wscript", "dodo.py", "tasks.py", "procfile",
+		"vagrantfile", "tiltfile", "earthfile", "mise-tasks/", ".mise-tasks/",
 	}},
 	{Tool: "node", Told: true, Names: []string{"package.json", "pnpm-workspace.yaml", ".pnp.cjs", ".pnp.loader.mjs", "deno.json", "deno.jsonc", "gulpfile.*", "gruntfile.*", "webpack.config.*", "vite.config.*", "rollup.config.*", "next.config.*", "babel.config.*", ".babelrc.*", "jest.config.*", "vitest.config.*", "nx.json", "turbo.json", "lerna.json"}},
 	{Tool: "Python", Told: true, Names: []string{"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "hatch.toml", "pytest.ini", "manage.py", ".venv/bin/", "venv/bin/", ".venv/pyvenv.cfg", ".python-version", "sitecustomize.py", "usercustomize.py"}},
 	{Tool: "other builds", Told: true, Names: []string{
-		"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml", "mvnw", "build.xml", "build.sbt", "project/plugins.sbt", ".bsp/",
-		"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets", "nuget.config", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml", "build.zig", "project.clj", "deps.edn", "pants.toml", "config.nims", "nim.cfg", "rebar.config", "rebar.config.script", "platformio.ini", "_opam/",
+		"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle",
+		"settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml",
+		"mvnw", "build.xml", "build.sbt", "project/plugins.sbt", ".bsp/",
+		"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets",
+		"nuget.config", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml",
+		"build.zig", "project.clj", "deps.edn", "pants.toml", "config.nims", "nim.cfg",
+		"rebar.config", "rebar.config.script", "platformio.ini", "_opam/",
 	}},
 	{Tool: "linters", Told: true, Names: []string{
-		".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*", "stylelint.config.*", ".stylelintrc*", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".solargraph.yml", ".rspec", ".clangd",
+		".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*",
+		"stylelint.config.*", ".stylelintrc*", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini",
+		".flake8", ".rubocop.yml", ".solargraph.yml", ".rspec", ".clangd",
 		"compile_commands.json", ".golangci.*", "phpstan.neon", ".php-cs-fixer.php", "tsconfig.json",
 	}},
 	{Tool: "nix and devbox", Told: true, Names: []string{"flake.nix", "shell.nix", "default.nix", "devenv.nix", "devenv.yaml", "devbox.json"}},
 	{Tool: "loaders of variables", Told: true, Names: []string{".env", ".env.*"}},
 	{Tool: "containers", Told: true, Names: []string{"dockerfile", "dockerfile.*", "containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.*", ".actrc", ".terraform/"}},
 	{Tool: "CI", Told: true, Names: []string{
-		".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".circleci/", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", "bitbucket-pipelines.yml", ".buildkite/", "cloudbuild.yaml", ".pre-commit-hooks.yaml",
+		".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".circleci/", ".travis.yml",
+		"jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml",
+		"bitbucket-pipelines.yml", ".buildkite/", "cloudbuild.yaml", ".pre-commit-hooks.yaml",
 	}},
 }

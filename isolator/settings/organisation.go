@@ -29,7 +29,11 @@ func (s *Settings) Permitted(f profile.Forbidden, what string) error {
 	o, err := s.Organisation()
 	switch {
 	case err != nil && fault.AsRefusal(err) == nil:
-		return &fault.Refusal{Code: 125, Kind: fault.KindProfile, Msg: fault.First(err), Hint: "edit " + profile.OrganisationFile}
+		return &fault.Refusal{
+			Code: 125, Kind: fault.KindProfile,
+			Msg:  fault.First(err),
+			Hint: "edit " + profile.OrganisationFile,
+		}
 	case err != nil:
 		return err
 	}

@@ -163,7 +163,11 @@ func (s *Settings) InForce(pl Place) (own, users *config.Config, err error) {
 
 // unreadable refuses what depends on a record of the trust store that cannot be read.
 func (s *Settings) unreadable(root string, err error, hint string) error {
-	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(root), err), Hint: hint}
+	return &fault.Refusal{
+		Code: 126,
+		Msg:  fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(root), err),
+		Hint: hint,
+	}
 }
 
 // Layer is a config.toml of a project that is in force.

@@ -69,7 +69,11 @@ func (r *Run) Workspaces(root string, places []host.Placeholder) error {
 		default:
 			continue
 		}
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("workspace %q %s", p.Path, why), Hint: "name another folder below ${workspaces_path}"}
+		return &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("workspace %q %s", p.Path, why),
+			Hint: "name another folder below ${workspaces_path}",
+		}
 	}
 	return made
 }

@@ -34,7 +34,8 @@ const (
 
 // made are folders that tools make again: what is in them is no work of anybody.
 var made = []string{
-	"node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox", ".gradle", ".pnpm-store", ".next", ".nuxt", ".turbo", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+	"node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox", ".gradle",
+	".pnpm-store", ".next", ".nuxt", ".turbo", ".mypy_cache", ".pytest_cache", ".ruff_cache",
 }
 
 // rebuilt reports whether a folder is one of them: by its name, or, for target, by the build file beside it.

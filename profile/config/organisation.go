@@ -158,7 +158,8 @@ func formerGrants() map[string][]string {
 		"git-rw": {"sandbox.git_dir=rw"}, "writable-outside": {"mounts=rw"}, "own-capabilities": {"capabilities=own"},
 		"weaker-layers": {"sandbox.allow=no-seccomp", "sandbox.allow=no-landlock", "sandbox.allow=host-proc"},
 		"host-sockets": {
-			"sandbox.allow=docker-socket", "sandbox.allow=podman-socket", "sandbox.allow=container-sockets", "sandbox.allow=session-bus", "sandbox.allow=systemd-user",
+			"sandbox.allow=docker-socket", "sandbox.allow=podman-socket", "sandbox.allow=container-sockets",
+			"sandbox.allow=session-bus", "sandbox.allow=systemd-user",
 			"sandbox.allow=ssh-agent", "sandbox.allow=gpg-agent", "mounts=socket",
 		},
 		"remote-profiles": {profile.ForbidRemote.String()}, "bypass": {profile.ForbidBypass.String()},

@@ -45,8 +45,10 @@ func Harmless(e Entry, inside func(worktree string) bool) bool {
 func runs(e Entry) bool {
 	_, _, name := e.Parts()
 	for _, word := range []string{
-		"cmd", "command", "hook", "program", "helper", "editor", "pager", "textconv", "askpass", "tunnel", "browser", "driver", "daemon", "exec",
-		"script", "fsmonitor", "gitproxy", "uploadpack", "receivepack", "vcs", "smudge", "clean", "process", "templatedir", "authorsprog",
+		"cmd", "command", "hook", "program", "helper", "editor", "pager",
+		"textconv", "askpass", "tunnel", "browser", "driver", "daemon", "exec",
+		"script", "fsmonitor", "gitproxy", "uploadpack", "receivepack", "vcs",
+		"smudge", "clean", "process", "templatedir", "authorsprog",
 		"external", "difffilter", "httpd", "agent",
 	} {
 		if strings.Contains(name, word) {

@@ -62,7 +62,8 @@ var (
 
 // copied are names of what the box gets as it is, in the git directory and in that of a linked worktree.
 var copied = append([]string{
-	"HEAD", "packed-refs", "refs", "logs", "index", "shallow", "info/exclude", "info/attributes", "ORIG_HEAD", "MERGE_MODE", "MERGE_MSG", "commondir", "gitdir",
+	"HEAD", "packed-refs", "refs", "logs", "index", "shallow", "info/exclude",
+	"info/attributes", "ORIG_HEAD", "MERGE_MODE", "MERGE_MSG", "commondir", "gitdir",
 }, pending...)
 
 // Make makes the clone.

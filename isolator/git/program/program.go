@@ -18,7 +18,8 @@ func Command(git string, args ...string) *exec.Cmd {
 	cmd := exec.Command(git, append(ours, args...)...)
 	cmd.Dir = "/"
 	cmd.Env = []string{
-		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0",
 		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0", "GIT_ALLOC_LIMIT=2g",
 	}

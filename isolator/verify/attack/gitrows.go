@@ -53,8 +53,10 @@ func GitAttacks() (list []GitAttack) {
 // linked worktree.
 func gitDirectories() []Attack {
 	again := []string{
-		"git-link-message", "git-link-stash-log", "git-link-head-log", "git-link-heads", "git-set-fsmonitor", "git-set-worktree", "git-hook-pre-commit", "git-hook-transaction",
-		"git-place-users", "git-place-commondir", "git-gitlink-index", "git-state-rebase", "git-index-path", "git-object-grafts",
+		"git-link-message", "git-link-stash-log", "git-link-head-log", "git-link-heads",
+		"git-set-fsmonitor", "git-set-worktree", "git-hook-pre-commit", "git-hook-transaction",
+		"git-place-users", "git-place-commondir", "git-gitlink-index",
+		"git-state-rebase", "git-index-path", "git-object-grafts",
 	}
 	var list, trees []Attack
 	for _, g := range GitAttacks() {

@@ -337,8 +337,10 @@ func proxy(args []string) (string, error) {
 	switch kind {
 	case "connect":
 		for _, h := range []string{
-			"127.0.0.1", "localhost", "LocalHost.", "127.1", "127.0.0.2", "2130706433", "0x7f000001", "0177.0.0.1", "017700000001", "0.0.0.0", "0",
-			"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[::127.0.0.1]", "github.com@127.0.0.1", "127.0.0.1\x00.github.com",
+			"127.0.0.1", "localhost", "LocalHost.", "127.1", "127.0.0.2", "2130706433",
+			"0x7f000001", "0177.0.0.1", "017700000001", "0.0.0.0", "0",
+			"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
+			"[64:ff9b::7f00:1]", "[::127.0.0.1]", "github.com@127.0.0.1", "127.0.0.1\x00.github.com",
 			"127.0.0.1%00.github.com", "127.0.0.1.", "localtest.github.com.127.0.0.1", "ip6-localhost",
 		} {
 			requests = append(requests, connect(h+":"+port))

@@ -20,7 +20,8 @@ type Setting = config.Setting
 func All() []string {
 	return []string{
 		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "groups.", "output.keep",
-		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
+		"default_limits.memory", "default_limits.cpu", "default_limits.pids",
+		"default_limits.files", "default_limits.file_size",
 		"default_limits.disk",
 	}
 }
