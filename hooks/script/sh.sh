@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC3013,SC3044,SC2317
+# shellcheck shell=sh disable=SC3013,SC3034,SC3044,SC2317
 #
 # The hook for other shells that follow POSIX: eval "$(inner hook sh)", in
 # ~/.profile or the file that $ENV names.
@@ -50,10 +50,12 @@ __inner_prompt() {
 };
 
 # Something may have changed: finds out what, and only then asks inner, once. What
-# was seen is recorded before, so that a call that fails is not repeated.
+# was seen is recorded before, so that a call that fails is not repeated. ksh93 loses
+# the prompt at times when read has another standard input meanwhile.
 __inner_update() {
     __inner_line='';
-    [ ! -r "$__inner_state" ] || \read -r __inner_line <"$__inner_state" || :;
+    [ ! -r "$__inner_state" ] || __inner_line=$(<"$__inner_state") || :;
+    __inner_line=${__inner_line%%[!0-9A-Za-z]*};
     if [ "$PWD" != "$__inner_pwd" ] || [ "$__inner_line" != "$__inner_token" ]; then
         __inner_tries=0;
     elif ! __inner_changed; then
