@@ -25,6 +25,7 @@ import (
 	"cmp"
 	"fmt"
 
+	shell "github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
@@ -256,3 +257,6 @@ func (b *builder) emptyPlaces() error {
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", s) }
+
+// typed is a path to type in a shell: a box may have chosen its name.
+func typed(path string) string { return shell.POSIX(path) }

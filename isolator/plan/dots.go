@@ -27,7 +27,7 @@ func (b *builder) dots() error {
 		real := b.canon(home)
 		list, whole := b.f.List(real)
 		if !whole {
-			return fault.Refuse(125, "chmod u+r "+quote(real),
+			return fault.Refuse(125, "chmod u+r "+typed(real),
 				"what is to be hidden in your home folder %q cannot be found", home)
 		}
 		for _, c := range list {

@@ -157,7 +157,7 @@ func (b *builder) named() []string {
 func (b *builder) locked() error {
 	for _, dir := range b.f.Locked {
 		if !b.allowed[configKey] && !b.inHidden(dir) {
-			return fault.Refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
+			return fault.Refuse(125, "chmod u+w "+typed(dir)+", or workdir_mode = \"ro\" under [sandbox]",
 				"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
 		}
 	}
@@ -176,7 +176,7 @@ func (b *builder) obeyedLinks() error {
 		writes := func(p string) bool { return len(b.writable(p)) > 0 }
 		switch {
 		case info.Link != "" && slices.ContainsFunc(way, writes):
-			return fault.Refuse(125, "rm "+quote(p)+", or make what it leads to",
+			return fault.Refuse(125, "rm "+typed(p)+", or make what it leads to",
 				"profile %q: %s is a link that leads nowhere: the program could make there what tools outside obey", b.rc.Name, p)
 		case len(info.Hops) > 0 && slices.ContainsFunc(laterRoots(b.rc, false), func(root string) bool { return paths.Inside(root, p) && paths.Below(info.Real, b.canon(root)) }):
 			return fault.Refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",

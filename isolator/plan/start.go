@@ -33,7 +33,7 @@ func (b *builder) workdirHidden() error {
 			switch {
 			case !paths.Below(h.real, real):
 			case h.closed():
-				return fault.Refuse(126, "chmod u+rx "+quote(h.path), "profile %q: the working folder %q is %s", b.rc.Name, dir, h.reason())
+				return fault.Refuse(126, "chmod u+rx "+typed(h.path), "profile %q: the working folder %q is %s", b.rc.Name, dir, h.reason())
 			case h.key == hideKey:
 				return fault.Refuse(126, otherFolder,
 					"profile %q: the working folder %q is hidden (sandbox.hide)", b.rc.Name, dir)

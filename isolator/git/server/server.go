@@ -242,7 +242,7 @@ func (s *Server) End() {
 		if s.heard != nil && s.failed != nil {
 			<-s.heard
 			const ended = "git: the server of the repositories ended (%v), and git failed in the sandbox from then on"
-			s.lines = append(s.lines, fmt.Sprintf(ended, s.failed))
+			s.lines, s.heard = append(s.lines, fmt.Sprintf(ended, s.failed)), nil
 		}
 		return
 	default:
