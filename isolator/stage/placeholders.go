@@ -78,10 +78,7 @@ func (p places) write() error {
 	if b.Len() > 0 {
 		return files.Replace(placed(p.home), []byte(b.String()), 0o600)
 	}
-	if err := os.Remove(placed(p.home)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.RemoveAll(placed(p.home))
 }
 
 // need notes that a run needs a placeholder.
@@ -177,12 +174,12 @@ func takeBack(innerHome string, over func(run string) bool, dirs parents) (stuck
 		if lives := slices.DeleteFunc(slices.Clone(of.runs), over); len(lives) > 0 {
 			all.list[path] = place{of.Placeholder, lives}
 		} else if !inIt {
-			if err := dirs.remove(of.Placeholder); err == nil {
+			err := dirs.remove(of.Placeholder)
+			if err == nil {
 				delete(all.list, path)
 				continue
-			} else {
-				stuck = append(stuck, err)
 			}
+			stuck = append(stuck, err)
 		}
 		remain = append(remain, path)
 	}
