@@ -64,7 +64,7 @@ func All(backend Feature) []Feature {
 	return []Feature{
 		backend, workspaces(), folders(), system(), home.feature(), installed(), dots(), caches(), limited(), proc(), devices(), clipboard(),
 		git.feature(), leftovers(git), git.last(),
-		credentials(home), agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), undoable(), observed(),
+		credentials(home), agents(home), gitSettings(), environment(), noop(), history(), copies(), keep(), network(), undoable(git), observed(),
 		{Name: "the kernel and the record of the run", Keys: []string{"sandbox.landlock", "output"}}, // the plan and the launcher see to them
 	}
 }

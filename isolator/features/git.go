@@ -47,8 +47,9 @@ type boxGits struct {
 	failed  string       // why nothing can be mounted in the box
 	place   *sharedGit   // of a repository that the box may make, nil where there is one
 	server  *server.Server
-	broken  error // why it could not be started
-	tried   bool  // to start the box
+	broken  error          // why it could not be started
+	tried   bool           // to start the box
+	moved   []server.Moved // refs, by the box
 }
 
 // feature shares repositories with the box.
@@ -89,7 +90,7 @@ func (b *boxGits) last() Feature {
 			covered, _ := run.Plan.Covered(s.repo.Top)
 			for _, state := range clone.States(s.dir) {
 				if state.Run == run.ID() {
-					o.Rewound = append(o.Rewound, BringClone(run.Caller, state, "", covered...)...)
+					b.rewound(run, o, BringClone(run.Caller, state, "", covered...))
 				}
 			}
 		}
@@ -348,8 +349,16 @@ func (b *boxGits) tell(run *Run, o *Outcome) error {
 	if len(lines) > most {
 		run.Warn("git: and %d more of that kind", len(lines)-most)
 	}
-	o.Rewound = append(o.Rewound, rewound(gitProgram(run), moved)...)
+	b.rewound(run, o, moved)
 	return nil
+}
+
+// rewound notes which refs the box moved, for undo, and which of them not to what has their old value.
+func (b *boxGits) rewound(run *Run, o *Outcome, moved []server.Moved) {
+	o.Rewound = append(o.Rewound, Rewound(gitProgram(run), moved)...)
+	for _, m := range moved {
+		b.moved = m.After(b.moved)
+	}
 }
 
 // nested are the places of repositories in a work tree, relative to it, at which the box can make none.

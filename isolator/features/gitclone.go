@@ -44,7 +44,7 @@ const GitTop = "top"
 
 // BringClone brings what a box did in a clone, or at a place in a copy of the work tree. The caller has the lock of its
 // folder.
-func BringClone(c *caller.Caller, s clone.State, at string, covered ...string) []runlog.Ref {
+func BringClone(c *caller.Caller, s clone.State, at string, covered ...string) []server.Moved {
 	program, _ := host.FindHelper("git", c.Getenv("PATH"))
 	r, err := git.FindAt(s.Top)
 	if err != nil || r.Reason != "" || at == "" && repositoryFolder(c, r.Common) != filepath.Dir(s.Private) {
@@ -61,7 +61,7 @@ func BringClone(c *caller.Caller, s clone.State, at string, covered ...string) [
 	if err != nil {
 		c.Warn("git: %v", err)
 	}
-	return rewound(program, moved)
+	return moved
 }
 
 // noteCopied notes what the repositories in a copy of source are at. Of one that is not noted nothing comes but
@@ -126,16 +126,16 @@ func Settle(c *caller.Caller, dir, again string) {
 // maxAsked is how many refs git is asked about at the end of a run; of more nothing is left out.
 const maxAsked = 200
 
-// rewound returns those of the refs that a box moved whose earlier value is no part of the new one: branches
+// Rewound returns those of the refs that a box moved whose earlier value is no part of the new one: branches
 // that it deleted or forced, tags that name something else. Refs of remotes are left out, which follow another
 // repository.
-func rewound(program string, moved []server.Moved) (out []runlog.Ref) {
+func Rewound(program string, moved []server.Moved) (out []runlog.Ref) {
 	for _, m := range moved {
 		i := slices.IndexFunc(out, func(o runlog.Ref) bool { return o.Repo == m.Repo && o.Ref == m.Ref })
 		switch {
 		case i >= 0:
 			out[i].New = m.New
-		case m.Old != "" && !strings.HasPrefix(m.Ref, "refs/remotes/") && !strings.HasPrefix(m.Old, "ref: "):
+		case m.Old != "" && strings.HasPrefix(m.Ref, "refs/") && !strings.HasPrefix(m.Ref, "refs/remotes/") && !strings.HasPrefix(m.Old, "ref: "):
 			out = append(out, runlog.Ref(m))
 		}
 	}

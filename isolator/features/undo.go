@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/undo"
@@ -37,7 +40,7 @@ func UndoProject(c *caller.Caller, top string) undo.Project {
 }
 
 // undoable keeps what the working folder is before the box begins, and what it was changed to when that is gone.
-func undoable() Feature {
+func undoable(gits *boxGits) Feature {
 	var before *undo.Snapshot
 	var early *undo.Early
 	drop := func() { // the program has not run
@@ -83,12 +86,34 @@ func undoable() Feature {
 			}
 			state := before
 			before = nil
+			state.Moved = gits.movedIn(run, state.GitDir)
 			if _, err := state.End(context.Background()); err != nil {
 				return fmt.Errorf("what the run changed could not be looked at: %w; inner undo %s looks again", err, run.ID())
 			}
 			return nil
 		},
 	}
+}
+
+// movedIn returns what the box moved in the repository of a git directory, nil where nobody saw all of it.
+func (b *boxGits) movedIn(run *Run, dir string) map[undo.Path]undo.Ref {
+	if run.Spec.GitDir == "rw" || len(b.moved) == server.MaxMoved {
+		return nil
+	}
+	by := map[undo.Path]undo.Ref{}
+	for _, m := range b.moved {
+		name := m.Ref
+		if strings.Contains(name, "\ufffd") { // what is told has no bytes that are no characters
+			return nil
+		}
+		if path.Base(name) == "HEAD" && filepath.Join(m.Repo, name) == filepath.Join(dir, "HEAD") {
+			name = "HEAD"
+		}
+		if paths.Below(m.Repo, dir) {
+			by[undo.Path(name)] = undo.Ref{Name: undo.Path(name), Old: m.Old, New: m.New}
+		}
+	}
+	return by
 }
 
 // keepsUndo reports whether a run is one that can be taken back.

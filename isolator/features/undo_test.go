@@ -33,7 +33,7 @@ func TestUndoAgain(t *testing.T) {
 	defer folder.Close()
 	run := &Run{Settings: settings.Of(who), Folder: folder, Spec: profile.RunConfig{Name: "x", Workdir: top, WorkdirMode: profile.RW, Undo: true}}
 	defer run.Close()
-	undo := undoable()
+	undo := undoable(new(boxGits))
 	for range 2 {
 		var o launch.Options
 		undo.Start(run, &o)

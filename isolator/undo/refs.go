@@ -98,8 +98,9 @@ func (p Project) Head() string {
 	return strings.TrimSpace(string(head))
 }
 
-// moved are those that differ between two times, by name; none when one of them is not known.
-func moved(before, after []Ref) []Ref {
+// moved are those that differ between two times, by name; none when one of them is not known. Of what others moved as
+// well only what the run did last is its own.
+func moved(before, after []Ref, by map[Path]Ref) []Ref {
 	if before == nil || after == nil {
 		return nil
 	}
@@ -116,6 +117,14 @@ func moved(before, after []Ref) []Ref {
 	}
 	for name, old := range was {
 		list = append(list, Ref{Name: name, Old: old})
+	}
+	if by != nil {
+		list = slices.DeleteFunc(list, func(r Ref) bool { return by[r.Name].Name == "" })
+	}
+	for i, r := range list {
+		if m, ok := by[r.Name]; ok && (r.Name != "refs/stash" || !strings.HasPrefix(r.Old, m.Old) || !strings.HasPrefix(r.New, m.New)) {
+			list[i] = m
+		}
 	}
 	slices.SortFunc(list, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
 	return list

@@ -120,8 +120,11 @@ type Run struct {
 // Snapshot is a project before a run.
 type Snapshot struct {
 	Project
-	run  *Run
-	home *ownhome.Home // held while the box lives
+	// Moved are the refs that the run itself moved, with their values before and after it did so last; nil for all
+	// that are not as they were.
+	Moved map[Path]Ref
+	run   *Run
+	home  *ownhome.Home // held while the box lives
 }
 
 // Locked opens the store of a project while no other process has it, until the home is closed. A git gc may
@@ -201,7 +204,7 @@ func Begin(ctx context.Context, p Project, a About) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{p, run, h}, nil
+	return &Snapshot{Project: p, run: run, home: h}, nil
 }
 
 // Drop lets go of a project whose run has not begun.
@@ -213,7 +216,7 @@ func (b *Snapshot) Drop() {
 // End looks at the project again, and keeps what is different. After an error the next look goes on with it.
 func (b *Snapshot) End(ctx context.Context) (*Run, error) {
 	defer b.home.Close()
-	r, err := b.end(ctx, b.run.Run, false)
+	r, err := b.end(ctx, b.run.Run, false, b.Moved)
 	if r == nil && err == nil {
 		err = errors.New("what the project was before is gone")
 	}
@@ -228,7 +231,7 @@ func (p Project) Settle(ctx context.Context) error {
 		if stage.Lives(p.Home, id) {
 			continue
 		}
-		if _, err := p.end(ctx, id, true); err != nil {
+		if _, err := p.end(ctx, id, true, nil); err != nil {
 			return err
 		}
 	}
@@ -236,7 +239,7 @@ func (p Project) Settle(ctx context.Context) error {
 }
 
 // end looks at the project, and writes what is different from what it was when a run began; nil when that is not known.
-func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) {
+func (p Project) end(ctx context.Context, id string, killed bool, by map[Path]Ref) (*Run, error) {
 	s, h, err := p.Locked(ctx)
 	if err != nil {
 		return nil, err
@@ -259,7 +262,7 @@ func (p Project) end(ctx context.Context, id string, killed bool) (*Run, error) 
 	r.Changes = slices.DeleteFunc(list, func(c Change) bool { return skipped(string(c.Path)) })
 	maps.DeleteFunc(left, func(rel string, _ [2]Entry) bool { return skipped(rel) })
 	was, is := r.Refs, p.Refs(false)
-	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(was, is), p.Head(), time.Now(), killed
+	r.Skip, r.Refs, r.Head, r.Ended, r.Killed = nil, moved(was, is, by), p.Head(), time.Now(), killed
 	var keep bool
 	if r.Left, keep = missed(left); p.GitDir != "" && (was == nil || is == nil) {
 		r.Left = append(r.Left, ".git\tits refs are not known: git did not say them")

@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/git/clone"
 	"github.com/enr/inner/isolator/git/server"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -49,7 +50,8 @@ func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done
 				c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
 				continue
 			}
-			for _, ref := range features.BringClone(c, copiedState(k, top), at) {
+			program, _ := host.FindHelper("git", c.Getenv("PATH"))
+			for _, ref := range features.Rewound(program, features.BringClone(c, copiedState(k, top), at)) {
 				text, command := ref.Words()
 				c.Say("git: %s", text)
 				c.Hint("%s", command)

@@ -238,9 +238,11 @@ func (b *bringing) head() error {
 	if _, err := b.git("", args...); err != nil {
 		return errors.Join(err, b.entries(tip, old))
 	}
-	if b.now["HEAD"] == b.Box["HEAD"] {
-		b.moved = append(b.moved, server.Moved{Repo: b.Dir, Ref: name, Old: old, New: tip})
+	moved := server.Moved{Repo: b.Dir, Ref: name, Old: old, New: tip}
+	if b.now["HEAD"] != b.Box["HEAD"] {
+		moved = server.Moved{Repo: b.Dir, Ref: filepath.Join(b.Place(), "HEAD"), Old: b.now["HEAD"], New: b.Box["HEAD"]}
 	}
+	b.moved = append(b.moved, moved)
 	b.now[name], b.now["HEAD"] = tip, b.Box["HEAD"]
 	b.gate.SettleBetween(old, tip)
 	return nil

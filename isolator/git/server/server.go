@@ -64,8 +64,8 @@ type Message struct {
 // Say is a message with a line for the person.
 func Say(format string, args ...any) Message { return Message{Line: fmt.Sprintf(format, args...)} }
 
-// Moved is a ref whose value a box replaced or, with New "", removed, and has not made itself. The values are
-// ids in hex, or "ref: " and a name.
+// Moved is a ref, or a HEAD, that a box made, moved or, with New "", removed, maybe in several steps, with nobody else's
+// between them. The values are ids in hex, or "ref: " and a name.
 type Moved struct{ Repo, Ref, Old, New string }
 
 // Server is a process that serves.
@@ -96,8 +96,11 @@ const threads = "GOMAXPROCS=1"
 // pause, which costs more than the requests do.
 const slack = 10 * time.Millisecond
 
-// maxLines is how many lines of one box are kept, and moved refs: it can make as many as it likes.
-const maxLines = 1000
+// maxLines is how many lines of one box are kept, and MaxMoved how many moves: it can make as many as it likes.
+const (
+	maxLines = 1000
+	MaxMoved = 1000
+)
 
 // Start starts a server, without waiting for it. program is a binary of inner. It serves what Describe says: a start
 // takes longer than it does to find that out.
@@ -219,11 +222,25 @@ func (s *Server) listen() {
 		if m.Line != "" && len(s.lines) < maxLines && !slices.Contains(s.lines, m.Line) {
 			s.lines = append(s.lines, m.Line)
 		}
-		if m.Moved != nil && len(s.moved) < maxLines {
-			s.moved = append(s.moved, *m.Moved)
+		if m.Moved != nil {
+			s.moved = m.Moved.After(s.moved)
 		}
 		s.mu.Unlock()
 	}
+}
+
+// After adds a move to those before it.
+func (m Moved) After(list []Moved) []Moved {
+	for i, o := range slices.Backward(list) {
+		if o.Repo == m.Repo && o.Ref == m.Ref {
+			if o.New != m.Old {
+				break
+			}
+			list[i].New = m.New
+			return list
+		}
+	}
+	return append(list, m)[:min(len(list)+1, MaxMoved)]
 }
 
 // Told returns what the server has told since the last call.

@@ -3,6 +3,7 @@ package share
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func (r *Server) logLines(data, old string) error {
 // they are sorted.
 func (r *Server) packedRefs(data, old string) (entered []byte, done func(), err error) {
 	was, _ := gate.Packed(old)
-	last, ids := "", []string(nil)
+	last, ids, names := "", []string(nil), []string(nil)
 	head, body, fresh := "", data, false
 	if strings.HasPrefix(data, "#") {
 		head, body, _ = strings.Cut(data, "\n")
@@ -107,22 +108,16 @@ func (r *Server) packedRefs(data, old string) (entered []byte, done func(), err 
 		if was[last] == m[0] {
 			delete(was, last)
 		} else {
-			ids, fresh = append(ids, m[1]), true
+			ids, names, fresh = append(ids, m[1]), append(names, last), true
 			m[0] = strings.TrimSuffix(m[0], m[3])
 		}
 		out.WriteString(m[0])
 	}
+	names = slices.AppendSeq(names, maps.Keys(was))
 	if fresh || !strings.HasPrefix(old, head+"\n") {
 		head = "# pack-refs with: sorted "
 	}
-	done = func() {
-		for ref, line := range was {
-			if _, err := readAt(r.root, ref); err != nil { // else that is what counts
-				r.tellMoved(ref, line[:40])
-			}
-		}
-	}
-	return []byte(head + "\n" + out.String()), done, r.Bring(ids...)
+	return []byte(head + "\n" + out.String()), r.watchRefs(names...), r.Bring(ids...)
 }
 
 // inPlace decides about what is written in place, by git worktree add: where the folders of a new
@@ -171,34 +166,21 @@ func (r *Server) value(ref string) string {
 	return id
 }
 
-// watchRefs looks at those of some names that are refs. The caller calls back when it has changed them.
+// watchRefs looks at those of some names that are refs, or HEAD. The caller calls back when it has changed them, and each
+// that has another value then is told; that of the stash is its log, which may have one in any case.
 func (r *Server) watchRefs(names ...string) (changed func()) {
 	was := map[string]string{}
 	for _, name := range names {
-		if strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
+		_, rest := inTree(name)
+		if rest == "HEAD" || strings.HasPrefix(name, "refs/") && !strings.HasSuffix(name, ".lock") {
 			was[name] = r.value(name)
 		}
 	}
 	return func() {
-		for ref, old := range was {
-			r.tellMoved(ref, old)
+		for _, ref := range slices.Sorted(maps.Keys(was)) {
+			if old, now := was[ref], r.value(ref); now != old || ref == "refs/stash" {
+				r.tell(server.Message{Moved: &server.Moved{Repo: r.Dir, Ref: ref, Old: old, New: now}})
+			}
 		}
-	}
-}
-
-// tellMoved tells of a ref of the host that has another value now: one that this box has not made, or not as it was.
-func (r *Server) tellMoved(ref, old string) {
-	now := r.value(ref)
-	made, own := r.made[ref]
-	switch {
-	case now == old:
-	case old == "" || own && made == old:
-		r.made[ref] = now
-		if now == "" {
-			delete(r.made, ref)
-		}
-	default:
-		delete(r.made, ref)
-		r.tell(server.Message{Moved: &server.Moved{Repo: r.Dir, Ref: ref, Old: old, New: now}})
 	}
 }

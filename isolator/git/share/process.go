@@ -118,5 +118,5 @@ func (t *teller) ready() { t.write([]byte("{}")) }
 func (t *teller) write(text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = unix.Sendmsg(server.SocketFD, text, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) // what is told is no reason to wait
+	_ = unix.Sendmsg(server.SocketFD, text, nil, nil, unix.MSG_NOSIGNAL)
 }

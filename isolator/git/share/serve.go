@@ -19,7 +19,7 @@ import (
 
 // Open opens a repository. What a killed server has left of lock files goes.
 func Open(of server.Repository, gate Gate, tell func(server.Message)) (*Server, error) {
-	r := &Server{Repository: of, Gate: gate, tell: tell, root: -1, private: -1, views: views{byName: map[string]*view{}}, made: map[string]string{}}
+	r := &Server{Repository: of, Gate: gate, tell: tell, root: -1, private: -1, views: views{byName: map[string]*view{}}}
 	own := filepath.Join(r.Private, "own")
 	r.fill = sync.OnceValue(func() error {
 		r.Leave()

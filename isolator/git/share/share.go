@@ -45,12 +45,11 @@ type Server struct {
 	views         views
 	pins          pins
 	settings      settings
-	begin         sync.Once         // at the first look of the box
-	fill          func() error      // makes what the box has of its own, once
-	unset         bool              // its settings could not be made then
-	names         sync.Mutex        // one name is made, renamed or removed at a time
-	made          map[string]string // refs that the box has made, and what they were when it last wrote them
-	packed        struct {          // of packed-refs
+	begin         sync.Once    // at the first look of the box
+	fill          func() error // makes what the box has of its own, once
+	unset         bool         // its settings could not be made then
+	names         sync.Mutex   // one name is made, renamed or removed at a time
+	packed        struct {     // of packed-refs
 		of   stamp
 		refs map[string]string
 	}
