@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -57,28 +57,41 @@ func (l *looker) match(dir, pattern string, list []files.Entry, known bool) (out
 		}
 	}
 	if sensitive.IsPattern(name) {
-		begin := name[:strings.IndexAny(name, `*?[\`)]
-		first := sort.Search(len(list), func(i int) bool { return list[i].Name >= begin }) // they are sorted
-		end := name[strings.LastIndexAny(name, `*?]\`)+1:]                                 // to compare ends first takes a tenth of the time
-		for _, e := range list[first:] {
-			if !strings.HasPrefix(e.Name, begin) {
-				break
-			}
-			if !strings.HasSuffix(e.Name, end) {
+		begin, end := name[:strings.IndexAny(name, `*?[\`)], name[strings.LastIndexAny(name, `*?]\`)+1:]
+		for _, e := range list {
+			at := len(e.Name) - len(end)
+			if at < len(begin) || !strings.EqualFold(e.Name[:len(begin)], begin) ||
+				!strings.EqualFold(e.Name[at:], end) { // takes a tenth of the time
 				continue
 			}
-			if ok, err := filepath.Match(name, e.Name); ok && err == nil {
+			ok, _ := filepath.Match(name, e.Name)
+			if !ok {
+				ok, _ = filepath.Match(strings.ToLower(name), strings.ToLower(e.Name))
+				ok = ok && folds(dir, e.Name)
+			}
+			if ok {
 				add(paths.Join(dir, e.Name))
 			}
 		}
 		return out
 	}
 	p := paths.Join(dir, name)
-	named := func(e files.Entry) bool { return strings.EqualFold(e.Name, name) } // some file systems do not tell case
+	named := func(e files.Entry) bool { return strings.EqualFold(e.Name, name) } // the host says whether it is
 	if (!known || slices.ContainsFunc(list, named)) && (deeper || l.look(p).Kind != Missing) {
 		add(p)
 	}
 	return out
+}
+
+// folds reports whether a file has its name in another case, too: some file systems do not tell case.
+func folds(dir, name string) bool {
+	other := strings.ToUpper(name)
+	if other == name {
+		other = strings.ToLower(name)
+	}
+	a, errA := os.Lstat(filepath.Join(dir, name))
+	b, errB := os.Lstat(filepath.Join(dir, other))
+	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
 // holds reports whether a file has a text in its first 64 KiB. One that cannot be

@@ -221,6 +221,12 @@ func TestGlobMatches(t *testing.T) {
 			t.Errorf("%q: %q, want %q", pattern, got, want)
 		}
 	}
+	// Where the file system does not tell case, as a second name in capitals makes it seem here.
+	must(t, os.WriteFile(filepath.Join(dir, ".Env.x"), nil, 0o600))
+	must(t, os.Link(filepath.Join(dir, ".Env.x"), filepath.Join(dir, ".ENV.X")))
+	if got := newLooker().glob(dir, ".env.*"); !slices.Contains(got, dir+"/.Env.x") {
+		t.Errorf("in another case: %q", got)
+	}
 	for pattern, want := range map[string]string{"et*": "/etc", "e?c/pass*d": "/etc/passwd", "etc": "/etc", "**/passw[d]": "/etc/passwd"} {
 		if got := l.glob("/", pattern); want != "" && !slices.Contains(got, want) || want == "" && got != nil {
 			t.Errorf("%q: %q, want %q", pattern, got, want)
