@@ -3,10 +3,13 @@ package copytree
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // one copies a file or a link from one folder to another, and reports whether it is a folder instead. A fault
@@ -108,12 +111,28 @@ func (c *copier) data(from, to *os.File, st unix.Stat_t) error {
 	return to.Truncate(st.Size)
 }
 
+// room says at once that a large file does not fit on the disk. Btrfs and XFS share blocks: there writing tells.
+func room(fd int, need int64) error {
+	var disk unix.Statfs_t
+	if need < 64<<20 || unix.Fstatfs(fd, &disk) != nil ||
+		disk.Type == unix.BTRFS_SUPER_MAGIC || disk.Type == unix.XFS_SUPER_MAGIC {
+		return nil
+	}
+	if free := int64(disk.Bavail) * disk.Bsize; need > free {
+		return fmt.Errorf("%s are needed, %s are free: %w", visible.Size(need), visible.Size(free), unix.ENOSPC)
+	}
+	return nil
+}
+
 // span copies the bytes from at to end. Where the kernel can do that Go has it do so (copy_file_range(2)): there
 // blocks are shared if the file system does that. A file that became shorter meanwhile ends where it ends.
 func (c *copier) span(from, to *os.File, at, end int64) error {
 	_, errFrom := from.Seek(at, io.SeekStart)
 	_, errTo := to.Seek(at, io.SeekStart)
 	err := cmp.Or(errFrom, errTo)
+	if err == nil {
+		err = room(int(to.Fd()), end-at)
+	}
 	for n := int64(0); at < end && err == nil; at += n {
 		if n, err = io.CopyN(to, from, min(end-at, 16<<20)); err == nil {
 			err = c.ctx.Err()

@@ -288,7 +288,7 @@ func copyRefusal(m profile.Mount, why, hint string) error {
 func noRoom(m profile.Mount, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return copyRefusal(m, fmt.Sprintf("the disk of INNER_HOME was full before %q was copied", m.Source), "free some space, or mount a smaller folder as safe-rw")
+		return copyRefusal(m, fmt.Sprintf("no room in INNER_HOME for the copy of %q: %v", m.Source, err), "free some space, or mount a smaller folder as safe-rw")
 	case errors.Is(err, copytree.ErrOther), errors.Is(err, fs.ErrNotExist):
 		return copyRefusal(m, fmt.Sprintf("mount source %q is gone, or another one is in its place", m.Source), "run it again")
 	}
