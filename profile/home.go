@@ -6,7 +6,9 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -35,6 +37,10 @@ func (r *resolver) homeAllow() {
 		case p == r.c.Home || !paths.Below(r.c.Home, p):
 			r.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is not below your home folder", it.Text), "")
 		default:
+			if strings.ContainsAny(it.Text, "*?[") && !files.Exists(p) {
+				r.warn(it.At, "sandbox.home_allow", `name what is meant, as "~/.local/bin"`,
+					"%q shows nothing: this key takes no patterns", it.Text)
+			}
 			rc.HomeAllow = append(rc.HomeAllow, p)
 			r.named = append(r.named, named{path: p, at: it.At, key: "sandbox.home_allow"})
 		}

@@ -40,6 +40,9 @@ func (l Line) Add(text string) (string, error) {
 			text = without
 		}
 	}
+	if l.Table == "mounts" && l.Allow == "" && strict.HasTable(text, at) {
+		return strict.Edit(text, append(at, "mode"), l.literal()) // and what else it says stays
+	}
 	return strict.Edit(text, at, l.literal())
 }
 

@@ -28,7 +28,7 @@ func (d *Decision) ask(e Env, v *View) bool {
 	d.Views = append(d.Views, v)
 	if v.RecordErr != nil {
 		return d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, v.Root, v.RecordErr),
-			"inner allow --forget "+quotePath(v.Root)+", then inner allow "+quotePath(v.Root))
+			"inner allow "+quotePath(v.Root))
 	}
 	if done := d.askConfig(e, v); done {
 		return true

@@ -252,14 +252,14 @@ func TestDecideRefusals(t *testing.T) {
 	entries, err := filepath.Glob(w.path(".inner/trust/*.json"))
 	must(t, err)
 	must(t, os.WriteFile(entries[0], []byte("{"), 0o600))
-	damaged := fmt.Sprintf(`: what was allowed for "~/app" cannot be read: trust record %q: unexpected end of JSON input [inner allow --forget ~/app, then inner allow ~/app]`,
+	damaged := fmt.Sprintf(`: what was allowed for "~/app" cannot be read: trust record %q: unexpected end of JSON input [inner allow ~/app]`,
 		strings.Replace(entries[0], w.dir, "~", 1))
 	w.want("a damaged record",
 		[3]string{"app", "claude", `126: "claude"` + damaged},
 		[3]string{"app", "make", `126: "make"` + damaged},
 		[3]string{"", "make", none})
 	must(t, os.RemoveAll(w.path("app/.inner")))
-	damaged = strings.Replace(damaged, "[inner allow --forget ~/app, then inner allow ~/app]", "[bring back ~/app/.inner, then inner allow --forget and inner allow ~/app]", 1)
+	damaged = strings.Replace(damaged, "[inner allow ~/app]", "[bring back ~/app/.inner, then inner allow --forget and inner allow ~/app]", 1)
 	w.want("a damaged record of what is gone", [3]string{"app", "claude", `126: "claude"` + damaged})
 }
 

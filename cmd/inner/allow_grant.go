@@ -101,7 +101,7 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 		return a.giveAll(running, more)
 	}
 	if err := d.save(d.text); err != nil {
-		return fault.Refuse(1, "type the same again", "%v", err)
+		return err
 	}
 	if err := a.recordWider(f, d.text); err != nil {
 		return err

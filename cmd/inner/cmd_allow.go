@@ -327,6 +327,9 @@ func (a *app) showConsent(p consent.Page) {
 	detail, danger := p.Text()
 	fmt.Fprint(a.Err, detail, danger) // what is dangerous next to the question
 	for _, c := range p.List {
+		for _, w := range c.Spec.Warnings() {
+			a.Warn("%s", w)
+		}
 		if c.Stops != nil {
 			why := strings.TrimPrefix(fault.First(c.Stops), fmt.Sprintf("profile %q: ", c.Profile.Name))
 			a.Warn("profile %s does not start here: %s", c.Profile.Name, why)

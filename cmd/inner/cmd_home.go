@@ -327,6 +327,9 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		}
 		for _, key := range keys {
 			h := homes.Look(a.InnerHome, key)
+			if h.Running {
+				return homes.Busy(key)
+			}
 			with := ", with the logins and sessions of its agents"
 			if h.Caches {
 				with = ": caches, which are filled again"

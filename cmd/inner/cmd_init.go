@@ -84,6 +84,15 @@ func (f initFlags) check(names []string) error {
 	return nil
 }
 
+// stays refuses what would be another profile than the one that is there, for those are not changed.
+func (f initFlags) stays(name string) error {
+	if !f.confirm && f.network == "" {
+		return nil
+	}
+	return fault.Refuse(1, "inner profile edit "+name,
+		"profile %q is there already, and --confirm and --network are for new ones", name)
+}
+
 // init does the parts of inner init that were asked for.
 func (a *app) init(f initFlags, names []string) error {
 	if err := f.check(names); err != nil {

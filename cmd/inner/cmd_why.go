@@ -224,10 +224,16 @@ func widenWith(w why.Answer, name string, write bool) string {
 		return "inner profile edit " + name
 	case kind == "host", kind == "port", kind == "mcp", kind == "credential":
 		return "inner allow " + cli.Quoted(w.Asked) + " -p " + name
-	case write, w.Access == why.ReadOnly && !w.Own:
-		return "inner allow --write " + cli.Quoted("file:"+w.Asked) + " -p " + name
 	}
-	return "inner allow " + cli.Quoted("file:"+w.Asked) + " -p " + name
+	typed := "inner allow "
+	if write || w.Access == why.ReadOnly && !w.Own {
+		typed += "--write "
+	}
+	kind := "file:"
+	if fi, err := os.Stat(w.Real); err == nil && fi.IsDir() {
+		kind = "folder:"
+	}
+	return typed + cli.Quoted(kind+w.Asked) + " -p " + name
 }
 
 // accessWords say the access to what was asked for, by what that is.

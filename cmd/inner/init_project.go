@@ -72,10 +72,12 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 	if names, err = a.chooseAgents(names); err != nil {
 		return nil, err
 	}
-	names, ready, err = a.unclaimedOf(pl, names)
+	names, ready, err = a.unclaimedOf(f, pl, names)
 	switch {
 	case err != nil || len(names)+len(ready) == 0:
 		return nil, cmp.Or(err, error(cli.Exit(126))) // it has been said why
+	case len(names) == 0 && f.private:
+		return ready, a.inGit(root, true)
 	case len(names) == 0:
 		return ready, nil
 	}
@@ -185,7 +187,7 @@ func (a *app) drafted(names []string, text starter.Choice) (page consent.Page, t
 
 // unclaimedOf are the agents that no profile of the project claims; those that an allowed one
 // claims are ready.
-func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []string, err error) {
+func (a *app) unclaimedOf(f initFlags, pl settings.Place, names []string) (open, ready []string, err error) {
 	if pl.Project == nil {
 		return names, nil, nil
 	}
@@ -202,6 +204,9 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 			continue
 		}
 		p := v.Profiles[i]
+		if err := f.stays(p.Name); err != nil {
+			return nil, nil, err
+		}
 		a.Say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
 		switch p.State {
 		case trust.Allowed:
@@ -232,6 +237,9 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	var open []string
 	for _, name := range names {
 		if i := slices.IndexFunc(cfg.Shims, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
+			if err := f.stays(cfg.Shims[i].Value); err != nil {
+				return nil, err
+			}
 			a.Say("%s is sandboxed in all folders already, by profile %s", name, cfg.Shims[i].Value)
 			continue
 		}

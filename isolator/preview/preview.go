@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/run"
@@ -41,17 +42,20 @@ func Command(b *run.Prepared) []byte {
 	if b.Plan.Container != nil {
 		return engineCommand(b.Plan.Container)
 	}
-	return paste(b.Plan, b.Spec.Env)
+	return paste(b.Plan, b.Spec.Env, b.Facts.Later)
 }
 
 // paste renders the plan as one command of bash, read by it from a here-document:
 // zsh closes descriptors above 9 for what it starts, and sh knows no <(…). No line
 // of it is the last one: a word has no line break. Files given by descriptor are
 // redirections; what would be staged is an empty folder.
-func paste(p plan.Plan, env profile.Env) []byte {
+func paste(p plan.Plan, env profile.Env, places []host.Placeholder) []byte {
 	var b bytes.Buffer
 	redirect := heredocs(p.Data)
 	fmt.Fprintf(&b, "# for bash, zsh and sh; in fish type bash first\n%s /dev/fd/9 9<<'INNER'\nexec 9<&-\n", bash())
+	for _, place := range places { // bwrap makes it, and leaves it
+		fmt.Fprintf(&b, "trap %s EXIT\n", word("rmdir "+word(place.Path)))
+	}
 	if p.Map != nil {
 		// The launcher makes the namespace, and bwrap joins it.
 		b.WriteString("# pasted, the user namespace has one id only, and no containers can be made\n")

@@ -21,6 +21,13 @@ func Edit(text string, key []string, value string) (string, error) {
 	return edit(text, func(text string, root *node) (string, error) { return set(text, root, key, value) })
 }
 
+// HasTable reports whether a text has a table of that key, inline or not.
+func HasTable(text string, key []string) bool {
+	_, root, _ := read([]byte(text))
+	n := root.find(key)
+	return n != nil && len(n.kids) > 0
+}
+
 // edit hands a text and its tree to change, and puts the byte order mark and the line ends of Windows back.
 func edit(text string, change func(text string, root *node) (string, error)) (string, error) {
 	text, marked := strings.CutPrefix(text, mark)

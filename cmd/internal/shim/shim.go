@@ -10,10 +10,15 @@ package shim
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/run"
@@ -70,7 +75,19 @@ func (p *Process) Regenerate() error {
 func (p *Process) Run(call run.Call) features.Outcome {
 	out, err := run.Run(p.Settings, call)
 	p.Tell(err)
+	if s := out.Signal; died[s] && !out.TimedOut && len(out.Limits) == 0 {
+		p.Say("the program was ended by %s", unix.SignalName(s))
+		if s == unix.SIGKILL {
+			p.Hint("journalctl -k says whether the kernel did it, for want of memory")
+		}
+	}
 	return out
+}
+
+// died are the signals of which a shell says that a program died: it sees inner in its place, which ends with a code.
+var died = map[unix.Signal]bool{
+	unix.SIGKILL: true, unix.SIGSEGV: true, unix.SIGBUS: true, unix.SIGABRT: true,
+	unix.SIGILL: true, unix.SIGFPE: true, unix.SIGSYS: true, unix.SIGTRAP: true,
 }
 
 // Tell tells an error, unless it is nil, and what to type about it.
@@ -84,16 +101,19 @@ func (p *Process) Tell(err error) {
 	}
 }
 
-// Mend is what to type about files that have faults, of which the first is to be edited, and a profile that is not
-// there; "" about other errors.
+// Mend is what to type about files that have faults, of which the first is to be edited, a profile that is not
+// there, and what may not be read or written; "" about other errors.
 func (p *Process) Mend(err error) string {
 	var faults strict.Problems
 	var unknown *profile.NotFoundError
+	var at *fs.PathError
 	switch {
 	case errors.As(err, &faults) && filepath.IsAbs(faults[0].File):
 		return "edit " + p.Short(faults[0].File)
 	case errors.As(err, &unknown):
 		return "inner profile list"
+	case errors.Is(err, fs.ErrPermission) && errors.As(err, &at) && fault.AsRefusal(err) == nil:
+		return "ls -ld " + quote.POSIX(filepath.Dir(at.Path))
 	}
 	return ""
 }

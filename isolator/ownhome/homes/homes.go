@@ -157,13 +157,18 @@ func alone(innerHome, key string, do func(folder string) error) error {
 	}
 	defer gate.Close()
 	if ownhome.InUse(folder) {
-		return &fault.Refusal{
-			Code: 1,
-			Msg:  fmt.Sprintf("a box works in the home %q", key),
-			Hint: "inner ps says which run it is, and inner stop RUN ends it",
-		}
+		return Busy(key)
 	}
 	return do(folder)
+}
+
+// Busy refuses to change a home that a box has.
+func Busy(key string) error {
+	return &fault.Refusal{
+		Code: 126,
+		Msg:  fmt.Sprintf("a box works in the home %q", key),
+		Hint: "inner ps says which run it is, and inner stop RUN ends it",
+	}
 }
 
 // Get copies something out of the home of a key to dst, which must not be there. Nothing
