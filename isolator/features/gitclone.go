@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/git/server"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/innerbox"
+	"github.com/enr/inner/isolator/owned"
 	"github.com/enr/inner/isolator/runlog"
 )
 
@@ -82,11 +84,14 @@ func BoxFolders(innerHome string) string { return filepath.Join(innerHome, "repo
 
 // recoverGit brings what killed runs left.
 func recoverGit(c *caller.Caller) {
-	earlier, _ := filepath.Glob(filepath.Join(c.InnerHome, "git/*/*.waits"))
-	for _, name := range earlier { // of the version before: PLACE: a rebase is not finished, so …
-		if text, err := os.ReadFile(name); err == nil && os.Rename(name, name+"-said") == nil {
-			what, _, _ := strings.Cut(string(text), ",")
-			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had, settings of git too, is in %s", visible.Line(what), c.Short(strings.TrimSuffix(name, ".waits")))
+	earlier, _ := filepath.Glob(filepath.Join(c.InnerHome, "git/*/*/git"))
+	for _, name := range earlier { // of a version before: PLACE: a rebase is not finished, so …; or of a killed run
+		place := filepath.Dir(name)
+		if said := place + ".waits-said"; !files.Exists(said) && !owned.Alive(place) && files.Write(said, nil, 0o600) == nil {
+			text, _ := os.ReadFile(place + ".waits")
+			what, _, _ := strings.Cut(cmp.Or(string(text), "a run was killed"), ",")
+			c.Warn("git: %s in the sandbox of an earlier version, and does not go on; what it had, settings of git too, is in %s",
+				visible.Line(what), c.Short(place))
 		}
 	}
 	settled := filepath.Join(c.InnerHome, "repositories", clone.Settled)

@@ -221,6 +221,7 @@ func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error
 	if unlock, errLock := files.LockFolder(records(innerHome)); errLock == nil {
 		defer unlock()
 	}
+	errFormer := takeOver(innerHome)
 	dirs := parents{}
 	defer dirs.close()
 	stuck, errPlaces := takeBack(innerHome, func(run string) bool { return !Lives(innerHome, run) }, dirs)
@@ -238,5 +239,5 @@ func Sweep(base, innerHome string, look func(Watched)) (stuck []error, err error
 		err = errors.Join(err, errOf)
 		return errOf == nil && !again
 	})
-	return stuck, errors.Join(err, errPlaces, errRecords)
+	return stuck, errors.Join(err, errFormer, errPlaces, errRecords)
 }

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/owned"
 )
 
 // What a run can write is looked at by somebody: by itself, and then Close strikes it
@@ -109,5 +112,39 @@ func TestPlacesOfTheVersionBefore(t *testing.T) {
 	kill(r)
 	if stuck, err := Sweep(base, home, nil); err != nil || len(stuck) > 0 || there(dir) || there(file) {
 		t.Error(stuck, err, there(dir), there(file))
+	}
+}
+
+// One before that had one file for all runs, which stays as long as one of them lives.
+func TestJournalOfAVersionBefore(t *testing.T) {
+	base, home, project := base(t), t.TempDir(), t.TempDir()
+	dir, journal, was := project+"/a\tb", home+"/borrowed", t.TempDir()
+	text := fmt.Appendf(nil, "%q\tlook:7\t%q\n%[1]q\tobeyed:\t%[2]q\n%[3]q\tdir\t%[2]q\ntorn", project, was+"/killed", dir)
+	alive := fmt.Appendf(nil, "%q\tdir\t%q\n", dir, was+"/lives")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(was+"/lives", 0o700), os.WriteFile(journal, append(alive, text...), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := owned.Lock(was+"/lives/lock", unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var looked []Watched
+	sweep := func() {
+		t.Helper()
+		if stuck, err := Sweep(base, home, func(w Watched) { looked = append(looked, w) }); err != nil || len(stuck) > 0 {
+			t.Fatal(stuck, err)
+		}
+	}
+	if sweep(); !there(dir) || !there(journal) || len(looked) > 0 {
+		t.Error("beside one that lives:", there(dir), there(journal), looked)
+	}
+	lock.Close()
+	sweep()
+	want := []Watched{{Since: time.Unix(0, 7), Roots: []string{project}, Obeyed: []string{project}}}
+	if there(dir) || there(journal) || !reflect.DeepEqual(looked, want) {
+		t.Error("after them:", there(dir), there(journal), looked)
+	}
+	if sweep(); len(looked) > 1 {
+		t.Error("looked again:", looked)
 	}
 }
