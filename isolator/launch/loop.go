@@ -152,6 +152,11 @@ func (s *session) reap(block bool) {
 	s.readMessages()
 	s.dropQuestions()
 	s.hangUpChannel() // one that outlived bwrap ends now
+	// Where the first process has not killed what else ran, the kernel does so when it ends that process,
+	// some time after bwrap. What it cannot end within the grace waits for a device, and runs no more.
+	if s.program.at == running && s.life >= 0 {
+		wire.Poll(s.life, unix.POLLIN, int(killGrace/time.Millisecond))
+	}
 	s.output.end(true)
 	clear(s.alarms) // what is left is to be written
 }

@@ -17,6 +17,7 @@ func (s *session) readMessages() {
 		m, fds, pid, err := wire.Receive(s.sock)
 		if s.first == 0 {
 			s.first = pid
+			s.life, _ = unix.PidfdOpen(pid, 0)
 		}
 		if err == unix.EAGAIN {
 			return

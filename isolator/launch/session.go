@@ -25,6 +25,7 @@ type session struct {
 	forker  chan struct{} // closed when the thread that forked it may end; nil when that is ours
 	sock    int           // to the first process of the box; -1 once closed
 	first   int           // the number of that process, as we see it; 0 until it has spoken
+	life    int           // its pidfd: that process ends as the last one of the box; -1 where there is none
 	program program       // what is known of the program
 
 	console   console    // the person's terminals, and what the box has of them
@@ -63,7 +64,7 @@ func newSession(o Options) *session {
 		o:     o,
 		inbox: inbox{event: -1}, alarms: alarms{},
 		child: child{pid: -1, pidfd: -1, errors: -1},
-		sock:  -1, listener: -1,
+		sock:  -1, life: -1, listener: -1,
 		program: program{task: task{id: wire.First}},
 		console: console{stdio: [3]int{-1, -1, -1}, given: [3]int{-1, -1, -1}, real: tty{fd: -1}},
 		join:    joining{door: -1, guest: -1},
@@ -147,7 +148,7 @@ func (s *session) close() {
 	if s.forker != nil {
 		close(s.forker)
 	}
-	closeFds(&s.listener, &s.sock, &s.console.real.fd)
+	closeFds(&s.listener, &s.sock, &s.life, &s.console.real.fd)
 }
 
 // descriptors are closed together.

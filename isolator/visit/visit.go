@@ -68,7 +68,9 @@ func Attach(path string, launcher int, terminal *os.File) (a Attached, err error
 		return a, os.NewSyscallError("terminal", err)
 	}
 	defer func() {
-		_ = box.Quietly(func() error { return unix.IoctlSetTermios(fd, unix.TCSETS, saved) })
+		if inFront(fd) { // a shell has modes of its own there
+			_ = box.Quietly(func() error { return unix.IoctlSetTermios(fd, unix.TCSETS, saved) })
+		}
 	}()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGTTOU, syscall.SIGTTIN)
@@ -106,8 +108,8 @@ func (a *Attached) stay(sock int, job jobOf, terminal int, modes *unix.Termios) 
 	sid, _ := unix.Getsid(0)
 	_, elsewhere := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	ofShell := job.session == sid && elsewhere == nil // it is a job of the shell here, as this process is
-	back := func() {
-		if ofShell {
+	back := func() {                                  // unless the shell has it
+		if front, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP); ofShell && err == nil && front == job.group {
 			putFront(terminal, unix.Getpgrp())
 		}
 	}
@@ -124,8 +126,7 @@ func (a *Attached) stay(sock int, job jobOf, terminal int, modes *unix.Termios) 
 			a.Ended, a.Code = true, int(m.N)
 		case m.Kind == wire.Stopped:
 			back()
-			suspend(terminal, modes)
-			if wire.Send(sock, wire.Msg{Kind: wire.Terminal}, terminal) != nil {
+			if suspend(sock, terminal, modes) && wire.Send(sock, wire.Msg{Kind: wire.Terminal}, terminal) != nil {
 				return errNotLetIn
 			}
 		case m.Kind == wire.Terminal && ofShell:
@@ -135,18 +136,28 @@ func (a *Attached) stay(sock int, job jobOf, terminal int, modes *unix.Termios) 
 	}
 }
 
-// suspend stops this process and its group, as ^Z does, and returns when they are in the foreground again.
-func suspend(terminal int, modes *unix.Termios) {
+// suspend stops this process and its group, as ^Z does, and reports whether they are in the foreground again: not so when
+// the visit is over, or something came, after they went on in the background.
+func suspend(sock, terminal int, modes *unix.Termios) bool {
 	_ = box.Quietly(func() error { return unix.IoctlSetTermios(terminal, unix.TCSETS, modes) })
-	for {
-		_ = unix.Kill(0, unix.SIGTSTP) // the others: this process has caught it
-		launch.StopSelf()
-		group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
-		if err != nil || group == unix.Getpgrp() {
-			return
+	for looks := 0; ; looks++ {
+		if looks%10 == 0 { // who goes on because of a signal, such as SIGTERM, has a second to follow it
+			_ = unix.Kill(0, unix.SIGTSTP) // the others: this process has caught it
+			launch.StopSelf()              // which nothing does in an orphaned group
 		}
-		time.Sleep(stoppedEvery) // where nothing stops it, in an orphaned group
+		if inFront(terminal) {
+			return true
+		}
+		if wire.Poll(sock, unix.POLLIN, int(stoppedEvery/time.Millisecond)) != 0 {
+			return false
+		}
 	}
+}
+
+// inFront reports whether nobody else has the terminal.
+func inFront(terminal int) bool {
+	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
 }
 
 // putFront puts a group of our session into the foreground of the terminal, from the
