@@ -30,7 +30,7 @@ func (a *app) cmdLearn() *cobra.Command {
 			"are suggested whose name is in a program that ran, or in a file it opened, which is a guess.\n\n" +
 			"The lines go to standard error after the program has ended, or to --output. The exit code is\n" +
 			"the program's.",
-		Args: cli.AfterDash("the command goes"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cli.AfterDash("the command goes"),
 		RunE: a.OnHost(func(_ *cobra.Command, args []string) error { return a.learn(f, args) }),
 	}
 	fl := c.Flags()

@@ -39,8 +39,7 @@ func (a *app) cmdExec() *cobra.Command {
 			"says why nothing was started.",
 		Example: "  inner exec -p claude --json -- ls -la\n" +
 			"  echo '{\"argv\":[\"ls\",\"-la\"],\"timeout_ms\":5000}' | inner exec --as guest --json",
-		Args:              cli.AfterDash("the command goes"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cli.AfterDash("the command goes"),
 	}
 	fl := c.Flags()
 	a.ProfileFlag(c, &f.profile)

@@ -47,8 +47,7 @@ func (a *app) cmdRun() *cobra.Command {
 			"The arguments of the program are, in this order: the profile's args, --arg, the content\n" +
 			"of --args-file, and the words after --. One command line in a sandbox:\n\n" +
 			"    inner run -p shell-oneshot -- 'make test'",
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: cobra.ArbitraryArgs,
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE, an absolute path or an https URL")

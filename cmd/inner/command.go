@@ -401,10 +401,10 @@ func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err e
 	return list, theirs, a.Absolute(workspaces, ""), nil
 }
 
-// completeAliases offers the aliases that can be used here.
+// completeAliases offers the aliases that can be used here, and files behind the name of a program.
 func (a *app) completeAliases(root *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, cobra.ShellCompDirectiveDefault
 	}
 	list, _, _, err := a.aliases()
 	if err != nil {
