@@ -37,6 +37,15 @@ func TestFishKeepsStatus(t *testing.T) {
 
 // Alt-Left goes back a folder while a line is being edited: no prompt event
 // follows.
+// TestFishLast has a function behind the hook change PATH before each command.
+func TestFishLast(t *testing.T) {
+	w := newWorld(t)
+	s := w.startFish("", "function late --on-event fish_preexec; set -gx PATH /usr/bin $PATH; end")
+	s.wantFirst("at the first command")
+	s.cd(w.project)
+	s.wantFirst("in the project")
+}
+
 func TestFishAltArrow(t *testing.T) {
 	w := newWorld(t)
 	s := w.startFish("", "")

@@ -84,7 +84,7 @@ func TestNames(t *testing.T) {
 			t.Fatalf("%s: only %d names found", name, len(names))
 		}
 		for _, n := range names {
-			if !strings.HasPrefix(n[1], "__inner_") && n[1] != "PATH" && n[1] != ShellVar && n[1] != "precmd_functions" && n[1] != "chpwd_functions" {
+			if !strings.HasPrefix(n[1], "__inner_") && n[1] != "PATH" && n[1] != ShellVar && !strings.HasSuffix(n[1], "_functions") {
 				t.Errorf("%s sets %s", name, n[1])
 			}
 		}

@@ -157,14 +157,14 @@ func TestEvaluatedTwice(t *testing.T) {
 				t.Fatalf("PROMPT_COMMAND is %q", got)
 			}
 		case "zsh":
-			got := s.get(`"${(@)precmd_functions}" "${(@)chpwd_functions}"`)
-			if !slices.Equal(got, []string{"__inner_prompt", "__inner_chpwd"}) {
+			got := s.get(`"${(@)precmd_functions}" "${(@)preexec_functions}" "${(@)chpwd_functions}"`)
+			if !slices.Equal(got, []string{"__inner_prompt", "__inner_prompt", "__inner_chpwd"}) {
 				t.Fatalf("hook functions are %q", got)
 			}
 		case "fish":
 			got := s.get("(functions --handlers | string match '*__inner*' | string trim)")
 			slices.Sort(got)
-			want := []string{"PATH __inner_changed_path", "PWD __inner_changed_pwd", "fish_prompt __inner_prompt"}
+			want := []string{"PATH __inner_changed_path", "PWD __inner_changed_pwd", "fish_preexec __inner_prompt", "fish_prompt __inner_prompt"}
 			for i := range got {
 				got[i] = strings.Join(strings.Fields(got[i]), " ")
 			}

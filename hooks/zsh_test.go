@@ -152,8 +152,20 @@ alias foo=bar`, "")
 	}
 }
 
+// TestZshLast has functions behind the hook's change PATH, at the first prompt too.
+func TestZshLast(t *testing.T) {
+	w := newWorld(t)
+	s := w.startZsh("", "late() { PATH=/usr/bin:$PATH }; for w in precmd preexec chpwd; do eval \"${w}_functions+=(late)\"; done")
+	s.wantFirst("at the first command")
+	s.run("cd -- %s; first=$path[1]", w.project)
+	if first := s.get(`"$first"`)[0]; first != w.shims {
+		t.Errorf("behind cd on its line %q comes first", first)
+	}
+	s.wantFirst("in the project")
+}
+
 func TestZshReadOnly(t *testing.T) {
-	for _, before := range []string{"typeset -r PATH", "precmd_functions=(); typeset -r precmd_functions", "typeset -ra chpwd_functions"} {
+	for _, before := range []string{"typeset -r PATH", "precmd_functions=(); typeset -r precmd_functions", "typeset -ra preexec_functions", "typeset -ra chpwd_functions"} {
 		w := newWorld(t)
 		s := w.startZsh(before, "echo rest-of-the-file")
 		s.cd(w.project)

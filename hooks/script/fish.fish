@@ -8,6 +8,7 @@
 # - A change of folder is acted on at once: one made by Alt-arrow is followed
 #   by no prompt event. Not inside a command substitution, where prompts change
 #   folders for a moment; the next prompt notices.
+# - The prompt function runs before each command, too, and sees what others did after it.
 # - fish reads config.fish in every fish, also in fish -c, and there it often
 #   puts folders first on PATH: unless it is interactive, nothing is defined,
 #   but the shim folder is put before them.
@@ -124,7 +125,7 @@ function __inner_compile
         set t '$status' = (count $functionless) -a $t
     end
     set -q abbrless[1]; and set t "$t; and not abbr --query $abbrless"
-    eval "function __inner_prompt --on-event fish_prompt
+    eval "function __inner_prompt --on-event fish_prompt --on-event fish_preexec
         $turn
         test $t
         or __inner_update

@@ -3,8 +3,10 @@
 # bash.sh says what a hook does and by which rules; the same hold here. What
 # differs:
 #
-# - precmd runs before each prompt, chpwd at each change of folder, also one
-#   made by a line editor widget, after which no precmd runs.
+# - precmd runs before each prompt, preexec before each command, which sees what
+#   others did at the prompt after the hook. chpwd runs at each change of folder, also
+#   one made by a line editor widget, after which no precmd runs. In preexec and chpwd
+#   the hook is the last one, also of those that were added later, which may change PATH.
 # - chpwd functions also run in subshells, for instance while "cd ../" is being
 #   completed; ZSH_SUBSHELL tells, and nothing is done there.
 # - Everything but the unchanged prompt runs under "emulate -L zsh". The test of
@@ -110,6 +112,8 @@ __inner_update() {
     local __inner_go= __inner_line= __inner_out=;
     if [[ $PATH: != $__inner_dir:* && ${(t)PATH} != *readonly* ]]; then __inner_path; fi;
     if [[ $PWD != "$__inner_pwd" ]]; then __inner_go=1; fi;
+    preexec_functions=("${(@)preexec_functions:#__inner_prompt}" __inner_prompt);
+    chpwd_functions=("${(@)chpwd_functions:#__inner_chpwd}" __inner_chpwd);
     if [[ -r $__inner_state ]]; then builtin read -r __inner_line <$__inner_state; fi;
     if [[ $__inner_line != "$__inner_token" ]]; then
         __inner_go=1;
@@ -192,7 +196,7 @@ __inner_chpwd() {
 
 __inner_setup() {
     emulate -L zsh;
-    if [[ ${(t)PATH}${(t)precmd_functions}${(t)chpwd_functions} == *readonly* ]]; then
+    if [[ ${(t)PATH}${(t)precmd_functions}${(t)preexec_functions}${(t)chpwd_functions} == *readonly* ]]; then
         builtin print -ru2 -- 'inner: warning: PATH or a hook array is read-only, so the hook cannot be installed';
         return 0;
     fi;
@@ -202,14 +206,13 @@ __inner_setup() {
     builtin typeset -g __inner_pwd= __inner_token= __inner_mark= __inner_flush=;
     builtin typeset -gi __inner_tries=0 __inner_turn=0;
     builtin typeset -gA __inner_files;
-    builtin typeset -ga __inner_names __inner_watch __inner_there __inner_absent precmd_functions chpwd_functions;
+    builtin typeset -ga __inner_names __inner_watch __inner_there __inner_absent precmd_functions preexec_functions chpwd_functions;
     __inner_watch=(); __inner_there=(); __inner_absent=(); __inner_names=();
     if ! builtin whence inner >/dev/null; then builtin typeset -g __inner_made=1; function inner { "$__inner_command" "$@"; }; fi;
     __inner_path;
     builtin typeset -gx PATH;
     __inner_compile;
     precmd_functions=("${(@)precmd_functions:#__inner_prompt}" __inner_prompt);
-    chpwd_functions=("${(@)chpwd_functions:#__inner_chpwd}" __inner_chpwd);
 };
 __inner_setup;
 builtin unset -f __inner_setup;
