@@ -32,6 +32,10 @@ func says(run *Run) string {
 		fmt.Sprintf("Secrets are hidden. A file that is empty, or says %q, is one: do not fill, replace or remove it.", profile.HiddenSays),
 		"Files that tools outside obey (.envrc, .vscode/, hooks of git and their kind) cannot be changed, or are moved aside at the end.",
 	)
+	if run.Spec.Network != profile.NetFull {
+		lines = append(lines, "Your user reaches a server that you start only at a port that is published: "+
+			"`publish = [\"3000\"]` under [sandbox] of the profile, from the next start on.")
+	}
 	asked := profile.Asked()
 	if wider := run.Profile.Wider(asked[0]); wider != "" {
 		wider = profile.Outside("`" + wider + "`, or with " + strings.Join(asked[1:], ", "))

@@ -78,7 +78,7 @@ func (t *Table) localPort(a *Answer, name string, addr netip.Addr, port uint16) 
 	}
 	i := slices.IndexFunc(t.Box.Spec.HostPorts, func(p profile.Port) bool { return p.Host == port })
 	if i < 0 {
-		a.How = "a box has a loopback of its own"
+		a.How = "a box has a loopback of its own (publish is for ports of the box)"
 		a.propose(Port(profile.BoxPort(port).String())...)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -75,19 +76,15 @@ func (p *Process) Regenerate() error {
 func (p *Process) Run(call run.Call) features.Outcome {
 	out, err := run.Run(p.Settings, call)
 	p.Tell(err)
-	if s := out.Signal; died[s] && !out.TimedOut && len(out.Limits) == 0 {
+	// Of these a shell says that a program died: it sees inner in its place, which ends with a code.
+	loud := []unix.Signal{unix.SIGKILL, unix.SIGSEGV, unix.SIGBUS, unix.SIGABRT, unix.SIGILL, unix.SIGFPE, unix.SIGSYS}
+	if s := out.Signal; slices.Contains(loud, s) && !out.TimedOut && len(out.Limits) == 0 {
 		p.Say("the program was ended by %s", unix.SignalName(s))
 		if s == unix.SIGKILL {
 			p.Hint("journalctl -k says whether the kernel did it, for want of memory")
 		}
 	}
 	return out
-}
-
-// died are the signals of which a shell says that a program died: it sees inner in its place, which ends with a code.
-var died = map[unix.Signal]bool{
-	unix.SIGKILL: true, unix.SIGSEGV: true, unix.SIGBUS: true, unix.SIGABRT: true,
-	unix.SIGILL: true, unix.SIGFPE: true, unix.SIGSYS: true, unix.SIGTRAP: true,
 }
 
 // Tell tells an error, unless it is nil, and what to type about it.
