@@ -7,7 +7,7 @@ package main
 //	need PROGRAM...          skip this story where one is not installed, or a /dev/FILE cannot be opened; first of all
 //	exits CODE COMMAND...    run, and want exactly this exit code
 //	pty STEPS COMMAND...     run in a terminal, following the steps (contrib/terminal)
-//	poll COMMAND...          run again and again until it succeeds, twenty seconds long
+//	poll COMMAND...          run again and again until it succeeds, as long as terminal.Patience
 //	mode FILE PERM           want these permission bits, in octal
 //	serve DIR                an https server ($URL) for the files of a folder
 //	exec nouserns COMMAND... run where user namespaces are switched off
@@ -278,6 +278,7 @@ func scripts(dir string) testscript.Params {
 				}
 			}
 			e.Values[storyKey{}] = e.T()
+			e.Defer(func() { showWritten(e) })
 			e.Vars = append(e.Vars, hostEnv(e.WorkDir)...)
 			e.Cd = filepath.Join(e.WorkDir, "home", "app")
 			return nil
@@ -290,6 +291,22 @@ func scripts(dir string) testscript.Params {
 			"mode":  cmdMode,
 			"serve": cmdServe,
 		},
+	}
+}
+
+// showWritten shows what commands of a story that failed have written to files in place of the story's log.
+func showWritten(e *testscript.Env) {
+	if t, is := e.T().(interface{ Failed() bool }); !is || !t.Failed() {
+		return
+	}
+	for _, name := range []string{"out*", "err*", "messages", "said*", "seen*", "answer*", "first", "own"} {
+		paths, _ := filepath.Glob(filepath.Join(e.WorkDir, "home", "app", name))
+		for _, path := range paths {
+			if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && fi.Size() < 64<<10 {
+				text, _ := os.ReadFile(path)
+				e.T().Log(path + ":\n" + string(text))
+			}
+		}
 	}
 }
 

@@ -267,6 +267,19 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// untilThere is a context that is cancelled as soon as something is in a folder.
+type untilThere struct {
+	context.Context
+	dir string
+}
+
+func (u untilThere) Err() error {
+	if entries, _ := os.ReadDir(u.dir); len(entries) > 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
 func TestFailureLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
@@ -280,16 +293,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 		}
 	}
 	// Cancelled when something is there.
-	ctx, cancel := context.WithCancelCause(context.Background())
-	why := errors.New("interrupted")
-	go func() {
-		for entries, _ := os.ReadDir(dst); len(entries) == 0; entries, _ = os.ReadDir(dst) {
-			time.Sleep(time.Microsecond)
-		}
-		cancel(why)
-	}()
-	_, err := Copy(ctx, src, dst, Options{})
-	if !errors.Is(err, context.Canceled) || !errors.Is(context.Cause(ctx), why) {
+	_, err := Copy(untilThere{context.Background(), dst}, src, dst, Options{})
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	gone("cancelled")

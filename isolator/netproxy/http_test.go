@@ -264,14 +264,17 @@ func TestSlowHead(t *testing.T) {
 	w := newWorld(t)
 	w.names["name.example"] = []string{"93.184.216.34"}
 	w.site("93.184.216.34:80", "web")
-	_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)}, func(p *Proxy) { p.times.head = 200 * time.Millisecond })
+	o := Options{Policy: NewPolicy(rules(t, "name.example"), nil)}
+	_, patient := w.proxy(o)
+	_, proxy := w.proxy(o, func(p *Proxy) { p.times.head = 200 * time.Millisecond })
 	const request = "GET http://name.example/ HTTP/1.1\r\n\r\n"
 	for _, c := range []string{"", "G", request[:len(request)-1], "\x05", "\x05\x01", "\x05\x01\x00\x05\x01\x00\x03\x05na"} {
-		cl := open(t, proxy)
-		io.WriteString(cl, c)
-		if status, text := open(t, proxy).say(t, request); status != 200 {
+		io.WriteString(open(t, patient), c)
+		if status, text := open(t, patient).say(t, request); status != 200 {
 			t.Errorf("beside %q: %d %s", c, status, text)
 		}
+		cl := open(t, proxy)
+		io.WriteString(cl, c)
 		if b, err := io.ReadAll(cl.r); errors.Is(err, io.EOF) || len(b) > 2 {
 			t.Errorf("%q: %q, %v", c, b, err)
 		}

@@ -324,8 +324,8 @@ func TestRefsAndFIFOs(t *testing.T) {
 	sh(t, p.Top, `git init -q; git config user.name a; git config user.email b; git commit -q --allow-empty -m one
 		git worktree add -q ../wt -b side; rm .git/worktrees/wt/HEAD; mkfifo .git/worktrees/wt/HEAD`)
 	p.GitDir = p.Top + "/.git"
-	program.Soon = time.Second / 4
-	defer func() { program.Soon = 10 * time.Second }()
+	soon := program.Soon
+	defer func() { program.Soon = soon }()
 	for _, c := range []struct {
 		script string
 		refs   int
@@ -336,6 +336,9 @@ func TestRefsAndFIFOs(t *testing.T) {
 	} {
 		s := begin(t, p, "r")
 		sh(t, p.Top, c.script)
+		if c.left != "" { // git waits
+			program.Soon = time.Second / 4
+		}
 		run, err := s.End(t.Context())
 		if err != nil || len(run.Refs) != c.refs || strings.Join(run.Left, " ") != c.left {
 			t.Errorf("%s: %v %q %v", c.script, run.Refs, run.Left, err)
@@ -372,7 +375,7 @@ func TestWaits(t *testing.T) {
 	}
 	takeBack(t, run)
 	sh(t, p.Top, `read x <target/f; [ $x = 1 ]; rm .git/index; mkfifo .git/index`)
-	program.Soon = time.Second / 4
+	program.Soon = 3 * time.Second // for git that waits; the git that finds an object has to answer in it
 	defer func() { program.Soon = 10 * time.Second }()
 	if list, stays := back.Standing(run); len(list) != 1 || len(stays) != 1 {
 		t.Errorf("%v, %v", list, stays)

@@ -264,7 +264,7 @@ func TestLater(t *testing.T) {
 	if r.took.Load() != 1 {
 		t.Error("it is not put in")
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		r.mu.Lock()
 		told := fmt.Sprint(r.events)
 		r.mu.Unlock()

@@ -103,7 +103,7 @@ func (r *keysRig) dial() agent.ExtendedAgent {
 
 func (r *keysRig) heard(want string) {
 	r.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		r.mu.Lock()
 		told := strings.Join(r.told, "\n")
 		r.mu.Unlock()
