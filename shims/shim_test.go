@@ -39,6 +39,7 @@ func TestShim(t *testing.T) {
 	call("another command", "cd app && codex", real+"/codex ", "", 0)
 	// No variable leads to another, emptier home, or claims to be inside.
 	call("variables", "cd app && claude", "", refused, 126, "INNER_HOME=/nowhere", "INNER_SANDBOX=x", "INNER_RUN_ID=x", "INNER_BYPASS=1", "__INNER_SHIM="+guard{PID: 1, Tries: 9, Paths: []string{real + "/claude"}}.String())
+	call("HOME is the project", "cd app && HOME=$PWD claude", "", refused, 126)
 	call("no HOME", "cd app && env -u HOME claude", "", refused, 126)
 	call("no environment but the part", "cd app && env -i "+partVar+"=shim "+"../'inner home'/shims/bin/claude", "", refused, 126)
 	w.allow("app")

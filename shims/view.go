@@ -87,9 +87,6 @@ type Home struct{ Inner, User string }
 // Trust is the store of what is allowed.
 func (h Home) Trust() trust.Store { return trust.Store{Dir: filepath.Join(h.Inner, "trust")} }
 
-// own are the folders that are no project's.
-func (h Home) own() []string { return []string{h.Inner, filepath.Join(h.User, ".inner")} }
-
 func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
 
 func (h Home) loader(p *profile.Project) *profile.Loader {
@@ -100,17 +97,17 @@ func (h Home) loader(p *profile.Project) *profile.Loader {
 // worktree that has a .inner of its own comes a second time, as what the main one has for it.
 func (h Home) Around(dir string) iter.Seq2[string, *profile.Project] {
 	return func(yield func(string, *profile.Project) bool) {
-		p := profile.FindProject(dir, h.own()...)
+		p := profile.FindProject(dir, h.Inner)
 		for ; filepath.IsAbs(dir); dir = filepath.Dir(dir) {
 			is := p != nil && p.Root == dir
 			if !is && !yield(dir, nil) || is && !yield(dir, p) {
 				return
 			}
 			if is {
-				if main := p.Behind(h.own()...); main != nil && !yield(dir, main) {
+				if main := p.Behind(h.Inner); main != nil && !yield(dir, main) {
 					return
 				}
-				p = profile.FindProject(filepath.Dir(dir), h.own()...)
+				p = profile.FindProject(filepath.Dir(dir), h.Inner)
 			}
 			if dir == "/" {
 				return

@@ -162,7 +162,7 @@ func (h Home) lookFor(rec *trust.ProjectRecord) (views []*View) {
 	if !isThere(rec.Root) {
 		return nil
 	}
-	p := profile.FindProject(rec.Root, h.own()...)
+	p := profile.FindProject(rec.Root, h.Inner)
 	switch {
 	case p == nil || p.Root != rec.Root:
 		return []*View{lookGone(rec)}
@@ -171,7 +171,7 @@ func (h Home) lookFor(rec *trust.ProjectRecord) (views []*View) {
 	default:
 		views = []*View{h.look(&View{Project: p, Record: rec, words: true})}
 	}
-	if m := p.Behind(h.own()...); m != nil {
+	if m := p.Behind(h.Inner); m != nil {
 		views = append(views, h.Look(m))
 	}
 	return views

@@ -250,7 +250,7 @@ func TestUnapprovedProfilesCostLittle(t *testing.T) {
 			for i := range 400 {
 				c.make(w, i, c.text)
 			}
-			v := w.home.Look(profile.FindProject(w.path("app"), w.home.own()...))
+			v := w.home.Look(profile.FindProject(w.path("app"), w.home.Inner))
 			read, size := 0, 0
 			for _, p := range v.Profiles {
 				if !p.Unread {
