@@ -43,6 +43,8 @@ func TestBelow(t *testing.T) {
 		".yarn/releases/yarn.cjs": "yarn", ".yarn/cache/x.zip": "", "tools/bazel": "bazel", ".jj/repo": "Jujutsu", ".jj/repo/config.toml": "Jujutsu", ".jj/repo/": "", ".Rprofile": "R",
 		"Makefile": "make and its kind", "package.json": "node", ".bashrc": "", "src/main.go": "", "CLAUDE.md": "agents",
 		".prototools": "proto", "bin/hermit.hcl": "Hermit", "bin/run": "", "a/.lsp/config.edn": "language servers", "hie.yaml": "language servers", "renv/activate.R": "R", "renv/settings.json": "",
+		".direnv/flake-profile-1.rc": "direnv", "a/.direnv/bin/x": "direnv", ".direnv/python-3/bin/x": "", "_opam/.opam-switch/environment": "opam", "_opam/bin/x": "other builds", "x/environment": "",
+		".ctags.d/x.ctags": "ctags and Global", "obj/gtags.conf": "ctags and Global", "src/tags": "", ".qoder/settings.json": "agents", ".letta/settings.json": "agents", "codebuff.json": "agents", ".jedi/project.json": "language servers",
 		".pdm-plugins/lib/x.pth": "pdm", ".poetry/plugins/x.pth": "poetry", "poetry.toml": "", "global.json": ".NET", "_darcs/prefs/defaults": "Darcs", "_darcs/patches/x": "",
 	} {
 		kind := File

@@ -65,11 +65,11 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "agents", Made: true, Names: []string{".opencode/"}, Signs: []string{"~/.config/opencode", "~/.local/share/opencode", "opencode"}},
 	{Tool: "agents", Names: []string{
 		".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/",
-		".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
+		".amp/", ".augment/", ".cline/", ".clinerules/", ".codebuddy/", "codebuff.json", ".continue/", ".continuerc.json",
 		".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json",
 		".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
-		".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".openhands/", ".pi/",
-		".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
+		".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".letta/", ".openhands/", ".pi/",
+		".qoder/", ".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
 		".windsurf/", ".zencoder/",
 	}},
 	{Tool: "agents", Told: true, Names: []string{
@@ -109,13 +109,13 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "Kate", Names: []string{".kateproject", ".kateproject.local", ".kateconfig"}},
 	{Tool: "language servers", Names: []string{
 		"hie.yaml", ".hie-bios", ".lsp/", "rust-analyzer.toml", "rust-project.json", ".rust-project.json",
-		".merlin", ".ccls", ".phpactor.json", ".phpactor.yml", ".ruby-lsp/",
+		".merlin", ".ccls", ".phpactor.json", ".phpactor.yml", ".ruby-lsp/", ".jedi/",
 	}},
 	{Tool: "cloud editors", Names: []string{".gitpod.yml", ".gitpod.dockerfile", ".ona/", "devfile.yaml", ".devfile.yaml", ".idx/", ".stackblitzrc", ".codesandbox/", ".replit"}},
 
 	// --- what runs on entering a folder
 
-	{Tool: "direnv", Names: []string{".envrc", ".envrc.*"}},
+	{Tool: "direnv", Names: []string{".envrc", ".envrc.*", ".direnv/*.rc", ".direnv/bin/"}}, // nix-direnv evaluates what it kept
 	{Tool: "mise", Names: []string{
 		"mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise/", "mise/config.toml",
 		"mise/config.*.toml", "mise/conf.d/", ".config/mise/", ".config/mise.toml", ".config/mise.*.toml",
@@ -126,13 +126,13 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "proto", Names: []string{".prototools", ".prototools.*"}},
 	{Tool: "Hermit", Names: []string{"bin/hermit", "bin/hermit.hcl", "bin/activate-hermit", "bin/activate-hermit.*"}},
 	{Tool: "SDKMAN", Names: []string{".sdkmanrc"}},
+	{Tool: "opam", Names: []string{"_opam/.opam-switch/environment", "_opam/.opam-switch/switch-config"}}, // each prompt evaluates it
 	{Tool: "autoenv", Names: []string{".autoenv", ".autoenv.*", ".autoenv_leave.zsh", ".env.leave"}},
 	{Tool: "shadowenv", Names: []string{".shadowenv.d/"}},
 
 	// --- hook managers
 
-	{Tool: "husky", Names: []string{".husky/"}}, // git obeys it when core.hooksPath says so, and then it is guarded by that
-	{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*", "husky.config.*"}},
+	{Tool: "husky", Names: []string{".husky/", ".huskyrc", ".huskyrc.*", "husky.config.*"}}, // core.hooksPath may name the first
 	{Tool: "lefthook", Where: Top, Names: []string{
 		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc",
 		".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
@@ -144,8 +144,7 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "git hooks", Where: Top, Names: []string{
 		".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*",
 		"simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist",
-		"hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
-		".trunk/",
+		"hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint", ".trunk/",
 	}},
 	{Tool: "lint-staged", Names: []string{".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*", ".commitlintrc", ".commitlintrc.*", "commitlint.config.*", ".czrc", ".cz.json", ".cz.toml", "cz.config.*"}},
 
@@ -196,6 +195,7 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "Octave and MATLAB", Names: []string{".octaverc", "startup.m"}},
 	{Tool: "gdb and lldb", Names: []string{".gdbinit", ".lldbinit"}},
 	{Tool: "Valgrind", Names: []string{".valgrindrc"}},
+	{Tool: "ctags and Global", Names: []string{".ctags", ".ctags.d/", "ctags.d/", "gtags.conf"}}, // editors run them by themselves
 
 	// --- start-up files of shells, sessions and programs
 
@@ -233,7 +233,7 @@ var obeyedTable = []Row{ // allowed: never changed
 		"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets",
 		"nuget.config", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml",
 		"build.zig", "project.clj", "deps.edn", "pants.toml", "config.nims", "nim.cfg",
-		"rebar.config", "rebar.config.script", "platformio.ini", "_opam/",
+		"rebar.config", "rebar.config.script", "platformio.ini", "_opam/bin/",
 	}},
 	{Tool: "linters", Told: true, Names: []string{
 		".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*",
