@@ -12,8 +12,7 @@ import (
 const (
 	recordHandshake = 22 // RFC 8446, appendix B
 	clientHello     = 1
-	maxRecord       = 1 << 14
-	maxHello        = 64 << 10
+	maxHello        = 16 << 10 // with its records, as for what goes by server names elsewhere (nginx, HAProxy)
 )
 
 const unreadable = " has a TLS hello that cannot be read"
@@ -28,14 +27,14 @@ func readHello(in io.Reader, name string) (records []byte, why string, err error
 			return nil, "", err
 		}
 		size := int(binary.BigEndian.Uint16(head[3:]))
-		if head[0] != recordHandshake || head[1] != 3 || size == 0 || size > maxRecord || len(records)+size > maxHello {
+		if head[0] != recordHandshake || head[1] != 3 || size == 0 || len(records)+size > maxHello {
 			return nil, unreadable, nil
 		}
-		body := make([]byte, size)
+		records = append(append(records, head[:]...), make([]byte, size)...)
+		body := records[len(records)-size:]
 		if _, err := io.ReadFull(in, body); err != nil {
 			return nil, "", err
 		}
-		records = append(append(records, head[:]...), body...)
 		if message = append(message, body...); len(message) >= 4 {
 			need = 4 + int(message[1])<<16 + int(message[2])<<8 + int(message[3])
 		}

@@ -132,6 +132,7 @@ func TestStrictHTTP(t *testing.T) {
 		{get + "A\r\n\r\n", "is not NAME: VALUE"},
 		{get + "A: " + strings.Repeat("b", maxHead) + "\r\n\r\n", "a head of more than 16384 bytes"},
 		{get + strings.Repeat("b", 2*maxHead), "a head of more than 16384 bytes"},
+		{get + strings.Repeat("A: b\r\n", maxFields) + "\r\n", "more than 200 lines"},
 		{post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "is not NAME: VALUE"},
 		{post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "whose length is unclear"},
 		{post + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", "whose length is unclear"},

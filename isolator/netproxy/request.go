@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	maxHead = 16 << 10                                              // of a request
-	token   = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" // what a name in it has (RFC 9110 section 5.6.2)
+	maxHead   = 16 << 10 // of a request
+	maxFields = 200
+	token     = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" // what a name in it has (RFC 9110 section 5.6.2)
 )
 
 // request is what a program asked for.
@@ -130,7 +131,10 @@ func readHTTP(in *bufio.Reader, at place) (r request, err error) {
 	r.http = true
 	var lines []string
 	for line := "x"; line != ""; lines = append(lines, line) {
-		if line, err = cutEnd(in.ReadString('\n')); err != nil {
+		if line, err = cutEnd(in.ReadString('\n')); err == nil && len(lines) > maxFields {
+			err = badf("a request has more than %d lines", maxFields)
+		}
+		if err != nil {
 			return r, err
 		}
 		if strings.ContainsFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {

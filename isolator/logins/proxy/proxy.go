@@ -77,6 +77,10 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// maxMemory is more than ten thousand connections take. A box that has this program hold more ends it, and the computer
+// has its memory.
+const maxMemory = 1 << 30
+
 type connKey struct{}
 
 type uploadKey struct{} // what the box sends
@@ -88,6 +92,8 @@ func Main(args []string, version string) int {
 	}
 	unix.CloseOnExec(logins.FD)
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxMemory, Max: maxMemory})
+	debug.SetMemoryLimit(maxMemory / 2)
 	if unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) != nil {
 		return 1
 	}
@@ -236,7 +242,7 @@ func (p *proxy) serve() {
 	}
 	server := &http.Server{
 		Handler: http.HandlerFunc(p.request), ReadHeaderTimeout: helloTime, ErrorLog: log.Default(),
-		MaxHeaderBytes: 64 << 10, // a box may have many connections with a head that does not end
+		MaxHeaderBytes: 16 << 10, // a box may have many connections with a head that does not end
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c.(*tls.Conn).NetConn().(*conn))
 		},

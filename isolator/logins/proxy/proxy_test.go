@@ -323,6 +323,18 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A head has its end, as a box may have many of them.
+func TestLongHead(t *testing.T) {
+	r := start(t, false, logins.Credential{})
+	for size, want := range map[int]int{12 << 10: http.StatusOK, 40 << 10: http.StatusRequestHeaderFieldsTooLarge} {
+		q, _ := http.NewRequest(http.MethodGet, fmt.Sprintf("https://%s:%d/ok", host, r.port), nil)
+		q.Header.Set("X-Long", strings.Repeat("x", size))
+		if a, err := r.client.Do(q); err != nil || a.StatusCode != want {
+			t.Errorf("%d bytes: %v, %v", size, a, err)
+		}
+	}
+}
+
 // What a service says again does not come back in headers; in bodies it does not where filter says so.
 func TestEchoes(t *testing.T) {
 	r := start(t, true, logins.Credential{In: []string{"query:key"}})
