@@ -27,6 +27,7 @@ import (
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitconfig"
 	"github.com/enr/inner/profile/gitignore"
 )
@@ -139,6 +140,9 @@ func (c *credentialsOf) wanted(run *Run, list []profile.Credential) (logins.Job,
 			if w.OAuth, err = store(run, k.Agent); err != nil {
 				lost[k.Name] = err.Error()
 			} else if given == nil {
+				of, _ := capability.Find(k.Agent)
+				is, _ := (&agentsOf{home: c.home}).loginIn(run, of)
+				w.OAuth.Inside = of.End(is)
 				job.Credentials = append(job.Credentials, w)
 				continue
 			}

@@ -235,7 +235,8 @@ func (u *usedLogin) take(k profile.Credential, placeholder, missing string, doc 
 	}
 }
 
-// sayAnother tells of a login that was made in the box while the host has one, which the next run has.
+// sayAnother tells of a login that was made in the box while the host has one, which the next run has unless its
+// service refuses that.
 func (a *agentsOf) sayAnother(run *Run) {
 	for _, c := range run.Agents {
 		u := run.usedLogins[c.Name]
@@ -243,7 +244,7 @@ func (a *agentsOf) sayAnother(run *Run) {
 			continue
 		}
 		if is, err := a.loginIn(run, c); err == nil && c.Another(u.doc, is) {
-			run.Say("%s was logged in to anew in the sandbox, and that ends with the run: the next one uses what is logged in outside", c.Program)
+			run.Say("%s was logged in to anew in the sandbox, which counts on where what is logged in outside is no longer good", c.Program)
 			run.Hint("inner bypass %s, and log in there", c.Program)
 		}
 	}

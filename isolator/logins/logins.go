@@ -55,6 +55,7 @@ type OAuth struct {
 	Path   string // of the file, through no link
 	Folder string // the agent's, which is locked by another one beside it
 	Later  bool   // it is renewed when the box asks for that, and not at the start: the agent logs in otherwise
+	Inside string // how the token ends that the box has: of another login than this, its service says which is good
 }
 
 // Order is a packet to the program: credentials, at first and when a box that runs gets
@@ -70,8 +71,11 @@ type Job struct {
 	Values      map[string]string
 }
 
-// Nobody says that there is no login to use.
-const Nobody = "nobody is logged in"
+// Nobody says that there is no login to use, and NotAllowed that a request is none that the profile allows with one.
+const (
+	Nobody     = "nobody is logged in"
+	NotAllowed = "the profile's allow does not name it"
+)
 
 // Ready is the answer to a Job.
 type Ready struct {

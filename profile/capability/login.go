@@ -135,16 +135,18 @@ func (l *Login) Renewed(original, clone []byte, now time.Time) (merged []byte, e
 	return formatJSON(was)
 }
 
-// Another reports whether there is a token in a file that is none of the placeholders which a box was given. Those end
-// alike in all runs, but for their length.
+// End is how the token in the file of the agent's login ends, or "" where there is none. Placeholders end alike in all
+// runs, but for their length.
+func (c Capability) End(data []byte) string {
+	doc, _ := parseJSON(data)
+	v, _ := lookup(doc, c.OAuth.Access)
+	text, _ := v.(string)
+	return end(strings.TrimRight(text, "x"))
+}
+
+// Another reports whether there is a token in a file that is none of the placeholders which a box was given.
 func (c Capability) Another(given, is []byte) bool {
-	token := func(data []byte) string {
-		doc, _ := parseJSON(data)
-		v, _ := lookup(doc, c.OAuth.Access)
-		text, _ := v.(string)
-		return end(strings.TrimRight(text, "x"))
-	}
-	return token(is) != "" && token(is) != token(given)
+	return c.End(is) != "" && c.End(is) != c.End(given)
 }
 
 // sameShape accepts a number for a number, and for a string another one that

@@ -91,8 +91,13 @@ func (p *proxy) renewable(ctx context.Context, c logins.Credential, ready *login
 	l.oauth = o
 	l.hold("")
 	t := o.current()
-	if !c.OAuth.Later && !t.ends.IsZero() && time.Until(t.ends) <= 0 { // before, the box can ask for it
-		if t, _, err = o.renew(ctx, nil, "inner"); err != nil {
+	ended := !t.ends.IsZero() && time.Until(t.ends) <= 0 // before, the box can ask for it
+	if !ended && !strings.HasSuffix(o.sign("access"), c.OAuth.Inside) {
+		o.bad = t.access // somebody had a reason to log in there
+	}
+	if !c.OAuth.Later && (ended || o.bad != "") {
+		var no refused
+		if t, _, err = o.renew(ctx, nil, "inner"); ended && err != nil || errors.As(err, &no) {
 			ready.Ended[c.Name] = err.Error()
 		}
 	}

@@ -38,6 +38,7 @@ type issuer struct {
 	roots   string
 	kind    renewal.Store
 	slow    time.Duration
+	inside  string                                            // see logins.OAuth.Inside
 	hostile func(w http.ResponseWriter, r *http.Request) bool // answers a renewal instead
 
 	mu       sync.Mutex
@@ -197,7 +198,7 @@ func (s *issuer) box() *rig {
 	r := &rig{T: s.T, up: s.up, port: s.port}
 	c := logins.Credential{
 		Name: "lab", Hosts: []string{fmt.Sprintf("%s:%d", host, s.port)}, In: []string{"authorization"}, Deny: []string{"POST /api/key"},
-		OAuth: &logins.OAuth{Store: s.kind, Path: s.path, Folder: s.folder},
+		OAuth: &logins.OAuth{Store: s.kind, Path: s.path, Folder: s.folder, Inside: s.inside},
 	}
 	cmd := exec.Command(os.Args[0], "--build=test")
 	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.roots)
@@ -565,12 +566,34 @@ func TestEndedLogin(t *testing.T) {
 		t.Errorf("offline: %+v", r.ready)
 	}
 	s.store(4, time.Hour)
+	s.inside = "another"
 	if r := s.box(); len(r.ready.Ended) > 0 {
 		t.Errorf("one that lives needs nobody: %+v", r.ready.Ended)
 	}
 	must(t, os.Remove(s.path))
 	if r := s.box(); r.ready.Missing["lab"] == "" {
 		t.Errorf("without a file: %+v", r.ready)
+	}
+}
+
+// Where the box has another login, the service says whether the host's is good still.
+func TestLoginInside(t *testing.T) {
+	s := issue(t, claude, time.Hour)
+	s.kind.Token = strings.Replace(s.kind.Token, host, "127.0.0.1", 1)
+	shown := get(s.box().doc(), s.kind.Access).(string)
+	s.inside = strings.TrimRight(shown, "x")[len(shown)/2:]
+	if r := s.box(); len(s.asked()) > 0 || len(r.ready.Ended) > 0 {
+		t.Errorf("with a placeholder: %v, renewals %v", r.ready.Ended, s.asked())
+	}
+	s.inside = "another"
+	if r := s.box(); len(s.asked()) != 1 || len(r.ready.Ended) > 0 || r.api(get(r.doc(), s.kind.Access).(string)) != 200 {
+		t.Errorf("%v, renewals %v", r.ready.Ended, s.asked())
+	}
+	s.mu.Lock()
+	s.n = 9
+	s.mu.Unlock()
+	if r := s.box(); r.ready.Ended["lab"] == "" {
+		t.Error("one that is revoked was taken")
 	}
 }
 

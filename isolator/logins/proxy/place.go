@@ -208,7 +208,7 @@ func (l *login) permits(r *http.Request, host string) (why string) {
 		}
 	}
 	if len(l.Allow) > 0 && !slices.ContainsFunc(l.Allow, is(p)) {
-		return "the profile's allow does not name it"
+		return logins.NotAllowed
 	}
 	return ""
 }
