@@ -140,6 +140,7 @@ for each; do
 		printf '[pypi]\nusername = __token__\npassword = %s\n' "$LAB_TOKEN" >"$HOME/pypirc"
 		box logins logins.sh
 		also 'a refused request is told' '^inner: credential basic, deb.reach.test/here: the profile'
+		also 'with what to type' '^inner: hint: inner why credential:basic -p logins$'
 		also 'a placeholder at another host is told' '^inner: credential lab, other.reach.test: it is none of its hosts'
 		also 'a placeholder in the clear is told' '^inner: credential lab, www.reach.test:80: it got the placeholder, in the clear'
 		also 'a signed request is told' '^inner: www.reach.test: the request is signed with a key \(AWS\).*AWS_BEARER_TOKEN_BEDROCK'

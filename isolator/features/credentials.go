@@ -479,6 +479,9 @@ func (c *credentialsOf) tell(run *Run, o *Outcome) error {
 		if e.Refused != "" {
 			run.Say("%s%s%s: %s", of, e.Host, visible.Short(e.Path), e.Refused)
 		}
+		if ask := run.Profile.Question("credential:" + e.Credential); e.Refused == logins.NotAllowed && ask != "" {
+			run.Hint("%s", ask)
+		}
 		o.Events = append(o.Events, runlog.Event{
 			Type: runlog.EventCredential, Run: run.ID(), Profile: run.Spec.Name, Program: e.Credential, Host: e.Host, Path: e.Path, Reason: e.Refused, At: e.At,
 		})

@@ -125,7 +125,7 @@ func (n *networkOf) connect(box launch.Network) error {
 		n.publish(box.Dial)
 	}
 	if names(n.run) {
-		if err := n.proxy.Names(box.Box); err != nil {
+		if err := n.proxy.Names(box.Box); err != nil && !errors.Is(err, net.ErrClosed) { // a box that is gone says why itself
 			n.run.Warn("programs that know no proxy reach nothing: %v", err)
 		}
 	}

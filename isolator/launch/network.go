@@ -207,8 +207,8 @@ func (s *session) wantSocket(question uint32, answer chan madeSocket) {
 	if s.sock < 0 {
 		return
 	}
-	if err := wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: question}); err != nil {
-		answer <- madeSocket{-1, err}
+	if wire.Send(s.sock, wire.Msg{Kind: wire.Socket, N: question}) != nil {
+		answer <- madeSocket{-1, net.ErrClosed} // nobody is there any more to make it
 		return
 	}
 	s.network.asked = append(s.network.asked, answer)

@@ -237,3 +237,18 @@ func TestSocketOfTheBox(t *testing.T) {
 		t.Error("taken, of a third network")
 	}
 }
+
+// What is asked of a box that is gone is told from what it cannot do: why it went is said elsewhere.
+func TestSocketOfNobody(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	unix.Close(pair[1])
+	answer := make(chan madeSocket, 1)
+	(&session{sock: pair[0]}).wantSocket(1, answer)
+	if got := <-answer; !errors.Is(got.err, net.ErrClosed) {
+		t.Error(got.err)
+	}
+}
