@@ -24,6 +24,7 @@ import (
 	"github.com/enr/inner/isolator/visit"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/builtin"
 )
 
 // grantFlags are the flags of inner allow that are about one grant.
@@ -89,6 +90,11 @@ func (a *app) addGrants(list []wanted, flags grantFlags) error {
 	}
 	if _, err := a.runningOf(p.Name, flags.thisRun); err != nil {
 		return err
+	}
+	follows := f.scope == profile.Global && builtin.Follows(p.Name, file.Data)
+	if follows && !flags.thisRun {
+		a.Say("profile %s came with inner: with a line of yours "+
+			"it stays as it is when inner is updated", p.Name)
 	}
 	if err := a.confirmWider(f, old, p, flags.yes); err != nil {
 		return err
@@ -268,10 +274,7 @@ func askAgain(w wanted, write bool) string {
 
 // hasGrant answers whether a box has what is wanted.
 func (a *app) hasGrant(t *why.Table, w wanted) (why.Answer, error) {
-	switch {
-	case w.kind == "host" && strings.ContainsAny(w.what, "/*@"):
-		return why.Answer{How: "it is not listed", Lines: t.Hosts(w.what)}, nil // many hosts
-	case w.kind != "file" && w.kind != "folder":
+	if w.kind != "file" && w.kind != "folder" {
 		return a.why(t, w.word)
 	}
 	path := w.what

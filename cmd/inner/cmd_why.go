@@ -114,7 +114,7 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 		"host": func(name string) (why.Answer, error) {
 			answer, err := t.Host(name)
 			if err != nil {
-				return answer, cli.Usagef("host:%s: the name %w", cli.Printable(name), err)
+				return answer, cli.Usagef("host: %w", err)
 			}
 			return answer, nil
 		},

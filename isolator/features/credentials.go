@@ -450,7 +450,11 @@ func (c *credentialsOf) clear(to netproxy.Target, head []byte) {
 	c.mu.Unlock()
 	for _, kv := range has {
 		if bytes.Contains(head, []byte(kv.Value)) {
-			c.hear(logins.Event{Credential: kv.Key, Host: to.String(), Refused: "it got the placeholder, in the clear: a login is put in over TLS alone"})
+			c.hear(logins.Event{
+				Credential: kv.Key,
+				Host:       to.String(),
+				Refused:    "it got the placeholder, in the clear: a login is put in over TLS alone",
+			})
 		}
 	}
 }
@@ -479,11 +483,13 @@ func (c *credentialsOf) tell(run *Run, o *Outcome) error {
 		if e.Refused != "" {
 			run.Say("%s%s%s: %s", of, e.Host, visible.Short(e.Path), e.Refused)
 		}
-		if ask := run.Profile.Question("credential:" + e.Credential); e.Refused == logins.NotAllowed && ask != "" {
+		ask := run.Profile.Question("credential:" + e.Credential)
+		if e.Refused == logins.NotAllowed && ask != "" {
 			run.Hint("%s", ask)
 		}
 		o.Events = append(o.Events, runlog.Event{
-			Type: runlog.EventCredential, Run: run.ID(), Profile: run.Spec.Name, Program: e.Credential, Host: e.Host, Path: e.Path, Reason: e.Refused, At: e.At,
+			Type: runlog.EventCredential, Run: run.ID(), Profile: run.Spec.Name,
+			Program: e.Credential, Host: e.Host, Path: e.Path, Reason: e.Refused, At: e.At,
 		})
 	}
 	c.told = len(c.seen)

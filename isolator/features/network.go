@@ -88,7 +88,13 @@ func (n *networkOf) make(run *Run) error {
 	}
 	n.run = run
 	n.policy = run.Reach.Policy()
-	o := netproxy.Options{Profile: rc.Name, Refused: n.refuse, Policy: n.policy, Through: run.throughLogins, Clear: run.clearLogins}
+	o := netproxy.Options{
+		Profile: rc.Name,
+		Refused: n.refuse,
+		Policy:  n.policy,
+		Through: run.throughLogins,
+		Clear:   run.clearLogins,
+	}
 	_, o.Loopback, _ = loopbackNames()
 	o.Cure = func(r netproxy.Refusal) string { return profile.Outside(n.remedy(r)) }
 	switch {
@@ -125,7 +131,9 @@ func (n *networkOf) connect(box launch.Network) error {
 		n.publish(box.Dial)
 	}
 	if names(n.run) {
-		if err := n.proxy.Names(box.Box); err != nil && !errors.Is(err, net.ErrClosed) { // a box that is gone says why itself
+		err := n.proxy.Names(box.Box)
+		// A box that is gone says why itself.
+		if err != nil && !errors.Is(err, net.ErrClosed) {
 			n.run.Warn("programs that know no proxy reach nothing: %v", err)
 		}
 	}
@@ -291,7 +299,13 @@ func (n *networkOf) note(o *Outcome, h runlog.Host) {
 	o.Hosts = append(o.Hosts, h)
 	if h.Refused > 0 {
 		o.Events = append(o.Events, runlog.Event{
-			Type: runlog.EventHostRefused, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(h.Refused), Reason: h.Reason, At: h.FirstRefused,
+			Type:    runlog.EventHostRefused,
+			Run:     n.run.ID(),
+			Profile: n.run.Spec.Name,
+			Host:    runlog.HostText(h.Host, h.Port),
+			Count:   int(h.Refused),
+			Reason:  h.Reason,
+			At:      h.FirstRefused,
 		})
 	}
 }

@@ -244,7 +244,9 @@ func (a *agentsOf) sayAnother(run *Run) {
 			continue
 		}
 		if is, err := a.loginIn(run, c); err == nil && c.Another(u.doc, is) {
-			run.Say("%s was logged in to anew in the sandbox, which counts on where what is logged in outside is no longer good", c.Program)
+			run.Say("%s was logged in to anew in the sandbox, "+
+				"which counts on where what is logged in outside is no longer good",
+				c.Program)
 			run.Hint("inner bypass %s, and log in there", c.Program)
 		}
 	}

@@ -223,7 +223,10 @@ func (s *session) askAhead() {
 	}
 	four, six := question(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP), question(unix.AF_INET6,
 		unix.SOCK_STREAM, unix.IPPROTO_TCP)
-	list := []uint32{question(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE), question(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDP)}
+	list := []uint32{
+		question(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
+		question(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDP),
+	}
 	for range n.ports {
 		list = append(list, four, six)
 	}

@@ -27,17 +27,33 @@ func (t *Table) at(keys ...string) string {
 	return "the default"
 }
 
-// Host answers for NAME or NAME:PORT, without a port for 443. The error is one line about
-// a name that is none.
+// Host answers for NAME or NAME:PORT, without a port for 443, and for what network_allow has of many hosts: a
+// pattern, a group, a range. The error is one line about what is none of these.
 func (t *Table) Host(asked string) (Answer, error) {
-	a := Answer{Asked: "host:" + asked, Real: asked, Access: Outside, Key: "sandbox.network_mode", From: t.at("sandbox.network_mode", "sandbox.network")}
+	a := Answer{
+		Asked: "host:" + asked, Real: asked, Access: Outside,
+		Key:  "sandbox.network_mode",
+		From: t.at("sandbox.network_mode", "sandbox.network"),
+	}
+	e, wrong := hosts.ParseAllow(asked)
+	many := wrong == nil && (e.Wild || e.Group != "" || e.Range.IsValid())
 	name, addr, port, err := target(asked)
-	if err != nil {
-		return a, err
+	if err != nil && !many {
+		return a, cmp.Or(wrong, err)
 	}
 	switch {
 	case t.Box.Spec.Network == profile.NetFull:
 		a.Access, a.How, a.Box = ReadWrite, "the host's network, all of it", asked
+		return a, nil
+	case many:
+		at := t.written("sandbox.network_allow", is(e.String()))
+		if a.How = "not listed"; at != "" {
+			a.Access, a.Box = ReadWrite, asked
+			a.How = "listed; what a single host gets is asked for by its name"
+			a.Key, a.From = "sandbox.network_allow", at
+			return a, nil
+		}
+		a.propose(t.Hosts(asked)...)
 		return a, nil
 	case hosts.Loopback(name, addr) || addr.IsUnspecified():
 		t.localPort(&a, name, addr, port)

@@ -61,6 +61,11 @@ func Sums() string {
 	return b.String()
 }
 
+// Follows reports whether a profile is as some inner came with it, so that the next one brings its own.
+func Follows(name string, text []byte) bool {
+	return strings.Contains(digests, line(name, text))
+}
+
 func line(name string, text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]) + "  " + name + "\n"
@@ -87,7 +92,7 @@ func Install(dir, had string) (done Installed, err error) {
 			err = files.Create(path, Read(name), 0o600)
 		case err != nil || bytes.Equal(now, Read(name)):
 			continue
-		case strings.Contains(digests, line(name, now)):
+		case Follows(name, now):
 			err = files.Write(path, Read(name), 0o600)
 		default:
 			done.Changed = append(done.Changed, name)
