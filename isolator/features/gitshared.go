@@ -91,10 +91,10 @@ func (s *sharedGit) described(run *Run, i int) server.Repository {
 	covered, hidden := run.Plan.Covered(r.Top)
 	_, away := run.Plan.Covered(r.Common)
 	of := gated(gitProgram(run), r, s.dir, covered)
-	of.Nested = s.nested
+	of.Nested, of.Hidden = s.nested, hidden
 	return server.Repository{
 		Repository: of, Box: fmt.Sprintf(boxStore, i), Policy: repoPolicy(run), Logins: gitPolicy(run.Spec).Credentials,
-		Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Hidden: hidden, Away: away,
+		Ours: append(notCarried(run), oursInGit...), Ignored: ignored(run), Away: away,
 	}
 }
 

@@ -94,6 +94,23 @@ func (g *Gate) Enter(name string, data, old []byte) (entered []byte, done func()
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, c := range checked.Away {
+		if c.Was != nil || !slices.Contains(g.Hidden, c.Is.Name) {
+			continue
+		}
+		out, _ := g.soon(
+			"log",
+			"--all",
+			"--reflog",
+			"--format=%H",
+			"-1",
+			"--",
+			c.Is.Name,
+		)
+		if out == "" {
+			return nil, nil, fmt.Errorf("%s is hidden here: it is staged outside", c.Is.Name)
+		}
+	}
 	if err := errors.Join(g.BringAs(objects.Modules, checked.Modules...), g.BringAs("blob", checked.Blobs...)); err != nil {
 		return nil, nil, err
 	}

@@ -49,6 +49,7 @@ type Repository struct {
 
 	// Covered are the places in the work tree that the box may not write, or does not see, relative to it.
 	Covered []string
+	Hidden  []string // those of Covered that the box does not see: its git takes no notice of them, unless they are tracked
 	// Nested are the places in it of repositories that are there, or have no room, since the box began, so that it
 	// can make none.
 	Nested []string

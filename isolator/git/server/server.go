@@ -43,7 +43,6 @@ type Repository struct {
 	Ours   []gitconfig.Entry
 	// Ignored are patterns of files that the box's git ignores, besides those of the host's info/exclude.
 	Ignored []string
-	Hidden  []string // those of Covered that the box does not see: its git takes no notice of them, unless they are tracked
 	leaves  []string // those of Covered that are tracked: its git leaves them as they are
 	Away    []string // names of the git directory that the box does not see
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/lazy"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git/gate"
@@ -35,6 +37,8 @@ var (
 	// goesOn are those that name a commit which whoever goes on outside needs, in a worktree, too: what is merged or
 	// picked, and the person's changes that were put aside for it.
 	goesOn = lazy.Regexp(`(^|/)((FETCH|MERGE|CHERRY_PICK|REVERT)_HEAD(\.lock)?|MERGE_AUTOSTASH(\.lock)?|rebase-(merge|apply)/autostash)$`)
+	// halfDone are what is half done, of which the box has its own, but where the person has some and the box has not.
+	halfDone = lazy.Regexp(`^(rebase-(merge|apply)|sequencer|BISECT_[A-Z_]+(\.lock)?|refs/bisect)(/|$)`)
 	// hosts are others of the host.
 	hosts = lazy.Regexp(`(?i)^(info/(exclude|attributes)|(hooks|objects|refs|logs|worktrees|modules|branches|lfs/objects)(/.*)?|lfs|` +
 		`description|commondir|gitdir|locked|shallow(\.lock)?|gc\.(pid|log)(\.lock)?|sharedindex\..*|reftable(/.*)?)$`)
@@ -60,6 +64,8 @@ func (r *Server) access(name string) access {
 	top, in, deep := strings.Cut(rest, "/")
 	bare, locked := strings.CutSuffix(top, ".lock")
 	switch {
+	case halfDone().MatchString(rest) && r.theirs(tree, rest):
+		return shown
 	case name == "", top == "worktrees" && !strings.Contains(in, "/"):
 		return free
 	case top == "refs" && (in == "" && tree == "" || firstPart(in) == "replace"): // git bisect makes that of a worktree
@@ -111,6 +117,20 @@ func (r *Server) worktree(name string) (far, theirs bool) {
 		far = r.isFar(name)
 	}
 	return far, far || theirs
+}
+
+// theirs reports whether what is half done in a work tree is the person's: git in the box sees that, and begins no other.
+func (r *Server) theirs(tree, name string) bool {
+	if name = firstPart(name); name == "refs" || strings.HasPrefix(name, "BISECT_") {
+		name = "BISECT_LOG"
+	}
+	if tree != "" {
+		name = path.Join("worktrees", tree, name)
+	}
+	var st unix.Stat_t
+	own := unix.Fstatat(r.private, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return !own &&
+		unix.Fstatat(r.root, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
 // isOwn reports whether a name lies in the private folder.

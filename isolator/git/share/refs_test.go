@@ -138,3 +138,23 @@ func TestBranchBecomesFolder(t *testing.T) {
 		{box: "git rev-parse x/y k | uniq | wc -l", want: "1\n"},
 	})
 }
+
+// A rebase and a bisection of the person's are seen, go on outside alone, and make room when they end.
+func TestHalfDoneOutside(t *testing.T) {
+	b := newBox(t)
+	b.steps([]step{
+		{outside: "git switch -q -c topic; echo t >a; git commit -qam t; git switch -q main; echo m >a; git commit -qam m; git rebase topic 2>&1 | grep -c CONFLICT", want: "1\n"},
+		{
+			box: "git status | head -1 | cut -c1-29; git rebase topic 2>&1 | head -1; git rebase --quit; ls -d .git/rebase-merge",
+			want: "interactive rebase in progres\nfatal: It seems that there is already a rebase-merge directory, and\n" +
+				"error: could not remove '.git/rebase-merge'\n.git/rebase-merge\n",
+		},
+		{outside: "git rebase --abort; git log --format=%s -1; git bisect start main main~ >b; rm b", want: "m\n"},
+		{box: "git bisect bad 2>/dev/null; git bisect start 2>/dev/null; git bisect reset 2>/dev/null; git for-each-ref --format='%(refname)' refs/bisect | wc -l", want: "2\n"},
+		{outside: "git bisect log | grep -c start; git bisect reset 2>&1; git for-each-ref refs/bisect", want: "1\nAlready on 'main'\n"},
+		{box: "git rebase topic 2>&1 | grep -c CONFLICT; git rebase --abort; git bisect start >b; git bisect bad >b; rm b; git for-each-ref refs/bisect | wc -l", want: "1\n1\n"},
+	})
+	if got := b.said.String(); !strings.Contains(got, "git: what you have half done goes on outside: git status says how\n") {
+		t.Errorf("said %q", got)
+	}
+}

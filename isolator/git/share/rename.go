@@ -214,9 +214,11 @@ func (r *Server) add(m move) error {
 
 // outside refuses what the box may not write, and says of what git does there where that is done.
 func (r *Server) outside(name string) syscall.Errno {
-	switch {
+	switch _, rest := inTree(name); {
 	case firstPart(name) == "modules":
 		r.Say("git: submodules are added, and initialised for the first time, outside: git submodule add, git submodule update --init")
+	case halfDone().MatchString(rest):
+		r.Say("git: what you have half done goes on outside: git status says how")
 	case strings.HasPrefix(name, "gc."):
 		r.Say("git: the repository is cleaned up outside: git gc")
 	case strings.HasPrefix(name, "shallow"):
