@@ -20,7 +20,7 @@ func Lock(path string) (unlock func(), err error) {
 	if err == nil {
 		err = Flock(f, syscall.LOCK_EX)
 	}
-	return func() { _ = f.Close() }, err
+	return func() { _ = Unlock(f) }, err
 }
 
 // LockFolder is Lock of an existing folder.
@@ -29,7 +29,7 @@ func LockFolder(path string) (unlock func(), err error) {
 	if err == nil {
 		err = Flock(f, syscall.LOCK_EX)
 	}
-	return func() { _ = f.Close() }, err
+	return func() { _ = Unlock(f) }, err
 }
 
 // Flock is FlockFD of a file. When it cannot be locked, Flock closes it.
@@ -39,6 +39,12 @@ func Flock(f *os.File, how int) error {
 		return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	return nil
+}
+
+// Unlock lets go of the lock of a file, and closes that. To close it is not enough: a child that this process is
+// starting has the descriptor, too, until it runs its program, and with it the lock.
+func Unlock(f *os.File) error {
+	return errors.Join(FlockFD(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 // FlockFD is flock(2) of a descriptor, with LOCK_EX, LOCK_NB and so on as how. A signal does not

@@ -115,7 +115,7 @@ func Settle(c *caller.Caller, dir, again string) {
 	if !s.locked() {
 		return
 	}
-	defer s.lock.Close()
+	defer func() { _ = files.Unlock(s.lock) }()
 	top, _ := os.ReadFile(filepath.Join(dir, GitTop))
 	if r, err := git.FindAt(strings.TrimSpace(string(top))); err == nil && repositoryFolder(c, r.Common) == filepath.Dir(dir) {
 		_ = server.Sweep(r.Common, dir) // else the next run there does

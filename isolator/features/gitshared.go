@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/git"
@@ -118,7 +119,7 @@ func (s *sharedGit) used() uint64 { return ownhome.Used(s.dir, ".") }
 
 // close lets the next box have the folder.
 func (s *sharedGit) close(run *Run) {
-	defer s.lock.Close()
+	defer func() { _ = files.Unlock(s.lock) }()
 	if s.clone && (!run.Result.Started || run.Mode != Program) {
 		_ = clone.State{Private: s.dir, Run: run.ID()}.Drop()
 	}

@@ -78,7 +78,7 @@ func (f *Folder) Move(base string) error {
 // Leave lets go of the folder, with what is in it. It is safe on nil.
 func (f *Folder) Leave() {
 	if f != nil {
-		f.lock.Close()
+		_ = files.Unlock(f.lock)
 	}
 }
 
@@ -158,7 +158,7 @@ func take(base, name string) (*Folder, error) {
 	if Held(lock) || !files.Exists(dir) {
 		return nil, nil
 	}
-	f, err := Lock(lock, unix.LOCK_EX|unix.LOCK_NB)
+	f, err := Lock(lock, unix.LOCK_EX) // who asks whether it is held has it for a moment
 	if err != nil {
 		return nil, err
 	}
@@ -238,5 +238,7 @@ func Held(path string) bool {
 		return err != unix.ENOENT && err != unix.ENOTDIR
 	}
 	defer unix.Close(fd)
-	return files.FlockFD(fd, unix.LOCK_EX|unix.LOCK_NB) != nil
+	held := files.FlockFD(fd, unix.LOCK_EX|unix.LOCK_NB) != nil
+	_ = files.FlockFD(fd, unix.LOCK_UN) // as files.Unlock does
+	return held
 }

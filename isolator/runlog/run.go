@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/netproxy"
 )
 
@@ -210,7 +211,7 @@ func (f *Folder) Alive(id string) bool {
 	if err != nil {
 		return false
 	}
-	defer rec.Close()
+	defer func() { _ = files.Unlock(rec) }()
 	return syscall.Flock(int(rec.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }
 
