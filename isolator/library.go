@@ -327,7 +327,8 @@ func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
 	case len(argv) == 0 || argv[0] == "":
 		return nil, refused(fault.Refuse(2, "", "argv is empty"))
 	case p.from == nil:
-		return nil, refused(fault.Refuse(2, "", "Options.TOML cannot be passed to another process: use Options.File"))
+		return nil, refused(fault.Refuse(2, "",
+			"Options.TOML cannot be passed to another process: use Options.File"))
 	}
 	at, err := p.settings.With(p.caller).At(cmp.Or(dir, p.place.Cwd))
 	if err != nil {

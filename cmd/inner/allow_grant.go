@@ -132,7 +132,8 @@ func (a *app) runningOf(name string, needed bool) ([]box, error) {
 }
 
 func noneRuns(name string) error {
-	return fault.Refuse(1, "without --for-this-run the profile gets it", "no sandbox of profile %q runs", name)
+	return fault.Refuse(1, "without --for-this-run the profile gets it",
+		"no sandbox of profile %q runs", name)
 }
 
 // giveAll has boxes get what a profile got, and says what became of it. An error says that one of them does not

@@ -25,7 +25,8 @@ func (a *app) cmdAsk() *cobra.Command {
 			"is there, to be read, until this run ends, and the exit code is 0; else it is 1.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !cli.InBox() {
-				return fault.Refuse(1, "inner allow folder:PATH", "inner ask is for programs in a sandbox: this is outside")
+				return fault.Refuse(1, "inner allow folder:PATH",
+					"inner ask is for programs in a sandbox: this is outside")
 			}
 			path, err := filepath.Abs(args[0])
 			if err != nil {

@@ -107,7 +107,8 @@ func makeProfiles(root string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fault.Refuse(1, "where a project cannot be changed, inner init --everywhere AGENT sandboxes an agent in all folders", "no profile can be written to %q: %v", dir, err)
+		return "", fault.Refuse(1, "where a project cannot be changed, inner init --everywhere AGENT sandboxes an agent in all folders",
+			"no profile can be written to %q: %v", dir, err)
 	}
 	return dir, nil
 }

@@ -57,7 +57,8 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	}
 	known, err := shared.ReadKnown(a.Trust().Dir)
 	if err != nil {
-		return fault.Refuse(126, "bring the file back, or move it away and approve publishers again", "%v", err)
+		return fault.Refuse(126, "bring the file back, or move it away and approve publishers again",
+			"%v", err)
 	}
 	o, done, err := a.openIndex(f.from)
 	if err != nil {

@@ -267,7 +267,8 @@ func (a *app) attach(args []string) error {
 		return err
 	}
 	if !caller.IsTerminal(a.In) {
-		return fault.Refuse(2, "type it in a terminal", "standard input is not a terminal, and the box needs one")
+		return fault.Refuse(2, "type it in a terminal",
+			"standard input is not a terminal, and the box needs one")
 	}
 	end, err := visit.Attach(stage.Door(a.StageBase(), b.Run), b.PID, a.In)
 	if err == visit.ErrEnded {

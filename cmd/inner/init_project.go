@@ -46,7 +46,8 @@ func (a *app) initPlace() (settings.Place, error) {
 	pl.Cwd = root
 	c := profile.Context{Home: a.Home, OtherHome: a.OtherHome(), InnerHome: a.InnerHome}
 	if err := c.CheckWorkdir(root); err != nil { // as every run there would be
-		return pl, fault.Refuse(1, "cd to a project, or for all folders: inner init --everywhere claude", "%s is not a project: %v", a.Short(root), err)
+		return pl, fault.Refuse(1, "cd to a project, or for all folders: inner init --everywhere claude",
+			"%s is not a project: %v", a.Short(root), err)
 	}
 	return pl, nil
 }
@@ -64,7 +65,8 @@ func (a *app) initChosen(f initFlags, names []string) (ready []string, err error
 	root := pl.Cwd
 	if pl.Project != nil {
 		if root = pl.Root(); pl.Project.Problem != nil {
-			return nil, fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
+			return nil, fault.Refuse(126, "inner status",
+				"%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 		}
 	}
 	t := starter.TraitsOf(root)
@@ -193,7 +195,8 @@ func (a *app) unclaimedOf(f initFlags, pl settings.Place, names []string) (open,
 	}
 	v := a.Look(pl)
 	if v.Config.File != nil && v.Conf.State != trust.Allowed {
-		return nil, nil, fault.Refuse(126, "inner allow, and then inner init", "the project has a config.toml that is %s", trustWord(v.Conf.State))
+		return nil, nil, fault.Refuse(126, "inner allow, and then inner init",
+			"the project has a config.toml that is %s", trustWord(v.Conf.State))
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(v.Profiles, func(p shims.ProfileView) bool {
@@ -309,7 +312,8 @@ func (a *app) inGit(root string, private bool) error {
 		if !private {
 			return nil
 		}
-		return fault.Refuse(1, "git init, or name .inner in info/exclude yourself", "%s is in no repository that is as git makes one", a.Short(root))
+		return fault.Refuse(1, "git init, or name .inner in info/exclude yourself",
+			"%s is in no repository that is as git makes one", a.Short(root))
 	}
 	dir, err := os.OpenRoot(r.Common) // no link leads out of it
 	if err != nil {

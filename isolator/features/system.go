@@ -46,7 +46,8 @@ func whoIAm(run *Run) error {
 	}
 	if f.User == "" || strings.ContainsAny(f.User+group+f.Home, ":\n") {
 		if minimal {
-			return fault.Refuse(125, "etc = \"host\" under [sandbox]", "profile %q: etc = \"minimal\": your name or home cannot stand in a password file", run.Spec.Name)
+			return fault.Refuse(125, "etc = \"host\" under [sandbox]",
+				"profile %q: etc = \"minimal\": your name or home cannot stand in a password file", run.Spec.Name)
 		}
 		return nil
 	}

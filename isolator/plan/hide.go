@@ -246,7 +246,8 @@ func (b *builder) hide() error {
 func (b *builder) cover(h hid) error {
 	switch {
 	case h.kind == host.Denied && (h.key == hideKey || b.f.UID == 0):
-		return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, h.path)
+		return fault.Refuse(125, "",
+			"profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, h.path)
 	case !h.kind.Seen():
 		return nil
 	case h.key != hideKey && b.holdsHome(h.path):

@@ -60,7 +60,8 @@ func (b *builder) mounts() error {
 	for _, m := range b.orderedMounts() {
 		// What inner puts into /run later would be made in the source.
 		if paths.Below(m.dest, paths.BoxDir) {
-			return fault.Refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
+			return fault.Refuse(125, "",
+				"profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
 		}
 		b.because("")
 		b.ownState(m.dest)
@@ -98,7 +99,8 @@ func (b *builder) oneMount(m mount) error {
 	if _, at := b.at(m.dest); at != "" {
 		if there := b.f.Look(at).Kind; there != host.Missing && there != host.Denied &&
 			(there == host.Dir) != (b.f.Look(m.Source).Kind == host.Dir) {
-			return fault.Refuse(125, "", "profile %q: %s: of dest %q and the source one is a folder and one is not", b.rc.Name, m.reason, m.Dest)
+			return fault.Refuse(125, "",
+				"profile %q: %s: of dest %q and the source one is a folder and one is not", b.rc.Name, m.reason, m.Dest)
 		}
 	}
 	shown := Op{Kind: bindKind(m.Mode == profile.RW), Source: m.real, Dest: m.dest, Probed: b.f.Look(m.Source).ID, alone: m.Allow}

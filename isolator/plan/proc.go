@@ -34,7 +34,8 @@ func (b *builder) proc() error {
 		return nil
 	case "empty":
 		if b.s.Self == "" {
-			return fault.Refuse(125, "", "profile %q: no /proc, and the inner binary cannot be shown in the box", b.rc.Name)
+			return fault.Refuse(125, "",
+				"profile %q: no /proc, and the inner binary cannot be shown in the box", b.rc.Name)
 		}
 		b.tmpfs("no /proc", 0o555, "/proc")
 		return nil

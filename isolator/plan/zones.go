@@ -61,7 +61,8 @@ func ObeyedName(rc profile.RunConfig, rest string, folder bool) bool {
 // that are kept there are copies, which programs can replace by renaming.
 func (b *builder) keepFolder(m mount) error {
 	if b.s.Kept == "" {
-		return fault.Refuse(125, "", "profile %q: %s: nothing was made for workdir_mode = \"keep\"", b.rc.Name, m.reason)
+		return fault.Refuse(125, "",
+			"profile %q: %s: nothing was made for workdir_mode = \"keep\"", b.rc.Name, m.reason)
 	}
 	b.op(Op{Kind: OpBind, Source: b.s.Kept, original: m.real, Dest: m.dest, Reason: m.reason + ", kept as it is but for sandbox.keep"})
 	for _, c := range b.f.Entries {
