@@ -3,6 +3,7 @@ package box
 import (
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -36,24 +37,88 @@ func landlock(l *wire.Landlock, files [3]uintptr) error {
 	if l.Abstract {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	if l.Writes {
-		attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
+	if !l.Writes {
+		return restrict(attr, func(int) error { return nil })
 	}
+	attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
+	if err := restrict(attr, func(rules int) error { return fileRules(rules, l, files) }); err != nil {
+		return err
+	}
+	attr = unix.LandlockRulesetAttr{Handled_access_fs: used}
+	version, _, _ := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if version < 3 {
+		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	return restrict(attr, func(rules int) error { return ownRules(rules, attr.Handled_access_fs, l.OwnRoot, files) })
+}
+
+// restrict has the calling thread keep to a set of rules, on top of those that it keeps to already.
+func restrict(attr unix.LandlockRulesetAttr, fill func(rules int) error) error {
 	// Up to Scoped: what a kernel does not know must be zero (landlock_create_ruleset(2)).
 	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)),
 		unsafe.Offsetof(attr.Quiet_access_fs), 0)
 	if errno != 0 {
 		return errno
 	}
-	rules := int(r)
-	defer unix.Close(rules)
-	if l.Writes {
-		if err := fileRules(rules, l, files); err != nil {
+	defer unix.Close(int(r))
+	if err := fill(int(r)); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, r, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// What is done with files by their names, and what of it concerns a file that is none of a folder's.
+const (
+	used = usedFile | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+	usedFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE
+)
+
+// ownRules are the rules that a file lies in this box. A box may have been handed a folder by another one
+// (SCM_RIGHTS). When that one has ended, the kernel has taken its mounts apart: the folder is still there, and
+// nothing in it is hidden or read-only any more (umount_tree in fs/namespace.c). Landlock looks for rules from a
+// file upwards, over mounts, and from such a folder no way leads further up. So the rules are above what is
+// mounted: at the root where that is a memory of the box's own, else at what lies in it.
+func ownRules(rules int, all uint64, ownRoot bool, files [3]uintptr) error {
+	places := []string{"/"}
+	if !ownRoot {
+		entries, err := os.ReadDir("/")
+		if err != nil {
 			return err
 		}
+		places = nil
+		for _, e := range entries {
+			places = append(places, "/"+e.Name())
+		}
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
-		return errno
+	for _, p := range places {
+		fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue // what cannot be found cannot be used either
+		}
+		access := all
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			access &= usedFile
+		}
+		err = allow(rules, fd, access)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("%q: %w", p, err)
+		}
+	}
+	for _, fd := range files {
+		// EBADFD: a pipe or a socket has no place, and is not confined.
+		if err := allow(rules, int(fd), all&usedFile); err != nil && err != unix.EBADFD && err != unix.EBADF {
+			return fmt.Errorf("descriptor %d: %w", fd, err)
+		}
 	}
 	return nil
 }
