@@ -98,6 +98,8 @@ func ownRules(rules int, all uint64, ownRoot bool, files [3]uintptr) error {
 			places = append(places, "/"+e.Name())
 		}
 	}
+	// A check of the box is this program, which was opened outside.
+	places = append(places, "/proc/self/exe")
 	for _, p := range places {
 		fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
