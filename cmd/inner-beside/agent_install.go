@@ -223,7 +223,8 @@ func (a *app) cmdAgentLeft() *cobra.Command {
 		Run: func(*cobra.Command, []string) {
 			for _, agent := range agenthook.Agents() {
 				if it, err := a.agentFiles(agent, toolFlags{}); err == nil && it.installed() {
-					a.Say("left to you: %s has a hook or a shell of inner; type: inner agent uninstall %s", a.Short(it.file), agent)
+					a.Say("left to you: %s has a hook or a shell of inner; type: inner agent uninstall %s",
+						a.Short(it.file), agent)
 				}
 			}
 		},

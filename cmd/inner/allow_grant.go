@@ -249,7 +249,8 @@ func (a *app) withGrant(f found, p *profile.Profile, d *draft, g *run.Grant, w w
 			}
 			g.Lines, g.Folder = append(g.Lines, l), has.Real
 			if (w.kind == "folder" || w.kind == "file") && l.Key == "allow" {
-				a.Say("no line is about %s alone: this one shows all %s, which can be changed where the box can write", w.word, l.Value)
+				a.Say("no line is about %s alone: this one shows all %s, which can be changed where the box can write",
+					w.word, l.Value)
 			}
 		}
 		if w.kind == "folder" || w.kind == "file" { // not as it is typed here: the record is read elsewhere

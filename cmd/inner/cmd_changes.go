@@ -180,7 +180,8 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			case all:
 				own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
 				if n := len(list) - len(own); n > 0 {
-					a.Say("not shown: %s of git's own records (inner changes show .git)", visible.Counted(n, "change", "changes"))
+					a.Say("not shown: %s of git's own records (inner changes show .git)",
+						visible.Counted(n, "change", "changes"))
 				}
 				list = own
 			}

@@ -250,7 +250,8 @@ func (a *app) deleteProfile(f found, name string) error {
 	if cfg, err := a.GlobalConfig(); err == nil && f.scope == profile.Global {
 		for _, kv := range cfg.Shims {
 			if kv.Value == name {
-				a.Say("[shims] of %s still gives %s to it, which is refused so", a.Short(a.ConfigFile()), cli.Printable(kv.Key))
+				a.Say("[shims] of %s still gives %s to it, which is refused so",
+					a.Short(a.ConfigFile()), cli.Printable(kv.Key))
 				a.Hint("inner config set --unset %s", cli.Quoted("shims."+kv.Key))
 			}
 		}

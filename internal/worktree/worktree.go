@@ -94,7 +94,8 @@ func (t *Tree) confirm(pointer string) error {
 		return fmt.Errorf("%q is not part of the repository %q", t.Dir, t.Common)
 	}
 	if at := Absolute(t.Dir, named); at != pointer {
-		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(at))
+		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)",
+			pointer, filepath.Dir(t.Common), filepath.Dir(at))
 	}
 	return nil
 }

@@ -112,7 +112,8 @@ func (r *Request) Check() error {
 		return fmt.Errorf("--to %q is not one of kube, agent-sandbox, podman", r.Target)
 	}
 	if !objectID().MatchString(r.objectName()) {
-		return fmt.Errorf("%q is not the name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
+		return fmt.Errorf("%q is not the name of an object: letters, digits and - in lower case, at most 52; name one with --name",
+			r.objectName())
 	}
 	if err := r.checkEngine(); err != nil {
 		return err
@@ -129,7 +130,8 @@ func (r *Request) checkEngine() error {
 	case r.Image == "":
 		return fmt.Errorf("--image is missing: REF@sha256:DIGEST")
 	case !digested().MatchString(r.Image):
-		return fmt.Errorf("--image %q has no digest: REF@sha256:DIGEST (a tag can be moved to another image)", r.Image)
+		return fmt.Errorf("--image %q has no digest: REF@sha256:DIGEST (a tag can be moved to another image)",
+			r.Image)
 	}
 	for _, s := range r.Secrets {
 		if err := r.checkSecret(s); err != nil {
@@ -143,7 +145,8 @@ func (r *Request) checkEngine() error {
 	}
 	for _, v := range r.Volumes {
 		if !secretID().MatchString(v.Claim) || !r.mounted(v.Path) {
-			return fmt.Errorf("--volume %s=pvc:%s: it is the path of a mount as the profile has it, or ~ for the home", v.Path, v.Claim)
+			return fmt.Errorf("--volume %s=pvc:%s: it is the path of a mount as the profile has it, or ~ for the home",
+				v.Path, v.Claim)
 		}
 	}
 	return nil
@@ -195,7 +198,8 @@ func CheckRepo(repo, commit string) error {
 		u.Scheme != "file" && u.Host == "":
 		return fmt.Errorf("repository %q is not an https, http or file URL", repo)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("repository %q: a login, a query or a fragment does not belong into it; name a Secret with --secret publish=NAME", u.Redacted())
+		return fmt.Errorf("repository %q: a login, a query or a fragment does not belong into it; name a Secret with --secret publish=NAME",
+			u.Redacted())
 	case strings.ContainsFunc(repo, func(c rune) bool { return c <= ' ' || c == 0x7f }):
 		return fmt.Errorf("repository %q has a blank or a control character in it", repo)
 	case !commitID().MatchString(commit):

@@ -199,7 +199,8 @@ func (a *agentsOf) bring(run *Run, c capability.Capability) error {
 		for i, p := range skipped {
 			skipped[i] = run.Short(p)
 		}
-		run.Warn("capability %s: left out, because they are links, not regular files, large, or lie where the box sees nothing: %s", c.Name, strings.Join(skipped, ", "))
+		run.Warn("capability %s: left out, because they are links, not regular files, large, or lie where the box sees nothing: %s",
+			c.Name, strings.Join(skipped, ", "))
 	}
 	return err
 }
@@ -442,13 +443,15 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 			stays = "stays in the home of the box"
 		}
 		// Some agents revoke the old login when they renew it.
-		run.Say("%s renewed its login inside the sandbox, and it %s: the one on the host may have ended with that", c.Name, stays)
+		run.Say("%s renewed its login inside the sandbox, and it %s: the one on the host may have ended with that",
+			c.Name, stays)
 		run.Hint("sync_credentials = true in profile %q writes it back", run.Spec.Name)
 		return nil
 	}
 	path := c.LoginPath(origin(run.Caller, run.Spec))
 	if err = capability.Replace(path, l.was, merged); errors.Is(err, capability.ErrChanged) {
-		run.Say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is", c.Name, run.Short(path))
+		run.Say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is",
+			c.Name, run.Short(path))
 	} else if err != nil {
 		return fmt.Errorf("capability %s: the renewed login was not written back: %w", c.Name, err)
 	}

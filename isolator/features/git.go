@@ -217,7 +217,8 @@ func (b *boxGits) begin(run *Run) {
 
 func (b *boxGits) sayClone(run *Run) {
 	if why := b.unserved(run); why != "" && len(b.shared) > 0 {
-		run.Say("git: %s, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends", why)
+		run.Say("git: %s, so the sandbox works on a clone of the repository: neither side sees what the other does in git until it ends",
+			why)
 	}
 }
 

@@ -126,10 +126,12 @@ func (s *sharedGit) close(run *Run) {
 	s.tidy()
 	what, aside := server.HalfDone(s.dir)
 	if what != "" {
-		run.Warn("git: a %s is half done in the sandbox, in %s; it goes on there in the next run", what, run.Short(s.repo.Top))
+		run.Warn("git: a %s is half done in the sandbox, in %s; it goes on there in the next run",
+			what, run.Short(s.repo.Top))
 	}
 	if aside != "" {
-		run.Warn("git: until then your changes there are put aside; to have them in your stash now: git stash store %s", aside)
+		run.Warn("git: until then your changes there are put aside; to have them in your stash now: git stash store %s",
+			aside)
 	}
 }
 

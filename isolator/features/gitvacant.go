@@ -91,7 +91,8 @@ func (b *boxGits) bringVacant(run *Run) {
 		_, err = Adoption{From: from, To: to, At: top}.Bring(ctx, run.Caller)
 	}
 	if err != nil {
-		run.Warn("git: the repository that the sandbox made in %s did not come: %v; it is in %s", run.Short(top), err, from)
+		run.Warn("git: the repository that the sandbox made in %s did not come: %v; it is in %s",
+			run.Short(top), err, from)
 		return
 	}
 	_ = os.RemoveAll(from)

@@ -91,7 +91,8 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s.Summary, s.Noted = run.Spec.Output.Summary, run.Facts.Notes
 	o.Aside, o.Left = Hold(run.Caller, s)
 	if len(lost) > 0 {
-		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))
+		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there",
+			someFolders(run.Caller, lost))
 	}
 	return nil
 }
@@ -174,10 +175,12 @@ func Hold(c *caller.Caller, s repos.Search) (aside []string, found repos.Found) 
 	found, err := s.Hold()
 	aside = sayFound(c, found)
 	if n := len(found.Unseen); n > 0 {
-		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s", someFolders(c, found.Unseen))
+		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s",
+			someFolders(c, found.Unseen))
 	}
 	if err != nil {
-		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)
+		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v",
+			someFolders(c, s.Roots), err)
 	}
 	return aside, found
 }

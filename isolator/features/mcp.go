@@ -28,7 +28,8 @@ func (a *agentsOf) sayLeft(run *Run) {
 		return
 	}
 	for _, name := range lost {
-		run.Say("MCP server %s does not start: your settings name none, or its program is not on PATH: %s", name, run.Profile.Question("mcp:"+name))
+		run.Say("MCP server %s does not start: your settings name none, or its program is not on PATH: %s",
+			name, run.Profile.Question("mcp:"+name))
 	}
 	var grants []string
 	for _, name := range left {

@@ -58,7 +58,8 @@ func nameFiles(run *Run) {
 			}
 		}
 		if slices.ContainsFunc(run.Spec.Mounts, func(m profile.Mount) bool { return m.Dest == path }) {
-			run.Warn("%s is what [mounts] says: programs that ask no proxy may not find the hosts of network_allow", path)
+			run.Warn("%s is what [mounts] says: programs that ask no proxy may not find the hosts of network_allow",
+				path)
 		}
 		run.Assets.Parts = append(run.Assets.Parts, systemFile(path, []byte(text), reason))
 	}

@@ -52,7 +52,8 @@ func (h *ownHome) open(run *Run) (err error) {
 	}
 	owner := HomeOwner(run.Spec)
 	if was := ownhome.Was(run.InnerHome, owner); was != "" {
-		run.Say("this project has a home from when it was %s, which the box does not have: inner home move %s %s", run.Short(was), quote.POSIX(was), quote.POSIX(owner.Project))
+		run.Say("this project has a home from when it was %s, which the box does not have: inner home move %s %s",
+			run.Short(was), quote.POSIX(was), quote.POSIX(owner.Project))
 	}
 	if h.Home, err = ownhome.Open(run.InnerHome, owner); err != nil {
 		return err
@@ -109,7 +110,8 @@ func (h *ownHome) places(run *Run) error {
 		return err
 	}
 	if n := len(h.Aside); n > 0 {
-		run.Say("in the box's home something was in the way, and is there under another name: %s", strings.Join(h.Aside, ", "))
+		run.Say("in the box's home something was in the way, and is there under another name: %s",
+			strings.Join(h.Aside, ", "))
 		h.Aside = nil
 	}
 	return nil
@@ -143,5 +145,6 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 	if visible.Text(last.Path) != last.Path { // what is shown escaped must be typed otherwise
 		typed = quote.Bash(last.Path)
 	}
-	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(visible.Some(names, mostKept), ", "), typed)
+	run.Say("kept in the box's home: %s; inner home get ~/%s",
+		strings.Join(visible.Some(names, mostKept), ", "), typed)
 }

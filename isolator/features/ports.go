@@ -31,7 +31,8 @@ func (n *networkOf) openPorts() error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			if l, err = net.Listen("tcp4", "127.0.0.1:0"); err == nil {
 				free := l.Addr().(*net.TCPAddr).Port
-				run.Say("port %d of this computer is taken: port %d of the box is at 127.0.0.1:%d", port.Host, port.Box, free)
+				run.Say("port %d of this computer is taken: port %d of the box is at 127.0.0.1:%d",
+					port.Host, port.Box, free)
 				port.Host = uint16(free)
 			}
 		}

@@ -96,7 +96,8 @@ func tellReach(run *Run) error {
 	// Inner's own decides by addresses that it looked up, and a proxy to the world wants names.
 	outward := []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"}
 	if i := slices.IndexFunc(outward, func(name string) bool { return run.Getenv(name) != "" }); i >= 0 {
-		run.Warn("%s names a proxy of your network, which network_mode = %q does not go through", outward[i], run.Spec.Network)
+		run.Warn("%s names a proxy of your network, which network_mode = %q does not go through",
+			outward[i], run.Spec.Network)
 	}
 	made := run.Mode.Made()
 	for _, s := range run.Reach.Settings {

@@ -87,7 +87,8 @@ func (t *trust) give(run *Run) {
 	variables := certificateVariables()
 	for _, kv := range run.Spec.Env.Set {
 		if slices.Contains(variables, kv.Key) {
-			run.Warn("%s is set by the profile: programs that read it may not take the certificates of [credentials]", kv.Key)
+			run.Warn("%s is set by the profile: programs that read it may not take the certificates of [credentials]",
+				kv.Key)
 		}
 	}
 	at := boxFile(run, paths.BoxTrust, all, reason)

@@ -88,7 +88,8 @@ func undoable(gits *boxGits) Feature {
 			before = nil
 			state.Moved = gits.movedIn(run, state.GitDir)
 			if _, err := state.End(context.Background()); err != nil {
-				return fmt.Errorf("what the run changed could not be looked at: %w; inner undo %s looks again", err, run.ID())
+				return fmt.Errorf("what the run changed could not be looked at: %w; inner undo %s looks again",
+					err, run.ID())
 			}
 			return nil
 		},

@@ -135,12 +135,14 @@ func beside(run *Run, home *ownHome, decide func(*Run, *ownHome)) {
 	for _, name := range used {
 		switch {
 		case !run.Spec.Uses(name):
-			run.Say("credential %s: another box uses the login in the home of this project, and cannot read it: this one has a copy, and an empty home for this run", name)
+			run.Say("credential %s: another box uses the login in the home of this project, and cannot read it: this one has a copy, and an empty home for this run",
+				name)
 			home.Close() // others may start there
 			home.Home, run.Spec.Home = nil, "isolated"
 			return
 		case slices.Contains(given, name):
-			run.Say("credential %s: as another box that works in this home, this one uses the login, which its programs cannot read", name)
+			run.Say("credential %s: as another box that works in this home, this one uses the login, which its programs cannot read",
+				name)
 		}
 	}
 }
@@ -163,7 +165,8 @@ func (a *agentsOf) end(run *Run, agent string) (err error) {
 	at := a.home.Stored("renewed-" + l.of.Login.File)
 	kept, _ := capability.ReadLogin(at) // nil when there is none
 	if newer, _ := l.of.Login.Renewed(l.was, kept, time.Now()); newer != nil && err == nil {
-		run.Say("%s renewed its login inside the sandbox before, which uses the one on the host now: that may have ended", agent)
+		run.Say("%s renewed its login inside the sandbox before, which uses the one on the host now: that may have ended",
+			agent)
 		run.Hint("cp %s %s", quote.POSIX(at), quote.POSIX(path))
 	}
 	return err
@@ -294,7 +297,8 @@ func (a *agentsOf) ended(run *Run, k profile.Credential, why string, has map[str
 	u := run.usedLogins[c.Name]
 	if is, err := a.loginIn(run, c); err == nil && c.Another(u.doc, is) {
 		u.doc, u.none = nil, true
-		run.Say("credential %s: it has ended outside, and the box has the login that was made in it, which its programs can read", k.Name)
+		run.Say("credential %s: it has ended outside, and the box has the login that was made in it, which its programs can read",
+			k.Name)
 		return nil
 	}
 	if c.Login == nil || c.Login.Expired.Msg == "" {

@@ -81,7 +81,8 @@ func Supported() error {
 	}
 	// SECCOMP_USER_NOTIF_FLAG_CONTINUE came with Linux 5.5.
 	if errno != 0 || major < 5 || major == 5 && minor < 5 {
-		return fmt.Errorf("it needs a kernel that tells about system calls (seccomp user notification, Linux 5.5), and this is %s", release)
+		return fmt.Errorf("it needs a kernel that tells about system calls (seccomp user notification, Linux 5.5), and this is %s",
+			release)
 	}
 	if !seccomp.Known(runtime.GOARCH) {
 		return fmt.Errorf("system calls of %s are not known", runtime.GOARCH)

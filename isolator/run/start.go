@@ -125,10 +125,12 @@ func (b *Prepared) masksFailed() bool {
 // tellReplaced names what the host has replaced: hidden and protected places.
 func (b *Prepared) tellReplaced(hidden, protected []string) {
 	for _, p := range hidden {
-		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for a moment, until it was hidden again", b.Short(p))
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for a moment, until it was hidden again",
+			b.Short(p))
 	}
 	for _, p := range protected {
-		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for a moment, until it was protected again; look at it before you use it", b.Short(p))
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for a moment, until it was protected again; look at it before you use it",
+			b.Short(p))
 	}
 }
 

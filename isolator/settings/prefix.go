@@ -80,7 +80,8 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed bool, asked []Asked, failed 
 		if v.Config.File != nil && v.Conf.State != trust.Allowed {
 			audit(*v.Config.File)
 		}
-		s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(names, ", "), s.Short(root))
+		s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants",
+			strings.Join(names, ", "), s.Short(root))
 	}
 	return len(names) > 0, asked, failed
 }

@@ -107,7 +107,8 @@ func (k *Known) Check(o *Opened) error {
 	}
 	switch seen := k.Indexes[o.id()]; {
 	case o.Index.Version < seen.Version:
-		return fmt.Errorf("index %q is version %d, and version %d was seen: an older one brings back what was replaced", o.Index.Name, o.Index.Version, seen.Version)
+		return fmt.Errorf("index %q is version %d, and version %d was seen: an older one brings back what was replaced",
+			o.Index.Name, o.Index.Version, seen.Version)
 	case o.Index.Version == seen.Version && o.SHA256 != seen.SHA256:
 		return fmt.Errorf("version %d of index %q is not the one that was seen: its publisher has signed two", o.Index.Version, o.Index.Name)
 	}

@@ -220,7 +220,8 @@ func (a *App) Install(had string) ([]string, error) {
 		done.Changed = nil // was said
 	}
 	for _, name := range done.Changed {
-		a.Say("profile %s is as you changed it, and not that of this version: inner profile diff %s shows both", name, name)
+		a.Say("profile %s is as you changed it, and not that of this version: inner profile diff %s shows both",
+			name, name)
 	}
 	if err := files.Write(a.BuiltinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
 		return written, err

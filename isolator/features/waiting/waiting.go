@@ -47,7 +47,8 @@ func BringCopies(c *caller.Caller, k *changes.Kept, list []changes.Change) (done
 		if _, known := waits[top]; !known {
 			waits[top] = true
 			if files.Real(at) != files.Real(k.Dir)+at[len(k.Dir):] {
-				c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes", c.Short(filepath.Join(top, ".git")))
+				c.Warn("git: the sandbox put something else in the place of %s: nothing of it comes",
+					c.Short(filepath.Join(top, ".git")))
 				continue
 			}
 			program, _ := host.FindHelper("git", c.Getenv("PATH"))

@@ -195,7 +195,8 @@ func (g *Gate) link(c change) error {
 			return err
 		}
 	}
-	return fmt.Errorf("brings the repository at %q: a new submodule is for outside: git submodule add, or git fetch and merge there", c.path)
+	return fmt.Errorf("brings the repository at %q: a new submodule is for outside: git submodule add, or git fetch and merge there",
+		c.path)
 }
 
 // severities makes errors of faults that git-fsck(1) only warns about: files of settings that are
