@@ -44,7 +44,7 @@ func (b *builder) landlock() error {
 	// Who confines writing forbids every mount, also those of containers.
 	if abi >= LandlockWrites && !b.allowed[nestedKey] {
 		l.Writes, l.Writable = true, b.writableFolders()
-		l.OwnRoot = !slices.ContainsFunc(b.plan.Ops, func(o Op) bool { return o.Dest == "/" && o.Bind() })
+		l.Root = !slices.ContainsFunc(b.plan.Ops, func(o Op) bool { return o.Dest == "/" && o.Bind() })
 	}
 	if l.Signals || l.Writes {
 		b.plan.Landlock = &l

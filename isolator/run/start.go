@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
@@ -105,7 +106,7 @@ func (b *Prepared) unmoved() error { return b.unmovedSince(b.Facts) }
 func (b *Prepared) unmovedSince(look host.Facts) error {
 	ours := func(path string) bool {
 		made := func(p host.Placeholder) bool { return p.Path == path }
-		return slices.ContainsFunc(b.Facts.Later, made) || slices.ContainsFunc(b.Folder.Places, made)
+		return paths.Inside(b.Folder.Path, path) || slices.ContainsFunc(b.Facts.Later, made) || slices.ContainsFunc(b.Folder.Places, made)
 	}
 	if p := look.Moved(ours); p != "" {
 		return fmt.Errorf("%q %w", p, launch.ErrReplaced)

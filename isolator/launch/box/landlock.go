@@ -49,7 +49,7 @@ func landlock(l *wire.Landlock, files [3]uintptr) error {
 	if version < 3 {
 		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	return restrict(attr, func(rules int) error { return ownRules(rules, attr.Handled_access_fs, l.OwnRoot, files) })
+	return restrict(attr, func(rules int) error { return ownRules(rules, attr.Handled_access_fs, l.Root, files) })
 }
 
 // restrict has the calling thread keep to a set of rules, on top of those that it keeps to already.

@@ -47,7 +47,7 @@ type Landlock struct {
 	Abstract bool     `json:"abstract"` // connect to abstract sockets outside of the box
 	Writes   bool     `json:"writes"`   // open anything for writing but below Writable
 	Writable []string `json:"writable"` // box paths
-	OwnRoot  bool     `json:"ownRoot"`  // no other box, and nothing of the host, has the folder that is its root
+	Root     bool     `json:"root"`     // no other box, and nothing of the host, has the folder that is its root
 }
 
 // Shown is a mount that must be there at a box path.

@@ -24,7 +24,7 @@ func configs() []Attack {
 			Stage: "aim " + quote.POSIX("app/"+dir+"/new"), declared: declared,
 		}.usual())
 	}
-	each := "app/a/b/c/.envrc"
+	each := []string{"app/a/b/c/.envrc"}
 	done := map[string]bool{}
 	for _, r := range sensitive.Rows() {
 		if r.Told || r.Where != sensitive.Anywhere || done[r.Tool] || r.Tool == "inner" {
@@ -35,12 +35,17 @@ func configs() []Attack {
 		if strings.HasSuffix(f, "/") {
 			f += "there"
 		}
-		each += " " + quote.POSIX(f)
+		each = append(each, quote.POSIX(f))
 	}
-	return append(list, Attack{
-		Name: "config-each", Class: "files", What: "append to one file of each kind of tool in the table, three folders below the project",
-		Stage: "put '{}' " + each + "; aim " + each, declared: declared,
-	}.usual())
+	for i, half := range [][]string{each[:len(each)/2], each[len(each)/2:]} { // of all, more than are protected in one project
+		files := strings.Join(half, " ")
+		list = append(list, Attack{
+			Name: [...]string{"config-each", "config-each-more"}[i], Class: "files",
+			What:  "append to one file of each kind of tool in the table, three folders below the project",
+			Stage: "put '{}' " + files + "; aim " + files, declared: declared,
+		}.usual())
+	}
+	return list
 }
 
 // environment attacks variables.
