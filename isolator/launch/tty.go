@@ -56,6 +56,9 @@ func (t *tty) controls() bool {
 	return err == nil
 }
 
+// Foreign reports whether a descriptor is a terminal from which nothing is read for a box: not our controlling one.
+func Foreign(fd int) bool { return isTerminal(fd) && !(&tty{fd: fd}).controls() }
+
 // gone reports whether the terminal was hung up.
 func (t *tty) gone() bool {
 	_, err := unix.IoctlGetTermios(t.fd, unix.TCGETS)

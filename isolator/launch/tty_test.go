@@ -13,6 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The terminal of a test is no session's, and a box reads nothing from it.
+func TestForeign(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if x := newTerminal(t); !Foreign(int(x.slave.Fd())) || Foreign(int(null.Fd())) || Foreign(-1) {
+		t.Error("the terminal of another session is not told from others")
+	}
+}
+
 func TestOwnTerminal(t *testing.T) {
 	x := newTerminal(t)
 	x.resize(41, 97)

@@ -125,6 +125,10 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	if err := rec.beginWith(box, c, &o); err != nil {
 		return out, err
 	}
+	if o.Interactive && !o.Made && launch.Foreign(int(o.Stdin.Fd())) {
+		box.Warn("nothing that is typed reaches the sandbox: this terminal is the controlling one of another session")
+		box.Hint("su --pty, setsid --ctty and ssh -t give a command a terminal of its own")
+	}
 	out.Result = box.Launch(o, nil)
 	if c.Began != nil {
 		c.Began()
