@@ -22,9 +22,8 @@ project=$demo/sample
 mkdir -p -- "$project/.inner/profiles" "$demo/bin"
 printf 'a key that is nobody else'\''s business\n' >"$demo/secret"
 printf 'Nothing to see but this file.\n' >"$project/README"
-# A copy, so that the shims work however the repository moves; or DEMO_INNER, an
-# inner that is installed.
-if [ -n "${DEMO_INNER-}" ]; then ln -s -- "$DEMO_INNER" "$demo/bin/inner"; else cp -- "$repo/bin/inner" "$demo/bin/inner"; fi
+# What was built here, with the programs beside it; or DEMO_INNER, an inner that is installed.
+ln -s -- "${DEMO_INNER:-$repo/bin/inner}" "$demo/bin/inner"
 cat >"$project/.inner/profiles/bash.toml" <<'TOML'
 schema_version = "1"
 description    = "a shell that sees and touches only this project"
